@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -32,19 +33,19 @@ type limitsJSON struct {
 }
 
 func (h *Hub) aboutAPI() {
-	add(h.server, operation("get-about", "GET", "/about", "Get the version, the addresses and the limits of this hub"), h.about)
+	api.Add(h.server, api.Operation("get-about", "GET", "/about", "Get the version, the addresses and the limits of this hub"), h.about)
 }
 
-func (h *Hub) about(ctx context.Context, _ *noBody) (*body[aboutJSON], error) {
+func (h *Hub) about(ctx context.Context, _ *api.NoBody) (*api.Body[aboutJSON], error) {
 	limits := h.library.Limits()
-	out := aboutJSON{Version: h.opts.Version, Mode: "accounts", Node: h.node, URL: h.origin(requestInfoFrom(ctx).request), Sandbox: h.opts.Sandbox != nil,
+	out := aboutJSON{Version: h.opts.Version, Mode: "accounts", Node: h.node, URL: h.server.Origin(api.RequestFrom(ctx).HTTP), Sandbox: h.opts.Sandbox != nil,
 		Limits: limitsJSON{Package: limits.PackedBytes, PackageFiles: limits.Entries, PackageFile: limits.FileBytes, PackageUnpacked: limits.UnpackedBytes,
-			Message: chat.MaxText, SessionFile: chat.MaxFile, Body: maxBody, Rate: max(h.opts.Rate, 0)}}
+			Message: chat.MaxText, SessionFile: chat.MaxFile, Body: api.MaxBody, Rate: max(h.opts.Rate, 0)}}
 	if h.Single() {
 		out.Mode = "single"
 	}
 	out.MCP = out.URL + "/mcp"
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // canJSON tells a page which actions to offer to the current user.
@@ -65,7 +66,7 @@ func canOf(p account.Principal) canJSON {
 	in := func(a account.Action, everywhere string) []string {
 		out := []string{}
 		if can(a, own) && (a == account.SkillUpload || a == account.ServerApply) {
-			out = append(out, ownNamespace)
+			out = append(out, api.OwnNamespace)
 		}
 		if can(a, public) && a != account.GroupMembers {
 			out = append(out, string(store.Public))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -28,20 +29,20 @@ type respondedJSON struct {
 }
 
 func (h *Hub) asksAPI() {
-	add(h.server, operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
-	add(h.server, operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
-	add(h.server, operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
+	api.Add(h.server, api.Operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
+	api.Add(h.server, api.Operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
+	api.Add(h.server, api.Operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
 }
 
-func (h *Hub) listAsks(ctx context.Context, _ *noBody) (*body[listBody[approval.Request]], error) {
+func (h *Hub) listAsks(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
 	asks, err := h.chat.ListApprovals(ctx, account.FromContext(ctx))
-	return pageOf(asks, "", err, func(a approval.Request) approval.Request { return a })
+	return api.PageOf(asks, "", err, func(a approval.Request) approval.Request { return a })
 }
 
 func (h *Hub) answerAsk(ctx context.Context, in *struct {
 	Ask  string `path:"ask" maxLength:"512" doc:"ID of an approval request"`
 	Body answerJSON
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	return nil, h.chat.AnswerApproval(ctx, account.FromContext(ctx), in.Ask, in.Body.answer())
 }
 
@@ -56,7 +57,7 @@ type responseJSON struct {
 	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
 }
 
-func (h *Hub) respond(ctx context.Context, in *struct{ Body responseJSON }) (*body[respondedJSON], error) {
+func (h *Hub) respond(ctx context.Context, in *struct{ Body responseJSON }) (*api.Body[respondedJSON], error) {
 	err := h.chat.Respond(ctx, account.FromContext(ctx), chat.Response(in.Body))
-	return bodyOf(respondedJSON{true}, err)
+	return api.BodyOf(respondedJSON{true}, err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -27,7 +28,7 @@ func recordOf(r store.AuditRecord) recordJSON {
 }
 
 func (h *Hub) audit() {
-	add(h.server, operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
+	api.Add(h.server, api.Operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
 }
 
 func (h *Hub) listAudit(ctx context.Context, in *struct {
@@ -38,16 +39,16 @@ func (h *Hub) listAudit(ctx context.Context, in *struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"user:ID or group:ID"`
 	Subject   string `query:"subject" maxLength:"1024"`
 	Decision  string `query:"decision" enum:"allowed,denied,asked"`
-}) (*body[listBody[recordJSON]], error) {
+}) (*api.Body[api.ListBody[recordJSON]], error) {
 	p := account.FromContext(ctx)
-	q := store.AuditQuery{Actor: string(userID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Limit: in.Limit}
+	q := store.AuditQuery{Actor: string(api.UserID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Limit: in.Limit}
 	if q.Actor == "" && q.Namespace == "" && !p.Admin {
 		q.Actor = string(p.User)
 	}
 	if in.After != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.After, 10, 64); err != nil || q.Before <= 0 {
-			return nil, &Problem{Status: 422, Code: "invalid", Detail: "invalid page position in after", Next: "omit after for the first page, or send next of the previous page"}
+			return nil, &api.Problem{Status: 422, Code: "invalid", Detail: "invalid page position in after", Next: "omit after for the first page, or send next of the previous page"}
 		}
 	}
 	records, err := h.directory.Audit.List(ctx, p, q)
@@ -55,5 +56,5 @@ func (h *Hub) listAudit(ctx context.Context, in *struct {
 	if n := len(records); n == in.Limit {
 		next = strconv.FormatInt(records[n-1].Seq, 10)
 	}
-	return pageOf(records, next, err, recordOf)
+	return api.PageOf(records, next, err, recordOf)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -52,19 +53,19 @@ type Agent struct {
 
 func (a Agent) position() (agentRef, error) {
 	if (a.Kind == "") != (a.Name == "") || a.Kind == "" && a.Namespace != "" {
-		return agentRef{}, &Problem{Status: 422, Code: "invalid", Detail: "kind and name must be given together", Next: "send both or neither"}
+		return agentRef{}, &api.Problem{Status: 422, Code: "invalid", Detail: "kind and name must be given together", Next: "send both or neither"}
 	}
 	return agentRef{kind: a.Kind, namespace: a.Namespace, name: a.Name}, nil
 }
 
 func (h *Hub) capabilitiesAPI() {
-	add(h.server, operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
+	api.Add(h.server, api.Operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
 }
 
 func (h *Hub) capabilities(ctx context.Context, in *struct {
 	Agent
 	Connect bool `query:"connect" doc:"Connect to MCP servers whose tools are unknown"`
-}) (*body[planningJSON], error) {
+}) (*api.Body[planningJSON], error) {
 	at, err := in.position()
 	if err != nil {
 		return nil, err
@@ -88,5 +89,5 @@ func (h *Hub) capabilities(ctx context.Context, in *struct {
 	for _, c := range plan.Hints.Capabilities {
 		out.Hints.Capabilities = append(out.Hints.Capabilities, capabilityOf(c))
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // deadlines remembers until when an answer may be written.
@@ -30,9 +32,9 @@ func TestLongOperationsHaveTheirTime(t *testing.T) {
 		method, path, body string
 		most               time.Duration
 	}{
-		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, importTimeout + responseTimeout},
-		{"POST", "/api/v1/skills/update", `{}`, importTimeout + responseTimeout},
-		{"GET", "/api/v1/defaults", "", responseTimeout},
+		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, importTimeout + api.ResponseTimeout},
+		{"POST", "/api/v1/skills/update", `{}`, importTimeout + api.ResponseTimeout},
+		{"GET", "/api/v1/defaults", "", api.ResponseTimeout},
 	} {
 		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+tt.path, strings.NewReader(tt.body))
 		r.RemoteAddr = "127.0.0.1:1234"

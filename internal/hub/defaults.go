@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -42,13 +43,13 @@ type DefaultsOf struct {
 }
 
 func (h *Hub) defaultsAPI() {
-	add(h.server, operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
-	add(h.server, operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
-	add(h.server, operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
-	add(h.server, operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
+	api.Add(h.server, api.Operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
+	api.Add(h.server, api.Operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
+	api.Add(h.server, api.Operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
+	api.Add(h.server, api.Operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
 }
 
-func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listBody[defaultJSON]], error) {
+func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[api.ListBody[defaultJSON]], error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -64,7 +65,7 @@ func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listBody[
 			return nil, err
 		}
 	}
-	return pageOf(out, "", nil, func(d defaultJSON) defaultJSON { return d })
+	return api.PageOf(out, "", nil, func(d defaultJSON) defaultJSON { return d })
 }
 
 // defaultOf converts a default and adds the name of its skill if the principal
@@ -88,7 +89,7 @@ func (h *Hub) setDefault(ctx context.Context, in *struct {
 	SkillPath
 	DefaultsOf
 	Body defaultChange
-}) (*body[defaultJSON], error) {
+}) (*api.Body[defaultJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -101,13 +102,13 @@ func (h *Hub) setDefault(ctx context.Context, in *struct {
 	if err := h.library.SetDefault(ctx, p, d); err != nil {
 		return nil, err
 	}
-	return bodyOf(h.defaultOf(ctx, p, d))
+	return api.BodyOf(h.defaultOf(ctx, p, d))
 }
 
 func (h *Hub) removeDefault(ctx context.Context, in *struct {
 	SkillPath
 	DefaultsOf
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -120,9 +121,9 @@ func (h *Hub) chooseDefaults(ctx context.Context, in *struct {
 	Mode    string `query:"mode" maxLength:"128" doc:"As in exceptions"`
 	Agent   string `query:"agent" maxLength:"128"`
 	Project string `query:"project" maxLength:"128"`
-}) (*body[listBody[chosenJSON]], error) {
+}) (*api.Body[api.ListBody[chosenJSON]], error) {
 	chosen, err := h.library.DefaultSkills(ctx, account.FromContext(ctx), library.ConversationInfo{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
-	return pageOf(chosen, "", err, func(c library.DefaultSkill) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
+	return api.PageOf(chosen, "", err, func(c library.DefaultSkill) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
 }
 
 // isHidden reports whether an error means that an item does not exist or the

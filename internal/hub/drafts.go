@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -15,7 +16,7 @@ const draftHits = 10 // skills found for each query
 
 // PlacedDraft is a draft and its namespace.
 type PlacedDraft struct {
-	DraftJSON
+	api.Draft
 	Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Namespace for a new skill, as in lists; default your own"`
 }
 
@@ -36,24 +37,24 @@ func (q *draftQueries) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 }
 
 func (h *Hub) draftsAPI() {
-	addDraftOperation(h.server, operation("check-draft", "POST", "/drafts/check", "Check a draft skill: its problems, its catalog line, and the permissions that it requests. Nothing is saved"), h.checkDraft)
-	addDraftOperation(h.server, operation("find-draft", "POST", "/drafts/find", "Search with a draft skill among the existing ones"), h.searchDraft)
-	pack := operation("pack-draft", "POST", "/drafts/package", "Get the package of a draft skill: a ZIP that can be uploaded")
-	addDraftOperation(h.server, pack, h.packDraft)
-	documentResponses(h.OpenAPI().Paths[pack.Path].Post, map[string]string{"200": "The package"}, "application/zip")
+	api.AddDraft(h.server, api.Operation("check-draft", "POST", "/drafts/check", "Check a draft skill: its problems, its catalog line, and the permissions that it requests. Nothing is saved"), h.checkDraft)
+	api.AddDraft(h.server, api.Operation("find-draft", "POST", "/drafts/find", "Search with a draft skill among the existing ones"), h.searchDraft)
+	pack := api.Operation("pack-draft", "POST", "/drafts/package", "Get the package of a draft skill: a ZIP that can be uploaded")
+	api.AddDraft(h.server, pack, h.packDraft)
+	documentResponses(h.server.OpenAPI().Paths[pack.Path].Post, map[string]string{"200": "The package"}, "application/zip")
 }
 
-func (h *Hub) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft }) (*body[checkedJSON], error) {
+func (h *Hub) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft }) (*api.Body[checkedJSON], error) {
 	p := account.FromContext(ctx)
 	n, err := h.draftNamespace(ctx, p, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.library.CheckDraft(ctx, p, in.Body.draft(), n)
+	found, err := h.library.CheckDraft(ctx, p, in.Body.ToLibrary(), n)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(checkedOf(found), nil)
+	return api.BodyOf(checkedOf(found), nil)
 }
 
 // draftNamespace returns the namespace of a draft, "" if it has none.
@@ -64,18 +65,18 @@ func (h *Hub) draftNamespace(ctx context.Context, p account.Principal, d PlacedD
 	return h.kinds.ResolveNamespace(ctx, p, d.Namespace)
 }
 
-func (h *Hub) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) (*body[listBody[draftFoundJSON]], error) {
+func (h *Hub) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) (*api.Body[api.ListBody[draftFoundJSON]], error) {
 	p := account.FromContext(ctx)
 	n, err := h.draftNamespace(ctx, p, in.Body.PlacedDraft)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.library.SearchWithDraft(ctx, p, in.Body.draft(), n, in.Body.Queries, draftHits)
-	return pageOf(found, "", err, draftFoundOf)
+	found, err := h.library.SearchWithDraft(ctx, p, in.Body.ToLibrary(), n, in.Body.Queries, draftHits)
+	return api.PageOf(found, "", err, draftFoundOf)
 }
 
-func (h *Hub) packDraft(ctx context.Context, in *struct{ Body DraftJSON }) (*huma.StreamResponse, error) {
-	packed, err := h.library.PackDraft(ctx, account.FromContext(ctx), in.Body.draft())
+func (h *Hub) packDraft(ctx context.Context, in *struct{ Body api.Draft }) (*huma.StreamResponse, error) {
+	packed, err := h.library.PackDraft(ctx, account.FromContext(ctx), in.Body.ToLibrary())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -91,8 +92,8 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	if s := c.Skill; s != nil {
 		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, s.Description, s.Version
 		out.Instructions, out.Tokens.Instructions = s.Instructions, skill.EstimateTokens(s.Instructions)
-		out.Asks.AllowedTools, out.Asks.MCPServers = filled(s.AllowedTools), filled(s.MCPServers.Names)
-		out.Asks.Dependencies, out.Asks.Model = filled(s.Dependencies), s.Model
+		out.Asks.AllowedTools, out.Asks.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
+		out.Asks.Dependencies, out.Asks.Model = api.NonNil(s.Dependencies), s.Model
 		for _, t := range s.Tools {
 			out.Asks.Tools = append(out.Asks.Tools, t.Name)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -204,7 +204,7 @@ func TestDraftsAreBounded(t *testing.T) {
 		{"none of it loads", "package", files(file("SKILL.md", "hello")), 400, "bad_skill"},
 	} {
 		r := c.developer.send(t, "POST", "/api/v1/drafts/"+tt.path, tt.body)
-		var p hub.Problem
+		var p api.Problem
 		if r.into(t, &p); r.status != tt.status || p.Code != tt.code || p.Next == "" {
 			t.Errorf("%s: %d %.300s", tt.what, r.status, r.body)
 		}
@@ -356,7 +356,7 @@ func TestDraftIsTried(t *testing.T) {
 			"far too large":              {files(file("SKILL.md", "x"), file("a", strings.Repeat("x", 33<<20))), 413, "too_large"},
 		} {
 			r := c.developer.send(t, "POST", "/api/v1/sessions", map[string]any{"draft": tt.draft, "message": "hello"})
-			var p hub.Problem
+			var p api.Problem
 			if r.into(t, &p); r.status != tt.status || p.Code != tt.code {
 				t.Errorf("%s: %d %.300s", what, r.status, r.body)
 			}
@@ -375,9 +375,9 @@ func TestDraftOfManyValues(t *testing.T) {
 		for i := range many {
 			many[i] = map[string]any{}
 		}
-		tell := func(path string, body any, status int) hub.Problem {
+		tell := func(path string, body any, status int) api.Problem {
 			t.Helper()
-			var p hub.Problem
+			var p api.Problem
 			c.developer.send(t, "POST", path, body).want(t, status).into(t, &p)
 			return p
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -32,12 +33,12 @@ A client that reconnects to any node with the number of the last event, as Last-
 func (h *Hub) sessionStreams() {
 	h.streams = newStreamLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, slowClientTimeout)
 	h.sockets = newStreamLimiter("WebSockets", socketsEach, socketsAll, socketBeat, slowClientTimeout)
-	h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
-	watch := operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
+	h.server.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
+	watch := api.Operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
 	watch.Description = eventsSummary
 	watch.Responses = streamResponses("200", "text/event-stream")
-	add(h.server, watch, h.watchSession)
-	add(h.server, socketOperation(), h.openSocket)
+	api.Add(h.server, watch, h.watchSession)
+	api.Add(h.server, socketOperation(), h.openSocket)
 }
 
 type watchInput struct {
@@ -70,7 +71,7 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 		r, w := humago.Unwrap(ctx)
 		leave, err := h.streams.enter(p.User)
 		if err != nil {
-			h.writeProblem(w, r, err)
+			h.server.WriteProblem(w, r, err)
 			return
 		}
 		defer leave()
@@ -137,7 +138,7 @@ func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-c
 		case <-h.Draining():
 			err = chat.ErrClosed
 		case <-beat.C:
-			if err = h.checkValid(ctx, requestInfoFrom(ctx)); err == nil {
+			if err = h.checkValid(ctx, api.RequestFrom(ctx)); err == nil {
 				err = out.writeText(":\n\n")
 			}
 		case t, ok := <-events:
@@ -162,7 +163,7 @@ func (h *Hub) sendEnd(ctx context.Context, out *deadlineWriter, err error) {
 	case errors.Is(err, chat.ErrClosed):
 		out.writeEvent("bye", 0, struct{}{})
 	default:
-		out.writeEvent("problem", 0, h.problem(ctx, err))
+		out.writeEvent("problem", 0, h.server.Problem(ctx, err))
 	}
 }
 

@@ -51,11 +51,8 @@ func (h *Hub) Mount(pattern string, f http.HandlerFunc) { h.mux.HandleFunc(patte
 
 // MountError adds a route that fails.
 func (h *Hub) MountError(pattern string, err error) {
-	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.writeProblem(w, r, err) })
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.server.WriteProblem(w, r, err) })
 }
-
-// MustShow panics for types of which the API would show a part only.
-var MustShow = checkEmbedded
 
 // Alone does a work of all nodes.
 func (h *Hub) Alone(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {

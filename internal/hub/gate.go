@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -71,7 +72,7 @@ func newGate(h *Hub) (*gate, error) {
 // admit sets the principal of a request. If it returns a cookie, the response
 // must set it. Requests without credentials or with an invalid cookie are
 // anonymous.
-func (d *gate) admit(r *http.Request, v *requestInfo) (*http.Cookie, error) {
+func (d *gate) admit(r *http.Request, v *api.Request) (*http.Cookie, error) {
 	cookie, err := d.identify(r, v)
 	if limit := d.countRequest(v); limit != nil {
 		return nil, limit
@@ -79,16 +80,16 @@ func (d *gate) admit(r *http.Request, v *requestInfo) (*http.Cookie, error) {
 	return cookie, err
 }
 
-func (d *gate) identify(r *http.Request, v *requestInfo) (next *http.Cookie, err error) {
+func (d *gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err error) {
 	ctx := r.Context()
 	if d.single {
 		if err := account.LocalOnly(r); err != nil {
-			return nil, &Problem{Status: 403, Code: "not_local", Detail: err.Error(), Next: "start the hub with accounts: loadout serve --accounts"}
+			return nil, &api.Problem{Status: 403, Code: "not_local", Detail: err.Error(), Next: "start the hub with accounts: loadout serve --accounts"}
 		}
 		if err := d.origins.Check(r); err != nil {
 			return nil, err
 		}
-		v.principal, err = d.users.SignIns.LocalPrincipal(ctx)
+		v.Principal, err = d.users.SignIns.LocalPrincipal(ctx)
 		return nil, err
 	}
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
@@ -108,7 +109,7 @@ func (d *gate) identify(r *http.Request, v *requestInfo) (next *http.Cookie, err
 	}
 	row, next, err := d.logins.Find(ctx, r)
 	if err == nil {
-		v.principal, err = d.users.SignIns.Principal(ctx, row.User)
+		v.Principal, err = d.users.SignIns.Principal(ctx, row.User)
 	}
 	if errors.Is(err, account.ErrInvalidCredentials) {
 		return nil, nil
@@ -116,11 +117,11 @@ func (d *gate) identify(r *http.Request, v *requestInfo) (next *http.Cookie, err
 	if err != nil {
 		return nil, err
 	}
-	v.login = row.Hash
+	v.Login = row.Hash
 	return next, nil
 }
 
-func (d *gate) identifyToken(ctx context.Context, text string, v *requestInfo) error {
+func (d *gate) identifyToken(ctx context.Context, text string, v *api.Request) error {
 	token, err := d.tokens.Find(ctx, text)
 	if err != nil {
 		return err
@@ -129,24 +130,24 @@ func (d *gate) identifyToken(ctx context.Context, text string, v *requestInfo) e
 	if err != nil {
 		return err
 	}
-	v.principal = p.LimitedTo(token.Scopes)
-	v.principal.Token = token.ID
+	v.Principal = p.LimitedTo(token.Scopes)
+	v.Principal.Token = token.ID
 	return nil
 }
 
 // countRequest counts a request and fails if there are too many.
-func (d *gate) countRequest(v *requestInfo) error {
+func (d *gate) countRequest(v *api.Request) error {
 	switch {
 	case d.requests == nil:
 		return nil
-	case v.principal.Anonymous():
+	case v.Principal.Anonymous():
 		return d.requests.Allow("network " + d.network(v))
 	}
-	return d.requests.Allow("user " + string(v.principal.User))
+	return d.requests.Allow("user " + string(v.Principal.User))
 }
 
 // countSignIn counts an attempt to sign in, as name unless it is "".
-func (d *gate) countSignIn(v *requestInfo, name string) error {
+func (d *gate) countSignIn(v *api.Request, name string) error {
 	if err := d.networks.Allow(d.network(v)); err != nil || name == "" {
 		return err
 	}
@@ -154,11 +155,11 @@ func (d *gate) countSignIn(v *requestInfo, name string) error {
 }
 
 // countPasswordGuess counts that somebody says what his own password is.
-func (d *gate) countPasswordGuess(v *requestInfo) error {
-	return d.names.Allow("user " + string(v.principal.User))
+func (d *gate) countPasswordGuess(v *api.Request) error {
+	return d.names.Allow("user " + string(v.Principal.User))
 }
 
-func (d *gate) network(v *requestInfo) string { return address.CustomerNetwork(v.client).String() }
+func (d *gate) network(v *api.Request) string { return address.CustomerNetwork(v.Client).String() }
 
 func (d *gate) client(r *http.Request) netip.Addr {
 	return d.proxies.Client(r.RemoteAddr, r.Header.Values("X-Forwarded-For"))

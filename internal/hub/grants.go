@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
@@ -30,7 +31,7 @@ type grantJSON struct {
 
 func grantOf(g policy.Grant) grantJSON {
 	return grantJSON{ID: g.ID, User: g.Principal.ID, Name: g.Name, Origin: g.Origin, Subject: string(g.Subject), Scope: string(g.Scope),
-		Session: g.Session, Created: g.Created, Expires: optionalTime(g.Expires)}
+		Session: g.Session, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
 }
 
 // grantRequest asks for a permission to call a tool of an agent.
@@ -47,17 +48,17 @@ type grantRequest struct {
 }
 
 func (h *Hub) grantsAPI() {
-	add(h.server, operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
-	add(h.server, withCreated(operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
-	add(h.server, operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
+	api.Add(h.server, api.Operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
+	api.Add(h.server, api.WithCreated(api.Operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
+	api.Add(h.server, api.Operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
 }
 
 func (h *Hub) listGrants(ctx context.Context, in *struct {
 	TokenOwner
-	Paging
-}) (*body[listBody[grantJSON]], error) {
+	api.Paging
+}) (*api.Body[api.ListBody[grantJSON]], error) {
 	p := account.FromContext(ctx)
-	user := userID(p, in.User)
+	user := api.UserID(p, in.User)
 	if err := h.authorizeGrants(ctx, p, account.GrantRead, user); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (h *Hub) listGrants(ctx context.Context, in *struct {
 			grants = append(grants, g)
 		}
 	}
-	return pageOf(grants, next, nil, grantOf)
+	return api.PageOf(grants, next, nil, grantOf)
 }
 
 // toolGrant converts a row. It reports false if the row is not a grant for a
@@ -96,7 +97,7 @@ func toolGrant(r store.Grant) (policy.Grant, bool) {
 // grantee returns a user as stored in the rows of grants.
 func grantee(u account.UserID) string { return policy.UserPrincipal + ":" + string(u) }
 
-func (h *Hub) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*body[grantJSON], error) {
+func (h *Hub) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*api.Body[grantJSON], error) {
 	p, want := account.FromContext(ctx), in.Body
 	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
 		return nil, err
@@ -121,13 +122,13 @@ func (h *Hub) createGrant(ctx context.Context, in *struct{ Body grantRequest }) 
 		return nil, grantProblem(err)
 	}
 	g, err := h.findGranted(ctx, p.User, want)
-	return bodyOf(grantOf(g), err)
+	return api.BodyOf(grantOf(g), err)
 }
 
 // check rejects invalid requests.
 func (g *grantRequest) check(now time.Time) error {
-	var faults []Fault
-	add := func(field, why string) { faults = append(faults, Fault{"body." + field, why}) }
+	var faults []api.Fault
+	add := func(field, why string) { faults = append(faults, api.Fault{Where: "body." + field, Message: why}) }
 	if (g.Session != "") != (g.Scope == policy.ForSession) {
 		add("session", "is needed with scope session, and only then")
 	}
@@ -144,7 +145,7 @@ func (g *grantRequest) check(now time.Time) error {
 		}
 	}
 	if len(faults) > 0 {
-		return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
+		return &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
 	}
 	return nil
 }
@@ -152,15 +153,15 @@ func (g *grantRequest) check(now time.Time) error {
 // grantProblem converts an error of granting a permission.
 func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {
-		return &Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + base + "/capabilities?connect=true"}
+		return &api.Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + api.Prefix + "/capabilities?connect=true"}
 	}
 	if e, ok := errors.AsType[*tools.RefusedError](err); ok && e.NeedsApproval {
-		return &Problem{Status: 409, Code: "changed", Detail: e.Error(), Next: "inspect the tool again and send its current subject"}
+		return &api.Problem{Status: 409, Code: "changed", Detail: e.Error(), Next: "inspect the tool again and send its current subject"}
 	} else if ok {
-		return &Problem{Status: 403, Code: "by_rule", Detail: e.Error(), Next: "ask the owner of the agent's rules"}
+		return &api.Problem{Status: 403, Code: "by_rule", Detail: e.Error(), Next: "ask the owner of the agent's rules"}
 	}
 	if e, ok := errors.AsType[*tools.FailedError](err); ok {
-		return &Problem{Status: 502, Code: "server", Detail: e.Error(), Next: "try again when the MCP server responds"}
+		return &api.Problem{Status: 502, Code: "server", Detail: e.Error(), Next: "try again when the MCP server responds"}
 	}
 	return err
 }
@@ -204,7 +205,7 @@ func (h *Hub) eachGrant(ctx context.Context, u account.UserID, f func(store.Gran
 
 func (h *Hub) revokeGrant(ctx context.Context, in *struct {
 	Grant string `path:"grant" maxLength:"256" doc:"ID of a grant"`
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
 		return nil, err

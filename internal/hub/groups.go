@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -41,38 +42,38 @@ type groupChange struct {
 }
 
 func (h *Hub) groups() {
-	add(h.server, operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
-	add(h.server, withCreated(operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
-	add(h.server, operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
-	add(h.server, operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
-	add(h.server, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
+	api.Add(h.server, api.Operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
+	api.Add(h.server, api.WithCreated(api.Operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
+	api.Add(h.server, api.Operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
+	api.Add(h.server, api.Operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
+	api.Add(h.server, api.Operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
 }
 
-func (h *Hub) listGroups(ctx context.Context, in *Paging) (*body[listBody[groupJSON]], error) {
-	groups, next, err := h.directory.Groups.List(ctx, account.FromContext(ctx), in.page())
-	return pageOf(groups, next, err, groupOf)
+func (h *Hub) listGroups(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[groupJSON]], error) {
+	groups, next, err := h.directory.Groups.List(ctx, account.FromContext(ctx), in.Page())
+	return api.PageOf(groups, next, err, groupOf)
 }
 
-func (h *Hub) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*createdBody[groupJSON], error) {
+func (h *Hub) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*api.CreatedBody[groupJSON], error) {
 	text := users.GroupText{Display: in.Body.Display, Description: in.Body.Description}
 	group, err := h.directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
-	return createdAt(string(group.ID), "groups", groupOf(group), err)
+	return api.CreatedAt(string(group.ID), "groups", groupOf(group), err)
 }
 
-func (h *Hub) getGroup(ctx context.Context, in *GroupPath) (*body[groupJSON], error) {
+func (h *Hub) getGroup(ctx context.Context, in *GroupPath) (*api.Body[groupJSON], error) {
 	group, err := h.directory.Groups.Get(ctx, account.FromContext(ctx), in.id())
-	return bodyOf(groupOf(group), err)
+	return api.BodyOf(groupOf(group), err)
 }
 
 func (h *Hub) changeGroup(ctx context.Context, in *struct {
 	GroupPath
 	Body groupChange
-}) (*body[groupJSON], error) {
+}) (*api.Body[groupJSON], error) {
 	group, err := h.directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupText(in.Body))
-	return bodyOf(groupOf(group), err)
+	return api.BodyOf(groupOf(group), err)
 }
 
-func (h *Hub) deleteGroup(ctx context.Context, in *GroupPath) (*noBody, error) {
+func (h *Hub) deleteGroup(ctx context.Context, in *GroupPath) (*api.NoBody, error) {
 	return nil, h.directory.Groups.Delete(ctx, account.FromContext(ctx), in.id())
 }
 
@@ -92,24 +93,24 @@ func memberOf(m users.Member) memberJSON {
 }
 
 func (h *Hub) members() {
-	add(h.server, operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
-	add(h.server, operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
-	add(h.server, operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
+	api.Add(h.server, api.Operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
+	api.Add(h.server, api.Operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
+	api.Add(h.server, api.Operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
 }
 
 func (h *Hub) listMembers(ctx context.Context, in *struct {
 	GroupPath
-	Paging
-}) (*body[listBody[memberJSON]], error) {
-	members, next, err := h.directory.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.page())
-	return pageOf(members, next, err, memberOf)
+	api.Paging
+}) (*api.Body[api.ListBody[memberJSON]], error) {
+	members, next, err := h.directory.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.Page())
+	return api.PageOf(members, next, err, memberOf)
 }
 
 func (h *Hub) setMember(ctx context.Context, in *struct {
 	GroupPath
 	UserPath
 	Body memberRole
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	role, err := account.ParseRole(in.Body.Role)
 	if err != nil {
 		return nil, &users.InvalidError{Field: "role", Reason: err.Error()}
@@ -121,7 +122,7 @@ func (h *Hub) setMember(ctx context.Context, in *struct {
 func (h *Hub) removeMember(ctx context.Context, in *struct {
 	GroupPath
 	UserPath
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	return nil, h.directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), account.Outsider)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -24,7 +25,7 @@ const minDisk = 64 << 20
 func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-h.draining:
-		h.writeProblem(w, r, &Problem{Status: 503, Code: "draining", Detail: "the node is shutting down", Next: "use another node"})
+		h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "draining", Detail: "the node is shutting down", Next: "use another node"})
 		return
 	default:
 	}
@@ -32,13 +33,13 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	defer stop()
 	if err := h.db.Ping(ctx); err != nil {
 		h.log.Error("not ready", "error", err)
-		h.writeProblem(w, r, &Problem{Status: 503, Code: "unavailable", Detail: "the database cannot be reached", Next: "try again in a moment"})
+		h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "unavailable", Detail: "the database cannot be reached", Next: "try again in a moment"})
 		return
 	}
 	disk := "ok"
 	if free, known := h.diskFree(h.opts.Data); known && free < minDisk {
 		if h.db.Kind() != "SQLite" {
-			h.writeProblem(w, r, &Problem{Status: 503, Code: "disk_full", Detail: "the disk of this node is full", Next: "free disk space; other nodes continue"})
+			h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "disk_full", Detail: "the disk of this node is full", Next: "free disk space; other nodes continue"})
 			return
 		}
 		disk = "full: writes fail; free disk space"
@@ -53,7 +54,7 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 // welcome greets clients other than browsers.
 func (h *Hub) welcome(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "This is a Loadout hub: skills for agents, shared and reviewed.\n\n"+
-		"The API is below "+h.origin(r)+base+", and described at "+h.origin(r)+"/openapi.json.\n")
+		"The API is below "+h.server.Origin(r)+api.Prefix+", and described at "+h.server.Origin(r)+"/openapi.json.\n")
 }
 
 // setupPage explains how to create the first administrator without a browser.
@@ -64,12 +65,12 @@ func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 		err = users.ErrHasAdmin
 	}
 	if err != nil {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
 	plainText(w, "This hub has no administrator yet. To create it, put a name and a password of\n"+
 		"at least 10 characters into admin.json, and send it with your setup link:\n\n"+
-		fmt.Sprintf("  {\"link\": \"LINK\", \"name\": \"ada\", \"password\": \"...\"}\n\n  curl --json @admin.json %s%s/setup\n\n", h.origin(r), base)+
+		fmt.Sprintf("  {\"link\": \"LINK\", \"name\": \"ada\", \"password\": \"...\"}\n\n  curl --json @admin.json %s%s/setup\n\n", h.server.Origin(r), api.Prefix)+
 		"LINK is the part after /setup/ in the address of this page. It works once, within a day.\n")
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -134,8 +135,8 @@ type Provider struct {
 
 // Hub is an open hub. It is safe for concurrent use.
 type Hub struct {
-	opts Options
-	*server
+	opts      Options
+	server    *api.Server
 	log       *slog.Logger
 	db        *store.DB
 	bus       bus.Bus

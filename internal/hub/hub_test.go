@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -399,22 +398,6 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 func TestLoggerMayBeLeftOut(t *testing.T) {
 	n := start(t, hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	n.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
-}
-
-type hidden struct {
-	Query string `query:"q"`
-}
-
-// The API library would read nothing into what is embedded and not exported.
-func TestOperationsShowAllOfTheirTypes(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("it would be passed over")
-		}
-	}()
-	hub.MustShow(reflect.TypeFor[struct {
-		Body []struct{ hidden }
-	}]())
 }
 
 // Who sends no body is answered all the same, and let go: also who has not signed in.

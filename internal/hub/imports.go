@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
@@ -98,13 +99,13 @@ type upgradeJSON struct {
 }
 
 func (h *Hub) importsAPI() {
-	addFor(h.server, operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
-	addFor(h.server, operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
-	addFor(h.server, operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
-	addFor(h.server, operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
+	api.AddFor(h.server, api.Operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
+	api.AddFor(h.server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
+	api.AddFor(h.server, api.Operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
+	api.AddFor(h.server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
 }
 
-func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*body[offerJSON], error) {
+func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[offerJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body)
 	if err != nil {
@@ -112,9 +113,9 @@ func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest 
 	}
 	offer, err := h.library.Inspect(ctx, p, namespace, source)
 	if err != nil {
-		return nil, withSource(source, err)
+		return nil, api.WithSource(source, err)
 	}
-	return bodyOf(offerOf(offer), nil)
+	return api.BodyOf(offerOf(offer), nil)
 }
 
 // sourceOf returns the namespace of a request, and its source including the
@@ -129,13 +130,13 @@ func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest
 		return in, r.Source, nil // the library reports it to users who may import
 	}
 	if at.Kind != remote.Git {
-		return in, "", &Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
+		return in, "", &api.Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
 	}
 	at.Ref = r.Ref
 	return in, at.String(), nil
 }
 
-func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*body[importedJSON], error) {
+func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[importedJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body.SourceRequest)
 	if err != nil {
@@ -143,10 +144,10 @@ func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }
 	}
 	choice := library.ImportSelection{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
 	done, err := h.library.Import(ctx, p, namespace, source, choice)
-	return importResult(done, withSource(source, err))
+	return importResult(done, api.WithSource(source, err))
 }
 
-func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*body[importedJSON], error) {
+func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*api.Body[importedJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Body.Namespace)
 	if err != nil {
@@ -157,17 +158,17 @@ func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }
 }
 
 // importResult returns the response for an import, complete or not.
-func importResult(done *library.ImportResult, err error) (*body[importedJSON], error) {
+func importResult(done *library.ImportResult, err error) (*api.Body[importedJSON], error) {
 	if err != nil {
-		return nil, partialImport(done, err)
+		return nil, api.PartialImport(done, err)
 	}
-	return bodyOf(importedOf(done), nil)
+	return api.BodyOf(importedOf(done), nil)
 }
 
-func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*body[upgradeJSON], error) {
+func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*api.Body[upgradeJSON], error) {
 	u, err := h.library.PreviewUpdate(ctx, account.FromContext(ctx), in.Skill, &skilldiff.Options{Texts: true})
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(upgradeJSON{u.Commit, skillDiffOf(u.Diff)}, nil)
+	return api.BodyOf(upgradeJSON{u.Commit, skillDiffOf(u.Diff)}, nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -37,7 +38,7 @@ type kindStatusJSON struct {
 	ChangedBy  string           `json:"changedBy,omitempty"`
 	Created    time.Time        `json:"created"`
 	Updated    time.Time        `json:"updated"`
-	Findings   []diagnosticJSON `json:"findings,omitempty" doc:"Problems"`
+	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
 // kindOf converts a resource. A damaged one has no spec.
@@ -45,10 +46,10 @@ func kindOf(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, r.Description},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
 	if len(r.Findings) > 0 {
-		out.Status.Findings = diagnosticsOf(r.Findings)
+		out.Status.Findings = api.DiagnosticsOf(r.Findings)
 	}
 	if out.Metadata.Namespace == "" {
-		out.Metadata.Namespace = ownNamespace
+		out.Metadata.Namespace = api.OwnNamespace
 	}
 	if r.Spec == nil {
 		return out, nil
@@ -84,33 +85,33 @@ type Dry struct {
 
 func (h *Hub) kindsAPI() {
 	h.applyAPI()
-	add(h.server, operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
-	add(h.server, operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
-	add(h.server, operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
-	add(h.server, operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
-	add(h.server, operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
+	api.Add(h.server, api.Operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
+	api.Add(h.server, api.Operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
+	api.Add(h.server, api.Operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
+	api.Add(h.server, api.Operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
+	api.Add(h.server, api.Operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
 }
 
 func (h *Hub) listKinds(ctx context.Context, in *struct {
 	KindPath
 	Namespace string `query:"namespace" maxLength:"150" doc:"Only this namespace; default all that you can see"`
-	Paging
-}) (*body[listBody[kindJSON]], error) {
+	api.Paging
+}) (*api.Body[api.ListBody[kindJSON]], error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		return h.listSkillDocuments(ctx, p, in.Namespace, in.Paging)
 	}
-	found, next, err := h.kinds.List(ctx, p, in.Kind, in.Namespace, in.page())
+	found, next, err := h.kinds.List(ctx, p, in.Kind, in.Namespace, in.Page())
 	if err != nil {
 		return nil, err
 	}
-	out := listBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
+	out := api.ListBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
 	for i, r := range found {
 		if out.Items[i], err = kindOf(r); err != nil {
 			return nil, err
 		}
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // readKind is the response with a resource.
@@ -140,7 +141,7 @@ func (h *Hub) getKind(ctx context.Context, in *ResourcePath) (*readKind, error) 
 func (h *Hub) deleteKind(ctx context.Context, in *struct {
 	ResourcePath
 	Dry
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		return nil, h.deleteNamed(ctx, p, in.ResourcePath, in.Dry.Dry)
@@ -161,22 +162,22 @@ func stillReferenced(t ResourcePath, err error) error {
 	if e.Hidden > 0 {
 		names = append(names, fmt.Sprintf("%d of others", e.Hidden))
 	}
-	return &Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", t.Kind, t.Name, strings.Join(names, ", ")),
+	return &api.Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", t.Kind, t.Name, strings.Join(names, ", ")),
 		References: referrersOf(e.By, e.Hidden), Next: "change or delete the items in references first"}
 }
 
-func referrersOf(by []agents.Referrer, hidden int) *referencesJSON {
-	out := &referencesJSON{Seen: make([]referenceJSON, len(by)), Others: hidden}
+func referrersOf(by []agents.Referrer, hidden int) *api.References {
+	out := &api.References{Seen: make([]api.Reference, len(by)), Others: hidden}
 	for i, r := range by {
 		if r.Namespace == "" {
-			r.Namespace = ownNamespace
+			r.Namespace = api.OwnNamespace
 		}
-		out.Seen[i] = referenceJSON{Kind: r.Kind, ID: r.ID, Name: r.Name, Namespace: r.Namespace, Slot: r.Slot}
+		out.Seen[i] = api.Reference{Kind: r.Kind, ID: r.ID, Name: r.Name, Namespace: r.Namespace, Slot: r.Slot}
 	}
 	return out
 }
 
-func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*body[referencesJSON], error) {
+func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*api.Body[api.References], error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		id, err := h.skillID(ctx, p, in.Namespace, in.Name)
@@ -187,10 +188,10 @@ func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*body[refere
 		if err != nil {
 			return nil, err
 		}
-		return bodyOf(*referencesOf(refs), nil)
+		return api.BodyOf(*api.ReferencesOf(refs), nil)
 	}
 	by, hidden, err := h.kinds.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
-	return bodyOf(*referrersOf(by, hidden), err)
+	return api.BodyOf(*referrersOf(by, hidden), err)
 }
 
 // skillID returns the id of a skill by its name and its namespace as documents

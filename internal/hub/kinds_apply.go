@@ -12,25 +12,26 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // appliedJSON is the result of applying documents.
 type appliedJSON struct {
-	Changes []changeJSON `json:"changes" nullable:"false" doc:"One for each document, in order"`
+	Changes []api.Change `json:"changes" nullable:"false" doc:"One for each document, in order"`
 	Kept    bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
 }
 
 func appliedOf(r *agents.Result) appliedJSON {
-	out := appliedJSON{Changes: make([]changeJSON, len(r.Changes)), Kept: r.Committed}
+	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Kept: r.Committed}
 	for i, c := range r.Changes {
-		diff := make([]fieldJSON, len(c.Diff))
+		diff := make([]api.Field, len(c.Diff))
 		for j, f := range c.Diff {
-			diff[j] = fieldJSON(f)
+			diff[j] = api.Field(f)
 		}
-		out.Changes[i] = changeJSON{c.Kind, c.Namespace, c.Name, c.Line, string(c.Outcome), diff, diagnosticsOf(c.Findings), nil}
+		out.Changes[i] = api.Change{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Line: c.Line, Outcome: string(c.Outcome), Diff: diff, Findings: api.DiagnosticsOf(c.Findings)}
 		if s := c.Stale; s != nil {
-			out.Changes[i].Stale = &staleJSON{s.Generation, string(s.By), s.Name, s.Changed}
+			out.Changes[i].Stale = &api.Stale{Generation: s.Generation, ChangedBy: string(s.By), Name: s.Name, Updated: s.Changed}
 		}
 	}
 	return out
@@ -43,37 +44,37 @@ func (h *Hub) applyAPI() {
 	// The request bodies are set after registration: otherwise the API library
 	// would parse JSON itself.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
-	apply := operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
+	apply := api.Operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
 	apply.MaxBodyBytes = maxDocuments
 	apply.RequestBody = &huma.RequestBody{Description: "Documents as YAML, one or several, or one as JSON"}
-	add(h.server, apply, h.applyDocuments)
+	api.Add(h.server, apply, h.applyDocuments)
 	apply.RequestBody.Content["text/yaml"] = apply.RequestBody.Content["application/yaml"]
 	apply.RequestBody.Content["application/json"] = object
-	put := operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
+	put := api.Operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
 	put.MaxBodyBytes = maxDocuments
 	put.RequestBody = &huma.RequestBody{Description: "The document, as it is read"}
-	add(h.server, put, h.putKind)
+	api.Add(h.server, put, h.putKind)
 	put.RequestBody.Content = map[string]*huma.MediaType{"application/json": object}
 }
 
 func (h *Hub) applyDocuments(ctx context.Context, in *struct {
 	Dry
 	RawBody []byte `contentType:"application/yaml"`
-}) (*body[appliedJSON], error) {
+}) (*api.Body[appliedJSON], error) {
 	name := "documents.yaml"
 	switch kind := mediaType(ctx); kind {
 	case "", "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml":
 	case "application/json":
 		name = "documents.json"
 	default:
-		return nil, status(415, "unsupported content type %.100q", "send YAML as Content-Type: application/yaml, or JSON", kind)
+		return nil, api.NewProblem(415, "unsupported content type %.100q", "send YAML as Content-Type: application/yaml, or JSON", kind)
 	}
 	return h.apply(ctx, agents.Parse(in.RawBody, name), in.Dry.Dry)
 }
 
 // mediaType returns the media type of a request body.
 func mediaType(ctx context.Context) string {
-	kind, _, err := mime.ParseMediaType(requestInfoFrom(ctx).request.Header.Get("Content-Type"))
+	kind, _, err := mime.ParseMediaType(api.RequestFrom(ctx).HTTP.Header.Get("Content-Type"))
 	if err != nil {
 		return ""
 	}
@@ -85,7 +86,7 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 	Dry
 	Made    string `header:"If-Match" maxLength:"100" doc:"ETag from reading the resource. If it changed since, the request fails with 412. Without it and without metadata.generation, the document replaces the current state"`
 	RawBody []byte `contentType:"application/yaml"`
-}) (*body[appliedJSON], error) {
+}) (*api.Body[appliedJSON], error) {
 	made, err := generationOf(in.Made)
 	if err != nil {
 		return nil, err
@@ -94,19 +95,19 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if kind := mediaType(ctx); kind != "" && kind != "application/json" {
-		return nil, status(415, "unsupported content type %.100q", "send the document as Content-Type: application/json", kind)
+		return nil, api.NewProblem(415, "unsupported content type %.100q", "send the document as Content-Type: application/json", kind)
 	}
 	docs := agents.Parse(in.RawBody, "document.json")
 	if len(docs) != 1 {
-		return nil, status(422, "expected one document, got %d", "send one", len(docs))
+		return nil, api.NewProblem(422, "expected one document, got %d", "send one", len(docs))
 	}
 	if d := docs[0]; d.Kind != "" {
 		if wrong := in.ResourcePath.checkSame(d); len(wrong) > 0 {
-			return nil, &Problem{Status: 422, Code: "invalid", Detail: "the document does not match the path", Next: "use the same kind, namespace and name in both", Errors: wrong}
+			return nil, &api.Problem{Status: 422, Code: "invalid", Detail: "the document does not match the path", Next: "use the same kind, namespace and name in both", Errors: wrong}
 		}
 		d.Namespace = in.Namespace
 		if made != 0 && d.Kind == agents.SkillKind {
-			return nil, status(422, "a skill has versions, not an ETag", "omit If-Match")
+			return nil, api.NewProblem(422, "a skill has versions, not an ETag", "omit If-Match")
 		}
 		d.BaseGeneration = cmp.Or(made, d.BaseGeneration)
 	}
@@ -123,31 +124,31 @@ func generationOf(etag string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.Trim(etag, `"`), 10, 64)
 	if err != nil || n < 1 || etagOf(n) != etag {
-		return 0, &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []Fault{{"header.If-Match", "must be an ETag that reading the resource returned"}}}
+		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
+			Errors: []api.Fault{{Where: "header.If-Match", Message: "must be an ETag that reading the resource returned"}}}
 	}
 	return n, nil
 }
 
 // checkSame returns the differences between a document and a path. A document
 // may omit its namespace.
-func (t ResourcePath) checkSame(d *agents.Document) []Fault {
-	var out []Fault
+func (t ResourcePath) checkSame(d *agents.Document) []api.Fault {
+	var out []api.Fault
 	if d.Kind != t.Kind {
-		out = append(out, Fault{"body.kind", "must be " + t.Kind})
+		out = append(out, api.Fault{Where: "body.kind", Message: "must be " + t.Kind})
 	}
 	if d.Name != t.Name && d.Name != "" {
-		out = append(out, Fault{"body.metadata.name", "differs from the path"})
+		out = append(out, api.Fault{Where: "body.metadata.name", Message: "differs from the path"})
 	}
-	if d.Namespace != t.Namespace && d.Namespace != "" && !(d.Namespace == ownNamespace && t.Namespace == ownNamespace) {
-		out = append(out, Fault{"body.metadata.namespace", "differs from the path"})
+	if d.Namespace != t.Namespace && d.Namespace != "" && !(d.Namespace == api.OwnNamespace && t.Namespace == api.OwnNamespace) {
+		out = append(out, api.Fault{Where: "body.metadata.namespace", Message: "differs from the path"})
 	}
 	return out
 }
 
 // apply applies documents. Unless dry is set, it fails if one of them is
 // rejected.
-func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*body[appliedJSON], error) {
+func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*api.Body[appliedJSON], error) {
 	result, err := h.kinds.Apply(ctx, account.FromContext(ctx), docs, dry)
 	if err != nil {
 		return nil, err
@@ -157,13 +158,13 @@ func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*bo
 	if result.HasRefused() && !dry {
 		return nil, rejectedError(result, out.Changes)
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // rejectedError returns the problem for rejected documents: outdated,
 // forbidden, or invalid.
-func rejectedError(r *agents.Result, changes []changeJSON) *Problem {
-	p := &Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
+func rejectedError(r *agents.Result, changes []api.Change) *api.Problem {
+	p := &api.Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
 	if r.OnlyStale() {
 		p.Status, p.Code, p.Next = 412, "stale", "read the resource in stale again and change that; or omit the generation to overwrite it"
 		p.Detail += ": " + staleReason(r)

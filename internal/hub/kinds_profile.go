@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // profileJSON is a Ghost, Bot or Team as resolved for a user. It contains
@@ -48,9 +49,9 @@ type profileMemberJSON struct {
 	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`
 }
 
-func (h *Hub) getProfile(ctx context.Context, in *ResourcePath) (*body[profileJSON], error) {
+func (h *Hub) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[profileJSON], error) {
 	if in.Kind != agents.GhostKind && in.Kind != agents.BotKind && in.Kind != agents.TeamKind {
-		return nil, status(422, "a %s cannot hold conversations", "name a Ghost, a Bot or a Team", in.Kind)
+		return nil, api.NewProblem(422, "a %s cannot hold conversations", "name a Ghost, a Bot or a Team", in.Kind)
 	}
 	p := account.FromContext(ctx)
 	profile, err := h.kinds.Profile(ctx, p, in.Kind, in.Namespace, in.Name)
@@ -71,17 +72,17 @@ func (h *Hub) getProfile(ctx context.Context, in *ResourcePath) (*body[profileJS
 	if m := profile.Model; m != nil {
 		out.Model = &profileModelJSON{Name: m.Name, Vendor: m.Vendor, Model: m.Model.Model, Key: h.keyState(ctx, p, m)}
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 func profileOf(p *agents.Profile) profileJSON {
 	out := profileJSON{
 		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, ID: p.ID, Description: p.Description, Enabled: !p.Filter.Disabled,
 		Skills: make([]profileSkillJSON, len(p.Skills)), Servers: make([]serverJSON, len(p.Servers)), Members: make([]profileMemberJSON, len(p.Members)),
-		Expose: p.Expose, Problems: filled(p.Problems), Revision: p.Revision,
+		Expose: p.Expose, Problems: api.NonNil(p.Problems), Revision: p.Revision,
 	}
 	if out.Namespace == "" {
-		out.Namespace = ownNamespace
+		out.Namespace = api.OwnNamespace
 	}
 	for i, s := range p.Skills {
 		out.Skills[i] = profileSkillJSON{s.Name, s.ID, string(s.In), s.Digest, s.Bundled, s.Preload}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -44,8 +45,8 @@ func skillStatus(s *library.Skill) kindStatusJSON {
 
 // listSkillDocuments lists skills from the database, without reading their
 // files.
-func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page Paging) (*body[listBody[kindJSON]], error) {
-	q := library.Query{Shadowed: true, Page: page.page()}
+func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page api.Paging) (*api.Body[api.ListBody[kindJSON]], error) {
+	q := library.Query{Shadowed: true, Page: page.Page()}
 	if namespace != "" {
 		in, err := h.kinds.ResolveNamespace(ctx, p, namespace)
 		if err != nil {
@@ -57,13 +58,13 @@ func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, names
 	if err != nil {
 		return nil, err
 	}
-	out := listBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
+	out := api.ListBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
 	for i, s := range found {
 		if out.Items[i], err = h.skillHead(ctx, p, s); err != nil {
 			return nil, err
 		}
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // skillHead returns a skill as a document without its instructions.
@@ -73,7 +74,7 @@ func (h *Hub) skillHead(ctx context.Context, p account.Principal, s *library.Ski
 		return kindJSON{}, err
 	}
 	if in == "" {
-		in = ownNamespace
+		in = api.OwnNamespace
 	}
 	spec, err := json.Marshal(struct {
 		Description string   `json:"description"`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -149,7 +150,7 @@ func (r reply) wantProblem(t testing.TB, status int, code string) {
 		t.Errorf("status %d and %s, want a problem with %d: %s", r.status, r.header.Get("Content-Type"), status, r.body)
 		return
 	}
-	var p hub.Problem
+	var p api.Problem
 	r.into(t, &p)
 	if p.Code != code || p.Status != status || p.Title == "" || p.Detail == "" || p.Request != r.header.Get("X-Request-Id") {
 		t.Errorf("problem %s, want the code %s", r.body, code)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // mcpScopes are the scopes of a principal that apply to MCP clients. Running
@@ -18,17 +19,17 @@ const mcpScopes = account.ScopeMCP | account.ScopeRun
 // sessions, so any node can answer any request.
 func (h *Hub) mountMCP() {
 	h.endpoints = newEndpoints(h)
-	for _, path := range []string{mcpPath, profilePath + "{name}", profilePath + "{namespace}/{name}"} {
+	for _, path := range []string{api.MCPPath, api.MCPAgentPath + "{name}", api.MCPAgentPath + "{namespace}/{name}"} {
 		h.mux.HandleFunc(path, h.serveMCP)
-		h.mux.HandleFunc("GET "+resourcePath+path, h.serveResource)
+		h.mux.HandleFunc("GET "+api.MetadataPath+path, h.serveResource)
 	}
-	h.mux.HandleFunc("GET "+resourcePath, h.serveResource)
+	h.mux.HandleFunc("GET "+api.MetadataPath, h.serveResource)
 }
 
 func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
 	p, err := h.authenticateMCP(r)
 	if err != nil {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
 	at := agentRef{name: r.PathValue("name"), namespace: r.PathValue("namespace")}
@@ -41,13 +42,13 @@ func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, err := crowd.enter(p.User)
 	if err != nil {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
 	defer leave()
 	e, err := h.endpoints.acquire(r.Context(), p, at)
 	if err != nil {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
 	defer h.endpoints.release(e)
@@ -68,9 +69,9 @@ func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
 // rejects pages of other sites regardless of their credentials, as the protocol
 // demands.
 func (h *Hub) authenticateMCP(r *http.Request) (account.Principal, error) {
-	v := requestInfoFrom(r.Context())
-	p := v.principal
-	if v.login != nil {
+	v := api.RequestFrom(r.Context())
+	p := v.Principal
+	if v.Login != nil {
 		p = account.Principal{}
 	}
 	if err := h.gate.origins.Check(r); err != nil {
@@ -98,11 +99,11 @@ type resource struct {
 // serveResource serves the metadata of an endpoint. It is the same for
 // endpoints that do not exist.
 func (h *Hub) serveResource(w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimPrefix(r.URL.EscapedPath(), resourcePath)
+	path := strings.TrimPrefix(r.URL.EscapedPath(), api.MetadataPath)
 	if path == "" {
-		path = mcpPath
+		path = api.MCPPath
 	}
-	at := h.origin(r)
+	at := h.server.Origin(r)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read this first
 	json.NewEncoder(w).Encode(resource{Resource: at + path, Name: "Loadout", Scopes: mcpScopes.Names(),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -139,8 +140,8 @@ func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRe
 	}
 }
 
-var errClosing = &Problem{Status: 503, Code: "closing", Detail: "this node is shutting down", Next: "try again",
-	header: http.Header{"Retry-After": {"1"}}}
+var errClosing = &api.Problem{Status: 503, Code: "closing", Detail: "this node is shutting down", Next: "try again",
+	Header: http.Header{"Retry-After": {"1"}}}
 
 // find returns a cached endpoint, or one that is being opened.
 func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, *opening, error) {
@@ -162,7 +163,7 @@ func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, 
 	o := &opening{made: made, done: make(chan struct{})}
 	s.opening[key] = o
 	// Other requests wait for it too, so it continues if this one is cancelled.
-	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), operationTime, errTimeout)
+	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), api.OperationTimeout, api.ErrTimeout)
 	s.running.Go(func() {
 		defer stop()
 		s.open(ctx, p, key, o)

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -144,10 +145,10 @@ func (at agentRef) howToApprove(err error) string {
 		if err != nil {
 			return ""
 		}
-		return "Needs approval. The user can allow it on the page of the hub, or with POST " + base + "/grants with " + string(body)
+		return "Needs approval. The user can allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
 	}
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
-		return fmt.Sprintf("Not reviewed. An owner or maintainer of skill %s can review this version: GET %s/reviews", refused.Skill, base)
+		return fmt.Sprintf("Not reviewed. An owner or maintainer of skill %s can review this version: GET %s/reviews", refused.Skill, api.Prefix)
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // Limits of MCP requests on a node, and the interval of renewed authentication.
@@ -27,7 +28,7 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 		defer cancel()
 		look := time.NewTicker(h.endpoints.listeners.beat)
 		defer look.Stop()
-		ended, forget := h.tokenWatch.watch(requestInfoFrom(ctx).principal)
+		ended, forget := h.tokenWatch.watch(api.RequestFrom(ctx).Principal)
 		defer forget()
 		for {
 			select {
@@ -54,7 +55,7 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 // that is unknown, it reports true.
 func (h *Hub) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
-	if err := h.checkValid(ctx, requestInfoFrom(ctx)); err != nil {
+	if err := h.checkValid(ctx, api.RequestFrom(ctx)); err != nil {
 		return false
 	}
 	p, err := h.principal(ctx, e.user)
@@ -73,7 +74,7 @@ type timeoutWriter struct{ http.ResponseWriter }
 func (a *timeoutWriter) withTimeout(limited bool) {
 	at := time.Time{}
 	if limited {
-		at = time.Now().Add(responseTimeout)
+		at = time.Now().Add(api.ResponseTimeout)
 	}
 	http.NewResponseController(a.ResponseWriter).SetWriteDeadline(at) // not supported by every server
 }

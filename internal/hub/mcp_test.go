@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -50,7 +51,7 @@ func TestMCPDemandsAToken(t *testing.T) {
 			if tt.status == 200 {
 				return
 			}
-			var p hub.Problem
+			var p api.Problem
 			if r.into(t, &p); p.Next == "" {
 				t.Errorf("there is no next step in %s", r.body)
 			}

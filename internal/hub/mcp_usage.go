@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -71,7 +72,7 @@ func (t *usageTally) drain() []store.SkillUsage {
 func (t *usageTally) entries(uses []store.SkillUsage) store.MeterEntry {
 	s := store.MeterEntry{Date: time.Now(), Owner: t.kit.Principal.ID}
 	if p := t.kit.Profile; p != nil {
-		s.Namespace, s.Agent = p.In, assembly.AgentName(p.Kind, cmp.Or(p.Namespace, ownNamespace), p.Name)
+		s.Namespace, s.Agent = p.In, assembly.AgentName(p.Kind, cmp.Or(p.Namespace, api.OwnNamespace), p.Name)
 	}
 	for _, u := range uses {
 		s.Add(store.MeterEntry{Loads: u.Loads, Calls: u.Calls, Errors: u.Errors})
@@ -85,7 +86,7 @@ func (h *Hub) saveUses(ctx context.Context, t *usageTally) {
 	if len(uses) == 0 {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), operationTime)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), api.OperationTimeout)
 	defer stop()
 	err := errors.Join(h.library.RecordUsage(ctx, uses...), h.db.Meter.Add(ctx, t.entries(uses)))
 	if err != nil {

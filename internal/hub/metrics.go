@@ -101,7 +101,7 @@ func (h *Hub) serveMetrics() http.Handler {
 	metrics := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
-			h.writeProblem(w, r, err)
+			h.server.WriteProblem(w, r, err)
 			return
 		}
 		metrics.ServeHTTP(w, r)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -34,12 +35,12 @@ type modelJSON struct {
 }
 
 func (h *Hub) modelsAPI() {
-	add(h.server, operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
+	api.Add(h.server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
 }
 
-func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJSON]], error) {
-	found, next, err := h.kinds.ListModels(ctx, account.FromContext(ctx), in.page())
-	out, err := pageOf(found, next, err, h.modelOf)
+func (h *Hub) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
+	found, next, err := h.kinds.ListModels(ctx, account.FromContext(ctx), in.Page())
+	out, err := api.PageOf(found, next, err, h.modelOf)
 	if err != nil || in.After != "" {
 		return out, err
 	}
@@ -54,7 +55,7 @@ func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJ
 }
 
 func (h *Hub) modelOf(m agents.AvailableModel) modelJSON {
-	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, ownNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
+	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, api.OwnNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
 	switch {
 	case m.HasKey:
 		out.Key = "granted"

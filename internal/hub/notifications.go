@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -25,27 +26,27 @@ type noticeJSON struct {
 
 func notificationOf(n library.Notification) noticeJSON {
 	return noticeJSON{
-		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: optionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
+		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: api.OptionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
 		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: n.Details.Note,
 	}
 }
 
 func (h *Hub) notificationsAPI() {
-	add(h.server, operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
-	add(h.server, operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
+	api.Add(h.server, api.Operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
+	api.Add(h.server, api.Operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
 }
 
 func (h *Hub) listNotifications(ctx context.Context, in *struct {
-	Paging
+	api.Paging
 	Skill  string `query:"skill" maxLength:"64" doc:"ID of a skill: only notifications about it"`
 	Unseen bool   `query:"unseen" doc:"Only unseen ones"`
-}) (*body[listBody[noticeJSON]], error) {
-	notices, next, err := h.library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.page())
-	return pageOf(notices, next, err, notificationOf)
+}) (*api.Body[api.ListBody[noticeJSON]], error) {
+	notices, next, err := h.library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.Page())
+	return api.PageOf(notices, next, err, notificationOf)
 }
 
 func (h *Hub) markNotificationSeen(ctx context.Context, in *struct {
 	Notice string `path:"notice" maxLength:"64" doc:"ID of a notification"`
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	return nil, h.library.MarkNotificationSeen(ctx, account.FromContext(ctx), in.Notice)
 }

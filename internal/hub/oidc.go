@@ -3,6 +3,8 @@ package hub
 import (
 	"net/http"
 	"net/url"
+
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // callbackPath is the path to which the provider sends users back.
@@ -11,7 +13,7 @@ const callbackPath = "/login/callback"
 // redirectToProvider redirects a browser to the provider. The user returns to
 // the path in back.
 func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {
-	if err := h.gate.countSignIn(requestInfoFrom(r.Context()), ""); err != nil {
+	if err := h.gate.countSignIn(api.RequestFrom(r.Context()), ""); err != nil {
 		h.showSignInError(w, r, err)
 		return
 	}
@@ -42,17 +44,17 @@ func (h *Hub) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
 // has the details.
 func (h *Hub) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
 	if !wantsPage(r) {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
-	p := h.problem(r.Context(), err)
+	p := h.server.Problem(r.Context(), err)
 	h.log.Warn("sign-in through the provider failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 	http.Redirect(w, r, "/?"+url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode(), http.StatusSeeOther)
 }
 
 func (h *Hub) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {
 	ctx := r.Context()
-	if err := h.gate.countSignIn(requestInfoFrom(ctx), ""); err != nil {
+	if err := h.gate.countSignIn(api.RequestFrom(ctx), ""); err != nil {
 		return "", nil, err
 	}
 	id, err := h.gate.oidc.Finish(ctx, r)

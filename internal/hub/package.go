@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -32,15 +33,15 @@ const (
 
 // versionFiles adds the operations that return files.
 func (h *Hub) versionFiles() {
-	download := operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
-	add(h.server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
+	download := api.Operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
+	api.Add(h.server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
 	})
-	file := operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "Get a file of a version: text as text/plain, images as such, and all others as a download")
-	add(h.server, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
+	file := api.Operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "Get a file of a version: text as text/plain, images as such, and all others as a download")
+	api.Add(h.server, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
 	})
-	paths := h.OpenAPI().Paths
+	paths := h.server.OpenAPI().Paths
 	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
 	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
 		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
@@ -72,11 +73,11 @@ func documentResponses(op *huma.Operation, statuses map[string]string, kinds ...
 func (h *Hub) streamFile(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, errTimeout)
+		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, api.ErrTimeout)
 		defer stop()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not with every server
 		if err := f(w, r.WithContext(bounded)); err != nil {
-			h.writeProblem(w, r, err)
+			h.server.WriteProblem(w, r, err)
 		}
 	}}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -26,26 +27,26 @@ type newRating struct {
 }
 
 func (h *Hub) ratingsAPI() {
-	add(h.server, operation("list-ratings", "GET", "/skills/{skill}/ratings", "List the ratings of a skill"), h.listRatings)
-	add(h.server, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Rate a skill of another user, or change your rating"), h.rateSkill)
-	add(h.server, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Delete your rating"), h.unrateSkill)
+	api.Add(h.server, api.Operation("list-ratings", "GET", "/skills/{skill}/ratings", "List the ratings of a skill"), h.listRatings)
+	api.Add(h.server, api.Operation("rate-skill", "PUT", "/skills/{skill}/rating", "Rate a skill of another user, or change your rating"), h.rateSkill)
+	api.Add(h.server, api.Operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Delete your rating"), h.unrateSkill)
 }
 
 func (h *Hub) listRatings(ctx context.Context, in *struct {
 	SkillPath
-	Paging
-}) (*body[listBody[ratingJSON]], error) {
-	ratings, next, err := h.library.Ratings(ctx, account.FromContext(ctx), in.Skill, in.page())
-	return pageOf(ratings, next, err, ratingOf)
+	api.Paging
+}) (*api.Body[api.ListBody[ratingJSON]], error) {
+	ratings, next, err := h.library.Ratings(ctx, account.FromContext(ctx), in.Skill, in.Page())
+	return api.PageOf(ratings, next, err, ratingOf)
 }
 
 func (h *Hub) rateSkill(ctx context.Context, in *struct {
 	SkillPath
 	Body newRating
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	return nil, h.library.Rate(ctx, account.FromContext(ctx), in.Skill, in.Body.Stars, in.Body.Words)
 }
 
-func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*noBody, error) {
+func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*api.NoBody, error) {
 	return nil, h.library.RemoveRating(ctx, account.FromContext(ctx), in.Skill)
 }

@@ -4,35 +4,36 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
 func (h *Hub) references() {
-	add(h.server, operation("list-references", "GET", "/skills/{skill}/references", "List the references to a skill"), h.listReferences)
-	add(h.server, operation("remove-references", "DELETE", "/skills/{skill}/references", "Remove all references to a skill, and return those that are left"), h.removeReferences)
-	add(h.server, operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Remove one reference to a skill"), h.removeReference)
+	api.Add(h.server, api.Operation("list-references", "GET", "/skills/{skill}/references", "List the references to a skill"), h.listReferences)
+	api.Add(h.server, api.Operation("remove-references", "DELETE", "/skills/{skill}/references", "Remove all references to a skill, and return those that are left"), h.removeReferences)
+	api.Add(h.server, api.Operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Remove one reference to a skill"), h.removeReference)
 }
 
-func (h *Hub) listReferences(ctx context.Context, in *SkillPath) (*body[referencesJSON], error) {
+func (h *Hub) listReferences(ctx context.Context, in *SkillPath) (*api.Body[api.References], error) {
 	refs, err := h.library.References(ctx, account.FromContext(ctx), in.Skill)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(*referencesOf(refs), nil)
+	return api.BodyOf(*api.ReferencesOf(refs), nil)
 }
 
-func (h *Hub) removeReferences(ctx context.Context, in *SkillPath) (*body[referencesJSON], error) {
+func (h *Hub) removeReferences(ctx context.Context, in *SkillPath) (*api.Body[api.References], error) {
 	left, err := h.library.UnbindAll(ctx, account.FromContext(ctx), in.Skill)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(*referencesOf(left), nil)
+	return api.BodyOf(*api.ReferencesOf(left), nil)
 }
 
 func (h *Hub) removeReference(ctx context.Context, in *struct {
 	SkillPath
 	Kind      string `path:"kind" maxLength:"64" doc:"As in a reference"`
 	Reference string `path:"reference" maxLength:"100" doc:"ID of the reference"`
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	return nil, h.library.Unbind(ctx, account.FromContext(ctx), in.Skill, library.Reference{Kind: in.Kind, ID: in.Reference})
 }

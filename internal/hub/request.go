@@ -13,24 +13,25 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // Handler returns the handler of the hub. Requests that run during [Hub.Close]
 // fail.
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &requestInfo{id: h.requestID(r), began: time.Now(), client: h.gate.client(r)}
-		r = r.WithContext(withRequestInfo(r.Context(), v))
-		v.request = r
+		v := &api.Request{ID: h.requestID(r), Began: time.Now(), Client: h.gate.client(r)}
+		r = r.WithContext(api.WithRequest(r.Context(), v))
+		v.HTTP = r
 		answer := &responseRecorder{ResponseWriter: w}
 		h.setHeaders(answer.Header(), v)
-		http.NewResponseController(w).SetWriteDeadline(v.began.Add(responseTimeout)) // not supported by every server
-		r.Body = http.MaxBytesReader(answer, r.Body, maxBody)
-		answer.streaming = func() func() { return h.metrics.countStream(v.route) }
+		http.NewResponseController(w).SetWriteDeadline(v.Began.Add(api.ResponseTimeout)) // not supported by every server
+		r.Body = http.MaxBytesReader(answer, r.Body, api.MaxBody)
+		answer.streaming = func() func() { return h.metrics.countStream(v.Route) }
 		h.metrics.under.Inc()
 		defer h.metrics.under.Dec()
 		ctx, traced := h.opts.Tracer.Request(r.Context(), r.Method, h.traceOf(r))
-		defer func() { traced(v.route, answer.status) }()
+		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
 		defer h.leave(answer, r, v)
 		h.enter(answer, r, v)
@@ -38,42 +39,42 @@ func (h *Hub) Handler() http.Handler {
 }
 
 // enter authenticates a request and serves it.
-func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *requestInfo) {
+func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	if open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; !open {
 		cookie, err := h.gate.admit(r, v)
 		if cookie != nil {
 			http.SetCookie(w, cookie)
 		}
 		if err != nil {
-			h.writeProblem(w, r, err)
+			h.server.WriteProblem(w, r, err)
 			return
 		}
 	}
-	r = r.WithContext(account.NewContext(r.Context(), v.principal))
-	_, v.route = h.mux.Handler(r)
+	r = r.WithContext(account.NewContext(r.Context(), v.Principal))
+	_, v.Route = h.mux.Handler(r)
 	h.mux.ServeHTTP(w, r)
 }
 
 // leave logs a request and converts a panic to an error response if nothing was
 // written.
-func (h *Hub) leave(w *responseRecorder, r *http.Request, v *requestInfo) {
+func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 	cause, begun := recover(), w.status != 0
 	if cause != nil && cause != http.ErrAbortHandler {
-		h.log.Error("a request panicked", "request", v.id, "route", v.route, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		h.log.Error("a request panicked", "request", v.ID, "route", v.Route, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		if !begun {
-			h.writeProblem(w, r, &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"})
+			h.server.WriteProblem(w, r, &api.Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"})
 		}
 	}
 	if r.ContentLength != 0 {
-		setDeadlines(w)
+		api.LimitBodyRest(w)
 	}
 	if w.status == 0 {
 		w.status = http.StatusOK // as net/http does
 	}
-	took := time.Since(v.began)
-	h.metrics.countAnswer(v.route, w.status, took, w.ended())
-	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.id), slog.String("method", r.Method), slog.String("route", v.route),
-		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.principal.User)), slog.String("client", v.client.String()))
+	took := time.Since(v.Began)
+	h.metrics.countAnswer(v.Route, w.status, took, w.ended())
+	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.ID), slog.String("method", r.Method), slog.String("route", v.Route),
+		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {
 		panic(http.ErrAbortHandler) // abort the connection: the response is incomplete
 	}
@@ -100,8 +101,8 @@ func plainID(id string) bool {
 }
 
 // setHeaders sets the headers of every response. Pages set their own policy.
-func (h *Hub) setHeaders(header http.Header, v *requestInfo) {
-	header.Set("X-Request-Id", v.id)
+func (h *Hub) setHeaders(header http.Header, v *api.Request) {
+	header.Set("X-Request-Id", v.ID)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Referrer-Policy", "same-origin")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -23,21 +24,21 @@ type decisionJSON struct {
 }
 
 func (h *Hub) reviewsAPI() {
-	add(h.server, operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
-	add(h.server, operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
+	api.Add(h.server, api.Operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
+	api.Add(h.server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
 }
 
 func (h *Hub) listReviews(ctx context.Context, in *struct {
-	Paging
+	api.Paging
 	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"As in lists of skills; default all in which you review"`
-}) (*body[listBody[waitingJSON]], error) {
+}) (*api.Body[api.ListBody[waitingJSON]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	rows, next, err := h.library.ListPending(ctx, p, namespaces, in.page())
-	return pageOf(rows, next, err, func(v *library.Version) waitingJSON {
+	rows, next, err := h.library.ListPending(ctx, p, namespaces, in.Page())
+	return api.PageOf(rows, next, err, func(v *library.Version) waitingJSON {
 		return waitingJSON{v.Name, string(v.Namespace), skillVersionOf(v)}
 	})
 }
@@ -45,12 +46,12 @@ func (h *Hub) listReviews(ctx context.Context, in *struct {
 func (h *Hub) reviewVersion(ctx context.Context, in *struct {
 	VersionPath
 	Body decisionJSON
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	d := library.Decision{Number: in.number(), Digest: in.Body.Digest, Review: library.Review(in.Body.Decision), Note: in.Body.Note}
 	err := h.library.ReviewVersion(ctx, account.FromContext(ctx), in.Skill, d)
 	if errors.Is(err, library.ErrConflict) {
-		return nil, &Problem{Status: 409, Code: "changed", Detail: "the files differ from those that you reviewed",
-			Next: fmt.Sprintf("review them again, and send the digest from GET %s/skills/%s/versions", base, in.Skill)}
+		return nil, &api.Problem{Status: 409, Code: "changed", Detail: "the files differ from those that you reviewed",
+			Next: fmt.Sprintf("review them again, and send the digest from GET %s/skills/%s/versions", api.Prefix, in.Skill)}
 	}
 	return nil, err
 }

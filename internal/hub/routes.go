@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/web"
 )
@@ -16,7 +17,7 @@ import (
 // of its own.
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
-	h.server = newServer(h.mux, serverOptions{log: h.log, public: h.opts.Public, cookie: h.gate.logins.CookieName(), drafts: queue.New(maxLargeDrafts, maxRuns), draining: h.draining})
+	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
 	h.signIn()
 	h.users()
 	h.groups()
@@ -33,7 +34,7 @@ func (h *Hub) routes() error {
 		group()
 	}
 	h.mountMCP()
-	spec, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
+	spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
 	if err != nil {
 		return fmt.Errorf("write OpenAPI document: %w", err)
 	}
@@ -76,10 +77,10 @@ func (h *Hub) notFound(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		h.writeProblem(w, r, status(404, "no resource at this path", "list the paths: GET /openapi.json"))
+		h.server.WriteProblem(w, r, api.NewProblem(404, "no resource at this path", "list the paths: GET /openapi.json"))
 		return
 	}
-	p := status(405, "%s is not allowed at this path", "use "+strings.Join(allowed, " or "), r.Method)
-	p.header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
-	h.writeProblem(w, r, p)
+	p := api.NewProblem(405, "%s is not allowed at this path", "use "+strings.Join(allowed, " or "), r.Method)
+	p.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	h.server.WriteProblem(w, r, p)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -31,24 +32,24 @@ type resolvedJSON struct {
 }
 
 func (h *Hub) searchAPI() {
-	add(h.server, operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
-	add(h.server, operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
-	add(h.server, operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
+	api.Add(h.server, api.Operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
+	api.Add(h.server, api.Operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
+	api.Add(h.server, api.Operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
 }
 
 func (h *Hub) searchSkills(ctx context.Context, in *struct {
 	Query string `query:"q" required:"true" minLength:"1" maxLength:"1000"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10" doc:"How many at most"`
-}) (*body[listBody[SkillHitJSON]], error) {
+}) (*api.Body[api.ListBody[SkillHitJSON]], error) {
 	hits, err := h.library.Search(ctx, account.FromContext(ctx), in.Query, in.Limit)
-	return pageOf(hits, "", err, func(hit library.Hit) SkillHitJSON { return SkillHitJSON{skillOf(hit.Skill), hit.Score} })
+	return api.PageOf(hits, "", err, func(hit library.Hit) SkillHitJSON { return SkillHitJSON{skillOf(hit.Skill), hit.Score} })
 }
 
 func (h *Hub) explainSkill(ctx context.Context, in *struct {
 	Name string `query:"name" required:"true" minLength:"1" maxLength:"256"`
-}) (*body[listBody[candidateJSON]], error) {
+}) (*api.Body[api.ListBody[candidateJSON]], error) {
 	found, err := h.library.Explain(ctx, account.FromContext(ctx), in.Name)
-	return pageOf(found, "", err, func(c library.Candidate) candidateJSON {
+	return api.PageOf(found, "", err, func(c library.Candidate) candidateJSON {
 		return candidateJSON{string(c.In), skillOf(c.Skill), c.Chosen, c.Reason}
 	})
 }
@@ -67,7 +68,7 @@ func (h *Hub) ref(ctx context.Context, p account.Principal, r SkillReference) (l
 	out := library.Ref{Name: r.Name, ID: r.SkillID, Digest: r.Digest}
 	switch {
 	case r.Name == "" && r.SkillID == "":
-		return out, &Problem{Status: 422, Code: "invalid", Detail: "no skill given", Next: "send name or skill_id"}
+		return out, &api.Problem{Status: 422, Code: "invalid", Detail: "no skill given", Next: "send name or skill_id"}
 	case r.Public:
 		out.Namespace = store.Public
 		return out, nil
@@ -79,7 +80,7 @@ func (h *Hub) ref(ctx context.Context, p account.Principal, r SkillReference) (l
 	return out, err
 }
 
-func (h *Hub) resolveSkill(ctx context.Context, in *SkillReference) (*body[resolvedJSON], error) {
+func (h *Hub) resolveSkill(ctx context.Context, in *SkillReference) (*api.Body[resolvedJSON], error) {
 	p := account.FromContext(ctx)
 	ref, err := h.ref(ctx, p, *in)
 	if err != nil {
@@ -87,10 +88,10 @@ func (h *Hub) resolveSkill(ctx context.Context, in *SkillReference) (*body[resol
 	}
 	r, err := h.library.Resolve(ctx, p, ref)
 	if errors.Is(err, library.ErrConflict) {
-		return nil, &Problem{Status: 409, Code: "another_name", Detail: "the skill with that ID has another name", Next: "omit name, or send its name"}
+		return nil, &api.Problem{Status: 409, Code: "another_name", Detail: "the skill with that ID has another name", Next: "omit name, or send its name"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(resolvedJSON{string(r.In), skillOf(r.Skill), skillVersionOf(r.Version)}, nil)
+	return api.BodyOf(resolvedJSON{string(r.In), skillOf(r.Skill), skillVersionOf(r.Version)}, nil)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -49,21 +50,21 @@ type SecretPath struct {
 }
 
 func (h *Hub) secretsAPI() {
-	add(h.server, operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
-	add(h.server, operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
-	add(h.server, operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
-	add(h.server, operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
-	add(h.server, operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
-	add(h.server, operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
+	api.Add(h.server, api.Operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
+	api.Add(h.server, api.Operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
+	api.Add(h.server, api.Operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
+	api.Add(h.server, api.Operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
+	api.Add(h.server, api.Operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
+	api.Add(h.server, api.Operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
 }
 
-func (h *Hub) listSecrets(ctx context.Context, in *OwnerQuery) (*body[listBody[secretJSON]], error) {
+func (h *Hub) listSecrets(ctx context.Context, in *OwnerQuery) (*api.Body[api.ListBody[secretJSON]], error) {
 	o, err := h.owner(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.kinds.Secrets().List(ctx, account.FromContext(ctx), o)
-	return pageOf(found, "", err, func(s agents.Secret) secretJSON { return secretJSON(s) })
+	return api.PageOf(found, "", err, func(s agents.Secret) secretJSON { return secretJSON(s) })
 }
 
 func (h *Hub) setSecret(ctx context.Context, in *struct {
@@ -71,7 +72,7 @@ func (h *Hub) setSecret(ctx context.Context, in *struct {
 	Body struct {
 		Value string `json:"value" minLength:"1" maxLength:"65536" doc:"Stored encrypted"`
 	}
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
@@ -84,11 +85,11 @@ func (h *Hub) setSecret(ctx context.Context, in *struct {
 }
 
 // invalidSecret returns the problem for one invalid field.
-func invalidSecret(where string, why error) *Problem {
-	return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: []Fault{{where, why.Error()}}}
+func invalidSecret(where string, why error) *api.Problem {
+	return &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: []api.Fault{{Where: where, Message: why.Error()}}}
 }
 
-func (h *Hub) deleteSecret(ctx context.Context, in *SecretPath) (*noBody, error) {
+func (h *Hub) deleteSecret(ctx context.Context, in *SecretPath) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (h *Hub) deleteSecret(ctx context.Context, in *SecretPath) (*noBody, error)
 	return nil, h.kinds.Secrets().Delete(ctx, account.FromContext(ctx), o, in.Secret)
 }
 
-func (h *Hub) listSecretGrants(ctx context.Context, in *SecretPath) (*body[listBody[secretGrantJSON]], error) {
+func (h *Hub) listSecretGrants(ctx context.Context, in *SecretPath) (*api.Body[api.ListBody[secretGrantJSON]], error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (h *Hub) listSecretGrants(ctx context.Context, in *SecretPath) (*body[listB
 			found = append(found, g)
 		}
 	}
-	return pageOf(found, "", err, func(g agents.SecretGrant) secretGrantJSON {
+	return api.PageOf(found, "", err, func(g agents.SecretGrant) secretGrantJSON {
 		return secretGrantJSON{g.Secret, g.Subject, string(g.Digest), g.By, g.Created}
 	})
 }
@@ -125,7 +126,7 @@ type secretFor struct {
 func (h *Hub) grantSecret(ctx context.Context, in *struct {
 	SecretPath
 	Body secretFor
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (h *Hub) grantSecret(ctx context.Context, in *struct {
 func (h *Hub) revokeSecret(ctx context.Context, in *struct {
 	SecretPath
 	Digest string `query:"digest" required:"true" minLength:"1" maxLength:"80" doc:"Of what may use it"`
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -43,29 +44,29 @@ type heldToolJSON struct {
 }
 
 func (h *Hub) serverLive() {
-	add(h.server, operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
-	add(h.server, operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
-	add(h.server, operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
+	api.Add(h.server, api.Operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
+	api.Add(h.server, api.Operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
+	api.Add(h.server, api.Operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
 	h.skillTools()
-	add(h.server, operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
+	api.Add(h.server, api.Operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
 }
 
 func (h *Hub) skillTools() {
-	add(h.server, operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
-	add(h.server, operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
+	api.Add(h.server, api.Operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
+	api.Add(h.server, api.Operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
 }
 
-func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*body[listBody[heldToolJSON]], error) {
+func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
 	all, err := h.library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
-	return pageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
+	return api.PageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
 }
 
 func (h *Hub) acceptSkillTools(ctx context.Context, in *struct {
 	SkillPath
 	Body definitionsToAccept
-}) (*body[acceptedJSON], error) {
+}) (*api.Body[acceptedJSON], error) {
 	names, err := h.library.AcceptTools(ctx, account.FromContext(ctx), in.Skill, in.Body.Digests)
-	return bodyOf(acceptedJSON{names}, err)
+	return api.BodyOf(acceptedJSON{names}, err)
 }
 
 // withLive adds the state on this node and the pending tools to servers.
@@ -135,7 +136,7 @@ type restartedJSON struct {
 func (h *Hub) restartServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverRestart
-}) (*body[restartedJSON], error) {
+}) (*api.Body[restartedJSON], error) {
 	return h.restart(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server})
 }
 
@@ -144,16 +145,16 @@ type OperatorsPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"256" doc:"Of a server of the operator"`
 }
 
-func (h *Hub) restartOperators(ctx context.Context, in *OperatorsPath) (*body[restartedJSON], error) {
+func (h *Hub) restartOperators(ctx context.Context, in *OperatorsPath) (*api.Body[restartedJSON], error) {
 	return h.restart(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) restart(ctx context.Context, of agents.Subject) (*body[restartedJSON], error) {
+func (h *Hub) restart(ctx context.Context, of agents.Subject) (*api.Body[restartedJSON], error) {
 	digest, err := h.kinds.AuthorizeRestart(ctx, account.FromContext(ctx), of)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(restartedJSON{h.node, h.assemblies.RestartServer(digest)}, nil)
+	return api.BodyOf(restartedJSON{h.node, h.assemblies.RestartServer(digest)}, nil)
 }
 
 // definitionsToAccept lists inspected tool definitions.
@@ -174,21 +175,21 @@ type acceptedJSON struct {
 func (h *Hub) acceptTools(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverAcceptance
-}) (*body[acceptedJSON], error) {
+}) (*api.Body[acceptedJSON], error) {
 	return h.accept(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Digests)
 }
 
 func (h *Hub) acceptOperators(ctx context.Context, in *struct {
 	OperatorsPath
 	Body definitionsToAccept
-}) (*body[acceptedJSON], error) {
+}) (*api.Body[acceptedJSON], error) {
 	return h.accept(ctx, agents.Subject{Server: in.Name}, in.Body.Digests)
 }
 
-func (h *Hub) accept(ctx context.Context, of agents.Subject, digests []string) (*body[acceptedJSON], error) {
+func (h *Hub) accept(ctx context.Context, of agents.Subject, digests []string) (*api.Body[acceptedJSON], error) {
 	names, err := h.kinds.AcceptTools(ctx, account.FromContext(ctx), of, digests)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("%w; inspect the server again", err)
 	}
-	return bodyOf(acceptedJSON{names}, err)
+	return api.BodyOf(acceptedJSON{names}, err)
 }

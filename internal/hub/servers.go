@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -92,18 +93,18 @@ func missing(unset []upstream.UnsetVariable) []string {
 }
 
 func (h *Hub) serversAPI() {
-	add(h.server, operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
-	add(h.server, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
-	add(h.server, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
+	api.Add(h.server, api.Operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
+	api.Add(h.server, api.Operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
+	api.Add(h.server, api.Operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
 	h.serverTests()
 	h.serverLive()
 	h.serverSignIns()
 }
 
-func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listBody[serverJSON]], error) {
+func (h *Hub) listServers(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.kinds.ListServers(ctx, p, in.page())
-	out, err := pageOf(found, next, err, definitionOf)
+	found, next, err := h.kinds.ListServers(ctx, p, in.Page())
+	out, err := api.PageOf(found, next, err, definitionOf)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
 	}
@@ -118,7 +119,7 @@ func definitionOf(d agents.ServerDefinition) serverJSON {
 	out.Thing = d.Resource
 	if d.Kind != "" {
 		if out.Namespace = d.Namespace; out.Namespace == "" {
-			out.Namespace = ownNamespace
+			out.Namespace = api.OwnNamespace
 		}
 	}
 	return out
@@ -139,10 +140,10 @@ type DefiningPath struct {
 	Name      string `path:"name" minLength:"1" maxLength:"1024"`
 }
 
-func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listBody[serverJSON]], error) {
+func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*api.Body[api.ListBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
 	found, err := h.kinds.DefinedServers(ctx, p, in.Kind, in.Namespace, in.Name)
-	out, err := pageOf(found, "", err, func(s agents.Server) serverJSON {
+	out, err := api.PageOf(found, "", err, func(s agents.Server) serverJSON {
 		return definitionOf(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
 	})
 	if err == nil {
@@ -167,7 +168,7 @@ type serverDecision struct {
 func (h *Hub) reviewServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverDecision
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	of := agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}
 	return nil, h.kinds.ReviewServer(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -58,12 +59,12 @@ type signedOutJSON struct {
 }
 
 func (h *Hub) serverSignIns() {
-	add(h.server, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
-	add(h.server, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
-	add(h.server, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
-	add(h.server, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
-	add(h.server, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
-	add(h.server, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
+	api.Add(h.server, api.Operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
+	api.Add(h.server, api.Operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
+	api.Add(h.server, api.Operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
+	api.Add(h.server, api.Operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
+	api.Add(h.server, api.Operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
+	api.Add(h.server, api.Operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
 }
 
 func (h *Hub) beginServerSignIn(ctx context.Context, in *struct {
@@ -82,16 +83,16 @@ func (h *Hub) beginOperators(ctx context.Context, in *struct {
 
 // startServerSignIn starts a sign-in for the calling browser.
 func (h *Hub) startServerSignIn(ctx context.Context, of agents.Subject, back string) (*signInStarted, error) {
-	v := requestInfoFrom(ctx)
-	redirect, err := h.redirect(v.request)
+	v := api.RequestFrom(ctx)
+	redirect, err := h.redirect(v.HTTP)
 	if err == nil {
 		err = h.gate.countSignIn(v, "")
 	}
 	if err != nil {
 		return nil, err
 	}
-	cookie := h.browser(v.request)
-	page, err := h.signIns.Begin(ctx, v.principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
+	cookie := h.browser(v.HTTP)
+	page, err := h.signIns.Begin(ctx, v.Principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +108,10 @@ func (h *Hub) redirect(r *http.Request) (string, error) {
 	}
 	at, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if h.opts.Public == "" && host != "localhost" && (err != nil || !at.IsLoopback()) {
-		return "", &Problem{Status: 409, Code: "no_public", Detail: "the public address of the hub is not set, but servers have to send browsers back there",
+		return "", &api.Problem{Status: 409, Code: "no_public", Detail: "the public address of the hub is not set, but servers have to send browsers back there",
 			Next: "ask the operator to set the public address of the hub"}
 	}
-	return h.origin(r) + serverCallback, nil
+	return h.server.Origin(r) + serverCallback, nil
 }
 
 // browser returns the cookie that identifies a browser, or the existing one if
@@ -132,12 +133,12 @@ func (h *Hub) browser(r *http.Request) *http.Cookie {
 func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
 	if err != nil && !wantsPage(r) {
-		h.writeProblem(w, r, err)
+		h.server.WriteProblem(w, r, err)
 		return
 	}
 	said := "done"
 	if err != nil {
-		p := h.problem(r.Context(), err)
+		p := h.server.Problem(r.Context(), err)
 		h.log.Warn("sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 		said = p.Code
 	}
@@ -145,16 +146,16 @@ func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Hub) completeServerSignIn(r *http.Request) (back string, err error) {
-	v, browser := requestInfoFrom(r.Context()), ""
+	v, browser := api.RequestFrom(r.Context()), ""
 	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without the cookie
 		if err := h.gate.countSignIn(v, ""); err != nil {
 			return "", err
 		}
 		browser = had.Value
 	}
-	ctx, stop := context.WithTimeoutCause(r.Context(), operationTime, errTimeout)
+	ctx, stop := context.WithTimeoutCause(r.Context(), api.OperationTimeout, api.ErrTimeout)
 	defer stop()
-	return h.signIns.Finish(ctx, v.principal, browser, r.URL.Query())
+	return h.signIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
 // signInMessage adds a code to a path of the page.
@@ -172,22 +173,22 @@ func signInMessage(back, said string) string {
 func (h *Hub) endServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
 	Server string `query:"server" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
-}) (*body[signedOutJSON], error) {
+}) (*api.Body[signedOutJSON], error) {
 	return h.signOutOfServer(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Server})
 }
 
-func (h *Hub) endOperators(ctx context.Context, in *OperatorsPath) (*body[signedOutJSON], error) {
+func (h *Hub) endOperators(ctx context.Context, in *OperatorsPath) (*api.Body[signedOutJSON], error) {
 	return h.signOutOfServer(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) signOutOfServer(ctx context.Context, of agents.Subject) (*body[signedOutJSON], error) {
+func (h *Hub) signOutOfServer(ctx context.Context, of agents.Subject) (*api.Body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
 	digest, found, revoked, err := h.signIns.SignOut(ctx, p, of)
 	if err != nil {
 		return nil, err
 	}
 	h.assemblies.CloseConnections(p.User, digest)
-	return bodyOf(signedOutJSON{found, revoked}, nil)
+	return api.BodyOf(signedOutJSON{found, revoked}, nil)
 }
 
 // mySignInJSON is a sign-in of the current user.
@@ -197,30 +198,30 @@ type mySignInJSON struct {
 	SignIn serverSignInJSON `json:"signIn"`
 }
 
-func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*body[listBody[mySignInJSON]], error) {
+func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*api.Body[api.ListBody[mySignInJSON]], error) {
 	all, err := h.signIns.List(ctx, account.FromContext(ctx))
-	return pageOf(all, "", err, func(m serverauth.UserSignIn) mySignInJSON {
+	return api.PageOf(all, "", err, func(m serverauth.UserSignIn) mySignInJSON {
 		return mySignInJSON{m.ID, m.Server, *signInStatusOf(m.Status)}
 	})
 }
 
 func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
 	ID string `path:"id" maxLength:"64"`
-}) (*body[signedOutJSON], error) {
+}) (*api.Body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
 	revoked, err := h.signIns.Forget(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	h.assemblies.CloseConnections(p.User, "")
-	return bodyOf(signedOutJSON{true, revoked}, nil)
+	return api.BodyOf(signedOutJSON{true, revoked}, nil)
 }
 
 // signInStatusOf converts the status of a sign-in.
 func signInStatusOf(now serverauth.Status) *serverSignInJSON {
-	out := &serverSignInJSON{State: string(now.State), Since: optionalTime(now.Since)}
+	out := &serverSignInJSON{State: string(now.State), Since: api.OptionalTime(now.Since)}
 	if g := now.Info; g != nil {
-		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, optionalTime(g.Expiry), g.Renewed
+		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, api.OptionalTime(g.Expiry), g.Renewed
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -60,14 +61,14 @@ type serverTriedTool struct {
 
 func (h *Hub) serverTests() {
 	turns := make(chan struct{}, maxTrials)
-	add(h.server, operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
-		func(ctx context.Context, in *struct{ Body serverTrial }) (*body[serverTried], error) {
+	api.Add(h.server, api.Operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
+		func(ctx context.Context, in *struct{ Body serverTrial }) (*api.Body[serverTried], error) {
 			s, v, found, err := h.trialConfig(ctx, account.FromContext(ctx), in.Body)
 			if err != nil {
 				return nil, err
 			}
 			if found != "" {
-				return bodyOf(serverFailed(found), nil)
+				return api.BodyOf(serverFailed(found), nil)
 			}
 			select {
 			case turns <- struct{}{}:
@@ -75,7 +76,7 @@ func (h *Hub) serverTests() {
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-			return bodyOf(h.tryServer(ctx, s, v), nil)
+			return api.BodyOf(h.tryServer(ctx, s, v), nil)
 		})
 }
 
@@ -90,8 +91,8 @@ func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTria
 		return s, upstream.Variables{}, "", err
 	}
 	if t.Kind == "" && t.Server == "" {
-		return agents.Server{}, upstream.Variables{}, "", &Problem{Status: 422, Code: "invalid", Detail: "no server given", Next: "send kind, namespace and name, or a config",
-			Errors: []Fault{{"body.kind", "missing"}}}
+		return agents.Server{}, upstream.Variables{}, "", &api.Problem{Status: 422, Code: "invalid", Detail: "no server given", Next: "send kind, namespace and name, or a config",
+			Errors: []api.Fault{{Where: "body.kind", Message: "missing"}}}
 	}
 	s, v, err := h.kinds.ServerForTest(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
 	return s, v, "", err
@@ -123,7 +124,7 @@ func serverFailed(why string) serverTried {
 func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():
-		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, base))
+		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, api.Prefix))
 	case s.NeedsSandbox() && h.opts.Sandbox == nil:
 		return serverFailed("command not run, because this hub has no sandbox: ask the operator for one")
 	}
@@ -135,7 +136,7 @@ func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variabl
 	defer stop()
 	start, end, err := h.starter(ctx, s)
 	if err != nil {
-		h.log.Error("couldn't start the trial of a server", "request", requestInfoFrom(ctx).id, "error", err)
+		h.log.Error("couldn't start the trial of a server", "request", api.RequestFrom(ctx).ID, "error", err)
 		return serverFailed("the hub cannot start it: tell the operator")
 	}
 	defer end()

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -48,7 +49,7 @@ type newSession struct {
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
 	// Draft is a pointer to distinguish a draft without files, which is
 	// rejected, from none.
-	Draft *DraftJSON `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
+	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
 }
 
 type sessionChange struct {
@@ -73,16 +74,16 @@ type historyJSON struct {
 }
 
 func (h *Hub) sessionsAPI() {
-	add(h.server, operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
-	addDraftOperation(h.server, withCreated(operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
-	add(h.server, operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
-	add(h.server, operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
-	add(h.server, operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
-	add(h.server, accepted(operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
-	add(h.server, operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
-	add(h.server, operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
-	add(h.server, accepted(operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
-	add(h.server, operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
+	api.Add(h.server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
+	api.AddDraft(h.server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
+	api.Add(h.server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
+	api.Add(h.server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
+	api.Add(h.server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
+	api.Add(h.server, accepted(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
+	api.Add(h.server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
+	api.Add(h.server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
+	api.Add(h.server, accepted(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
+	api.Add(h.server, api.Operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
 	h.sessionSkills()
 	h.sessionFiles()
 	h.sessionStreams()
@@ -95,15 +96,15 @@ func accepted(op huma.Operation) huma.Operation {
 }
 
 func (h *Hub) listSessions(ctx context.Context, in *struct {
-	Paging
+	api.Paging
 	Owner string `query:"owner" maxLength:"64" default:"me" doc:"The id of a user, or me"`
-}) (*body[listBody[SessionJSON]], error) {
+}) (*api.Body[api.ListBody[SessionJSON]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.chat.List(ctx, p, userID(p, in.Owner), in.page())
-	return pageOf(found, next, err, sessionOf)
+	found, next, err := h.chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
+	return api.PageOf(found, next, err, sessionOf)
 }
 
-func (h *Hub) startSession(ctx context.Context, in *struct{ Body newSession }) (*createdBody[startedJSON], error) {
+func (h *Hub) startSession(ctx context.Context, in *struct{ Body newSession }) (*api.CreatedBody[startedJSON], error) {
 	p := account.FromContext(ctx)
 	agent, err := h.findAgent(ctx, p, in.Body.Agent)
 	if err != nil {
@@ -111,13 +112,13 @@ func (h *Hub) startSession(ctx context.Context, in *struct{ Body newSession }) (
 	}
 	began, err := h.createSession(ctx, p, agent, in.Body)
 	if err != nil || in.Body.Message == "" {
-		return createdAt(began.ID, "sessions", startedJSON{SessionJSON: sessionOf(began)}, err)
+		return api.CreatedAt(began.ID, "sessions", startedJSON{SessionJSON: sessionOf(began)}, err)
 	}
 	input, err := h.chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
 	if err != nil {
 		return nil, errors.Join(err, h.chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it yet
 	}
-	return createdAt(began.ID, "sessions", startedJSON{sessionOf(began), input}, nil)
+	return api.CreatedAt(began.ID, "sessions", startedJSON{sessionOf(began), input}, nil)
 }
 
 // createSession creates a conversation, with a draft skill if there is one.
@@ -125,29 +126,29 @@ func (h *Hub) createSession(ctx context.Context, p account.Principal, agent stri
 	if n.Draft == nil {
 		return h.chat.Create(ctx, p, agent, n.Title)
 	}
-	packed, err := h.library.PackDraft(ctx, p, n.Draft.draft())
+	packed, err := h.library.PackDraft(ctx, p, n.Draft.ToLibrary())
 	if err != nil {
 		return chat.Conversation{}, err
 	}
 	return h.chat.CreateWithDraft(ctx, p, agent, n.Title, chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
 }
 
-func (h *Hub) getSession(ctx context.Context, in *SessionPath) (*body[SessionJSON], error) {
+func (h *Hub) getSession(ctx context.Context, in *SessionPath) (*api.Body[SessionJSON], error) {
 	c, err := h.chat.Get(ctx, account.FromContext(ctx), in.Session)
-	return bodyOf(sessionOf(c), err)
+	return api.BodyOf(sessionOf(c), err)
 }
 
 func (h *Hub) changeSession(ctx context.Context, in *struct {
 	SessionPath
 	Body sessionChange
-}) (*body[SessionJSON], error) {
+}) (*api.Body[SessionJSON], error) {
 	if err := h.chat.Rename(ctx, account.FromContext(ctx), in.Session, in.Body.Title); err != nil {
 		return nil, err
 	}
 	return h.getSession(ctx, &in.SessionPath)
 }
 
-func (h *Hub) deleteSession(ctx context.Context, in *SessionPath) (*noBody, error) {
+func (h *Hub) deleteSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
 	return nil, h.chat.Delete(ctx, account.FromContext(ctx), in.Session)
 }
 
@@ -155,13 +156,13 @@ func (h *Hub) sendMessage(ctx context.Context, in *struct {
 	SessionPath
 	Key  string `header:"Idempotency-Key" maxLength:"600" doc:"Your unique ID of the message, at most 200 bytes, plain or quoted: repeating a request with it does not send the message twice. Stored as long as the conversation"`
 	Body newMessage
-}) (*body[inputJSON], error) {
+}) (*api.Body[inputJSON], error) {
 	key, err := idempotencyKey(in.Key)
 	if err != nil {
 		return nil, err
 	}
 	input, err := h.chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
-	return bodyOf(inputJSON{input}, err)
+	return api.BodyOf(inputJSON{input}, err)
 }
 
 // idempotencyKey parses the key of a message: plain, or a string of RFC 9651.
@@ -181,8 +182,8 @@ func idempotencyKey(header string) (string, error) {
 		key.WriteByte(inner[i])
 	}
 	if !closed || len(header) == 1 || key.Len() == 0 {
-		return "", &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []Fault{{"header.Idempotency-Key", "malformed quoted string"}}}
+		return "", &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
+			Errors: []api.Fault{{Where: "header.Idempotency-Key", Message: "malformed quoted string"}}}
 	}
 	return key.String(), nil
 }
@@ -191,7 +192,7 @@ func (h *Hub) getHistory(ctx context.Context, in *struct {
 	SessionPath
 	After string `query:"after" maxLength:"20" doc:"What the page before had as next"`
 	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"How many at most"`
-}) (*body[historyJSON], error) {
+}) (*api.Body[historyJSON], error) {
 	after, err := parseEventNumber("query.after", in.After)
 	if err != nil {
 		return nil, err
@@ -207,7 +208,7 @@ func (h *Hub) getHistory(ctx context.Context, in *struct {
 	if found.Next > 0 {
 		out.Next = strconv.FormatInt(found.Next, 10)
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // parseEventNumber parses the number of an event; "" is 0.
@@ -217,19 +218,19 @@ func parseEventNumber(where, text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []Fault{{where, "not a number of an event"}}}
+		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
+			Errors: []api.Fault{{Where: where, Message: "not a number of an event"}}}
 	}
 	return n, nil
 }
 
-func (h *Hub) cancelSession(ctx context.Context, in *SessionPath) (*noBody, error) {
+func (h *Hub) cancelSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
 	return nil, h.chat.Cancel(ctx, account.FromContext(ctx), in.Session)
 }
 
-func (h *Hub) compactSession(ctx context.Context, in *SessionPath) (*body[inputJSON], error) {
+func (h *Hub) compactSession(ctx context.Context, in *SessionPath) (*api.Body[inputJSON], error) {
 	input, err := h.chat.Compact(ctx, account.FromContext(ctx), in.Session)
-	return bodyOf(inputJSON{input}, err)
+	return api.BodyOf(inputJSON{input}, err)
 }
 
 // findAgent resolves the agent of a conversation, which the principal must be
@@ -240,8 +241,8 @@ func (h *Hub) findAgent(ctx context.Context, p account.Principal, a agentName) (
 	}
 	profile, err := h.kinds.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", &Problem{Status: 422, Code: "no_agent", Detail: fmt.Sprintf("%.20s %.100q not found, incomplete, or not available to you", a.Kind, a.Name),
-			Next: "list them: GET " + base + "/kinds/" + a.Kind}
+		return "", &api.Problem{Status: 422, Code: "no_agent", Detail: fmt.Sprintf("%.20s %.100q not found, incomplete, or not available to you", a.Kind, a.Name),
+			Next: "list them: GET " + api.Prefix + "/kinds/" + a.Kind}
 	}
 	if err != nil {
 		return "", err

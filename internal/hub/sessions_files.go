@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -25,20 +26,20 @@ type SessionFilePath struct {
 }
 
 func (h *Hub) sessionFiles() {
-	add(h.server, operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
-	read := operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
-	write := operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
-	remove := operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
+	api.Add(h.server, api.Operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
+	read := api.Operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
+	write := api.Operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
+	remove := api.Operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
 	read.Responses = streamResponses("200", "application/octet-stream")
-	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, operationTime, &huma.RequestBody{}
-	add(h.server, read, h.readSessionFile)
-	add(h.server, write, h.writeSessionFile)
+	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, api.OperationTimeout, &huma.RequestBody{}
+	api.Add(h.server, read, h.readSessionFile)
+	api.Add(h.server, write, h.writeSessionFile)
 	write.RequestBody.Required = false // files may be empty
-	add(h.server, remove, h.deleteSessionFile)
+	api.Add(h.server, remove, h.deleteSessionFile)
 	documentPath(h.server, read.Path)
-	export := operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
+	export := api.Operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
 	export.Responses = streamResponses("200", "text/markdown", "application/jsonl")
-	add(h.server, export, h.exportSession)
+	api.Add(h.server, export, h.exportSession)
 }
 
 // streamResponses documents responses other than JSON.
@@ -51,15 +52,15 @@ func streamResponses(status string, types ...string) map[string]*huma.Response {
 }
 
 // documentPath converts a wildcard path of the mux to the form of the OpenAPI document.
-func documentPath(s *server, path string) {
+func documentPath(s *api.Server, path string) {
 	paths := s.OpenAPI().Paths
 	paths[strings.Replace(path, "...}", "}", 1)] = paths[path]
 	delete(paths, path)
 }
 
-func (h *Hub) listSessionFiles(ctx context.Context, in *SessionPath) (*body[listBody[chat.File]], error) {
+func (h *Hub) listSessionFiles(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.File]], error) {
 	files, err := h.chat.Files(ctx, account.FromContext(ctx), in.Session)
-	return pageOf(files, "", err, func(f chat.File) chat.File { return f })
+	return api.PageOf(files, "", err, func(f chat.File) chat.File { return f })
 }
 
 func (h *Hub) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.StreamResponse, error) {
@@ -89,11 +90,11 @@ func attach(w http.ResponseWriter, name, kind string) {
 func (h *Hub) writeSessionFile(ctx context.Context, in *struct {
 	SessionFilePath
 	RawBody []byte `contentType:"application/octet-stream"`
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	return nil, h.chat.WriteFile(ctx, account.FromContext(ctx), in.Session, in.Path, in.RawBody)
 }
 
-func (h *Hub) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*noBody, error) {
+func (h *Hub) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*api.NoBody, error) {
 	return nil, h.chat.DeleteFile(ctx, account.FromContext(ctx), in.Session, in.Path)
 }
 
@@ -120,7 +121,7 @@ func (h *Hub) exportSession(ctx context.Context, in *struct {
 			return
 		}
 		if err := h.chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, slowClientTimeout}); err != nil {
-			h.log.Debug("export ended early", "request", requestInfoFrom(r.Context()).id, "error", err)
+			h.log.Debug("export ended early", "request", api.RequestFrom(r.Context()).ID, "error", err)
 			panic(http.ErrAbortHandler) // abort, so that the client does not accept a partial file
 		}
 	}}, nil

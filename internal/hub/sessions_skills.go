@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
@@ -20,18 +21,18 @@ type unloadedSkills struct {
 }
 
 func (h *Hub) sessionSkills() {
-	add(h.server, operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
-	add(h.server, operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
-	add(h.server, operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
+	api.Add(h.server, api.Operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
+	api.Add(h.server, api.Operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
+	api.Add(h.server, api.Operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
 }
 
-func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*body[listBody[chat.InForce]], error) {
+func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.InForce]], error) {
 	p := account.FromContext(ctx)
 	found, err := h.chat.ActiveSkills(ctx, p, in.Session)
 	if err == nil {
 		err = h.setNamespaces(ctx, p, found)
 	}
-	return pageOf(found, "", err, func(f chat.InForce) chat.InForce { return f })
+	return api.PageOf(found, "", err, func(f chat.InForce) chat.InForce { return f })
 }
 
 // setNamespaces says where skills are at home, as far as somebody sees them.
@@ -60,7 +61,7 @@ func isUnseen(err error) bool {
 func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Body skillToLoad
-}) (*body[chat.Loaded], error) {
+}) (*api.Body[chat.Loaded], error) {
 	load, keep := h.chat.Load, session.RetainUsed
 	if in.Body.Keep != nil {
 		load, keep = h.chat.SetRetention, session.RetentionMode(*in.Body.Keep)
@@ -69,25 +70,25 @@ func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
 	if err != nil || loaded == nil {
 		return nil, waitsProblem(err)
 	}
-	return bodyOf(*loaded, nil)
+	return api.BodyOf(*loaded, nil)
 }
 
 func (h *Hub) unloadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Name    string `path:"name" maxLength:"1024" doc:"Name of an active skill"`
 	Cascade bool   `query:"cascade" doc:"Also unload the skills that need it"`
-}) (*body[unloadedSkills], error) {
+}) (*api.Body[unloadedSkills], error) {
 	gone, err := h.chat.Unload(ctx, account.FromContext(ctx), in.Session, in.Name, in.Cascade)
 	if gone == nil {
 		gone = []string{}
 	}
-	return bodyOf(unloadedSkills{gone}, waitsProblem(err))
+	return api.BodyOf(unloadedSkills{gone}, waitsProblem(err))
 }
 
 // waitsProblem is the error of a command, which is done also where nobody waits for it any more.
 func waitsProblem(err error) error {
-	if !errors.Is(err, errTimeout) {
+	if !errors.Is(err, api.ErrTimeout) {
 		return err
 	}
-	return &Problem{Status: 504, Code: "waits", Detail: "queued; it will run when its turn comes", Next: "watch the events of the session, or cancel its turn"}
+	return &api.Problem{Status: 504, Code: "waits", Detail: "queued; it will run when its turn comes", Next: "watch the events of the session, or cancel its turn"}
 }

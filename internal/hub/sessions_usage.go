@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -25,7 +26,7 @@ type contextJSON struct {
 	Window  int    `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
-func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spentJSON], error) {
+func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*api.Body[spentJSON], error) {
 	spent, err := h.chat.ModelUsage(ctx, account.FromContext(ctx), in.Session)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spent
 	if spent.Last != nil {
 		out.Context = &contextJSON{spent.Model, spent.Last.Prompt(), spent.Last.Output, h.window(spent.Model)}
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // window returns the context window of a model in tokens, 0 if unknown.

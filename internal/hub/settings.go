@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -43,18 +44,18 @@ func retentionOf(r users.Retention) retentionJSON { return retentionJSON{r.Days,
 
 // settings adds the operations for settings of the hub.
 func (h *Hub) settings() {
-	add(h.server, operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
-	add(h.server, operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
-	add(h.server, operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
-	add(h.server, operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
+	api.Add(h.server, api.Operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
+	api.Add(h.server, api.Operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
+	api.Add(h.server, api.Operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
+	api.Add(h.server, api.Operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
 }
 
-func (h *Hub) getRules(ctx context.Context, _ *noBody) (*body[rulesJSON], error) {
+func (h *Hub) getRules(ctx context.Context, _ *api.NoBody) (*api.Body[rulesJSON], error) {
 	rules, err := h.directory.SignIns.Rules(ctx, account.FromContext(ctx))
-	return bodyOf(rulesOf(rules), err)
+	return api.BodyOf(rulesOf(rules), err)
 }
 
-func (h *Hub) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*body[rulesJSON], error) {
+func (h *Hub) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*api.Body[rulesJSON], error) {
 	rules := users.Rules{Generation: in.Body.Generation}
 	for _, r := range in.Body.Rules {
 		role := account.Outsider
@@ -67,15 +68,15 @@ func (h *Hub) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*body
 		rules.Rules = append(rules.Rules, account.GroupRule{Claimed: r.Claimed, Group: account.GroupID(r.Group), Role: role, Admin: r.Admin})
 	}
 	rules, err := h.directory.SignIns.SetRules(ctx, account.FromContext(ctx), rules)
-	return bodyOf(rulesOf(rules), err)
+	return api.BodyOf(rulesOf(rules), err)
 }
 
-func (h *Hub) getRetention(ctx context.Context, _ *noBody) (*body[retentionJSON], error) {
+func (h *Hub) getRetention(ctx context.Context, _ *api.NoBody) (*api.Body[retentionJSON], error) {
 	r, err := h.directory.Audit.Retention(ctx, account.FromContext(ctx))
-	return bodyOf(retentionOf(r), err)
+	return api.BodyOf(retentionOf(r), err)
 }
 
-func (h *Hub) setRetention(ctx context.Context, in *struct{ Body retentionJSON }) (*body[retentionJSON], error) {
+func (h *Hub) setRetention(ctx context.Context, in *struct{ Body retentionJSON }) (*api.Body[retentionJSON], error) {
 	r, err := h.directory.Audit.SetRetention(ctx, account.FromContext(ctx), users.Retention{Days: in.Body.Days, Generation: in.Body.Generation})
-	return bodyOf(retentionOf(r), err)
+	return api.BodyOf(retentionOf(r), err)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // waysJSON lists the ways to sign in.
@@ -49,30 +50,30 @@ type withCookie[T any] struct {
 }
 
 func (h *Hub) signIn() {
-	add(h.server, public("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
-	add(h.server, public("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
-	add(h.server, public("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
-	add(h.server, public("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
-	add(h.server, operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
+	api.Add(h.server, api.PublicOperation("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
+	api.Add(h.server, api.PublicOperation("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
+	api.Add(h.server, api.PublicOperation("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
+	api.Add(h.server, api.PublicOperation("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
+	api.Add(h.server, api.Operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
 }
 
-func (h *Hub) signInMethods(ctx context.Context, _ *noBody) (*body[waysJSON], error) {
+func (h *Hub) signInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[waysJSON], error) {
 	if h.Single() {
-		return bodyOf(waysJSON{Mode: "single"}, nil)
+		return api.BodyOf(waysJSON{Mode: "single"}, nil)
 	}
 	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	w := waysJSON{Mode: "accounts", Setup: vacant, Password: true}
 	if h.gate.oidc != nil {
 		w.Provider = h.opts.Public + "/login/oidc"
 	}
-	return bodyOf(w, err)
+	return api.BodyOf(w, err)
 }
 
 func (h *Hub) login(ctx context.Context, in *struct{ Body Credentials }) (*withCookie[meJSON], error) {
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.gate.countSignIn(requestInfoFrom(ctx), in.Body.Name); err != nil {
+	if err := h.gate.countSignIn(api.RequestFrom(ctx), in.Body.Name); err != nil {
 		return nil, err
 	}
 	user, err := h.directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
@@ -87,7 +88,7 @@ func (h *Hub) setup(ctx context.Context, in *struct{ Body setupRequest }) (*with
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.gate.countSignIn(requestInfoFrom(ctx), ""); err != nil {
+	if err := h.gate.countSignIn(api.RequestFrom(ctx), ""); err != nil {
 		return nil, err
 	}
 	user, err := h.directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
@@ -103,17 +104,17 @@ func (h *Hub) hasAccounts() error {
 	if !h.Single() {
 		return nil
 	}
-	return &Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
+	return &api.Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
 }
 
 // startSignIn signs the browser of a request in, and out of its previous
 // sign-in.
 func (h *Hub) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
-	v := requestInfoFrom(ctx)
-	if _, err := h.gate.logins.End(ctx, v.request); err != nil {
+	v := api.RequestFrom(ctx)
+	if _, err := h.gate.logins.End(ctx, v.HTTP); err != nil {
 		return nil, err
 	}
-	cookie, err := h.gate.logins.Start(ctx, user, v.request.UserAgent())
+	cookie, err := h.gate.logins.Start(ctx, user, v.HTTP.UserAgent())
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +126,10 @@ func (h *Hub) startSignIn(ctx context.Context, user account.UserID) (*withCookie
 	return &withCookie[meJSON]{*cookie, me}, err
 }
 
-func (h *Hub) logout(ctx context.Context, _ *noBody) (*struct {
+func (h *Hub) logout(ctx context.Context, _ *api.NoBody) (*struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }, error) {
-	gone, err := h.gate.logins.End(ctx, requestInfoFrom(ctx).request)
+	gone, err := h.gate.logins.End(ctx, api.RequestFrom(ctx).HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +138,8 @@ func (h *Hub) logout(ctx context.Context, _ *noBody) (*struct {
 	}{*gone}, nil
 }
 
-func (h *Hub) me(ctx context.Context, _ *noBody) (*body[meJSON], error) {
-	return bodyOf(h.currentUser(ctx, account.FromContext(ctx)))
+func (h *Hub) me(ctx context.Context, _ *api.NoBody) (*api.Body[meJSON], error) {
+	return api.BodyOf(h.currentUser(ctx, account.FromContext(ctx)))
 }
 
 // currentUser describes a principal, regardless of the scopes of the request.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -29,34 +30,34 @@ type skillChange struct {
 
 // skillChanged is the result of changing a skill.
 type skillChanged struct {
-	References *referencesJSON `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
+	References *api.References `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
 func (h *Hub) skillsAPI() {
-	add(h.server, operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
+	api.Add(h.server, api.Operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
 	h.uploads()
-	add(h.server, operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
-	add(h.server, operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
-	add(h.server, operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
-	add(h.server, operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
-	add(h.server, operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
+	api.Add(h.server, api.Operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
+	api.Add(h.server, api.Operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
+	api.Add(h.server, api.Operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
+	api.Add(h.server, api.Operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
+	api.Add(h.server, api.Operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
 	h.references()
 }
 
 func (h *Hub) listSkills(ctx context.Context, in *struct {
-	Paging
+	api.Paging
 	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
 	Shadowed  bool     `query:"shadowed" doc:"Include skills whose name a nearer namespace has"`
-}) (*body[listBody[SkillJSON]], error) {
+}) (*api.Body[api.ListBody[SkillJSON]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.page()})
-	return pageOf(skills, next, err, skillOf)
+	skills, next, err := h.library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.Page()})
+	return api.PageOf(skills, next, err, skillOf)
 }
 
 // namespaces resolves the given namespaces, without duplicates.
@@ -74,13 +75,13 @@ func (h *Hub) namespaces(ctx context.Context, p account.Principal, written []str
 	return out, nil
 }
 
-func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*body[skillDetail], error) {
+func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*api.Body[skillDetail], error) {
 	p := account.FromContext(ctx)
 	s, err := h.library.Skill(ctx, p, in.Skill)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(h.skillDetail(ctx, p, s))
+	return api.BodyOf(h.skillDetail(ctx, p, s))
 }
 
 // skillDetail returns a skill with what the principal may see.
@@ -119,7 +120,7 @@ func toStrings[T ~string](all []T) []string {
 func (h *Hub) changeSkill(ctx context.Context, in *struct {
 	SkillPath
 	Body skillChange
-}) (*body[skillChanged], error) {
+}) (*api.Body[skillChanged], error) {
 	p := account.FromContext(ctx)
 	out := skillChanged{}
 	if pinned := in.Body.Pinned; pinned != nil { // first, because it may fail
@@ -132,27 +133,27 @@ func (h *Hub) changeSkill(ctx context.Context, in *struct {
 		if err != nil {
 			return nil, err
 		}
-		out.References = referencesOf(refs)
+		out.References = api.ReferencesOf(refs)
 	}
-	return bodyOf(out, nil)
+	return api.BodyOf(out, nil)
 }
 
 // deletionJSON is the result of deleting a skill, or of a dry run.
 type deletionJSON struct {
 	Deleted    bool           `json:"deleted"`
-	References referencesJSON `json:"references" doc:"References that prevent the deletion, or that were removed"`
+	References api.References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
 func (h *Hub) deleteSkill(ctx context.Context, in *struct {
 	SkillPath
 	Dry    bool `query:"dry" doc:"Report the references without deleting"`
 	Unbind bool `query:"unbind" doc:"Remove all references to it"`
-}) (*body[deletionJSON], error) {
+}) (*api.Body[deletionJSON], error) {
 	d, err := h.library.Delete(ctx, account.FromContext(ctx), in.Skill, in.Dry, in.Unbind)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(deletionJSON{d.Deleted, *referencesOf(&d.References)}, nil)
+	return api.BodyOf(deletionJSON{d.Deleted, *api.ReferencesOf(&d.References)}, nil)
 }
 
 // ListingPath names a skill and a namespace that lists it.
@@ -161,7 +162,7 @@ type ListingPath struct {
 	Namespace string `path:"namespace" maxLength:"100" doc:"public, the name of a group, or group:ID"`
 }
 
-func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*noBody, error) {
+func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -173,7 +174,7 @@ func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*noBody, error
 func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
 	ListingPath
 	Force bool `query:"force" doc:"Even if items then lose access to it"`
-}) (*body[referencesJSON], error) {
+}) (*api.Body[api.References], error) {
 	p := account.FromContext(ctx)
 	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -183,5 +184,5 @@ func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(*referencesOf(lost), nil)
+	return api.BodyOf(*api.ReferencesOf(lost), nil)
 }

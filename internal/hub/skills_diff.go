@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
@@ -37,7 +38,7 @@ type scanJSON struct {
 	Truncated bool          `json:"truncated" doc:"Whether something was not scanned or not stored"`
 }
 
-func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*body[scanJSON], error) {
+func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*api.Body[scanJSON], error) {
 	report, err := h.library.Findings(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*body[scanJSON]
 	if report == nil {
 		report = &scan.Report{Truncated: true} // no scan is stored
 	}
-	return bodyOf(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
+	return api.BodyOf(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
 }
 
 // skillDiffJSON compares two versions of a skill.
@@ -116,7 +117,7 @@ type diffFoundJSON struct {
 // skillDiffOf converts a diff.
 func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
 	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Unchanged,
-		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: filled(d.Problems),
+		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: api.NonNil(d.Problems),
 		Asks:     diffAsksJSON{diffAsksOf(d.Permissions.More), diffAsksOf(d.Permissions.Less)},
 		Findings: diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
 	for i, f := range d.Files {
@@ -147,7 +148,7 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 	VersionPath
 	From  string `query:"from" pattern:"^(current|none|[1-9][0-9]{0,17})$" patternDescription:"a number, current, or none" doc:"Number of the older version, or current; none lists all metadata and permissions of the version; default the previous version"`
 	Brief bool   `query:"brief" doc:"Without findings and without diffs of files other than SKILL.md"`
-}) (*body[skillDiffJSON], error) {
+}) (*api.Body[skillDiffJSON], error) {
 	p := account.FromContext(ctx)
 	from := versionNumber(in.From)
 	switch in.From {
@@ -163,7 +164,7 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(skillDiffOf(d), nil)
+	return api.BodyOf(skillDiffOf(d), nil)
 }
 
 // before returns the number of the previous version.
@@ -177,7 +178,7 @@ func (h *Hub) before(ctx context.Context, p account.Principal, v *VersionPath) (
 		return 0, err
 	}
 	if len(earlier) == 0 {
-		return 0, &Problem{Status: 422, Code: "invalid", Detail: "there is no previous version", Next: "name a version to compare with: from=NUMBER", Errors: []Fault{{"query.from", "is needed"}}}
+		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "there is no previous version", Next: "name a version to compare with: from=NUMBER", Errors: []api.Fault{{Where: "query.from", Message: "is needed"}}}
 	}
 	return earlier[0].Number, nil
 }

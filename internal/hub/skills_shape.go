@@ -3,6 +3,7 @@ package hub
 import (
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -34,7 +35,7 @@ type SkillJSON struct {
 
 func skillOf(s *library.Skill) SkillJSON {
 	return SkillJSON{
-		ID: s.ID, Namespace: string(s.Namespace), Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Tags: filled(s.Tags),
+		ID: s.ID, Namespace: string(s.Namespace), Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Tags: api.NonNil(s.Tags),
 		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: string(s.Review), Code: s.Code, Runnable: s.Review == library.Approved,
 		Tokens: s.Tokens, LineTokens: s.LineTokens, Rating: skillScoreOf(s.Score), Size: s.Size, Files: s.Files, Hidden: s.Hidden, Source: skillSourceOf(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated,
 	}
@@ -95,14 +96,14 @@ type SkillVersionJSON struct {
 	Source      *skillSourceJSON `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
 	Findings    map[string]int   `json:"findings,omitempty" doc:"Number of findings by severity"`
 	Unscanned   bool             `json:"unscanned" doc:"Whether the scan failed or timed out"`
-	Diagnostics []diagnosticJSON `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
+	Diagnostics []api.Diagnostic `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
 }
 
 func skillVersionOf(v *library.Version) SkillVersionJSON {
 	return SkillVersionJSON{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Current, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.IsRunnable(v),
-		Reviewer: v.Reviewer, Reviewed: optionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
-		Source: skillSourceOf(v.Source), Findings: v.Findings, Unscanned: v.Unscanned, Diagnostics: diagnosticsOf(v.Diagnostics),
+		Reviewer: v.Reviewer, Reviewed: api.OptionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Source: skillSourceOf(v.Source), Findings: v.Findings, Unscanned: v.Unscanned, Diagnostics: api.DiagnosticsOf(v.Diagnostics),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
@@ -40,15 +41,15 @@ type versionCreated struct {
 }
 
 func (h *Hub) uploads() {
-	addUploadOperation(h.server, operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
-	addUploadOperation(h.server, operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
+	addUploadOperation(h.server, api.Operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
+	addUploadOperation(h.server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
 
 // addUploadOperation adds an operation that reads its body as a stream. The API
 // library would read it into memory.
-func addUploadOperation[I, O any](s *server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
+func addUploadOperation[I, O any](s *api.Server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
 	op.Middlewares = append(op.Middlewares, withUploadLimit)
-	addFor(s, withCreated(op), uploadTime, f)
+	api.AddFor(s, api.WithCreated(op), uploadTime, f)
 	zip := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A ZIP of one folder with a SKILL.md, or of its files alone"}}
 	form := &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{"file": zip.Schema}}
 	// Set after the registration, because the API library would read the body
@@ -85,7 +86,7 @@ func (h *Hub) createSkill(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return &skillCreated{base + "/skills/" + s.ID, detail}, nil
+	return &skillCreated{api.Prefix + "/skills/" + s.ID, detail}, nil
 }
 
 func (h *Hub) addVersion(ctx context.Context, in *struct {
@@ -100,20 +101,20 @@ func (h *Hub) addVersion(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, in.already(err)
 	}
-	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", base, v.SkillID, v.Number), skillVersionOf(v)}, nil
+	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), skillVersionOf(v)}, nil
 }
 
 // receive passes the package in a request to keep while it arrives.
 func receive(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
-	r := requestInfoFrom(ctx).request
+	r := api.RequestFrom(ctx).HTTP
 	data, name, err := attached(r)
 	if err != nil {
 		return err
 	}
 	pkg := library.Package{FileName: cmp.Or(q.FileName, name), AnyFolder: q.Lenient}
 	if pkg.FileName == "" && !q.Lenient {
-		return &Problem{Status: 422, Code: "invalid", Detail: "the name of the archive is missing, which its folder has to match",
-			Next: "send file_name=NAME.zip, or lenient=true", Errors: []Fault{{"query.file_name", "is needed"}}}
+		return &api.Problem{Status: 422, Code: "invalid", Detail: "the name of the archive is missing, which its folder has to match",
+			Next: "send file_name=NAME.zip, or lenient=true", Errors: []api.Fault{{Where: "query.file_name", Message: "is needed"}}}
 	}
 	in := &uploadReader{from: data}
 	pkg.Data = in
@@ -137,7 +138,7 @@ func attached(r *http.Request) (io.Reader, string, error) {
 	case "multipart/form-data":
 		return filePart(r)
 	}
-	return nil, "", status(415, "unsupported content type %.100q for a package", "send it as Content-Type: application/zip, or as file of a form", kind)
+	return nil, "", api.NewProblem(415, "unsupported content type %.100q for a package", "send it as Content-Type: application/zip, or as file of a form", kind)
 }
 
 // filePart returns the part of a form that holds the package.
@@ -149,7 +150,7 @@ func filePart(r *http.Request) (io.Reader, string, error) {
 	for {
 		part, err := form.NextPart()
 		if err == io.EOF {
-			return nil, "", &Problem{Status: 422, Code: "invalid", Detail: "the form has no part named file", Errors: []Fault{{"body.file", "is needed"}},
+			return nil, "", &api.Problem{Status: 422, Code: "invalid", Detail: "the form has no part named file", Errors: []api.Fault{{Where: "body.file", Message: "is needed"}},
 				Next: "send the package as file: curl -F file=@NAME.zip"}
 		}
 		if err != nil {
@@ -176,14 +177,14 @@ func (in *uploadReader) Read(p []byte) (int, error) {
 }
 
 // wasInterrupted converts an error of reading a body.
-func wasInterrupted(err error) *Problem {
+func wasInterrupted(err error) *api.Problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return status(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
+		return api.NewProblem(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return status(408, "upload timeout (limit %s)", "use a faster connection", uploadTime)
+		return api.NewProblem(408, "upload timeout (limit %s)", "use a faster connection", uploadTime)
 	}
-	return status(400, "the body is incomplete or not a form", "send it again")
+	return api.NewProblem(400, "the body is incomplete or not a form", "send it again")
 }
 
 // taken converts the error for an upload whose name is taken.
@@ -191,8 +192,8 @@ func taken(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
-		Next: "to add a version to it: POST " + base + "/skills/{skill}/versions, with its id of GET " + base + "/skills; else give the skill another name"}
+	return &api.Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
+		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its id of GET " + api.Prefix + "/skills; else give the skill another name"}
 }
 
 // already converts the error for an upload of an existing version.
@@ -200,6 +201,6 @@ func (p SkillPath) already(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &Problem{Status: 409, Code: "exists", Detail: "a version with these files exists already",
-		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", base, p.Skill)}
+	return &api.Problem{Status: 409, Code: "exists", Detail: "a version with these files exists already",
+		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", api.Prefix, p.Skill)}
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // W1: a package is accepted in a form and as it is, with the fields that systems before
@@ -91,10 +91,10 @@ func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 	} {
 		r := c.developer.send(t, "POST", "/api/v1/skills?file_name=pdf.zip"+tt.query, tt.body)
 		r.wantProblem(t, tt.status, tt.code)
-		var p hub.Problem
+		var p api.Problem
 		r.into(t, &p)
 		for _, where := range tt.where {
-			if !slices.ContainsFunc(p.Errors, func(f hub.Fault) bool { return f.Where == where && f.Message != "" }) {
+			if !slices.ContainsFunc(p.Errors, func(f api.Fault) bool { return f.Where == where && f.Message != "" }) {
 				t.Errorf("%s: nothing is said of %s: %s", tt.what, where, r.body)
 			}
 		}

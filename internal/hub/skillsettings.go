@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -17,7 +18,7 @@ type skillSettingsJSON struct {
 }
 
 func skillSettingsOf(s agents.SkillSettings) skillSettingsJSON {
-	return skillSettingsJSON{Enabled: !s.Disabled, Allow: filled(s.Allow), Generation: s.Generation}
+	return skillSettingsJSON{Enabled: !s.Disabled, Allow: api.NonNil(s.Allow), Generation: s.Generation}
 }
 
 // SettingScope selects the scope of settings.
@@ -26,28 +27,28 @@ type SettingScope struct {
 }
 
 func (h *Hub) skillSettingsAPI() {
-	add(h.server, operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
-	add(h.server, operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
+	api.Add(h.server, api.Operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
+	api.Add(h.server, api.Operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
 }
 
-func (h *Hub) getSkillSettings(ctx context.Context, in *SettingScope) (*body[skillSettingsJSON], error) {
+func (h *Hub) getSkillSettings(ctx context.Context, in *SettingScope) (*api.Body[skillSettingsJSON], error) {
 	s, err := h.kinds.SkillSettings(ctx, account.FromContext(ctx), in.Scope)
-	return bodyOf(skillSettingsOf(s), err)
+	return api.BodyOf(skillSettingsOf(s), err)
 }
 
 func (h *Hub) setSkillSettings(ctx context.Context, in *struct {
 	SettingScope
 	Body skillSettingsJSON
-}) (*body[skillSettingsJSON], error) {
+}) (*api.Body[skillSettingsJSON], error) {
 	p := account.FromContext(ctx)
 	err := h.kinds.SetSkillSettings(ctx, p, in.Scope, agents.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
 	if errors.Is(err, store.ErrInvalid) {
-		return nil, &Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allow-list or the scope"}
+		return nil, &api.Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allow-list or the scope"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	// Users with the right to change settings may lack the right to read them,
 	// for example with a limited token.
-	return bodyOf(skillSettingsJSON{in.Body.Enabled, filled(in.Body.Allow), in.Body.Generation + 1}, nil)
+	return api.BodyOf(skillSettingsJSON{in.Body.Enabled, api.NonNil(in.Body.Allow), in.Body.Generation + 1}, nil)
 }

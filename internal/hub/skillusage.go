@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -39,7 +40,7 @@ type usedSkill struct {
 }
 
 func usedOf(u library.SkillUsage) usedSkill {
-	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), optionalTime(u.Usage.LastUsed)}
+	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), api.OptionalTime(u.Usage.LastUsed)}
 }
 
 // UsageOf selects namespaces in a query.
@@ -48,43 +49,43 @@ type UsageOf struct {
 }
 
 func (h *Hub) skillUsageAPI() {
-	add(h.server, operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
-	add(h.server, operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
-	add(h.server, operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
+	api.Add(h.server, api.Operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
+	api.Add(h.server, api.Operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
+	api.Add(h.server, api.Operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
 }
 
 func (h *Hub) getSkillUsage(ctx context.Context, in *struct {
 	SkillPath
-	UsageDays
-}) (*body[listBody[dayJSON]], error) {
-	days, err := h.library.UsageDays(ctx, account.FromContext(ctx), in.Skill, in.since())
-	return pageOf(days, "", err, dayOf)
+	api.UsageDays
+}) (*api.Body[api.ListBody[dayJSON]], error) {
+	days, err := h.library.UsageDays(ctx, account.FromContext(ctx), in.Skill, in.Since())
+	return api.PageOf(days, "", err, dayOf)
 }
 
 func (h *Hub) listUsage(ctx context.Context, in *struct {
 	UsageOf
-	UsageDays
-	Paging
-}) (*body[listBody[usedSkill]], error) {
+	api.UsageDays
+	api.Paging
+}) (*api.Body[api.ListBody[usedSkill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	used, next, err := h.library.ListUsage(ctx, p, namespaces, in.since(), in.page())
-	return pageOf(used, next, err, usedOf)
+	used, next, err := h.library.ListUsage(ctx, p, namespaces, in.Since(), in.Page())
+	return api.PageOf(used, next, err, usedOf)
 }
 
 func (h *Hub) listUnused(ctx context.Context, in *struct {
 	UsageOf
-	UsageDays
-	Paging
-}) (*body[listBody[SkillJSON]], error) {
+	api.UsageDays
+	api.Paging
+}) (*api.Body[api.ListBody[SkillJSON]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.library.ListUnused(ctx, p, namespaces, in.since(), in.page())
-	return pageOf(skills, next, err, skillOf)
+	skills, next, err := h.library.ListUnused(ctx, p, namespaces, in.Since(), in.Page())
+	return api.PageOf(skills, next, err, skillOf)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -46,7 +47,7 @@ The server sends {type: event, session, event} for events of attached conversati
 A browser authenticates with its cookie, or with the subprotocols loadout and loadout.token.TOKEN.`
 
 func socketOperation() huma.Operation {
-	op := operation("open-socket", "GET", "/ws", "Open a WebSocket for conversations")
+	op := api.Operation("open-socket", "GET", "/ws", "Open a WebSocket for conversations")
 	op.Path, op.Description = "/ws", socketSummary
 	op.DefaultStatus = http.StatusSwitchingProtocols
 	return op
@@ -68,7 +69,7 @@ func socketToken(r *http.Request) string {
 	return ""
 }
 
-func (h *Hub) openSocket(ctx context.Context, _ *noBody) (*huma.StreamResponse, error) {
+func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
 	if err := account.Check(p, account.SessionRead, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -76,12 +77,12 @@ func (h *Hub) openSocket(ctx context.Context, _ *noBody) (*huma.StreamResponse, 
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			h.writeProblem(w, r, &Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
+			h.server.WriteProblem(w, r, &api.Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", Header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
 			return
 		}
 		leave, err := h.sockets.enter(p.User)
 		if err != nil {
-			h.writeProblem(w, r, err)
+			h.server.WriteProblem(w, r, err)
 			return
 		}
 		defer leave()
@@ -168,7 +169,7 @@ func (s *socket) ping() {
 		case <-ended:
 			err = errTokenEnded
 		case <-beat.C:
-			p, err = s.h.currentPrincipal(s.ctx, requestInfoFrom(s.ctx))
+			p, err = s.h.currentPrincipal(s.ctx, api.RequestFrom(s.ctx))
 		}
 		if err != nil {
 			s.send(s.refusal("", err))
@@ -179,7 +180,7 @@ func (s *socket) ping() {
 		s.p = p
 		s.mu.Unlock()
 		// Messages may arrive before the answer.
-		ctx, stop := context.WithTimeout(s.ctx, operationTime+slowClientTimeout)
+		ctx, stop := context.WithTimeout(s.ctx, api.OperationTimeout+slowClientTimeout)
 		err = s.conn.Ping(ctx)
 		stop()
 		if err != nil {
@@ -255,7 +256,7 @@ func (s *socket) attach(ctx context.Context, id string, after int64) (begin func
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.attached) >= maxAttached {
-		return nil, &Problem{Status: 409, Code: "too_many", Detail: "too many conversations attached", Next: "detach some"}
+		return nil, &api.Problem{Status: 409, Code: "too_many", Detail: "too many conversations attached", Next: "detach some"}
 	}
 	return func() { s.begin(id, after) }, nil
 }
@@ -355,6 +356,6 @@ type (
 
 // refusal returns the message for an error.
 func (s *socket) refusal(to string, err error) reply {
-	p := s.h.problem(s.ctx, err)
+	p := s.h.server.Problem(s.ctx, err)
 	return reply{Type: "error", To: to, Code: p.Code, Detail: p.Detail, Next: p.Next}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -27,14 +28,14 @@ const maxHeardID = 200
 // handleMessages handles a message. It returns the answer and what to do after
 // sending it, or nil.
 func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
-	ctx, stop := context.WithTimeoutCause(s.ctx, operationTime, errTimeout)
+	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
-	if err := s.h.gate.countRequest(requestInfoFrom(s.ctx)); err != nil {
+	if err := s.h.gate.countRequest(api.RequestFrom(s.ctx)); err != nil {
 		return s.refusal(idOf(data), err), nil
 	}
 	var m clientMessage
 	if err := json.Unmarshal(data, &m); err != nil || len(m.ID) > maxHeardID {
-		return s.refusal("", &Problem{Status: 400, Code: "malformed", Detail: "malformed message", Next: "see the expected format: GET /openapi.json, path /ws"}), nil
+		return s.refusal("", &api.Problem{Status: 400, Code: "malformed", Detail: "malformed message", Next: "see the expected format: GET /openapi.json, path /ws"}), nil
 	}
 	answer = reply{Type: "ok", To: m.ID, Success: m.Type == "skill:response"}
 	var err error
@@ -76,5 +77,5 @@ func (s *socket) do(ctx context.Context, m clientMessage) error {
 	case "skill:response":
 		return s.h.chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
 	}
-	return &Problem{Status: 400, Code: "malformed", Detail: "unknown type of message", Next: "see the types: GET /openapi.json, path /ws"}
+	return &api.Problem{Status: 400, Code: "malformed", Detail: "unknown type of message", Next: "see the types: GET /openapi.json, path /ws"}
 }

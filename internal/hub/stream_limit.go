@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -44,11 +45,11 @@ func (c *streamLimiter) enter(u account.UserID) (leave func(), err error) {
 	case c.closed:
 		return nil, chat.ErrClosed
 	case c.by[u] >= c.each:
-		return nil, &Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close some that are not needed",
-			header: http.Header{"Retry-After": {"5"}}}
+		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close some that are not needed",
+			Header: http.Header{"Retry-After": {"5"}}}
 	case c.n >= c.all:
-		return nil, &Problem{Status: 503, Code: "too_many_open", Detail: "this node has too many open " + c.what, Next: "try again in a few seconds",
-			header: http.Header{"Retry-After": {"5"}}}
+		return nil, &api.Problem{Status: 503, Code: "too_many_open", Detail: "this node has too many open " + c.what, Next: "try again in a few seconds",
+			Header: http.Header{"Retry-After": {"5"}}}
 	}
 	c.n++
 	c.by[u]++
@@ -95,10 +96,10 @@ func (h *Hub) endStreams() {
 // checkValid fails if a long request has to end, because its sign-in or token
 // is no longer valid or its permissions changed. If that is unknown, it
 // succeeds.
-func (h *Hub) checkValid(ctx context.Context, v *requestInfo) error {
+func (h *Hub) checkValid(ctx context.Context, v *api.Request) error {
 	now, err := h.currentPrincipal(ctx, v)
-	if err == nil && (now.Admin != v.principal.Admin || !maps.Equal(now.Groups, v.principal.Groups)) {
-		return &Problem{Status: 403, Code: "rights", Detail: "your permissions have changed", Next: "reconnect"}
+	if err == nil && (now.Admin != v.Principal.Admin || !maps.Equal(now.Groups, v.Principal.Groups)) {
+		return &api.Problem{Status: 403, Code: "rights", Detail: "your permissions have changed", Next: "reconnect"}
 	}
 	return err
 }
@@ -107,20 +108,20 @@ func (h *Hub) checkValid(ctx context.Context, v *requestInfo) error {
 // started now. It fails like [Hub.checkValid], but ignores changes of groups
 // and of the admin flag. If the current state is unknown, it returns the
 // original principal.
-func (h *Hub) currentPrincipal(ctx context.Context, v *requestInfo) (account.Principal, error) {
-	ctx, stop := context.WithTimeout(ctx, operationTime)
+func (h *Hub) currentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
+	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
 	defer stop()
-	r := v.request.Clone(ctx)
+	r := v.HTTP.Clone(ctx)
 	r.Header.Del("Sec-Fetch-Mode") // without it the request would not rotate the cookie
-	now := &requestInfo{client: v.client}
+	now := &api.Request{Client: v.Client}
 	_, err := h.gate.identify(r, now)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
-		return v.principal, nil
+		return v.Principal, nil
 	case err != nil:
-		return v.principal, err
-	case now.principal.User != v.principal.User || now.principal.Scopes != v.principal.Scopes:
-		return v.principal, &account.DeniedError{Action: account.SessionRead, SignIn: true}
+		return v.Principal, err
+	case now.Principal.User != v.Principal.User || now.Principal.Scopes != v.Principal.Scopes:
+		return v.Principal, &account.DeniedError{Action: account.SessionRead, SignIn: true}
 	}
-	return now.principal, nil
+	return now.Principal, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -16,7 +17,7 @@ import (
 const tokenCheckInterval = time.Second
 
 // errTokenEnded ends a long request whose token is no longer valid.
-var errTokenEnded = &Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + base + "/tokens"}
+var errTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
 
 // tokenWatch checks the tokens of long requests: streams, sockets and MCP
 // calls. One query checks all of them.

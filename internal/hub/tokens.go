@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -22,7 +23,7 @@ type TokenJSON struct {
 }
 
 func tokenOf(t account.Token) TokenJSON {
-	return TokenJSON{ID: t.ID, Name: t.Name, Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: optionalTime(t.Expires), Used: optionalTime(t.LastUsed)}
+	return TokenJSON{ID: t.ID, Name: t.Name, Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: api.OptionalTime(t.Expires), Used: api.OptionalTime(t.LastUsed)}
 }
 
 // newTokenJSON is a new token. It is shown only once.
@@ -43,31 +44,31 @@ type TokenOwner struct {
 }
 
 func (h *Hub) tokens() {
-	add(h.server, operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
-	add(h.server, withCreated(operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
-	add(h.server, operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
+	api.Add(h.server, api.Operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
+	api.Add(h.server, api.WithCreated(api.Operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
+	api.Add(h.server, api.Operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
 }
 
-func (h *Hub) listTokens(ctx context.Context, in *TokenOwner) (*body[listBody[TokenJSON]], error) {
+func (h *Hub) listTokens(ctx context.Context, in *TokenOwner) (*api.Body[api.ListBody[TokenJSON]], error) {
 	p := account.FromContext(ctx)
-	tokens, err := h.directory.Tokens.List(ctx, p, userID(p, in.User))
-	return pageOf(tokens, "", err, tokenOf)
+	tokens, err := h.directory.Tokens.List(ctx, p, api.UserID(p, in.User))
+	return api.PageOf(tokens, "", err, tokenOf)
 }
 
-func (h *Hub) createToken(ctx context.Context, in *struct{ Body tokenRequest }) (*body[newTokenJSON], error) {
+func (h *Hub) createToken(ctx context.Context, in *struct{ Body tokenRequest }) (*api.Body[newTokenJSON], error) {
 	scopes, err := account.ParseScopes(strings.Join(in.Body.Scopes, " "))
 	if err != nil {
 		return nil, &users.InvalidError{Field: "scopes", Reason: err.Error()}
 	}
 	life := time.Duration(min(in.Body.Days, math.MaxInt16)) * 24 * time.Hour
 	text, token, err := h.directory.Tokens.Create(ctx, account.FromContext(ctx), in.Body.Name, scopes, life)
-	return bodyOf(newTokenJSON{text, tokenOf(token)}, err)
+	return api.BodyOf(newTokenJSON{text, tokenOf(token)}, err)
 }
 
 func (h *Hub) revokeToken(ctx context.Context, in *struct {
 	Token string `path:"token" maxLength:"64" doc:"ID of a token"`
 	TokenOwner
-}) (*noBody, error) {
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	return nil, h.directory.Tokens.Revoke(ctx, p, userID(p, in.User), in.Token)
+	return nil, h.directory.Tokens.Revoke(ctx, p, api.UserID(p, in.User), in.Token)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
@@ -47,19 +48,19 @@ type totalsJSON struct {
 }
 
 func (h *Hub) totalsAPI() {
-	add(h.server, operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
+	api.Add(h.server, api.Operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
 }
 
 func (h *Hub) getTotals(ctx context.Context, in *struct {
-	UsageDays
+	api.UsageDays
 	By        string `query:"by" enum:"day,model,user,agent" default:"day"`
 	Namespace string `query:"namespace" maxLength:"150" doc:"Only conversations with agents of this namespace: default for your own, public, the name of a group, user:ID or group:ID"`
 	User      string `query:"user" maxLength:"64" doc:"Only conversations of this user: an ID, or me"`
-}) (*body[totalsJSON], error) {
+}) (*api.Body[totalsJSON], error) {
 	p := account.FromContext(ctx)
-	q := chat.TotalsQuery{By: store.GroupBy(in.By), Since: in.since()}
+	q := chat.TotalsQuery{By: store.GroupBy(in.By), Since: in.Since()}
 	if in.User != "" {
-		q.User = userID(p, in.User)
+		q.User = api.UserID(p, in.User)
 	}
 	var err error
 	if in.Namespace != "" {
@@ -76,7 +77,7 @@ func (h *Hub) getTotals(ctx context.Context, in *struct {
 	if len(out.Items) > store.MaxPage {
 		out.Items, out.More = out.Items[:store.MaxPage], true
 	}
-	return bodyOf(out, h.nameUsers(ctx, out.Items))
+	return api.BodyOf(out, h.nameUsers(ctx, out.Items))
 }
 
 // totals sums up entries of several models.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
@@ -28,7 +29,7 @@ type accountJSON struct {
 func userOf(u users.User) userJSON {
 	out := userJSON{ID: string(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
 	if u.Full {
-		out.Account = &accountJSON{Email: u.Email, Admin: u.Admin, Password: u.Password, Created: u.Created, Seen: optionalTime(u.LastSeen)}
+		out.Account = &accountJSON{Email: u.Email, Admin: u.Admin, Password: u.Password, Created: u.Created, Seen: api.OptionalTime(u.LastSeen)}
 	}
 	return out
 }
@@ -38,7 +39,7 @@ type UserPath struct {
 	User string `path:"user" maxLength:"64" doc:"ID of a user, or me"`
 }
 
-func (o UserPath) id(p account.Principal) account.UserID { return userID(p, o.User) }
+func (o UserPath) id(p account.Principal) account.UserID { return api.UserID(p, o.User) }
 
 type newUser struct {
 	Name     string `json:"name" maxLength:"64" doc:"Name for signing in; cannot be changed"`
@@ -70,50 +71,50 @@ type loginJSON struct {
 }
 
 func (h *Hub) users() {
-	add(h.server, operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
-	add(h.server, withCreated(operation("make-user", "POST", "/users", "Create a user")), h.createUser)
-	add(h.server, operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
-	add(h.server, operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
-	add(h.server, operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
-	add(h.server, operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
-	add(h.server, operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
-	add(h.server, operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
+	api.Add(h.server, api.Operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
+	api.Add(h.server, api.WithCreated(api.Operation("make-user", "POST", "/users", "Create a user")), h.createUser)
+	api.Add(h.server, api.Operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
+	api.Add(h.server, api.Operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
+	api.Add(h.server, api.Operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
+	api.Add(h.server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
+	api.Add(h.server, api.Operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
+	api.Add(h.server, api.Operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
 
 func (h *Hub) listUsers(ctx context.Context, in *struct {
-	Paging
+	api.Paging
 	Name string `query:"name" maxLength:"64" doc:"Only the user with this name"`
-}) (*body[listBody[userJSON]], error) {
+}) (*api.Body[api.ListBody[userJSON]], error) {
 	p := account.FromContext(ctx)
 	if in.Name == "" {
-		users, next, err := h.directory.Users.List(ctx, p, in.page())
-		return pageOf(users, next, err, userOf)
+		users, next, err := h.directory.Users.List(ctx, p, in.Page())
+		return api.PageOf(users, next, err, userOf)
 	}
 	user, err := h.directory.Users.ByName(ctx, p, in.Name)
-	return pageOf([]users.User{user}, "", err, userOf)
+	return api.PageOf([]users.User{user}, "", err, userOf)
 }
 
-func (h *Hub) createUser(ctx context.Context, in *struct{ Body newUser }) (*createdBody[userJSON], error) {
+func (h *Hub) createUser(ctx context.Context, in *struct{ Body newUser }) (*api.CreatedBody[userJSON], error) {
 	user, err := h.directory.Users.Create(ctx, account.FromContext(ctx), users.NewUser(in.Body))
-	return createdAt(string(user.ID), "users", userOf(user), err)
+	return api.CreatedAt(string(user.ID), "users", userOf(user), err)
 }
 
-func (h *Hub) getUser(ctx context.Context, in *UserPath) (*body[userJSON], error) {
+func (h *Hub) getUser(ctx context.Context, in *UserPath) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
 	user, err := h.directory.Users.Get(ctx, p, in.id(p))
-	return bodyOf(userOf(user), err)
+	return api.BodyOf(userOf(user), err)
 }
 
 func (h *Hub) changeUser(ctx context.Context, in *struct {
 	UserPath
 	Body userChange
-}) (*body[userJSON], error) {
+}) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
 	user, err := h.directory.Users.Change(ctx, p, in.id(p), users.UserChange(in.Body))
-	return bodyOf(userOf(user), err)
+	return api.BodyOf(userOf(user), err)
 }
 
-func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*noBody, error) {
+func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	return nil, h.directory.Users.Delete(ctx, p, in.id(p))
 }
@@ -121,25 +122,25 @@ func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*noBody, error) {
 func (h *Hub) setPassword(ctx context.Context, in *struct {
 	UserPath
 	Body passwordChange
-}) (*noBody, error) {
-	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
+}) (*api.NoBody, error) {
+	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
 	if in.id(p) == p.User {
 		if err := h.gate.countPasswordGuess(v); err != nil {
 			return nil, err
 		}
 	}
-	return nil, h.directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.login)
+	return nil, h.directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.Login)
 }
 
-func (h *Hub) listSignIns(ctx context.Context, in *UserPath) (*body[listBody[loginJSON]], error) {
-	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
+func (h *Hub) listSignIns(ctx context.Context, in *UserPath) (*api.Body[api.ListBody[loginJSON]], error) {
+	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
 	logins, err := h.directory.SignIns.List(ctx, p, in.id(p))
-	return pageOf(logins, "", err, func(l account.Login) loginJSON {
-		return loginJSON{Agent: l.Agent, Began: l.Created, Seen: l.LastSeen, Ends: l.Expires, Current: string(l.Hash) == string(v.login)}
+	return api.PageOf(logins, "", err, func(l account.Login) loginJSON {
+		return loginJSON{Agent: l.Agent, Began: l.Created, Seen: l.LastSeen, Ends: l.Expires, Current: string(l.Hash) == string(v.Login)}
 	})
 }
 
-func (h *Hub) endSignIns(ctx context.Context, in *UserPath) (*noBody, error) {
-	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
-	return nil, h.directory.SignIns.SignOut(ctx, p, in.id(p), v.login)
+func (h *Hub) endSignIns(ctx context.Context, in *UserPath) (*api.NoBody, error) {
+	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
+	return nil, h.directory.SignIns.SignOut(ctx, p, in.id(p), v.Login)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -41,13 +42,13 @@ type manifestFileJSON struct {
 }
 
 func (h *Hub) versionsAPI() {
-	add(h.server, operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
-	add(h.server, operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
-	add(h.server, operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
-	add(h.server, operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
-	add(h.server, operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
-	add(h.server, operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
-	add(h.server, operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
+	api.Add(h.server, api.Operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
+	api.Add(h.server, api.Operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
+	api.Add(h.server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
+	api.Add(h.server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
+	api.Add(h.server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
+	api.Add(h.server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
+	api.Add(h.server, api.Operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
 	h.versionFiles()
 }
 
@@ -55,24 +56,24 @@ func (h *Hub) listVersions(ctx context.Context, in *struct {
 	SkillPath
 	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"Value of next on the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
-}) (*body[listBody[SkillVersionJSON]], error) {
+}) (*api.Body[api.ListBody[SkillVersionJSON]], error) {
 	versions, err := h.library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)
 	next := ""
 	if n := len(versions); n == in.Limit && versions[n-1].Number > 1 {
 		next = strconv.FormatInt(versions[n-1].Number, 10)
 	}
-	return pageOf(versions, next, err, skillVersionOf)
+	return api.PageOf(versions, next, err, skillVersionOf)
 }
 
-func (h *Hub) getVersion(ctx context.Context, in *VersionPath) (*body[SkillVersionJSON], error) {
+func (h *Hub) getVersion(ctx context.Context, in *VersionPath) (*api.Body[SkillVersionJSON], error) {
 	v, err := h.library.Version(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(skillVersionOf(v), nil)
+	return api.BodyOf(skillVersionOf(v), nil)
 }
 
-func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*noBody, error) {
+func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
@@ -81,7 +82,7 @@ func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*noBody, erro
 	return nil, h.library.DeleteVersion(ctx, p, in.Skill, number)
 }
 
-func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*noBody, error) {
+func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
@@ -102,12 +103,12 @@ func (h *Hub) resolveNumber(ctx context.Context, p account.Principal, in *Versio
 	return v.Number, nil
 }
 
-func (h *Hub) getManifest(ctx context.Context, in *VersionPath) (*body[manifestJSON], error) {
+func (h *Hub) getManifest(ctx context.Context, in *VersionPath) (*api.Body[manifestJSON], error) {
 	files, err := h.library.Manifest(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(manifestOf(files), nil)
+	return api.BodyOf(manifestOf(files), nil)
 }
 
 func manifestOf(files skill.Manifest) manifestJSON {

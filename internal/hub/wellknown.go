@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -44,9 +45,9 @@ type indexedJSON struct {
 // the hub like those of any site. It requires authentication and lists the
 // skills that the user may download.
 func (h *Hub) wellKnown() {
-	op := operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
+	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
-	add(h.server, op, newSkillIndex(h.library).get)
+	api.Add(h.server, op, newSkillIndex(h.library).get)
 }
 
 // skillIndex creates indexes. It caches the digests of packages, because
@@ -64,7 +65,7 @@ func newSkillIndex(l *library.Library) *skillIndex {
 	return &skillIndex{library: l, turn: make(chan struct{}, 1), known: map[string]string{}}
 }
 
-func (x *skillIndex) get(ctx context.Context, _ *noBody) (*body[indexJSON], error) {
+func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSON], error) {
 	p := account.FromContext(ctx)
 	in, err := downloadable(p)
 	if err != nil {
@@ -83,7 +84,7 @@ func (x *skillIndex) get(ctx context.Context, _ *noBody) (*body[indexJSON], erro
 			}
 		}
 		if q.After = next; next == "" {
-			return bodyOf(out, nil)
+			return api.BodyOf(out, nil)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 	}
 	out.Skills = append(out.Skills, indexedJSON{
 		Name: s.Name, Type: "archive", Description: shortDescription(s.Description), Digest: digest,
-		URL: fmt.Sprintf("%s/skills/%s/versions/%d/package", base, s.ID, s.Number),
+		URL: fmt.Sprintf("%s/skills/%s/versions/%d/package", api.Prefix, s.ID, s.Number),
 	})
 	return nil
 }

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/remote"
 	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/internal/remote"
 )
 
 func TestName(t *testing.T) {

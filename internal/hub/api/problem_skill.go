@@ -1,4 +1,4 @@
-package hub
+package api
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ func badPackage(err error) *Problem {
 		return p
 	}
 	if e, ok := errors.AsType[*library.BrokenError](err); ok {
-		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "fix the diagnostics: loadout validate DIR", Diagnostics: diagnosticsOf(e.Diagnostics)}
+		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "fix the diagnostics: loadout validate DIR", Diagnostics: DiagnosticsOf(e.Diagnostics)}
 	}
 	if e, ok := errors.AsType[*library.NameError](err); ok {
 		return &Problem{Status: 422, Code: "bad_name", Detail: e.Error(), Next: "give the skill another name in its SKILL.md"}
@@ -47,8 +47,8 @@ func referenced(err error) *Problem {
 	if !ok {
 		return nil
 	}
-	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: referencesOf(&e.References),
-		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", base, e.Skill)}
+	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: ReferencesOf(&e.References),
+		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 
 // notReviewed converts the errors for code that may not run.

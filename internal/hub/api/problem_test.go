@@ -1,4 +1,4 @@
-package hub
+package api
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestProblemsOfSources(t *testing.T) {
 		{place(errors.New("connection refused")), 502, "source_failed"},
 		{place(context.DeadlineExceeded), 504, "slow"},
 		{place(context.Canceled), 503, "ended"},
-		{place(errTimeout), 504, "slow"},
+		{place(ErrTimeout), 504, "slow"},
 		{&library.InvalidError{Why: "it was uploaded"}, 422, "invalid"},
 	} {
 		p := problemOf(tt.err)
@@ -47,11 +47,11 @@ func TestProblemsOfSources(t *testing.T) {
 // What was done before an import failed is said.
 func TestUnfinishedImport(t *testing.T) {
 	done := &library.ImportResult{Created: make([]library.ImportChange, 2), Updated: make([]library.ImportChange, 1)}
-	p, ok := errors.AsType[*Problem](partialImport(done, errTimeout))
+	p, ok := errors.AsType[*Problem](PartialImport(done, ErrTimeout))
 	if !ok || p.Code != "slow" || !strings.Contains(p.Detail, "2 skills were created and 1 updated") {
 		t.Errorf("it is told as %+v", p)
 	}
-	if err := partialImport(&library.ImportResult{}, errTimeout); !errors.Is(err, errTimeout) {
+	if err := PartialImport(&library.ImportResult{}, ErrTimeout); !errors.Is(err, ErrTimeout) {
 		t.Errorf("where nothing was done it is %v", err)
 	}
 }

@@ -1,4 +1,7 @@
-package hub
+// Package api holds what the HTTP API of a hub has in common: how operations are
+// added and described, how requests are known, and how errors become responses.
+// One table maps errors to statuses; see [Problem].
+package api
 
 import (
 	"bytes"
@@ -22,29 +25,29 @@ import (
 )
 
 const (
-	base = "/api/v1"
-	// operationTime limits an operation, without reading its body and writing
+	Prefix = "/api/v1"
+	// OperationTimeout limits an operation, without reading its body and writing
 	// its response.
-	operationTime = 30 * time.Second
+	OperationTimeout = 30 * time.Second
 )
 
-// serverOptions are the options of a server.
-type serverOptions struct {
-	log      *slog.Logger
-	public   string          // address of the hub; "" for the one in each request
-	cookie   string          // name of the cookie of browsers
-	drafts   *queue.Queue    // slots for large drafts
-	draining <-chan struct{} // closed when shutdown starts
+// Options are the options of a server.
+type Options struct {
+	Log      *slog.Logger
+	Public   string          // address of the hub; "" for the one in each request
+	Cookie   string          // name of the cookie of browsers
+	Drafts   *queue.Queue    // slots for large drafts
+	Draining <-chan struct{} // closed when shutdown starts
 }
 
-// server serves operations. It writes responses and errors in one form.
-type server struct {
+// Server serves operations. It writes responses and errors in one form.
+type Server struct {
 	huma.API
-	serverOptions
+	Options
 }
 
-func newServer(mux *http.ServeMux, o serverOptions) *server {
-	return &server{humago.New(mux, apiConfig(o.cookie)), o}
+func New(mux *http.ServeMux, o Options) *Server {
+	return &Server{humago.New(mux, apiConfig(o.Cookie)), o}
 }
 
 func apiConfig(cookie string) huma.Config {
@@ -57,8 +60,8 @@ func apiConfig(cookie string) huma.Config {
 			Info: &huma.Info{Title: "Loadout hub", Version: "1", License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code."},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
-				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + base + "/tokens"},
-				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + base + "/login"},
+				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + Prefix + "/tokens"},
+				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + Prefix + "/login"},
 			}},
 		},
 		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // json also matches types that end in +json
@@ -89,7 +92,7 @@ func isOwn(t reflect.Type) bool {
 }
 
 // marshal writes a response at once or not at all. It ignores write errors: the
-// client has gone.
+// Client has gone.
 func marshal(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -101,47 +104,47 @@ func marshal(w io.Writer, v any) error {
 	return nil
 }
 
-// operation returns an operation for signed-in users. The table of permissions
+// Operation returns an operation for signed-in users. The table of permissions
 // in the tests uses its id.
-func operation(id, method, path, summary string) huma.Operation {
+func Operation(id, method, path, summary string) huma.Operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return huma.Operation{OperationID: id, Method: method, Path: base + path, Summary: summary, Tags: []string{tag},
+	return huma.Operation{OperationID: id, Method: method, Path: Prefix + path, Summary: summary, Tags: []string{tag},
 		Security: []map[string][]string{{"token": {}}, {"cookie": {}}}}
 }
 
-// public returns an operation for everyone.
-func public(id, method, path, summary string) huma.Operation {
-	op := operation(id, method, path, summary)
+// Public returns an operation for everyone.
+func PublicOperation(id, method, path, summary string) huma.Operation {
+	op := Operation(id, method, path, summary)
 	op.Security = []map[string][]string{}
 	return op
 }
 
-// add adds an operation to the API with a limit of [operationTime].
-// [server.problem] converts its errors. Unless the operation is public, anonymous
+// Add adds an operation to the API with a limit of [OperationTimeout].
+// [Server.Problem] converts its errors. Unless the operation is public, anonymous
 // requests are rejected before f; f itself authorizes all others.
-func add[I, O any](s *server, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
-	addFor(s, op, operationTime, f)
+func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
+	AddFor(s, op, OperationTimeout, f)
 }
 
-// addFor is like add with another time limit.
-func addFor[I, O any](s *server, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
+// AddFor is like add with another time limit.
+func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
 	checkEmbedded(reflect.TypeFor[I]())
 	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
 		op.Middlewares = append(op.Middlewares, s.requireSignIn)
 	}
-	if limit > operationTime {
+	if limit > OperationTimeout {
 		op.Middlewares = append(op.Middlewares, withLimit(limit))
 	}
-	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[noBody]() {
+	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[NoBody]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
 	huma.Register(s, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, limit, errTimeout)
+		ctx, stop := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, s.Problem(ctx, err)
 		}
 		return out, nil
 	})
@@ -152,7 +155,7 @@ func addFor[I, O any](s *server, op huma.Operation, limit time.Duration, f func(
 func withLimit(limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humago.Unwrap(ctx)
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + responseTimeout)) // not supported by every server
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + ResponseTimeout)) // not supported by every server
 		next(ctx)
 	}
 }
@@ -178,46 +181,46 @@ func checkEmbedded(t reflect.Type) {
 }
 
 // requireSignIn rejects anonymous requests before their body is read.
-func (s *server) requireSignIn(ctx huma.Context, next func(huma.Context)) {
+func (s *Server) requireSignIn(ctx huma.Context, next func(huma.Context)) {
 	if account.FromContext(ctx.Context()).Anonymous() {
 		r, w := humago.Unwrap(ctx)
-		s.writeProblem(w, r, &account.DeniedError{SignIn: true})
+		s.WriteProblem(w, r, &account.DeniedError{SignIn: true})
 		return
 	}
 	next(ctx)
 }
 
-// withCreated makes an operation respond with 201.
-func withCreated(op huma.Operation) huma.Operation {
+// WithCreated makes an operation respond with 201.
+func WithCreated(op huma.Operation) huma.Operation {
 	op.DefaultStatus = http.StatusCreated
 	return op
 }
 
-// noBody is a response without a body, or an empty input.
-type noBody struct{}
+// NoBody is a response without a body, or an empty input.
+type NoBody struct{}
 
-// body is a response with a body.
-type body[T any] struct{ Body T }
+// Body is a response with a body.
+type Body[T any] struct{ Body T }
 
-func bodyOf[T any](v T, err error) (*body[T], error) {
+func BodyOf[T any](v T, err error) (*Body[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &body[T]{v}, nil
+	return &Body[T]{v}, nil
 }
 
-// createdBody is the response for a created item, with its location.
-type createdBody[T any] struct {
+// CreatedBody is the response for a created item, with its location.
+type CreatedBody[T any] struct {
 	Location string `header:"Location"`
 	Body     T
 }
 
-// createdAt returns the response for an item created in a list of the API.
-func createdAt[T any](id, list string, v T, err error) (*createdBody[T], error) {
+// CreatedAt returns the response for an item created in a list of the API.
+func CreatedAt[T any](id, list string, v T, err error) (*CreatedBody[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &createdBody[T]{base + "/" + list + "/" + id, v}, nil
+	return &CreatedBody[T]{Prefix + "/" + list + "/" + id, v}, nil
 }
 
 // Paging selects a page of a list.
@@ -226,68 +229,68 @@ type Paging struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
 }
 
-func (p Paging) page() store.Page { return store.Page{After: p.After, Limit: p.Limit} }
+func (p Paging) Page() store.Page { return store.Page{After: p.After, Limit: p.Limit} }
 
-// listBody is a page of a list.
-type listBody[T any] struct {
+// ListBody is a page of a list.
+type ListBody[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
 	Next  string `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
 }
 
-// pageOf returns the response for a page of rows.
-func pageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*body[listBody[T]], error) {
+// PageOf returns the response for a page of rows.
+func PageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*Body[ListBody[T]], error) {
 	if err != nil {
 		return nil, err
 	}
-	out := listBody[T]{Items: make([]T, len(rows)), Next: next}
+	out := ListBody[T]{Items: make([]T, len(rows)), Next: next}
 	for i, r := range rows {
 		out.Items[i] = shape(r)
 	}
-	return &body[listBody[T]]{out}, nil
+	return &Body[ListBody[T]]{out}, nil
 }
 
-// optionalTime returns nil for a zero time.
-func optionalTime(t time.Time) *time.Time {
+// OptionalTime returns nil for a zero time.
+func OptionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-// origin returns the address of the hub from the client's point of view.
-func (s *server) origin(r *http.Request) string {
-	if s.public != "" {
-		return s.public
+// Origin returns the address of the hub from the client's point of view.
+func (s *Server) Origin(r *http.Request) string {
+	if s.Public != "" {
+		return s.Public
 	}
 	return "http://" + r.Host
 }
 
-// userID resolves me to the ID of the principal.
-func userID(p account.Principal, written string) account.UserID {
+// UserID resolves me to the ID of the principal.
+func UserID(p account.Principal, written string) account.UserID {
 	if written == "me" {
 		return p.User
 	}
 	return account.UserID(written)
 }
 
-// filled returns an empty list instead of nil, for JSON.
-func filled[T any](list []T) []T {
+// NonNil returns an empty list instead of nil, for JSON.
+func NonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
 	return list
 }
 
-// ownNamespace stands for the user's own namespace in paths, where "" is
+// OwnNamespace stands for the user's own namespace in paths, where "" is
 // impossible.
-const ownNamespace = "default"
+const OwnNamespace = "default"
 
 // UsageDays selects a period.
 type UsageDays struct {
 	Days int `query:"days" minimum:"1" maximum:"3650" default:"30" doc:"Number of days up to today"`
 }
 
-// since returns the start in UTC of the period, whose last day is today.
-func (d UsageDays) since() time.Time {
+// Since returns the start in UTC of the period, whose last day is today.
+func (d UsageDays) Since() time.Time {
 	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-d.Days)
 }

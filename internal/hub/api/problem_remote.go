@@ -1,4 +1,4 @@
-package hub
+package api
 
 import (
 	"context"
@@ -32,9 +32,9 @@ func invalidSource(err error) *Problem {
 	return nil
 }
 
-// withSource adds a hint about credentials to the error of a missing source: to
+// WithSource adds a hint about credentials to the error of a missing source: to
 // anonymous clients, private sources look missing.
-func withSource(source string, err error) error {
+func WithSource(source string, err error) error {
 	if _, missing := errors.AsType[*remote.NotFoundError](err); !missing {
 		return err
 	}
@@ -50,7 +50,7 @@ func withSource(source string, err error) error {
 
 // credentialHint tells a user how to store a credential for a host.
 func credentialHint(host, name string) string {
-	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, base, name)
+	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
 // sourceDenied converts the error of a source that denies access, or that must
@@ -122,8 +122,8 @@ func notStored(err error) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
 }
 
-// partialImport adds to the error of an import what was done before.
-func partialImport(done *library.ImportResult, err error) error {
+// PartialImport adds to the error of an import what was done before.
+func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err
 	}

@@ -1,4 +1,4 @@
-package hub
+package api
 
 import (
 	"context"
@@ -30,13 +30,13 @@ type Problem struct {
 	Request string  `json:"request,omitempty" doc:"ID of the request, as in the log"`
 	Errors  []Fault `json:"errors,omitempty" nullable:"false" doc:"Invalid fields of the request"`
 
-	References  *referencesJSON  `json:"references,omitempty" doc:"What still refers to the item"`
-	Diagnostics []diagnosticJSON `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
+	References  *References  `json:"references,omitempty" doc:"What still refers to the item"`
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
 
 	// Changes describes documents of which one was rejected.
-	Changes []changeJSON `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
+	Changes []Change `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
 
-	header http.Header // of the response
+	Header http.Header `json:"-"` // of the response
 }
 
 // Fault describes an invalid field of a request. It does not repeat the value,
@@ -48,7 +48,7 @@ type Fault struct {
 
 func (p *Problem) Error() string           { return p.Code + ": " + p.Detail }
 func (p *Problem) GetStatus() int          { return p.Status }
-func (p *Problem) GetHeaders() http.Header { return p.header }
+func (p *Problem) GetHeaders() http.Header { return p.Header }
 func (p *Problem) ContentType(kind string) string {
 	return strings.Replace(kind, "application/json", "application/problem+json", 1)
 }
@@ -94,29 +94,29 @@ var conditions = []condition{
 	{agents.ErrNoKey, 501, "no_key", "", "ask the operator to give the hub a key"},
 	{policy.ErrNotGranted, 403, "not_granted", "permission not granted", "grant it: POST /api/v1/grants"},
 	{context.Canceled, 503, "ended", "the request was canceled", "send it again"},
-	{errTimeout, 504, "slow", "timeout", "try again, or ask for less"},
+	{ErrTimeout, 504, "slow", "timeout", "try again, or ask for less"},
 }
 
 const notFoundProblem = "not found, or you may not see it"
 
-// errTimeout cancels an operation that takes too long.
-var errTimeout = errors.New("timeout")
+// ErrTimeout cancels an operation that takes too long.
+var ErrTimeout = errors.New("timeout")
 
-// problem converts an error to a response. It logs unknown errors and hides
+// Problem converts an error to a response. It logs unknown errors and hides
 // their details.
-func (s *server) problem(ctx context.Context, err error) *Problem {
+func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	p := problemOf(err)
 	if p == nil && ctx.Err() != nil {
 		p = problemOf(context.Cause(ctx))
 	}
-	v := requestInfoFrom(ctx)
+	v := RequestFrom(ctx)
 	if p == nil {
 		p = &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"}
 	}
 	if p.Status == 500 {
-		s.log.Error("a request failed", "request", v.id, "route", v.route, "error", err)
+		s.Log.Error("a request failed", "request", v.ID, "route", v.Route, "error", err)
 	}
-	p.Title, p.Request = http.StatusText(p.Status), v.id
+	p.Title, p.Request = http.StatusText(p.Status), v.ID
 	return p
 }
 
@@ -148,10 +148,10 @@ func (c condition) problem(err error) *Problem {
 		p.Detail = err.Error()
 	}
 	if c.status == 503 {
-		p.header = http.Header{"Retry-After": {"5"}}
+		p.Header = http.Header{"Retry-After": {"5"}}
 	}
 	if c.status == 401 {
-		p.header = challenge()
+		p.Header = challenge()
 	}
 	return p
 }
@@ -159,7 +159,7 @@ func (c condition) problem(err error) *Problem {
 func denied(d *account.DeniedError) *Problem {
 	switch {
 	case d.SignIn:
-		return &Problem{Status: 401, Code: "sign_in", Detail: "not signed in", header: challenge(),
+		return &Problem{Status: 401, Code: "sign_in", Detail: "not signed in", Header: challenge(),
 			Next: "sign in: POST /api/v1/login; or send a token: Authorization: Bearer lo_…"}
 	case d.Scopes != 0:
 		return &Problem{Status: 403, Code: "scope", Detail: d.Error(), Next: "use a token with the scope " + strings.Join(d.Scopes.Names(), " or ")}
@@ -177,7 +177,7 @@ func limited(err error) *Problem {
 		return nil
 	}
 	seconds := strconv.Itoa(int(l.RetryAfter.Seconds()))
-	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", header: http.Header{"Retry-After": {seconds}}}
+	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", Header: http.Header{"Retry-After": {seconds}}}
 }
 
 // invalid reports all invalid fields of a request at once.
@@ -231,7 +231,7 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
-	p := &Problem{Title: http.StatusText(e.Status), Status: e.Status, Code: codes[e.Status], Detail: e.Detail, Request: requestInfoFrom(ctx.Context()).id}
+	p := &Problem{Title: http.StatusText(e.Status), Status: e.Status, Code: codes[e.Status], Detail: e.Detail, Request: RequestFrom(ctx.Context()).ID}
 	switch e.Status {
 	case 415:
 		p.Detail, p.Next = "unsupported content type", "send it as Content-Type: application/json"
@@ -243,7 +243,7 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 			p.Errors = append(p.Errors, Fault{f.Location, f.Message})
 		}
 	}
-	if requestInfoFrom(ctx.Context()).tooManyValues {
+	if RequestFrom(ctx.Context()).tooManyValues {
 		p.Detail, p.Next, p.Errors = "the request has too many values", "send fewer files", nil
 	}
 	if p.Code == "" {
@@ -252,10 +252,10 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// writeProblem writes an error response outside of the API library.
-func (s *server) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
-	p := s.problem(r.Context(), err)
-	for name, values := range p.header {
+// WriteProblem writes an error response outside of the API library.
+func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.Problem(r.Context(), err)
+	for name, values := range p.Header {
 		w.Header()[name] = values
 	}
 	if isMCP(r.URL.Path) && (p.Status == http.StatusUnauthorized || p.Code == "scope") {
@@ -263,7 +263,7 @@ func (s *server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	if r.ContentLength != 0 {
-		setDeadlines(w)
+		LimitBodyRest(w)
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
@@ -271,18 +271,18 @@ func (s *server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	}
 }
 
-// status returns a problem of HTTP itself.
-func status(code int, detail, next string, args ...any) *Problem {
+// NewProblem returns a problem of HTTP itself.
+func NewProblem(code int, detail, next string, args ...any) *Problem {
 	return &Problem{Status: code, Code: codes[code], Detail: fmt.Sprintf(detail, args...), Next: next}
 }
 
 // isMCP reports whether a path belongs to an MCP endpoint.
-func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, profilePath) }
+func isMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) }
 
 // mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
 // 9728.
-func (s *server) mcpChallenge(r *http.Request, p *Problem) string {
-	says := `Bearer realm="loadout", resource_metadata="` + s.origin(r) + resourcePath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
+func (s *Server) mcpChallenge(r *http.Request, p *Problem) string {
+	says := `Bearer realm="loadout", resource_metadata="` + s.Origin(r) + MetadataPath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
 	switch p.Code {
 	case "bad_token":
 		says += `, error="invalid_token"`
@@ -300,9 +300,9 @@ func quotable(path string) string {
 // The paths of the MCP endpoints: for everything that a user can access, and
 // for a Ghost, by its name or by its namespace and name.
 const (
-	mcpPath     = "/mcp"
-	profilePath = "/mcp/p/"
-	// resourcePath is the prefix for the metadata of an endpoint according to
+	MCPPath      = "/mcp"
+	MCPAgentPath = "/mcp/p/"
+	// MetadataPath is the prefix for the metadata of an endpoint according to
 	// RFC 9728.
-	resourcePath = "/.well-known/oauth-protected-resource"
+	MetadataPath = "/.well-known/oauth-protected-resource"
 )

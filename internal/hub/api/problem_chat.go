@@ -1,4 +1,4 @@
-package hub
+package api
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func chatProblem(err error) *Problem {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}
 	}
 	if e, ok := errors.AsType[*chat.DraftLimitError](err); ok {
-		return &Problem{Status: 409, Code: "too_many_drafts", Detail: e.Error(), Next: "delete conversations that try a draft: they have draft in GET " + base + "/sessions"}
+		return &Problem{Status: 409, Code: "too_many_drafts", Detail: e.Error(), Next: "delete conversations that try a draft: they have draft in GET " + Prefix + "/sessions"}
 	}
 	if e, ok := errors.AsType[*chat.CommandError](err); ok {
 		return commandProblem(e)
@@ -34,7 +34,7 @@ func chatProblem(err error) *Problem {
 		if errors.Is(err, c.matches) {
 			p := c.problem(err)
 			if c.status == 429 {
-				p.header = http.Header{"Retry-After": {"5"}}
+				p.Header = http.Header{"Retry-After": {"5"}}
 			}
 			return p
 		}
