@@ -200,4 +200,5 @@ func clip(s string) string {
 	return s
 }
 
-func (l *Lockfile) names() []string { return slices.Sorted(maps.Keys(l.Skills)) }
+// Names returns the names of the skills, sorted.
+func (l *Lockfile) Names() []string { return slices.Sorted(maps.Keys(l.Skills)) }

@@ -88,7 +88,7 @@ func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error)
 // selectNames returns the given names, or all installed ones.
 func selectNames(lock *Lockfile, names []string) ([]string, error) {
 	if len(names) == 0 {
-		return lock.names(), nil
+		return lock.Names(), nil
 	}
 	for _, name := range names {
 		if _, ok := lock.Skills[name]; !ok {
@@ -106,7 +106,7 @@ func notInstalled(lock *Lockfile, name string) error {
 	const most = 2
 	var guesses [most + 1][]string // by distance
 	letters := editdistance.Normalize(name)
-	for _, other := range lock.names() {
+	for _, other := range lock.Names() {
 		if n := editdistance.Distance(letters, editdistance.Normalize(other), most); n <= most && n < len(letters) {
 			guesses[n] = append(guesses[n], other)
 		}

@@ -1,0 +1,39 @@
+package installed
+
+import (
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// IsValidName reports whether a skill can be installed under this name, which
+// becomes the name of its directory.
+func IsValidName(name string) bool { return checkName(name) == nil }
+
+// FindName returns the lockfile name of a skill: name itself or, if no skill can
+// be installed under it, the entry whose SKILL.md has this name. It returns ""
+// if there is none.
+func (d *Dir) FindName(name string) (string, error) {
+	lock, err := d.Lockfile()
+	if err != nil {
+		return "", err
+	}
+	if _, ok := lock.Skills[name]; ok {
+		return name, nil
+	}
+	if IsValidName(name) {
+		return "", nil
+	}
+	for _, key := range lock.Names() {
+		b, err := skill.OpenDir(filepath.Join(d.path, key))
+		if err != nil {
+			continue // Verify reports it
+		}
+		parsed, _, err := skill.Parse(b, b.Folder)
+		_ = b.Close()
+		if err == nil && parsed.Name == name {
+			return key, nil
+		}
+	}
+	return "", nil
+}
