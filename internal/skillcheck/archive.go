@@ -1,0 +1,51 @@
+package skillcheck
+
+import (
+	"io"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Archive is the result of inspecting an archive.
+type Archive struct {
+	// Problems are the reasons why the archive is refused, or the problems of a
+	// skill that loads even so.
+	Problems []skill.Refusal
+	// Skill and Manifest are nil if the archive is refused.
+	Skill    *skill.Skill
+	Manifest skill.Manifest
+}
+
+// InspectArchive checks an archive as a hub does on upload: its size, entries
+// and paths, and the skill in it, which must load. It unpacks nothing.
+func InspectArchive(r io.ReaderAt, size int64, name string, anyFolder bool) (*Archive, error) {
+	b, err := skill.OpenZIP(r, size, name, skill.Limits{AllowFolderMismatch: anyFolder})
+	if refusals, ok := skill.Refusals(err); ok {
+		return &Archive{Problems: refusals}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Archive{}
+	refuse := func(r skill.Refusal) { out.Problems = append(out.Problems, r) }
+	s, ds, err := skill.Parse(b.FS, b.Folder)
+	if err != nil {
+		refuse(skill.Refusal{Entry: skill.FileName, Code: "damaged", Message: "cannot unpack: " + err.Error()})
+		return out, nil
+	}
+	for _, d := range ds {
+		if d.Severity == skill.Error {
+			refuse(skill.Refusal{Entry: skill.FileName, Code: d.Code, Message: d.Message})
+		}
+	}
+	if s == nil || !ds.Loads() {
+		return out, nil
+	}
+	m, _, err := skill.ReadManifest(b.FS)
+	if err != nil {
+		refuse(skill.Refusal{Code: "damaged", Message: err.Error()})
+		return out, nil
+	}
+	out.Skill, out.Manifest = s, m
+	return out, nil
+}

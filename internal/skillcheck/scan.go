@@ -1,0 +1,161 @@
+package skillcheck
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ScanTimeout bounds the scan of one skill whose result nobody waits for.
+const ScanTimeout = time.Minute
+
+// TimeoutError is returned for a scan that takes too long.
+type TimeoutError struct{ Limit time.Duration }
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("scan took longer than %v", e.Limit) }
+
+// Scan scans the files of a skill within a time limit. The error is that of
+// ctx, a [*TimeoutError], or that of [scan.Skill].
+func Scan(ctx context.Context, files fs.FS, name string, limit time.Duration) (*scan.Report, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
+	defer cancel()
+	r, err := scan.Skill(ctx, files, name)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r, err
+}
+
+// CountFindings counts findings by severity. Each severity has an entry.
+func CountFindings(reports ...*scan.Report) map[string]int {
+	out := map[string]int{}
+	for s := scan.Info; s <= scan.High; s++ {
+		out[s.String()] = 0
+	}
+	for _, r := range reports {
+		for s, n := range r.Counts() {
+			out[s.String()] += n
+		}
+	}
+	return out
+}
+
+// Scanned is the result of scanning one skill.
+type Scanned struct {
+	Path string `json:"path"`
+	*scan.Report
+}
+
+// ScanError is an error with the path of its skill. The error inside can be a
+// [*TimeoutError], [skill.ErrTooLarge] or the refusals of an archive.
+type ScanError struct {
+	Path   string
+	Opened bool // the skill was opened, and its files could not be scanned
+	Err    error
+}
+
+func (e *ScanError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *ScanError) Unwrap() error { return e.Err }
+
+// ScanPath scans the skill at a path, or all skills below a directory. A
+// directory without skills is scanned as a skill. The error is [ErrNotSkill], a
+// [*ScanError], or that of ctx.
+func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
+	fi, err := os.Stat(p)
+	switch {
+	case err != nil:
+		return nil, &ScanError{Path: p, Err: fileCause(err)}
+	case fi.IsDir():
+		return scanBelow(ctx, p)
+	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+		return only(scanDir(ctx, filepath.Dir(p), filepath.Dir(p)))
+	case IsArchive(p) && fi.Mode().IsRegular():
+		return only(scanArchive(ctx, p, fi.Size()))
+	}
+	return nil, ErrNotSkill
+}
+
+// ScanBundle scans an open skill.
+func ScanBundle(ctx context.Context, b *skill.Bundle, shown string) (Scanned, error) {
+	r, err := Scan(ctx, b.FS, b.Folder, ScanTimeout)
+	if err != nil && ctx.Err() == nil {
+		err = &ScanError{Path: shown, Opened: true, Err: err}
+	}
+	return Scanned{shown, r}, err
+}
+
+func only(s Scanned, err error) ([]Scanned, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []Scanned{s}, nil
+}
+
+func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
+	if containsSkill(dir) {
+		return only(scanDir(ctx, dir, dir))
+	}
+	var out []Scanned
+	err := walk(ctx, dir, func(f found) error {
+		var s Scanned
+		var err, next error
+		switch {
+		case f.err != nil:
+			return &ScanError{Path: f.shown, Opened: true, Err: fileCause(f.err)}
+		case f.entry.IsDir() && containsSkill(f.path):
+			s, err = scanDir(ctx, f.path, f.shown)
+			next = fs.SkipDir // files below belong to the skill
+		case f.isSkillLink():
+			s, err = scanDir(ctx, f.path, f.shown)
+		case f.isArchive():
+			info, gone := f.entry.Info()
+			if gone != nil {
+				return nil
+			}
+			s, err = scanArchive(ctx, f.path, info.Size())
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		out = append(out, s)
+		return next
+	})
+	if err == nil && len(out) == 0 {
+		return only(scanDir(ctx, dir, dir))
+	}
+	return out, err
+}
+
+func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
+	b, err := openDir(dir)
+	if err != nil {
+		return Scanned{}, &ScanError{Path: shown, Err: fileCause(err)}
+	}
+	defer b.Close()
+	return ScanBundle(ctx, b, shown)
+}
+
+func scanArchive(ctx context.Context, p string, size int64) (Scanned, error) {
+	f, err := os.Open(p)
+	if err != nil {
+		return Scanned{}, &ScanError{Path: p, Err: fileCause(err)}
+	}
+	defer f.Close()
+	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})
+	if _, refused := skill.Refusals(err); refused {
+		return Scanned{}, &ScanError{Path: p, Err: err}
+	}
+	if err != nil {
+		return Scanned{}, err
+	}
+	defer b.Close()
+	return ScanBundle(ctx, b, p)
+}

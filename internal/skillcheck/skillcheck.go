@@ -1,0 +1,97 @@
+// Package skillcheck checks the skills at a path: it validates them by the
+// specification, scans them for dangerous content, and inspects archives. It
+// only reads files, and reports what it finds; it prints nothing and runs no
+// code of a skill. Start with [Validate], [ScanPath] and [InspectArchive].
+package skillcheck
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ErrNotSkill is returned for a file that is neither a SKILL.md nor an archive.
+var ErrNotSkill = errors.New("not a skill")
+
+// IsArchive reports whether a path has the name of a skill archive.
+func IsArchive(p string) bool {
+	ext := strings.ToLower(filepath.Ext(p))
+	return ext == ".zip" || ext == ".skill"
+}
+
+// found is an entry of a directory walk.
+type found struct {
+	path  string // with symbolic links of the start directory resolved
+	shown string // as below the directory that the user named
+	entry fs.DirEntry
+	err   error
+}
+
+// walk calls visit for the entries below a directory, without directories that
+// contain no skills by convention.
+func walk(ctx context.Context, dir string, visit func(found) error) error {
+	root := dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		root = real // WalkDir does not follow symlinks, not even for the root
+	}
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		f := found{path: p, shown: filepath.Join(dir, strings.TrimPrefix(p, root)), entry: d, err: err}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil && d.IsDir() && p != root && (skill.IsIgnored(d.Name()) || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case err == nil && d.IsDir() && p == root:
+			return nil
+		}
+		return visit(f)
+	})
+}
+
+// isSkillLink reports whether an entry is a symbolic link to a directory with a
+// skill.
+func (f found) isSkillLink() bool {
+	return f.entry.Type()&fs.ModeSymlink != 0 && containsSkill(f.path)
+}
+
+// isArchive reports whether an entry is an archive that can only be a skill.
+func (f found) isArchive() bool {
+	return f.entry.Type().IsRegular() && strings.EqualFold(filepath.Ext(f.path), ".skill")
+}
+
+// containsSkill reports whether a directory has a SKILL.md.
+func containsSkill(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if skill.IsFileName(e.Name()) && !e.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// openDir opens the skill in a directory. The name of a relative directory such
+// as . is found.
+func openDir(dir string) (*skill.Bundle, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = dir
+	}
+	return skill.OpenDir(abs)
+}
+
+// fileCause returns the cause of a file error without its path.
+func fileCause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

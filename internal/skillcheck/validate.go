@@ -1,0 +1,120 @@
+package skillcheck
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Validation is the result of validating one skill.
+type Validation struct {
+	Path        string            `json:"path"`
+	Name        string            `json:"name"`
+	Valid       bool              `json:"valid"`
+	Loads       bool              `json:"loads"` // an invalid skill may still load
+	Diagnostics skill.Diagnostics `json:"diagnostics"`
+}
+
+// Validate checks the skill at a path, or all skills below a directory. What
+// cannot be read is a result, not an error. The error is [ErrNotSkill], that of
+// ctx, or that of a path that does not exist.
+func Validate(ctx context.Context, p string) ([]Validation, error) {
+	fi, err := os.Stat(p)
+	switch {
+	case err != nil:
+		return nil, err
+	case fi.IsDir():
+		return validateBelow(ctx, p)
+	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+		return []Validation{validateDir(filepath.Dir(p), p)}, nil
+	case IsArchive(p) && fi.Mode().IsRegular():
+		return []Validation{validateArchive(p, p)}, nil
+	}
+	return nil, ErrNotSkill
+}
+
+// validateBelow checks the skill in a directory, or all skills below it.
+func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
+	if containsSkill(dir) {
+		return []Validation{validateDir(dir, dir)}, nil
+	}
+	var out []Validation
+	err := walk(ctx, dir, func(f found) error {
+		switch {
+		case f.err != nil:
+			out = append(out, unreadable(f.shown, f.err))
+		case !f.entry.IsDir() && skill.IsFileName(f.entry.Name()):
+			out = append(out, validateDir(filepath.Dir(f.path), filepath.Dir(f.shown)))
+		case f.isSkillLink():
+			out = append(out, validateDir(f.path, f.shown))
+		case f.isArchive():
+			out = append(out, validateArchive(f.path, f.shown))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		d := skill.Diagnostic{Severity: skill.Error, Code: "no-skill-md", Message: "Missing required file: SKILL.md",
+			Fix: "create one with: loadout new NAME", Rule: 3}
+		out = []Validation{{Path: dir, Diagnostics: skill.Diagnostics{d}}}
+	}
+	return out, nil
+}
+
+func validateDir(dir, shown string) Validation {
+	b, err := openDir(dir)
+	if err != nil {
+		return unreadable(shown, err)
+	}
+	defer b.Close()
+	v := validateBundle(b, shown)
+	if _, ds, err := skill.List(b.FS); err == nil {
+		v.Diagnostics = append(v.Diagnostics, ds...)
+	}
+	return v
+}
+
+func validateBundle(b *skill.Bundle, shown string) Validation {
+	s, ds, err := skill.Parse(b.FS, b.Folder)
+	if err != nil {
+		return unreadable(shown, err)
+	}
+	v := Validation{Path: shown, Valid: ds.Valid(), Loads: s != nil && ds.Loads(), Diagnostics: append(skill.Diagnostics{}, ds...)}
+	if s != nil {
+		v.Name = s.Name
+	}
+	return v
+}
+
+func validateArchive(p, shown string) Validation {
+	f, err := os.Open(p)
+	if err != nil {
+		return unreadable(shown, err)
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return unreadable(shown, err)
+	}
+	b, err := skill.OpenZIP(f, fi.Size(), p, skill.Limits{})
+	if refusals, ok := skill.Refusals(err); ok {
+		v := Validation{Path: shown}
+		for _, r := range refusals {
+			v.Diagnostics = append(v.Diagnostics, skill.Diagnostic{Severity: skill.Error, Code: r.Code, Message: r.String(), Fix: "pack it again with: loadout pack DIR", Rule: 3})
+		}
+		return v
+	}
+	if err != nil {
+		return unreadable(shown, err)
+	}
+	return validateBundle(b, shown)
+}
+
+func unreadable(p string, err error) Validation {
+	return Validation{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + fileCause(err).Error(),
+		Fix: "check that you can read it", Rule: 3}}}
+}
