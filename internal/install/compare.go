@@ -1,0 +1,136 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillcheck"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// compareInstalled compares a skill with the installed skill of the same name,
+// and sets its state.
+func (p *Plan) compareInstalled(ctx context.Context, st *Step) error {
+	have, locked := p.lock.Skills[st.Name]
+	if !locked {
+		there, err := p.dir.Has(st.Name)
+		if there && !p.options.Force {
+			return &SkillError{Reason: NotInstalled, Name: st.Name, Message: fmt.Sprintf("%s exists in %s and was not installed by loadout add", st.Name, p.dir.Path())}
+		}
+		return err
+	}
+	edits, err := p.localEdits(ctx, st.Name)
+	if err != nil {
+		return err
+	}
+	if len(edits) == 0 && have.Digest == st.Digest && have.From == st.Entry.From {
+		st.State = StateUnchanged
+		return nil
+	}
+	if !p.options.Force {
+		if err := checkReplaceable(have, st, edits); err != nil {
+			return err
+		}
+	}
+	if !hasEdits(edits) && len(edits) > 0 {
+		return nil // only its directory is gone
+	}
+	st.State = StateReplaced
+	return p.diffInstalled(ctx, st)
+}
+
+// checkReplaceable returns a [*SkillError] if a skill replaces the installed one
+// only by force.
+func checkReplaceable(have installed.Entry, st *Step, edits []installed.Difference) error {
+	switch {
+	case !sameSource(have.From, st.Entry.From):
+		return &SkillError{Reason: OtherSource, Name: st.Name, Message: fmt.Sprintf("%s is already installed, from %s", st.Name, have.From)}
+	case have.From.Ref != "" && st.From.Ref == "":
+		return &SkillError{Reason: Pinned, Name: st.Name, Message: fmt.Sprintf("%s is pinned to @%s", st.Name, have.From.Ref)}
+	case strings.HasPrefix(have.Ref, "refs/tags/") && have.From.Ref == st.From.Ref && have.Commit != st.Commit:
+		return &SkillError{Reason: TagMoved, Name: st.Name, Message: fmt.Sprintf("the tag %s moved after %s was installed (%s → %s)",
+			have.From.Ref, st.Name, shortCommit(have.Commit), shortCommit(st.Commit))}
+	case hasEdits(edits):
+		return edited(st.Name, edits, have.Digest == st.Digest)
+	}
+	return nil
+}
+
+// verifyInstalled compares the files of installed skills with the lockfile. It
+// does so for all names at once because a lockfile can be long.
+func (p *Plan) verifyInstalled(ctx context.Context, names []string) error {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := p.lock.Skills[n]; return !ok })
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := p.dir.Verify(ctx, names...)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		p.edits[n] = nil
+	}
+	for _, d := range found {
+		p.edits[d.Name] = append(p.edits[d.Name], d)
+	}
+	return nil
+}
+
+// localEdits returns the differences of an installed skill from the lockfile.
+func (p *Plan) localEdits(ctx context.Context, name string) ([]installed.Difference, error) {
+	if _, known := p.edits[name]; !known {
+		if err := p.verifyInstalled(ctx, []string{name}); err != nil {
+			return nil, err
+		}
+	}
+	return p.edits[name], nil
+}
+
+// diffInstalled compares a skill with its installed version.
+func (p *Plan) diffInstalled(ctx context.Context, st *Step) error {
+	old, err := skill.OpenDir(filepath.Join(p.dir.Path(), st.Name))
+	if err != nil {
+		return nil // unreadable: nothing to compare with
+	}
+	defer old.Close()
+	ctx, cancel := context.WithTimeout(ctx, skillcheck.ScanTimeout)
+	defer cancel()
+	st.Diff, err = skilldiff.Compare(ctx, old, st.files, &skilldiff.Options{Folder: st.Name, Texts: p.options.FullDiff})
+	if err != nil {
+		return fmt.Errorf("compare with the installed version: %w", err)
+	}
+	st.Report = &scan.Report{Name: st.Name, Findings: st.Diff.Findings.New, Truncated: st.Diff.Findings.Truncated}
+	return nil
+}
+
+// scan scans a skill. Findings never block the installation. For a new version
+// only new findings count.
+func (p *Plan) scan(ctx context.Context, st *Step) {
+	if st.Report == nil {
+		st.Report, st.ScanErr = skillcheck.Scan(ctx, st.files, st.Name, skillcheck.ScanTimeout)
+	}
+	if st.ScanErr == nil {
+		st.Findings = append(st.Findings, st.Report.Findings...)
+	}
+}
+
+// sameSource reports whether two locations refer to the same skill, in any
+// version.
+func sameSource(a, b remote.Location) bool {
+	a.Ref, b.Ref = "", ""
+	return a == b
+}
+
+// hasEdits reports whether files of a skill differ, and are not just missing.
+func hasEdits(edits []installed.Difference) bool {
+	return slices.ContainsFunc(edits, func(d installed.Difference) bool { return d.Kind != installed.Absent })
+}
+
+func shortCommit(c string) string { return c[:min(12, len(c))] }

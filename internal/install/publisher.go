@@ -1,0 +1,136 @@
+package install
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Publisher is the signer of a skill.
+type Publisher struct {
+	Key, Name, Fingerprint string
+	First                  bool // first key seen at this source
+}
+
+func newPublisher(key string, first bool) *Publisher {
+	if key == "" {
+		return nil
+	}
+	return &Publisher{key, signature.KeyName(key), signature.Fingerprint(key), first}
+}
+
+// checkPublisher checks the signature of a skill before it is installed. The
+// files must match the signature, and the key must be the one seen first at the
+// source.
+func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
+	key, err := st.verifySignature()
+	if err != nil {
+		return nil, err
+	}
+	if st.From.Kind == remote.Local {
+		return newPublisher(key, false), nil // the user's own files
+	}
+	from := st.From.CanonicalURL()
+	have, there := p.lock.Skills[st.Name]
+	there = there && have.From.CanonicalURL() == from
+	if there && have.Key != "" && have.Key != key {
+		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
+	}
+	pinned, err := p.pinnedKey(from)
+	if err != nil {
+		return nil, err
+	}
+	// A skill installed by commit may be anyone's, because hosts also serve
+	// forks.
+	first := pinned == "" && key != "" && (st.From.Kind != remote.Git || st.Entry.Ref != "") && len(from) <= signature.MaxSourceBytes
+	if first {
+		if other := p.newKeys[from]; other != "" && other != key {
+			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: other, CurrentKey: key}
+		}
+	}
+	// A skill installed unsigned before its source had a key may stay unsigned.
+	if was := key == "" && there && have.Key == ""; pinned != "" && pinned != key && !was {
+		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned, CurrentKey: key}
+	}
+	return newPublisher(key, first), nil
+}
+
+// verifySignature returns the key that signed the files, or "" if they are not
+// signed.
+func (st *Step) verifySignature() (key string, err error) {
+	sig, key, err := signature.ReadFile(st.files)
+	if errors.Is(err, signature.ErrUnsigned) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return key, signature.Verify(st.manifest, st.SkillName, sig, key)
+}
+
+// pinnedKey returns the pinned key of a source, or "".
+func (p *Plan) pinnedKey(source string) (string, error) {
+	if p.pinnedKeys == nil {
+		p.pinnedKeys = map[string]string{}
+		if p.options.Pins == nil {
+			return "", nil
+		}
+		all, err := p.options.Pins.All()
+		if err != nil {
+			return "", err
+		}
+		for _, k := range all {
+			p.pinnedKeys[k.Source] = k.Key
+		}
+	}
+	return p.pinnedKeys[source], nil
+}
+
+// pinKeys stores the first keys of the sources of installed skills.
+func (p *Plan) pinKeys(ctx context.Context) error {
+	for _, st := range p.Steps {
+		if st.Publisher == nil || !st.Publisher.First {
+			continue
+		}
+		if p.options.Pins == nil {
+			return ErrNoPins
+		}
+		if _, err := p.options.Pins.Check(ctx, st.From.CanonicalURL(), st.Publisher.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// VerifySignature checks the signature of an installed skill whose lockfile
+// entry has a key. The key must also be the pinned one of its source, if pins is
+// not nil.
+func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error {
+	if e.Key == "" {
+		return nil
+	}
+	b, err := skill.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if _, _, err := signature.VerifyBundle(b, e.Key); err != nil {
+		return err
+	}
+	if e.From.Kind == remote.Local || pins == nil {
+		return nil
+	}
+	switch pinned, err := pins.Find(e.From.CanonicalURL()); {
+	case errors.Is(err, signature.ErrNotPinned):
+		return nil
+	case err != nil:
+		return err
+	case pinned.Key != e.Key:
+		return &signature.ChangedKeyError{Source: e.From.CanonicalURL(), PinnedKey: pinned.Key, CurrentKey: e.Key}
+	}
+	return nil
+}
