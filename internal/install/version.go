@@ -1,0 +1,35 @@
+package install
+
+import (
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// findNewerTag returns the tag with the highest version above have, among tags
+// with the same prefix. It returns "" if there is none or have is not a
+// version.
+func findNewerTag(have string, tags map[string]string) string {
+	prefix, now, ok := parseTagVersion(have)
+	if !ok {
+		return ""
+	}
+	newest, name := now, ""
+	for tag := range tags {
+		p, v, ok := parseTagVersion(tag)
+		if ok && p == prefix && (v.Prerelease() == "" || now.Prerelease() != "") && v.GreaterThan(newest) {
+			newest, name = v, tag
+		}
+	}
+	return name
+}
+
+// parseTagVersion parses a tag such as v1.2.3 or pdf-v1.2.3.
+func parseTagVersion(tag string) (prefix string, v *semver.Version, ok bool) {
+	i := strings.IndexAny(tag, "0123456789")
+	if i < 0 {
+		return "", nil, false
+	}
+	v, err := semver.NewVersion(tag[i:])
+	return tag[:i], v, err == nil
+}
