@@ -1,0 +1,160 @@
+// Package review gathers what the user decides on before agents may run a
+// skill: its files, scripts and servers, the permissions and limits that it
+// requests, and the findings of a scan. It shows nothing and records nothing.
+// Start with [New].
+package review
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Review is a skill as the user reviews it.
+type Review struct {
+	Name     string             `json:"name"`
+	Origin   string             `json:"origin"`
+	Path     string             `json:"path"`
+	Digest   policy.Digest      `json:"digest"`
+	Files    int                `json:"files"`
+	Bytes    int64              `json:"bytes"`
+	Scripts  []string           `json:"scripts"`
+	Asks     policy.Permissions `json:"asks"` // permissions of the approval
+	Inject   []policy.Injection `json:"inject"`
+	Needs    []policy.Need      `json:"needs"`
+	Limits   *Limits            `json:"limits,omitempty"` // nil if the skill requests none
+	Problems []policy.Problem   `json:"problems"`
+	// Servers are the servers that start or connect when the skill is loaded.
+	Servers []loadout.RequestedService `json:"servers"`
+	// Findings are the results of the scan. They never block the approval.
+	Findings *Findings `json:"findings"`
+
+	// Request is the request of the skill.
+	Request *loadout.ApprovalRequest `json:"-"`
+}
+
+// Options add permissions to those that a skill requests.
+type Options struct {
+	// Secrets are already granted to the skill.
+	Secrets []string
+	// The user gives these permissions, which a request alone does not.
+	WorkspaceWrite, HostNetwork, Unsandboxed bool
+}
+
+// New returns the review of a request, without limits and findings: see
+// [Review.ReadLimits] and [Review.Scan].
+func New(request *loadout.ApprovalRequest, o Options) *Review {
+	e := request.Entry
+	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
+		Scripts: []string{}, Asks: permissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
+		Problems: append([]policy.Problem{}, request.Problems...), Servers: append([]loadout.RequestedService{}, request.Services...), Request: request}
+	for _, f := range request.Manifest {
+		if f.Script {
+			r.Scripts = append(r.Scripts, f.Path)
+		}
+	}
+	return r
+}
+
+// permissions returns the requested permissions, with the secrets that servers
+// use and those already granted.
+func permissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
+	p := request.Requested.Permissions()
+	p.Run, p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = true, o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
+	add := func(secret string) {
+		if !slices.Contains(p.Secrets, secret) {
+			p.Secrets = append(slices.Clone(p.Secrets), secret)
+		}
+	}
+	for _, s := range request.Services { // secrets of servers are shown, and granted, with the server
+		if s.RefusedReason != "" {
+			continue
+		}
+		for _, v := range s.Variables {
+			if v.Kind == upstream.FromSecret {
+				add(v.Name)
+			}
+		}
+	}
+	for _, name := range o.Secrets {
+		add(name)
+	}
+	return p
+}
+
+// Grant returns the grant of the reviewed permissions to the local user, for
+// always.
+func (r *Review) Grant() policy.Grant {
+	return policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Name: r.Name, Origin: r.Origin,
+		Permissions: r.Asks, Needs: r.Request.Needs, Scope: policy.Always}
+}
+
+// UninstalledServers returns the names of the servers whose package is not
+// installed and is therefore not covered by the approval.
+func (r *Review) UninstalledServers() []string {
+	var out []string
+	for _, s := range r.Servers {
+		if s.NeedsInstall && s.Package == nil {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// Limits are the limits that a skill requests. They can only lower the
+// configured ones.
+type Limits struct {
+	Seconds   int `json:"seconds,omitempty"`
+	MemoryMB  int `json:"memory_mb,omitempty"`
+	Processes int `json:"processes,omitempty"`
+	DiskMB    int `json:"disk_mb,omitempty"`
+	MinTier   int `json:"min_tier,omitempty"`
+}
+
+// ReadLimits sets the limits that the skill requests.
+func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
+	s, _, err := rt.Catalog().Read(ctx, r.Request.Entry)
+	if err != nil {
+		return err
+	}
+	front, err := s.FrontmatterJSON()
+	if err != nil {
+		return err
+	}
+	b, _ := policy.ParseRequestedBounds(front) // problems are already reported with the requested permissions
+	if l := (Limits{b.Seconds, b.MemoryMB, b.Processes, b.DiskMB, b.MinTier}); l != (Limits{}) {
+		r.Limits = &l
+	}
+	return nil
+}
+
+// Scan scans the skill for at most limit and sets the findings.
+func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
+	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)
+}
+
+// ChangedGrants returns by ID the grants that do not apply any more, because
+// the skill or one of its dependencies changed.
+func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Grant) map[string]bool {
+	out := map[string]bool{}
+	for _, g := range grants {
+		if g.Permissions.Call { // a changed tool is detected when it is called
+			continue
+		}
+		request, err := rt.ReadApprovalRequest(ctx, g.Origin+"/"+g.Name)
+		if _, unreadable := errors.AsType[*loadout.ServersError](err); unreadable {
+			out[g.ID] = true // cannot be approved in its current state
+			continue
+		}
+		if err != nil { // missing, or does not load
+			continue
+		}
+		out[g.ID] = request.Digest != g.Subject || !g.NeedsExactly(request.Needs)
+	}
+	return out
+}
