@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -30,14 +27,14 @@ type addFlags struct {
 // addOutput is the output of add --json and of update --json.
 type addOutput struct {
 	Directory string            `json:"directory"`
-	Skills    []addedSkill      `json:"skills"`
+	Skills    []install.Skill   `json:"skills"`
 	Available []remote.Skill    `json:"available"` // set when a source has several skills and none was chosen
 	Problems  []catalog.Problem `json:"problems"`
 	DryRun    bool              `json:"dry_run,omitempty"`
 }
 
 func newAddOutput(to skillsDir) addOutput {
-	return addOutput{Directory: to.Path(), Skills: []addedSkill{}, Available: []remote.Skill{}, Problems: []catalog.Problem{}}
+	return addOutput{Directory: to.Path(), Skills: []install.Skill{}, Available: []remote.Skill{}, Problems: []catalog.Problem{}}
 }
 
 func (a *app) addCommand() *cobra.Command {
@@ -113,11 +110,12 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 			return err
 		}
 	}
-	plan, err := newPlan(a, to, a.newFetcher(c), o.force)
+	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, verb: "add"}
+	plan, err := a.newPlan(to, a.newFetcher(c), show)
 	if err != nil {
 		return err
 	}
-	defer plan.close()
+	defer plan.Close()
 	out := newAddOutput(to)
 	out.DryRun = o.dryRun
 	for _, source := range sources {
@@ -125,9 +123,9 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 		if err != nil {
 			return err
 		}
-		offer, err := plan.fetchOffer(ctx, at)
+		offer, err := plan.Open(ctx, at)
 		if err != nil {
-			return a.suggestLocalFolder(source, at, err)
+			return a.suggestLocalFolder(source, at, to, err)
 		}
 		chosen, err := a.chooseSkills(ctx, source, offer, o)
 		if errors.Is(err, errChoiceNeeded) {
@@ -140,22 +138,22 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 			out.Problems = append(out.Problems, offer.Problems...)
 		}
 		if o.all {
-			plan.addUnavailable(offer)
+			plan.AddUnusable(offer)
 		}
-		if err := plan.add(ctx, offer, chosen); err != nil {
+		if err := plan.Add(ctx, offer, chosen); err != nil {
 			return err
 		}
 	}
-	return a.executePlan(ctx, plan, out, planOptions{yes: o.yes, dryRun: o.dryRun, verb: "add"})
+	return a.executePlan(ctx, plan, out, show)
 }
 
 // suggestLocalFolder adds a hint to err if source is also the name of a local
 // directory.
-func (a *app) suggestLocalFolder(source string, at remote.Location, err error) error {
+func (a *app) suggestLocalFolder(source string, at remote.Location, to skillsDir, err error) error {
 	if _, none := os.Stat(source); none != nil || at.Kind == remote.Local {
 		return err
 	}
-	code, _ := a.skillErrorHint(err)
+	code, _ := a.planErrorHint(err, to)
 	return fail(code, "to use the local directory: loadout add "+shellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
 }
 
@@ -188,7 +186,7 @@ func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Col
 func selectSkills(source string, offer *remote.Collection, names []string) ([]remote.Skill, error) {
 	var chosen []remote.Skill
 	for _, name := range names {
-		found := matchSkills(offer, name)
+		found := install.Match(offer, name)
 		switch len(found) {
 		case 0:
 			return nil, skillNotFoundError(source, offer, name)
@@ -210,31 +208,14 @@ func selectSkills(source string, offer *remote.Collection, names []string) ([]re
 // skillNotFoundError suggests a similar name, or says why the named skill is
 // unusable.
 func skillNotFoundError(source string, offer *remote.Collection, name string) error {
-	for _, p := range offer.Problems {
-		if p.Severity == skill.Error && (p.Path == name || path.Base(p.Path) == name || path.Base(path.Dir(p.Path)) == name) {
-			return fail(exitFailure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", p.Path, source, p.Message)
-		}
+	if dir, message, ok := install.FindProblem(offer, name); ok {
+		return fail(exitFailure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", dir, source, message)
 	}
 	hint := "list the available skills: loadout add " + shellQuote(source) + " --dry-run"
-	if near := nearestName(name, offer.Skills); near != "" {
+	if near := install.NearestName(name, offer.Skills); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
 	return fail(exitNotFound, hint, "skill %q not found at %s", name, source)
-}
-
-// matchSkills returns the skills that name refers to: the skill in exactly that
-// directory, or else every skill with that name or with that install directory.
-func matchSkills(offer *remote.Collection, name string) []remote.Skill {
-	var found []remote.Skill
-	for _, s := range offer.Skills {
-		switch {
-		case s.Dir == name:
-			return []remote.Skill{s}
-		case s.Name == name || installName(offer.Location, s) == name:
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // listChoices prints the skills of an offer to choose from.
@@ -300,7 +281,7 @@ func (a *app) promptChoice(ctx context.Context, source string, offer *remote.Col
 		if err != nil {
 			return nil, err
 		}
-		chosen, wrong := parseChoice(line, offer)
+		chosen, wrong := install.ParseChoice(line, offer)
 		switch {
 		case wrong == "" && len(chosen) == 0:
 			return nil, fail(exitRefused, "to choose without a prompt: loadout add "+shellQuote(source)+" --skill NAME", "no skill chosen")
@@ -309,53 +290,4 @@ func (a *app) promptChoice(ctx context.Context, source string, offer *remote.Col
 		}
 		fmt.Fprintf(a.stderr, "%s is not in the list.\n", plain(wrong))
 	}
-}
-
-// parseChoice parses numbers, ranges and names. wrong is the first word that
-// matches no skill.
-func parseChoice(line string, offer *remote.Collection) (chosen []remote.Skill, wrong string) {
-	all, taken := offer.Skills, map[remote.Skill]bool{}
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-		switch strings.ToLower(word) {
-		case "all", "*":
-			return all, ""
-		case "none", "q":
-			return nil, ""
-		}
-		found := matchSkills(offer, word)
-		if first, last, ok := parseRange(word); ok && len(found) == 0 && first >= 1 && first <= last && last <= len(all) {
-			found = all[first-1 : last]
-		}
-		if len(found) == 0 {
-			return nil, word
-		}
-		for _, s := range found {
-			if !taken[s] {
-				taken[s], chosen = true, append(chosen, s)
-			}
-		}
-	}
-	return chosen, ""
-}
-
-// parseRange parses a number such as 3, or a range such as 3-5.
-func parseRange(word string) (first, last int, ok bool) {
-	from, to, isRange := strings.Cut(word, "-")
-	if !isRange {
-		to = from
-	}
-	first, err := strconv.Atoi(from)
-	last, also := strconv.Atoi(to)
-	return first, last, err == nil && also == nil
-}
-
-// nearestName returns the skill name closest to name, or "" if none is close.
-func nearestName(name string, all []remote.Skill) string {
-	best, most := "", 3
-	for _, s := range all {
-		if d := editdistance.Distance(editdistance.Normalize(name), editdistance.Normalize(s.Name), most); d < most {
-			best, most = s.Name, d
-		}
-	}
-	return best
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fetcher reads remote skills and shows progress on a terminal. It is not safe
-// for concurrent use.
+// fetcher reads remote skills and shows progress on a terminal. It implements
+// [install.Source] and is not safe for concurrent use.
 type fetcher struct {
 	client *remote.Client
 	meter  *meter
@@ -46,28 +47,18 @@ func (a *app) newLockFetcher(c *config.Config, to skillsDir, trusted bool) fetch
 	}), m}
 }
 
-func (f fetcher) fetchOffer(ctx context.Context, at remote.Location) (*remote.Collection, error) {
+// Open returns the skills at a location.
+func (f fetcher) Open(ctx context.Context, at remote.Location) (*remote.Collection, error) {
 	defer f.meter.begin("reading " + plain(at.String()))()
-	offer, err := f.client.Open(ctx, at)
-	return offer, wrapRemote(at, err)
+	c, err := f.client.Open(ctx, at)
+	return c, install.WrapSource(at, err)
 }
 
-func (f fetcher) latestRevision(ctx context.Context, at remote.Location) (*remote.Revision, error) {
+// Latest returns the current revision of a location.
+func (f fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revision, error) {
 	defer f.meter.begin("checking " + plain(at.String()))()
 	rev, err := f.client.Latest(ctx, at)
-	return rev, wrapRemote(at, err)
-}
-
-// remoteError is an error of another machine or of the network.
-type remoteError struct{ error }
-
-func (e *remoteError) Unwrap() error { return e.error }
-
-func wrapRemote(at remote.Location, err error) error {
-	if err == nil || at.Kind == remote.Local {
-		return err
-	}
-	return &remoteError{err}
+	return rev, install.WrapSource(at, err)
 }
 
 // hostCredential returns the user's credential for a host: a token, or the
@@ -154,7 +145,7 @@ func classifyRemoteError(err error) (code int, hint string, ok bool) {
 		return exitFailure, "try again later", true
 	case isType[*remote.TooLargeError](err):
 		return exitRefused, "use a part of it: a directory of the repository, or a smaller archive", true
-	case isType[*remoteError](err) && !isType[*skill.RefusedError](err):
+	case isType[*install.SourceError](err) && !isType[*skill.RefusedError](err):
 		return exitFailure, "nothing was changed; check the connection and the address, and try again", true
 	}
 	return 0, "", false

@@ -151,14 +151,14 @@ func installedNames(all []skillsDir, names []string) ([][]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[i] = lockedNames(lock)
+			out[i] = lock.Names()
 		}
 		return out, nil
 	}
 	for _, name := range names {
 		found := false
 		for i, p := range all {
-			key, err := p.lockedName(name)
+			key, err := p.FindName(name)
 			if err != nil {
 				return nil, err
 			}
@@ -175,34 +175,6 @@ func installedNames(all []skillsDir, names []string) ([][]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// lockedName returns the lockfile name of a skill: its directory or, if the
-// name cannot be a directory name, the name in its SKILL.md. It returns "" if
-// there is none.
-func (p skillsDir) lockedName(name string) (string, error) {
-	lock, err := p.Lockfile()
-	if err != nil {
-		return "", err
-	}
-	if _, ok := lock.Skills[name]; ok {
-		return name, nil
-	}
-	if isInstallName(name) {
-		return "", nil
-	}
-	for _, key := range lockedNames(lock) {
-		b, err := skill.OpenDir(filepath.Join(p.Path(), key))
-		if err != nil {
-			continue // loadout verify reports this error
-		}
-		parsed, _, err := skill.Parse(b, b.Folder)
-		_ = b.Close()
-		if err == nil && parsed.Name == name {
-			return key, nil
-		}
-	}
-	return "", nil
 }
 
 func notInstalledError(all []skillsDir, name string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
@@ -40,6 +41,10 @@ func classifyInstallError(err error) (code int, hint string, ok bool) {
 		return exitRefused, "ask the publisher, through another channel, for their key", true
 	case isType[*signature.MismatchError](err):
 		return exitRefused, "do not use it: its files are not those its publisher signed; report it to them", true
+	case isType[*install.SkillError](err):
+		return exitFailure, "check the installed skills: loadout list; then try again", true
+	case errors.Is(err, install.ErrNoPins):
+		return exitFailure, "set LOADOUT_STATE to a directory of yours", true
 	case errors.Is(err, signature.ErrUnsigned):
 		return exitFailure, "ask its publisher for a signed version", true
 	case errors.Is(err, installed.ErrUnfinished):

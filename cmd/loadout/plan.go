@@ -1,113 +1,139 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/installed"
-	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// plan is a set of skills to install. They are read and checked before anything
-// is installed. A plan is not safe for concurrent use.
+// plan is an installation plan with its directory.
 type plan struct {
-	*app
-	to      skillsDir
-	fetcher fetcher
-	force   bool
-	texts   bool // show all changed lines
-
-	lock       *installed.Lockfile
-	edits      map[string][]installed.Difference // of the verified skills
-	offers     []*remote.Collection
-	steps      []*step
-	byName     map[string]*step
-	failed     []error           // why skills cannot be installed
-	problems   []catalog.Problem // the same, for output
-	pinnedKeys map[string]string // by source; loaded when needed
-	newKeys    map[string]string // by source, introduced by this plan
+	*install.Plan
+	to skillsDir
 }
 
-// newPlan reads the lockfile of a directory. Close the plan after use.
-func newPlan(a *app, to skillsDir, from fetcher, force bool) (*plan, error) {
-	lock, err := to.Lockfile()
+// planOptions control how a plan is made, shown and executed.
+type planOptions struct {
+	force, yes, dryRun, fullDiff bool
+	verb                         string // add or update
+}
+
+// newPlan returns an empty plan. Close it after use.
+func (a *app) newPlan(to skillsDir, from fetcher, o planOptions) (*plan, error) {
+	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.publisherKeys(), Force: o.force, FullDiff: o.fullDiff,
+		Progress: func(operation string) func() { return from.meter.begin(plain(operation)) }})
 	if err != nil {
 		return nil, err
 	}
-	return &plan{app: a, to: to, fetcher: from, force: force, lock: lock, edits: map[string][]installed.Difference{}, byName: map[string]*step{}, newKeys: map[string]string{}}, nil
+	return &plan{p, to}, nil
 }
 
-// close removes downloaded files.
-func (p *plan) close() {
-	for _, st := range p.steps {
-		st.close()
+// executePlan prints a plan, asks for confirmation on a terminal, and installs
+// it.
+func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOptions) error {
+	if len(p.Steps) == 0 && len(p.Failures) == 1 && !a.json { // nothing else was requested
+		return a.planError(p.Failures[0].Err, p.to)
 	}
-	for _, o := range p.offers {
-		_ = o.Close()
+	out.Problems = append(out.Problems, a.planProblems(p)...)
+	for _, st := range p.Steps {
+		out.Skills = append(out.Skills, st.Skill)
 	}
-}
-
-func (p *plan) fetchOffer(ctx context.Context, at remote.Location) (*remote.Collection, error) {
-	offer, err := p.fetcher.fetchOffer(ctx, at)
-	if err == nil {
-		p.offers = append(p.offers, offer)
+	if !a.json {
+		a.printPlan(p, out.Problems, o)
 	}
-	return offer, err
-}
-
-// add adds the chosen skills of an offer. A skill that cannot be installed
-// becomes a problem of the plan. The error is only that of ctx.
-func (p *plan) add(ctx context.Context, offer *remote.Collection, chosen []remote.Skill) error {
-	defer p.fetcher.meter.begin("reading skills")()
-	names := make([]string, 0, len(chosen))
-	for _, s := range chosen {
-		names = append(names, installName(offer.Location, s))
-	}
-	if err := p.verifyInstalled(ctx, names); err != nil {
+	if err := a.applyPlan(ctx, p, o); err != nil {
 		return err
 	}
-	for _, s := range chosen {
-		err := p.addStep(ctx, offer, s)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			p.addFailure(s, err)
-		}
+	if !a.json {
+		a.printPlanResult(ctx, p, o)
+	} else if err := a.printJSON(out); err != nil {
+		return err
 	}
-	return nil
+	return a.failedSkillsError(p)
 }
 
-// addFailure records why a skill cannot be installed.
-func (p *plan) addFailure(s remote.Skill, err error) {
-	code := "not-added"
-	if isType[*skill.RefusedError](err) {
-		code = "refused"
+// applyPlan installs the changes of a plan after confirmation.
+func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
+	if len(p.Changes()) == 0 || o.dryRun {
+		return nil
 	}
-	_, fix := p.skillErrorHint(err)
-	p.failed = append(p.failed, err)
-	p.problems = append(p.problems, catalog.Problem{Path: s.Dir, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: code, Message: err.Error(), Fix: fix}})
+	if err := a.confirmPlan(ctx, p, o); err != nil {
+		return err
+	}
+	return p.Apply(ctx)
 }
 
-// addUnavailable records the unusable skills of an offer as failures, if all
-// skills are requested.
-func (p *plan) addUnavailable(offer *remote.Collection) {
-	for _, wrong := range offer.Problems {
-		if wrong.Severity == skill.Error {
-			p.failed = append(p.failed, fail(exitFailure, wrong.Fix, "%s: %s", wrong.Path, wrong.Message))
+// confirmPlan asks the user on a terminal to confirm. Without a terminal,
+// running the command is consent: nothing that is installed runs before it is
+// approved.
+func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
+	if o.yes || a.json || !isTerminal(a.stdin) || !isTerminal(a.stderr) {
+		return nil
+	}
+	question := fmt.Sprintf("\nInstall into %s?", p.to.Path())
+	if o.verb == "update" {
+		question = "\nUpdate?"
+	}
+	yes, err := a.confirm(ctx, question)
+	if err == nil && !yes {
+		err = fail(exitRefused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
+	}
+	return err
+}
+
+// planProblems returns the failures of a plan that its sources do not list
+// themselves.
+func (a *app) planProblems(p *plan) []catalog.Problem {
+	var out []catalog.Problem
+	for _, f := range p.Failures {
+		if f.Listed {
+			continue
 		}
+		code := "not-added"
+		if isType[*skill.RefusedError](f.Err) {
+			code = "refused"
+		}
+		_, fix := a.planErrorHint(f.Err, p.to)
+		out = append(out, catalog.Problem{Path: f.Dir, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: code, Message: f.Err.Error(), Fix: fix}})
 	}
+	return out
 }
 
-// skillErrorHint returns the exit code and hint for a skill that cannot be
+// failedSkillsError returns an error if requested skills could not be
+// installed. Its exit code is that of the first failure, unless others were
 // installed.
-func (a *app) skillErrorHint(err error) (code int, fix string) {
+func (a *app) failedSkillsError(p *plan) error {
+	if len(p.Failures) == 0 {
+		return nil
+	}
+	if len(p.Changes()) > 0 {
+		return errReported
+	}
+	code, fix := a.planErrorHint(p.Failures[0].Err, p.to)
+	if a.json {
+		return &exitError{code: code}
+	}
+	return fail(code, fix, "cannot install %s", pluralize(len(p.Failures), "skill"))
+}
+
+// planError adds the exit code and the hint to an error of a plan.
+func (a *app) planError(err error, to skillsDir) error {
+	code, fix := a.planErrorHint(err, to)
+	return fail(code, fix, "%w", err)
+}
+
+// planErrorHint returns the exit code and hint for a skill that cannot be
+// installed into a directory.
+func (a *app) planErrorHint(err error, to skillsDir) (code int, fix string) {
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code, e.hint
+	}
+	if e, ok := errors.AsType[*install.SkillError](err); ok {
+		return skillErrorHint(e, to)
 	}
 	if isType[*skill.RefusedError](err) {
 		return exitFailure, "the author of the skill has to fix it"
@@ -115,82 +141,29 @@ func (a *app) skillErrorHint(err error) (code int, fix string) {
 	return a.classifyError(err)
 }
 
-// addStep adds a step for a skill: it opens, hashes and parses the files,
-// compares them with the installed version, and scans them.
-func (p *plan) addStep(ctx context.Context, offer *remote.Collection, s remote.Skill) error {
-	st, err := newStep(ctx, offer, s)
-	if err != nil {
-		return err
+func skillErrorHint(e *install.SkillError, to skillsDir) (code int, fix string) {
+	name := shellQuote(e.Name)
+	switch e.Reason {
+	case install.Invalid:
+		return exitFailure, e.Fix
+	case install.NameTaken:
+		return exitUsage, "choose one of them by its directory: --skill " + shellQuote(e.Dir)
+	case install.NotInstalled:
+		return exitFailure, "move it away, or replace it with --force"
+	case install.OtherSource:
+		return exitFailure, "keep it, or replace it with --force; to remove it: loadout remove " + name + to.flag()
+	case install.Pinned:
+		return exitFailure, "choose a version with @, or install this one with --force"
+	case install.TagMoved:
+		return exitRefused, "find out why; to install it anyway: --force"
+	case install.Edited:
+		return exitFailure, "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: --force"
+	case install.LockMismatch:
+		return exitFailure, "see the differences: loadout verify" + to.flag() + "; to discard them: --force"
+	case install.Missing:
+		return exitFailure, "report it to the owner of the source, or add the skill from another source"
+	case install.DigestMismatch:
+		return exitRefused, "the source changed after the skill was added; find out why, then: loadout update " + name
 	}
-	if other := p.byName[st.Name]; other != nil {
-		st.close()
-		if other.Digest == st.Digest {
-			return nil
-		}
-		return fail(exitUsage, "choose one of them by its directory: --skill "+shellQuote(s.Dir), "name %s is also used by the skill in %s", st.Name, cmp.Or(other.From.Dir, "another source"))
-	}
-	if err := p.evaluateStep(ctx, st); err != nil {
-		st.close()
-		return err
-	}
-	p.steps, p.byName[st.Name] = append(p.steps, st), st
-	return nil
-}
-
-// evaluateStep determines the state, the signer and the findings of a step.
-func (p *plan) evaluateStep(ctx context.Context, st *step) (err error) {
-	if err := p.compareInstalled(ctx, st); err != nil {
-		return err
-	}
-	if st.signer, err = p.checkPublisher(st); err != nil {
-		return err
-	}
-	if st.signer != nil {
-		st.entry.Key, st.Signer = st.signer.key, st.signer.fingerprint
-		if st.signer.first {
-			p.newKeys[st.From.CanonicalURL()] = st.signer.key
-		}
-	}
-	if st.State != "unchanged" {
-		p.scanStep(ctx, st)
-	}
-	return nil
-}
-
-// install installs all changed skills, or none.
-func (p *plan) install(ctx context.Context) error {
-	defer p.fetcher.meter.begin("installing")()
-	change, err := p.to.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer change.Close()
-	now := change.Lockfile()
-	for _, st := range p.changedSteps() {
-		if was, is := p.lock.Skills[st.Name], now.Skills[st.Name]; is.Digest != was.Digest || is.From != was.From || is.Key != was.Key {
-			return fail(exitFailure, "check the installed skills: loadout list; then try again", "skill %s was changed by another process", st.Name)
-		}
-		put := change.Put
-		if p.force {
-			put = change.Replace
-		}
-		if _, err := put(ctx, st.Name, st.entry, st.files); err != nil {
-			return fmt.Errorf("install %s: %w", st.Name, err)
-		}
-	}
-	if err := p.pinKeys(ctx); err != nil { // a skill is not installed if its key cannot be saved
-		return err
-	}
-	return change.Commit(ctx)
-}
-
-// changedSteps returns the steps that change something.
-func (p *plan) changedSteps() []*step {
-	var out []*step
-	for _, st := range p.steps {
-		if st.State != "unchanged" {
-			out = append(out, st)
-		}
-	}
-	return out
+	return exitFailure, "check the installed skills: loadout list; then try again"
 }

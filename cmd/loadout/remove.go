@@ -117,7 +117,7 @@ func (a *app) completeInstalled(*cobra.Command, []string, string) ([]string, cob
 	var names []string
 	for _, p := range all {
 		if lock, err := p.Lockfile(); err == nil {
-			names = append(names, lockedNames(lock)...)
+			names = append(names, lock.Names()...)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

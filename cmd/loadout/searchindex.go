@@ -76,7 +76,7 @@ func (a *app) readIndex(ctx context.Context, from fetcher, text string) ([]index
 	if err != nil {
 		return nil, err
 	}
-	offer, err := from.fetchOffer(ctx, at)
+	offer, err := from.Open(ctx, at)
 	if err != nil {
 		return nil, err
 	}

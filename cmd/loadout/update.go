@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/internal/install"
 )
 
 // updateFlags are the flags of loadout update.
@@ -27,12 +29,14 @@ type checkedSkill struct {
 	// tag), moved (its tag names another commit now), refused (another version
 	// is available, but must not be installed), gone (no longer at the source),
 	// renamed, or unknown (the source cannot be checked).
-	State   string      `json:"state"`
-	Reason  string      `json:"reason,omitempty"`
-	Fix     string      `json:"fix,omitempty"`    // next step
-	Commit  string      `json:"commit,omitempty"` // installed commit
-	Latest  string      `json:"latest,omitempty"` // latest commit of the source
-	Updated *addedSkill `json:"updated,omitempty"`
+	State   string         `json:"state"`
+	Reason  string         `json:"reason,omitempty"`
+	Fix     string         `json:"fix,omitempty"`    // next step
+	Commit  string         `json:"commit,omitempty"` // installed commit
+	Latest  string         `json:"latest,omitempty"` // latest commit of the source
+	Updated *install.Skill `json:"updated,omitempty"`
+
+	update install.Update
 }
 
 func (a *app) updateCommand() *cobra.Command {
@@ -95,6 +99,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 		return err
 	}
 	out := updateOutput{Skills: []checkedSkill{}}
+	updates := make([][]install.Update, len(all))
 	for i, to := range all {
 		if len(mine[i]) == 0 {
 			continue
@@ -103,9 +108,12 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 		if err != nil {
 			return err
 		}
-		out.Skills = append(out.Skills, checks...)
+		for _, check := range checks {
+			updates[i] = append(updates[i], check.update)
+			out.Skills = append(out.Skills, check)
+		}
 	}
-	if err := a.saveUpdates(ctx, all, out.Skills); err != nil {
+	if err := a.saveUpdates(ctx, all, updates); err != nil {
 		a.note("cannot save the available updates: %v", err)
 	}
 	return a.printUpdates(out, o)
@@ -113,40 +121,38 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 
 // updateDir checks the skills of one directory and installs the new versions.
 func (a *app) updateDir(ctx context.Context, to skillsDir, from fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
-	p, err := newPlan(a, to, from, o.force)
+	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, fullDiff: o.diff, verb: "update"}
+	p, err := a.newPlan(to, from, show)
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
-	p.texts = o.diff
-	checks, err := p.checkUpdates(ctx, names)
-	if err != nil || o.check || len(p.changedSteps()) == 0 {
-		return checks, err
+	defer p.Close()
+	updates, err := p.CheckUpdates(ctx, names)
+	if err != nil {
+		return nil, err
 	}
-	for i := range checks {
-		if st := p.byName[checks[i].Name]; st != nil && st.State != "unchanged" {
-			checks[i].Updated = &st.addedSkill
-		}
+	if o.check || len(p.Changes()) == 0 {
+		return a.describeUpdates(updates, p), nil
 	}
-	show := planOptions{yes: o.yes, dryRun: o.dryRun, full: o.diff, verb: "update"}
 	if !a.json {
 		a.printPlan(p, nil, show)
 	}
-	if !o.dryRun {
-		if err := a.confirmPlan(ctx, p, show); err != nil {
-			return nil, err
-		}
-		if err := p.install(ctx); err != nil {
-			return nil, err
-		}
-		for i := range checks {
-			if checks[i].Updated != nil {
-				checks[i].State = "current"
-			}
-		}
+	if err := a.applyPlan(ctx, p, show); err != nil {
+		return nil, err
 	}
 	if !a.json {
 		a.printPlanResult(ctx, p, show)
+	}
+	checks := a.describeUpdates(updates, p)
+	for i := range checks {
+		st := p.Step(checks[i].Name)
+		if st == nil {
+			continue
+		}
+		checks[i].Updated = &st.Skill
+		if !o.dryRun {
+			checks[i].State, checks[i].update.State = string(install.Current), install.Current
+		}
 	}
 	return checks, nil
 }

@@ -2,103 +2,88 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/Masterminds/semver/v3"
-
-	"github.com/loadout-dev/loadout/internal/installed"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/skill"
 )
 
-// findNewerTag returns the tag with the highest version above have, among tags
-// with the same prefix. It returns "" if there is none or have is not a
-// version.
-func findNewerTag(have string, tags map[string]string) string {
-	prefix, now, ok := parseTagVersion(have)
-	if !ok {
-		return ""
-	}
-	newest, name := now, ""
-	for tag := range tags {
-		p, v, ok := parseTagVersion(tag)
-		if ok && p == prefix && (v.Prerelease() == "" || now.Prerelease() != "") && v.GreaterThan(newest) {
-			newest, name = v, tag
+// describeUpdates adds the next step to the results of a check.
+func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill {
+	out := make([]checkedSkill, 0, len(updates))
+	for _, u := range updates {
+		c := checkedSkill{Name: u.Name, Directory: p.to.Path(), State: string(u.State), Reason: u.Reason, Commit: u.Commit, Latest: u.Latest, update: u}
+		switch u.State {
+		case install.Relocated:
+			c.State = "renamed"
+		case install.Unreadable:
+			c.State = "unknown"
+		case install.Unusable:
+			c.State = "unknown"
+			if code, _ := a.planErrorHint(u.Err, p.to); code == exitRefused || isType[*skill.RefusedError](u.Err) {
+				c.State = "refused"
+			}
 		}
+		c.Fix = a.updateHint(u, p.to)
+		out = append(out, c)
 	}
-	return name
+	return out
 }
 
-// parseTagVersion parses a tag such as v1.2.3 or pdf-v1.2.3.
-func parseTagVersion(tag string) (prefix string, v *semver.Version, ok bool) {
-	i := strings.IndexAny(tag, "0123456789")
-	if i < 0 {
-		return "", nil, false
+// updateHint returns the next step for an installed skill, or "".
+func (a *app) updateHint(u install.Update, to skillsDir) string {
+	name := shellQuote(u.Name)
+	again := func(at *remote.Location) string { return "loadout add " + shellQuote(at.String()) + to.flag() }
+	if u.Err != nil {
+		_, fix := a.planErrorHint(u.Err, to)
+		return fix
 	}
-	v, err := semver.NewVersion(tag[i:])
-	return tag[:i], v, err == nil
+	switch u.State {
+	case install.Moved:
+		return "find out why; to install it anyway: " + again(u.Location) + " --force"
+	case install.PinnedTo:
+		if u.Location != nil {
+			return "to install it: " + again(u.Location)
+		}
+	case install.EditedHere:
+		return "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: loadout update " + name + to.flag() + " --force"
+	case install.Renamed:
+		return fmt.Sprintf("to follow it: %s; then: loadout remove %s%s", again(u.Location), name, to.flag())
+	case install.Relocated:
+		return "if it is the same skill: " + again(u.Location) + " --force"
+	case install.Gone:
+		return "if you do not need it: loadout remove " + name + to.flag()
+	}
+	return ""
 }
 
-// availableUpdate is an update found by the last check. It is informational
-// only.
-type availableUpdate struct {
-	Directory string    `json:"directory"`
-	Name      string    `json:"name"`
-	Digest    string    `json:"digest"` // digest of the skill installed then
-	Reason    string    `json:"reason"`
-	Checked   time.Time `json:"checked"`
-}
+type availableUpdate = install.AvailableUpdate
 
-func (a *app) updatesFile() *policy.PrivateFile {
+// updatesFile returns the available updates, or nil if there is no state
+// directory.
+func (a *app) updatesFile() *install.AvailableUpdates {
 	if d := a.stateDir(); d != "" {
-		return policy.NewPrivateFile(filepath.Join(d, "newer.json"), 4<<20)
+		return install.OpenAvailableUpdates(filepath.Join(d, "newer.json"))
 	}
 	return nil
 }
 
-// saveUpdates replaces the saved updates of the checked skills.
-func (a *app) saveUpdates(ctx context.Context, all []skillsDir, checks []checkedSkill) error {
+// saveUpdates replaces the saved updates of the checked skills of each
+// directory.
+func (a *app) saveUpdates(ctx context.Context, all []skillsDir, updates [][]install.Update) error {
 	file := a.updatesFile()
 	if file == nil {
 		return nil
 	}
-	locks := map[string]*installed.Lockfile{}
-	for _, p := range all {
-		lock, err := p.Lockfile()
-		if err != nil {
+	for i, p := range all {
+		if err := file.Save(ctx, p.Dir, updates[i]); err != nil {
 			return err
 		}
-		locks[p.Path()] = lock
 	}
-	looked := map[[2]string]bool{}
-	out := []availableUpdate{}
-	for _, c := range checks {
-		looked[[2]string{c.Directory, c.Name}] = true
-		if c.State == "newer" || c.State == "edited" {
-			out = append(out, availableUpdate{c.Directory, c.Name, locks[c.Directory].Skills[c.Name].Digest, c.Reason, time.Now().UTC().Truncate(time.Second)})
-		}
-	}
-	return file.Change(ctx, func(old []byte) ([]byte, error) {
-		for _, n := range parseUpdates(old) {
-			if !looked[[2]string{n.Directory, n.Name}] {
-				out = append(out, n)
-			}
-		}
-		b, err := json.MarshalIndent(out, "", "  ")
-		return append(b, '\n'), err
-	})
-}
-
-// parseUpdates returns nil for missing or invalid data.
-func parseUpdates(data []byte) []availableUpdate {
-	var out []availableUpdate
-	if json.Unmarshal(data, &out) != nil {
-		return nil
-	}
-	return out
+	return nil
 }
 
 // availableUpdates returns the saved updates of skills that did not change
@@ -108,25 +93,7 @@ func (a *app) availableUpdates() []availableUpdate {
 	if file == nil {
 		return nil
 	}
-	data, err := file.Read()
-	if err != nil {
-		return nil // missing or unsafe file
-	}
-	locks := map[string]*installed.Lockfile{}
-	var out []availableUpdate
-	for _, n := range parseUpdates(data) {
-		if locks[n.Directory] == nil {
-			lock, err := installed.Open(n.Directory).Lockfile()
-			if err != nil {
-				continue
-			}
-			locks[n.Directory] = lock
-		}
-		if e, ok := locks[n.Directory].Skills[n.Name]; ok && e.Digest == n.Digest {
-			out = append(out, n)
-		}
-	}
-	return out
+	return file.List()
 }
 
 // addUpdates adds the available updates to skills.

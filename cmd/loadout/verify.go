@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
@@ -135,7 +136,7 @@ func (a *app) verifyDir(ctx context.Context, p skillsDir, names []string, out *v
 			v.Signer = signature.Fingerprint(e.Key)
 		}
 		if !differs[name] { // otherwise the signature cannot match anyway
-			if err := a.verifyInstalledSignature(filepath.Join(p.Path(), name), e); err != nil {
+			if err := install.VerifySignature(filepath.Join(p.Path(), name), e, a.publisherKeys()); err != nil {
 				found = append(found, installed.Difference{Name: name, Kind: differentSignature, Reason: err.Error()})
 				differs[name] = true
 			}

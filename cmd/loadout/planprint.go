@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
@@ -15,89 +16,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// planOptions control how a plan is shown and executed.
-type planOptions struct {
-	yes, dryRun, full bool
-	verb              string // add or update
-}
-
-// executePlan prints a plan, asks for confirmation on a terminal, and installs
-// it.
-func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOptions) error {
-	out.Problems = append(out.Problems, p.problems...)
-	for _, st := range p.steps {
-		out.Skills = append(out.Skills, st.addedSkill)
-	}
-	if len(p.steps) == 0 && len(p.failed) == 1 && !a.json { // nothing else was requested
-		code, fix := a.skillErrorHint(p.failed[0])
-		return fail(code, fix, "%w", p.failed[0])
-	}
-	if !a.json {
-		a.printPlan(p, out.Problems, o)
-	}
-	if len(p.changedSteps()) > 0 && !o.dryRun {
-		if err := a.confirmPlan(ctx, p, o); err != nil {
-			return err
-		}
-		if err := p.install(ctx); err != nil {
-			return err
-		}
-	}
-	if !a.json {
-		a.printPlanResult(ctx, p, o)
-	} else if err := a.printJSON(out); err != nil {
-		return err
-	}
-	return a.failedSkillsError(p)
-}
-
-// failedSkillsError returns an error if requested skills could not be
-// installed. Its exit code is that of the first failure, unless others were
-// installed.
-func (a *app) failedSkillsError(p *plan) error {
-	if len(p.failed) == 0 {
-		return nil
-	}
-	if len(p.changedSteps()) > 0 {
-		return errReported
-	}
-	code, fix := a.skillErrorHint(p.failed[0])
-	if a.json {
-		return &exitError{code: code}
-	}
-	return fail(code, fix, "cannot install %s", pluralize(len(p.failed), "skill"))
-}
-
-// confirmPlan asks the user on a terminal to confirm. Without a terminal,
-// running the command is consent: nothing that is installed runs before it is
-// approved.
-func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
-	if o.yes || a.json || !isTerminal(a.stdin) || !isTerminal(a.stderr) {
-		return nil
-	}
-	question := fmt.Sprintf("\nInstall into %s?", p.to.Path())
-	if o.verb == "update" {
-		question = "\nUpdate?"
-	}
-	yes, err := a.confirm(ctx, question)
-	if err == nil && !yes {
-		err = fail(exitRefused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
-	}
-	return err
-}
-
 // tableThreshold is the number of skills from which each is shown on one line.
 const tableThreshold = 6
 
 // printPlan prints the changes of a plan and their findings.
 func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
-	changes := p.changedSteps()
-	if len(changes) >= tableThreshold && !o.full {
+	changes := p.Changes()
+	if len(changes) >= tableThreshold && !o.fullDiff {
 		a.printPlanTable(changes)
 	} else {
 		var b strings.Builder
 		for _, st := range changes {
-			a.formatStep(&b, st, o.full)
+			a.formatStep(&b, st, o.fullDiff)
 		}
 		fmt.Fprint(a.stdout, b.String())
 	}
@@ -108,12 +38,12 @@ func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
 }
 
 // hasScanResult reports whether the scan of a skill has findings or problems.
-func hasScanResult(st *step) bool {
-	return st.scanErr != nil || st.report.Truncated || formatSeverities(st.report) != ""
+func hasScanResult(st *install.Step) bool {
+	return st.ScanErr != nil || st.Report.Truncated || formatSeverities(st.Report) != ""
 }
 
 // printPlanTable prints one line per skill, and its most important findings.
-func (a *app) printPlanTable(changes []*step) {
+func (a *app) printPlanTable(changes []*install.Step) {
 	var rows [][]string
 	var b strings.Builder
 	for _, st := range changes {
@@ -122,12 +52,12 @@ func (a *app) printPlanTable(changes []*step) {
 			what += ", " + pluralize(n, "script")
 		}
 		if st.Diff != nil {
-			what, about = pluralize(len(st.Diff.Files), "changed file"), st.formatOrigin()
+			what, about = pluralize(len(st.Diff.Files), "changed file"), formatOrigin(st)
 			a.formatPermissionChanges(&b, plain(st.Name)+" ", st.Diff)
 		}
 		rows = append(rows, []string{st.Name, what, about})
-		if st.signer != nil && st.signer.first {
-			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), plain(st.signer.describe()))
+		if st.Publisher != nil && st.Publisher.First {
+			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), plain(formatPublisher(st.Publisher)))
 		}
 		if text := a.formatWorstFinding(st); text != "" {
 			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), text)
@@ -138,38 +68,47 @@ func (a *app) printPlanTable(changes []*step) {
 }
 
 // formatStep writes the details of one skill.
-func (a *app) formatStep(b *strings.Builder, st *step, full bool) {
+func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	what := ""
 	if st.State == "replaced" {
 		what = a.faint(" replaces the installed version")
 	}
-	fmt.Fprintf(b, "%s %s%s\n", a.bold(plain(st.Name)), a.faint(plain(st.formatOrigin())), what)
+	fmt.Fprintf(b, "%s %s%s\n", a.bold(plain(st.Name)), a.faint(plain(formatOrigin(st))), what)
 	if st.Diff == nil {
 		a.writeWrapped(b, "  ", terminal.Clip(plain(skill.OneLine(st.Description)), 240), noStyle)
 	}
 	a.writeWrapped(b, "  ", fmt.Sprintf("%s, %s%s", pluralize(st.Files, "file"), formatSize(st.Bytes), formatScripts(st.Scripts)), noStyle)
-	if st.signer != nil {
-		a.writeWrapped(b, "  ", st.signer.describe(), noStyle)
+	if st.Publisher != nil {
+		a.writeWrapped(b, "  ", formatPublisher(st.Publisher), noStyle)
 	}
-	if st.From.Kind == remote.Git && st.entry.Ref == "" {
+	if st.From.Kind == remote.Git && st.Entry.Ref == "" {
 		a.writeWrapped(b, "  ", "installed by commit, which may not be on a branch: Git hosts also serve commits of forks", noStyle)
 	}
 	if st.Diff != nil {
 		a.formatDiff(b, st.Diff, full)
 	}
 	switch {
-	case st.scanErr != nil:
-		a.writeWrapped(b, "  ", "scan failed: "+st.scanErr.Error(), noStyle)
+	case st.ScanErr != nil:
+		a.writeWrapped(b, "  ", "scan failed: "+st.ScanErr.Error(), noStyle)
 	case hasScanResult(st):
-		b.WriteString(indentLines(a.formatFindings(st.report, "the same with --dry-run --json")))
+		b.WriteString(indentLines(a.formatFindings(st.Report, "the same with --dry-run --json")))
 	}
 }
 
 // formatOrigin returns the location and short commit of a skill.
-func (st *step) formatOrigin() string {
+func formatOrigin(st *install.Step) string {
 	text := st.From.String()
 	if len(st.Commit) >= 12 {
 		text += " (" + st.Commit[:12] + ")"
+	}
+	return text
+}
+
+// formatPublisher describes who signed a skill.
+func formatPublisher(p *install.Publisher) string {
+	text := fmt.Sprintf("signed by %s, key %s", p.Name, p.Fingerprint)
+	if p.First {
+		text += "; first key of this source, now remembered"
 	}
 	return text
 }
@@ -187,15 +126,15 @@ func formatScripts(scripts []string) string {
 }
 
 // formatWorstFinding summarizes a scan in one line, for a long list.
-func (a *app) formatWorstFinding(st *step) string {
+func (a *app) formatWorstFinding(st *install.Step) string {
 	switch {
-	case st.scanErr != nil:
-		return "scan failed: " + plain(st.scanErr.Error())
-	case formatSeverities(st.report) == "":
+	case st.ScanErr != nil:
+		return "scan failed: " + plain(st.ScanErr.Error())
+	case formatSeverities(st.Report) == "":
 		return ""
 	}
-	text := "scan found " + formatSeverities(st.report)
-	if f := st.report.Findings[0]; f.Severity == scan.High {
+	text := "scan found " + formatSeverities(st.Report)
+	if f := st.Report.Findings[0]; f.Severity == scan.High {
 		text = a.red(text) + ", such as " + plain(formatLocation(f)+": "+f.Message)
 	}
 	return text
@@ -309,8 +248,8 @@ func (a *app) colorDiff(text string) string {
 
 // printPlanResult prints what was installed and the next steps.
 func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
-	changes := p.changedSteps()
-	switch same := len(p.steps) - len(changes); {
+	changes := p.Changes()
+	switch same := len(p.Steps) - len(changes); {
 	case a.quiet || same == 0:
 	case same == 1:
 		fmt.Fprintln(a.stderr, "1 skill is already up to date.")
@@ -348,7 +287,7 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	if p.to.scope == "" && o.verb == "add" && !a.quiet {
 		fmt.Fprintf(a.stderr, "To update or verify these skills, add%s\n", p.to.flag())
 	}
-	if local := p.to.scope == "project" && slices.ContainsFunc(changes, func(st *step) bool { return st.From.Kind == remote.Local }); local {
+	if local := p.to.scope == "project" && slices.ContainsFunc(changes, func(st *install.Step) bool { return st.From.Kind == remote.Local }); local {
 		a.note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
 	}
 }
@@ -359,7 +298,7 @@ type hiddenSkill struct{ name, by string }
 
 // findHidden returns the installed skills whose names resolve to another skill.
 // It returns nil if that cannot be determined.
-func (a *app) findHidden(ctx context.Context, p *plan, changes []*step) []hiddenSkill {
+func (a *app) findHidden(ctx context.Context, p *plan, changes []*install.Step) []hiddenSkill {
 	if p.to.scope == "" {
 		return nil
 	}
@@ -370,9 +309,9 @@ func (a *app) findHidden(ctx context.Context, p *plan, changes []*step) []hidden
 	defer rt.Close()
 	var out []hiddenSkill
 	for _, st := range changes {
-		e, err := rt.Catalog().Resolve(ctx, st.skillName)
+		e, err := rt.Catalog().Resolve(ctx, st.SkillName)
 		if err == nil && filepath.Clean(e.Path) != filepath.Join(p.to.Path(), st.Name) {
-			out = append(out, hiddenSkill{st.skillName, e.Path})
+			out = append(out, hiddenSkill{st.SkillName, e.Path})
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-func TestReadChoice(t *testing.T) {
+func TestParseChoice(t *testing.T) {
 	offer := &remote.Collection{Location: remote.Location{Kind: remote.Git}, Skills: []remote.Skill{
 		{Name: "notes", Dir: "notes"}, {Name: "pdf", Dir: "a/pdf"}, {Name: "pdf", Dir: "b/pdf"}, {Name: "7", Dir: "seven"}, {Name: "Sum it", Dir: "sums"}}}
 	for _, tt := range []struct{ line, want, wrong string }{
@@ -15,7 +15,7 @@ func TestReadChoice(t *testing.T) {
 		{"2-3 1\r\n", "a/pdf b/pdf notes", ""},
 		{"1,1, 1", "notes", ""},
 		{"b/pdf sums", "b/pdf sums", ""},
-		{"pdf", "a/pdf b/pdf", ""}, // two of a name are told apart later
+		{"pdf", "a/pdf b/pdf", ""}, // the caller chooses among two of a name
 		{"7", "seven", ""},         // a name before a number
 		{"all", "notes a/pdf b/pdf seven sums", ""},
 		{"\n", "", ""},
@@ -28,22 +28,22 @@ func TestReadChoice(t *testing.T) {
 		{"-1", "", "-1"},
 		{"1 pfd", "", "pfd"},
 	} {
-		chosen, wrong := parseChoice(tt.line, offer)
+		chosen, wrong := ParseChoice(tt.line, offer)
 		var dirs []string
 		for _, s := range chosen {
 			dirs = append(dirs, s.Dir)
 		}
 		if got := strings.Join(dirs, " "); got != tt.want || wrong != tt.wrong {
-			t.Errorf("%q is %q, wrong %q; want %q, wrong %q", tt.line, got, wrong, tt.want, tt.wrong)
+			t.Errorf("ParseChoice(%q) = %q, unknown %q; want %q, unknown %q", tt.line, got, wrong, tt.want, tt.wrong)
 		}
 	}
 }
 
-func TestNewestTag(t *testing.T) {
+func TestFindNewerTag(t *testing.T) {
 	for _, tt := range []struct{ have, tags, want string }{
 		{"v1.0.0", "v1.0.0 v1.2.0 v1.10.0", "v1.10.0"},
 		{"v1.10.0", "v1.9.0 v1.2", ""},
-		{"v1.0.0", "v2.0.0-rc.1", ""}, // only who has one gets another
+		{"v1.0.0", "v2.0.0-rc.1", ""}, // a pre-release is offered only to a pre-release
 		{"v2.0.0-rc.1", "v2.0.0-rc.2 v1.0.0", "v2.0.0-rc.2"},
 		{"pdf-v1.0.0", "v2.0.0 pdf-v1.1.0", "pdf-v1.1.0"},
 		{"stable", "v1.0.0", ""},
@@ -54,7 +54,7 @@ func TestNewestTag(t *testing.T) {
 			tags[tag] = "commit"
 		}
 		if got := findNewerTag(tt.have, tags); got != tt.want {
-			t.Errorf("beside %s, of %s the newest is %q, want %q", tt.have, tt.tags, got, tt.want)
+			t.Errorf("findNewerTag(%s, %s) = %q, want %q", tt.have, tt.tags, got, tt.want)
 		}
 	}
 }
