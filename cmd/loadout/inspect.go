@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -65,35 +66,15 @@ func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 		return nil, fail(code, hint, "%s: %w", file, fileCause(err))
 	}
 	defer f.Close()
-	out := &inspectOutput{Problems: []skill.Refusal{}}
-	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AllowFolderMismatch: anyFolder})
-	if refusals, ok := skill.Refusals(err); ok {
-		out.Problems = refusals
-		return out, nil
-	}
+	archive, err := skillcheck.InspectArchive(f, fi.Size(), file, anyFolder)
 	if err != nil {
 		return nil, err
 	}
-	s, ds, err := skill.Parse(b.FS, b.Folder)
-	if err != nil {
-		out.Problems = append(out.Problems, skill.Refusal{Entry: skill.FileName, Code: "damaged", Message: "cannot unpack: " + err.Error()})
-		return out, nil
+	out := &inspectOutput{Problems: append([]skill.Refusal{}, archive.Problems...)}
+	if archive.Skill != nil {
+		shown := newShownSkill(&catalog.Entry{Origin: "archive", Scope: catalog.Project, Path: file}, archive.Skill, archive.Manifest)
+		out.OK, out.Skill = true, &shown
 	}
-	for _, d := range ds {
-		if d.Severity == skill.Error {
-			out.Problems = append(out.Problems, skill.Refusal{Entry: skill.FileName, Code: d.Code, Message: d.Message})
-		}
-	}
-	if s == nil || !ds.Loads() {
-		return out, nil
-	}
-	m, _, err := skill.ReadManifest(b.FS)
-	if err != nil {
-		out.Problems = append(out.Problems, skill.Refusal{Code: "damaged", Message: err.Error()})
-		return out, nil
-	}
-	shown := newShownSkill(&catalog.Entry{Origin: "archive", Scope: catalog.Project, Path: file}, s, m)
-	out.OK, out.Skill = true, &shown
 	return out, nil
 }
 

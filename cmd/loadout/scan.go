@@ -8,16 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
-
-// scanTimeout bounds the scan of one skill.
-const scanTimeout = time.Minute
 
 // scanFlags are the flags of loadout scan.
 type scanFlags struct {
@@ -25,19 +22,13 @@ type scanFlags struct {
 	sarif    bool
 }
 
-// scannedSkill is a skill in the output of scan --json.
-type scannedSkill struct {
-	Path string `json:"path"`
-	*scan.Report
-}
-
 // scanOutput is the output of scan --json.
 type scanOutput struct {
-	Results []scannedSkill `json:"results"`
-	Counts  map[string]int `json:"counts"` // findings by severity
-	Level   scan.Severity  `json:"level"`  // lowest severity that makes the exit code 1
-	Clean   bool           `json:"clean"`  // no finding at or above the level
-	Notice  string         `json:"notice"`
+	Results []skillcheck.Scanned `json:"results"`
+	Counts  map[string]int       `json:"counts"` // findings by severity
+	Level   scan.Severity        `json:"level"`  // lowest severity that makes the exit code 1
+	Clean   bool                 `json:"clean"`  // no finding at or above the level
+	Notice  string               `json:"notice"`
 }
 
 const scanNotice = "A scan is not a guarantee: a skill without findings can be harmful, and a finding can be harmless."
@@ -76,12 +67,14 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	case o.sarif && a.json:
 		return fail(exitUsage, "omit one of them", "--sarif and --json cannot be used together")
 	}
-	out := scanOutput{Results: []scannedSkill{}, Level: level, Clean: true, Notice: scanNotice}
+	out := scanOutput{Results: []skillcheck.Scanned{}, Level: level, Clean: true, Notice: scanNotice}
 	done := a.showProgress("scanning skills")
 	for _, arg := range args {
-		if err = a.scanArgument(ctx, arg, &out); err != nil {
+		found, failed := a.scanArgument(ctx, arg)
+		if err = failed; err != nil {
 			break
 		}
+		out.Results = append(out.Results, found...)
 	}
 	done()
 	if err != nil {
@@ -93,7 +86,7 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 		out.Clean = out.Clean && (!any || worst < level)
 		reports[i] = r.Report
 	}
-	out.Counts = countFindings(reports...)
+	out.Counts = skillcheck.CountFindings(reports...)
 	switch {
 	case a.json:
 		err = a.printJSON(out)
@@ -113,133 +106,65 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 }
 
 // scanArgument scans what is at a path, or the skill with a name.
-func (a *app) scanArgument(ctx context.Context, arg string, out *scanOutput) error {
-	fi, err := os.Stat(arg)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, `/\`) && !isArchive(arg):
-		return a.scanNamed(ctx, arg, out)
-	case errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(arg, ".") && !filepath.IsAbs(arg) && strings.Count(arg, "/") == 1:
-		return a.scanNamed(ctx, arg, out) // ORIGIN/NAME
-	case err != nil:
-		code, hint := fileErrorHint(err, "the path")
-		return fail(code, hint, "%s: %w", arg, fileCause(err))
-	case fi.IsDir():
-		return scanBelow(ctx, arg, out)
-	case skill.IsFileName(filepath.Base(arg)) && fi.Mode().IsRegular():
-		return scanDir(ctx, filepath.Dir(arg), filepath.Dir(arg), out)
-	case isArchive(arg) && fi.Mode().IsRegular():
-		return scanArchive(ctx, arg, fi.Size(), out)
+func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanned, error) {
+	if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && isSkillRef(arg) {
+		s, err := a.scanNamed(ctx, arg)
+		return []skillcheck.Scanned{s}, err
 	}
-	return fail(exitUsage, "give a skill's directory, its SKILL.md, a .zip or .skill archive, or a NAME", "not a skill: %s", arg)
+	all, err := skillcheck.ScanPath(ctx, arg)
+	if errors.Is(err, skillcheck.ErrNotSkill) {
+		return nil, fail(exitUsage, "give a skill's directory, its SKILL.md, a .zip or .skill archive, or a NAME", "not a skill: %s", arg)
+	}
+	return all, classifyScanError(err)
 }
 
-func (a *app) scanNamed(ctx context.Context, ref string, out *scanOutput) error {
+// isSkillRef reports whether an argument that is no path can be NAME or
+// ORIGIN/NAME.
+func isSkillRef(arg string) bool {
+	if !strings.ContainsAny(arg, `/\`) {
+		return !skillcheck.IsArchive(arg)
+	}
+	return !strings.HasPrefix(arg, ".") && !filepath.IsAbs(arg) && strings.Count(arg, "/") == 1
+}
+
+func (a *app) scanNamed(ctx context.Context, ref string) (skillcheck.Scanned, error) {
 	rt, err := a.openRuntime(ctx)
 	if err != nil {
-		return err
+		return skillcheck.Scanned{}, err
 	}
 	defer rt.Close()
 	e, err := a.resolveSkill(ctx, rt, ref)
 	if err != nil {
-		return err
+		return skillcheck.Scanned{}, err
 	}
 	b, err := rt.Catalog().Open(ctx, e)
 	if err != nil {
+		return skillcheck.Scanned{}, err
+	}
+	defer b.Close()
+	s, err := skillcheck.ScanBundle(ctx, b, e.Path)
+	return s, classifyScanError(err)
+}
+
+// classifyScanError adds the exit code and the hint to an error of a scan.
+func classifyScanError(err error) error {
+	e, ok := errors.AsType[*skillcheck.ScanError](err)
+	if !ok {
 		return err
 	}
-	defer b.Close()
-	return scanBundle(ctx, b, e.Path, out)
-}
-
-// scanBelow scans a skill, or all skills below a directory. A directory without
-// skills is scanned as a skill.
-func scanBelow(ctx context.Context, dir string, out *scanOutput) error {
-	if containsSkill(dir) {
-		return scanDir(ctx, dir, dir, out)
+	if _, refused := skill.Refusals(e.Err); refused {
+		return fail(exitFailure, "list the reasons: loadout inspect "+shellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
 	}
-	root, before := dir, len(out.Results)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		root = real // WalkDir does not follow symlinks, not even for the root
-	}
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		shown := filepath.Join(dir, strings.TrimPrefix(p, root))
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			return fail(exitFailure, "check that you can read it", "%s: %w", shown, fileCause(err))
-		case d.IsDir() && p != root && (skill.IsIgnored(d.Name()) || d.Name() == "node_modules"):
-			return fs.SkipDir
-		case d.IsDir() && p != root && containsSkill(p):
-			if err := scanDir(ctx, p, shown, out); err != nil {
-				return err
-			}
-			return fs.SkipDir // files below belong to the skill
-		case d.Type()&fs.ModeSymlink != 0 && containsSkill(p):
-			return scanDir(ctx, p, shown, out)
-		case d.Type().IsRegular() && strings.EqualFold(filepath.Ext(p), ".skill"):
-			info, err := d.Info()
-			if err != nil {
-				return nil // deleted in the meantime
-			}
-			return scanArchive(ctx, p, info.Size(), out)
-		}
-		return nil
-	})
-	if err == nil && len(out.Results) == before {
-		return scanDir(ctx, dir, dir, out)
-	}
-	return err
-}
-
-func scanDir(ctx context.Context, dir, shown string, out *scanOutput) error {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		abs = dir
-	}
-	b, err := skill.OpenDir(abs)
-	if err != nil {
-		code, hint := fileErrorHint(err, "the path")
-		return fail(code, hint, "%s: %w", shown, fileCause(err))
-	}
-	defer b.Close()
-	return scanBundle(ctx, b, shown, out)
-}
-
-func scanArchive(ctx context.Context, p string, size int64, out *scanOutput) error {
-	f, err := os.Open(p)
-	if err != nil {
-		code, hint := fileErrorHint(err, "the path")
-		return fail(code, hint, "%s: %w", p, fileCause(err))
-	}
-	defer f.Close()
-	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})
-	if _, refused := skill.Refusals(err); refused {
-		return fail(exitFailure, "list the reasons: loadout inspect "+shellQuote(p), "archive %s is refused and was not scanned", p)
-	}
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	return scanBundle(ctx, b, p, out)
-}
-
-func scanBundle(ctx context.Context, b *skill.Bundle, shown string, out *scanOutput) error {
-	limited, cancel := context.WithTimeout(ctx, scanTimeout)
-	defer cancel()
-	r, err := scan.Skill(limited, b.FS, b.Folder)
+	code, hint := fileErrorHint(e.Err, "the path")
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail(exitFailure, "review it yourself; scanning a normal skill does not take that long", "%s: scan took longer than %v", shown, scanTimeout)
+	case isType[*skillcheck.TimeoutError](err):
+		code, hint = exitFailure, "review it yourself; scanning a normal skill does not take that long"
 	case errors.Is(err, skill.ErrTooLarge):
-		return fail(exitFailure, "review it yourself", "%s: %w", shown, err)
-	case err != nil:
-		return fail(exitFailure, "check that you can read it", "%s: %w", shown, err)
+		code, hint = exitFailure, "review it yourself"
+	case e.Opened:
+		code, hint = exitFailure, "check that you can read it"
 	}
-	out.Results = append(out.Results, scannedSkill{shown, r})
-	return nil
+	return fail(code, hint, "%w", err)
 }
 
 // printScanResults prints findings by skill. Informational findings are only
