@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// listedGrant is a grant in the output of approve --list --json.
+type listedGrant struct {
+	policy.Grant
+	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
+}
+
+type listedGrants struct {
+	Grants   []listedGrant    `json:"grants"`
+	Problems []policy.Problem `json:"problems"`
+}
+
+type revokeOutput struct {
+	Grants   []policy.Grant   `json:"grants"`
+	Problems []policy.Problem `json:"problems"`
+}
+
+func (a *app) listGrants(ctx context.Context) error {
+	grants, problems, err := a.grantStore().List(ctx)
+	if err != nil {
+		return err
+	}
+	changed := a.changedGrants(ctx, grants)
+	if a.json {
+		out := listedGrants{[]listedGrant{}, append([]policy.Problem{}, problems...)}
+		for _, g := range grants {
+			out.Grants = append(out.Grants, listedGrant{g, changed[g.ID]})
+		}
+		return a.printJSON(out)
+	}
+	for _, p := range problems {
+		a.note("approval ignored: %s", p)
+	}
+	if len(grants) == 0 {
+		fmt.Fprintln(a.stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
+		return nil
+	}
+	rows := [][]string{}
+	for _, g := range grants {
+		rows = append(rows, []string{g.Name, g.Subject.Short(), g.Created.Local().Format("2006-01-02 15:04"), describeGrant(g, changed[g.ID])})
+	}
+	a.printTable("", rows)
+	return nil
+}
+
+// describeGrant returns what a grant allows, and for how long.
+func describeGrant(g policy.Grant, changed bool) string {
+	what := "run"
+	if g.Permissions.Call {
+		what = "call, server " + g.Origin
+	}
+	for _, more := range []struct { // broadest first, because the end of a line may be cut
+		set  bool
+		what string
+	}{{g.Permissions.Unsandboxed, "unsandboxed"}, {g.Permissions.HostNetwork, "host-network"}, {g.Permissions.WorkspaceWrite, "write-workspace"}} {
+		if more.set {
+			what += ", " + more.what
+		}
+	}
+	if len(g.Permissions.Network) > 0 {
+		what += ", network " + strings.Join(g.Permissions.Network, " ")
+	}
+	if len(g.Permissions.Secrets) > 0 {
+		what += ", secrets " + strings.Join(g.Permissions.Secrets, " ")
+	}
+	switch g.Scope {
+	case policy.ForSession:
+		what += ", in session " + g.Session
+	case policy.Once:
+		what += ", once"
+	}
+	switch {
+	case g.Expired(time.Now()):
+		what = "expired"
+	case g.Expires.IsZero() && g.Scope == policy.Always:
+		what += ", always"
+	case !g.Expires.IsZero():
+		what += ", until " + g.Expires.Local().Format("2006-01-02 15:04")
+	}
+	if changed {
+		what = "changed since; " + what
+	}
+	return what
+}
+
+// changedGrants reports, by id, the grants whose skill or dependencies changed
+// since.
+func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[string]bool {
+	if len(grants) == 0 {
+		return nil
+	}
+	rt, err := a.openRuntime(ctx)
+	if err != nil {
+		a.note("cannot check whether skills changed: %v", err)
+		return nil
+	}
+	defer rt.Close()
+	return review.ChangedGrants(ctx, rt, grants)
+}
+
+func (a *app) revokeGrants(ctx context.Context, what string) error {
+	gone, err := a.grantStore().Revoke(ctx, what)
+	switch {
+	case errors.Is(err, policy.ErrNotGranted):
+		return fail(exitNotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
+	case err != nil:
+		return fmt.Errorf("revoke the approval of %s: %w", what, err)
+	}
+	for _, g := range gone {
+		if err := a.recordGrant(ctx, "revoke", g); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(revokeOutput{gone, []policy.Problem{}})
+	}
+	for _, g := range gone {
+		fmt.Fprintf(a.stdout, "Revoked: %s %s\n", plain(g.Name), g.Subject.Short())
+	}
+	return nil
+}
