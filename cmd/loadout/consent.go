@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -72,17 +73,16 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	if err != nil {
 		return "", nil
 	}
-	allows := c.requestedPermissions(ctx, w)
-	about := newApprovalOutput(w, allows)
-	if len(about.Scripts)+len(about.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
+	r := review.New(w, review.Options{Secrets: c.grantedSecrets(ctx, w.Digest, w.Needs)})
+	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
 		return "", nil
 	}
-	about.Findings = c.summarizeScan(ctx, c.rt, w.Entry)
+	r.Scan(ctx, c.rt, promptScanTimeout)
 	payload, err := json.Marshal(consentRequest{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
 		return "", err
 	}
-	text, err := c.formatQuestion(about, w, sk)
+	text, err := c.formatQuestion(r, sk)
 	if err != nil {
 		return "", err
 	}
@@ -94,11 +94,11 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	if err != nil || answer.Outcome != approval.Accepted {
 		return "", err
 	}
-	scope := policy.ForSession
-	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Permissions: allows, Needs: w.Needs, Scope: scope, Session: c.id}
-	if answer.Scope == policy.Always {
-		scope, g.Scope, g.Session = policy.Always, policy.Always, ""
+	g := r.Grant()
+	if answer.Scope != policy.Always {
+		g.Scope, g.Session = policy.ForSession, c.id
 	}
+	scope := g.Scope
 	kept, err := c.grantStore().Put(ctx, g)
 	if err == nil {
 		err = c.recordGrant(ctx, "approve", kept)
@@ -111,24 +111,24 @@ const maxScripts = 10
 
 // formatQuestion returns the text of the approval request: what the skill can
 // do, then its contents. It fails if the text would have to be cut.
-func (c *skillConsent) formatQuestion(about *approvalOutput, w *loadout.ApprovalRequest, sk *skill.Skill) (string, error) {
+func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string, error) {
 	own := *c.app
 	own.stdout = io.Discard // an approval request has no colors
-	short := *about
+	short := *r
 	if rest := len(short.Scripts) - maxScripts; rest > 0 {
 		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to use its scripts, servers and tools. Allow it in this conversation?\n\n", plain(w.Entry.Name))
+	fmt.Fprintf(&b, "%s wants to use its scripts, servers and tools. Allow it in this conversation?\n\n", plain(r.Name))
 	if len(sk.AllowedTools) > 0 {
 		fmt.Fprintf(&b, "no prompt  %s\n", plain(strings.Join(sk.AllowedTools, ", ")))
 	}
 	if sk.Model != "" {
 		fmt.Fprintf(&b, "model      %s\n", plain(sk.Model))
 	}
-	b.WriteString(own.formatApproval(&short, w, c.config))
+	b.WriteString(own.formatReview(&short, c.config))
 	if b.Len() > approval.MaxMessage {
-		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", shellQuote(w.Entry.Name))
+		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", shellQuote(r.Name))
 	}
 	return b.String(), nil
 }

@@ -1,84 +1,33 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
 const (
-	// summaryTimeout bounds the scan of a skill that the user is asked about.
-	summaryTimeout = 10 * time.Second
+	// promptScanTimeout bounds the scan of a skill that the user is asked about.
+	promptScanTimeout = 10 * time.Second
 	// maxShownFindings is the number of findings shown in a prompt.
 	maxShownFindings = 3
 	// maxExcerptWidth is the number of columns of an excerpt shown in a prompt.
 	maxExcerptWidth = 60
 )
 
-// scanSummary is the result of a scan shown with a prompt, in JSON.
-type scanSummary struct {
-	Counts    map[string]int `json:"counts"`
-	List      []scan.Finding `json:"list"`
-	Truncated bool           `json:"truncated"`         // the scan or the list is incomplete
-	Problem   string         `json:"problem,omitempty"` // why the scan failed
-
-	report *scan.Report
-}
-
-// summarizeScan scans a skill for a prompt. It never fails: problems are part
-// of the summary, and the user decides.
-func (a *app) summarizeScan(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) *scanSummary {
-	r, err := scanEntry(ctx, rt, e)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return &scanSummary{Counts: countFindings(), List: []scan.Finding{}, Problem: fmt.Sprintf("scan took longer than %v", summaryTimeout)}
-	case err != nil:
-		return &scanSummary{Counts: countFindings(), List: []scan.Finding{}, Problem: err.Error()}
-	}
-	return &scanSummary{Counts: countFindings(r), List: r.Findings, Truncated: r.Truncated, report: r}
-}
-
-func scanEntry(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) (*scan.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, summaryTimeout)
-	defer cancel()
-	b, err := rt.Catalog().Open(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	return scan.Skill(ctx, b.FS, b.Folder)
-}
-
-// countFindings counts findings by severity. Each severity has an entry.
-func countFindings(reports ...*scan.Report) map[string]int {
-	out := map[string]int{}
-	for s := scan.Info; s <= scan.High; s++ {
-		out[s.String()] = 0
-	}
-	for _, r := range reports {
-		for s, n := range r.Counts() {
-			out[s.String()] += n
-		}
-	}
-	return out
-}
-
 // formatScanSummary returns the findings as text, or why the scan failed.
-func (a *app) formatScanSummary(v *scanSummary) string {
-	if v.report == nil {
+func (a *app) formatScanSummary(v *review.Findings) string {
+	if v.Report == nil {
 		return fmt.Sprintf("Not scanned: %s.\n", plain(v.Problem))
 	}
 	name := "PATH"
-	if v.report.Name != "" {
-		name = shellQuote(v.report.Name)
+	if v.Report.Name != "" {
+		name = shellQuote(v.Report.Name)
 	}
-	return a.formatFindings(v.report, "loadout scan "+name+a.skillFlags())
+	return a.formatFindings(v.Report, "loadout scan "+name+a.skillFlags())
 }
 
 // formatFindings returns the findings for a prompt in at most eight lines:

@@ -5,9 +5,11 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
@@ -28,22 +30,22 @@ func TestFindingsTextIsShort(t *testing.T) {
 		{"none", &scan.Report{}, 1, "no findings (not a guarantee)"},
 		{"cut", &scan.Report{Truncated: true}, 1, "the scan is incomplete"},
 	} {
-		got := a.formatScanSummary(&scanSummary{report: tt.r})
+		got := a.formatScanSummary(&review.Findings{Report: tt.r})
 		if n := strings.Count(got, "\n"); n != tt.lines || !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.want) || strings.Contains(got, "\x1b") {
 			t.Errorf("%s: %d lines, want %d with %q: %q", tt.name, n, tt.lines, tt.want, got)
 		}
 	}
 }
 
-// That a skill cannot be scanned is said, and keeps nobody from deciding.
-func TestAScanThatFailsIsTold(t *testing.T) {
+// A failed scan is reported and blocks no decision.
+func TestReportFailedScan(t *testing.T) {
 	rt, err := loadout.New(context.Background(), &loadout.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Close()
 	a := &app{environment: environment{stdout: io.Discard}}
-	v := a.summarizeScan(context.Background(), rt, &catalog.Entry{Name: "gone", Origin: "nowhere", Path: "gone"})
+	v := review.ScanEntry(context.Background(), rt, &catalog.Entry{Name: "gone", Origin: "nowhere", Path: "gone"}, time.Second)
 	if got := a.formatScanSummary(v); v.Problem == "" || v.List == nil || !strings.HasPrefix(got, "Not scanned: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("got %+v, %q", v, got)
 	}
