@@ -199,6 +199,25 @@ var banned = map[string]map[string]string{
 	"internal/installed": {
 		module + "/": "installed files are independent of their source",
 	},
+	"internal/install": {
+		module + "/internal/config":   "takes options, not configuration files",
+		module + "/internal/terminal": "the command shows plans and asks",
+		"github.com/spf13/":           "a library does not know the command line",
+	},
+	"internal/review": {
+		module + "/internal/config":   "takes options, not configuration files",
+		module + "/internal/terminal": "the command shows reviews and asks",
+		"github.com/spf13/":           "a library does not know the command line",
+	},
+	"internal/skillcheck": {
+		module + "/": "checks read files only",
+		"net/http":   "checks need no network",
+		"os/exec":    "checks start no process",
+	},
+	"internal/trust": {
+		module + "/internal/terminal": "the command shows projects and asks",
+		"github.com/spf13/":           "a library does not know the command line",
+	},
 	"internal/signature": {
 		module + "/": "signatures need manifests and keys only",
 		"net":        "callers pass keys",
@@ -349,10 +368,11 @@ var excepted = map[string][]string{
 
 	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp"},
 
-	"internal/remote":    {"skill", "policy", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/installed": {"skill", "policy", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/signature": {"skill", "policy", "internal/filelock", "internal/lazyregexp"},
-	"internal/skilldiff": {"skill", "internal/scan", "policy", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
+	"internal/remote":     {"skill", "policy", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/installed":  {"skill", "policy", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/signature":  {"skill", "policy", "internal/filelock", "internal/lazyregexp"},
+	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
+	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
 }
 
 // reaches reports whether a ban applies to a dependency.

@@ -36,16 +36,16 @@ func (a *app) loadProfilesNoting(note func(format string, args ...any)) ([]*prof
 		return out, nil
 	}
 	p, err := a.readProject(root)
-	if err != nil || !p.trusted {
+	if err != nil || !p.Trusted {
 		return out, nil
 	}
-	for _, f := range p.files {
+	for _, f := range p.Files {
 		if path.Dir(f.Path) != projectProfilesDir {
 			continue
 		}
-		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
+		file := filepath.Join(p.Dir, filepath.FromSlash(f.Path))
 		data, err := readSmallFile(file, 1<<20)
-		if err != nil || !a.coversFile(p, file, data) {
+		if err != nil || !p.Covers(file, data) {
 			note("%s ignored: it changed since the project was trusted", file)
 			continue
 		}

@@ -90,7 +90,7 @@ func (a *app) projectAllowed(ctx context.Context, dir string) (bool, error) {
 		return false, fmt.Errorf("check whether the skills of %s may be used: %w", dir, err)
 	}
 	p, err := a.readProject(dir)
-	return err == nil && p.trusted, nil
+	return err == nil && p.Trusted, nil
 }
 
 // allowProject records that the skills of a project may be used.

@@ -60,7 +60,7 @@ func (a *app) readEnvFile(path string) ([]byte, error) {
 	if err != nil || root == "" {
 		return data, err
 	}
-	if p, err := a.readProject(root); err != nil || !p.trusted || !a.coversFile(p, path, data) {
+	if p, err := a.readProject(root); err != nil || !p.Trusted || !p.Covers(path, data) {
 		return nil, &upstream.EnvFileError{Reason: "it is in the project " + root + " and not trusted; move it out of the project and name its absolute path, or write its values under env as ${{secrets.NAME}}"}
 	}
 	return data, upstream.CheckEnvFile(data)

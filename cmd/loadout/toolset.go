@@ -233,7 +233,7 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		Own:         own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.deadline, configured), Logger: a.logger(),
 		SkillServers: tools.SkillServers{
-			Session: o.session, UserName: policy.LocalUser().ID, Disabled: scriptsDisabledBy(c), OtherService: project.newService,
+			Session: o.session, UserName: policy.LocalUser().ID, Disabled: scriptsDisabledBy(c), OtherService: project.Service,
 			HowToApprove: func(err *loadout.RefusedError) string { return err.Decision.Hint + a.skillFlags() },
 		},
 		Grants:    grants,

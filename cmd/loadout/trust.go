@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -99,46 +99,9 @@ func (a *app) trustStore() *policy.TrustStore {
 	return nil
 }
 
-// project is the configuration of a directory when it was read.
-type project struct {
-	dir     string
-	digest  policy.Digest
-	files   []policy.ProjectFile
-	trusted bool
-	known   bool // another version of it is trusted
-}
-
 // readProject reads the configuration of a directory and whether the user
-// trusts it. If the store cannot be read, the project is not trusted and an
-// error is returned.
-func (a *app) readProject(dir string) (*project, error) {
-	dir, err := filepath.Abs(dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	p := &project{dir: dir}
-	if p.digest, p.files, err = policy.ProjectDigest(root); err != nil {
-		return nil, err
-	}
-	store := a.trustStore()
-	if store == nil {
-		return p, nil
-	}
-	t, err := store.Find(dir)
-	if errors.Is(err, policy.ErrNotTrusted) {
-		return p, nil
-	}
-	p.known, p.trusted = err == nil, err == nil && t.Digest == p.digest
-	return p, err
-}
+// trusts it. The project may be set together with an error: see [trust.Read].
+func (a *app) readProject(dir string) (*trust.Project, error) { return trust.Read(dir, a.trustStore()) }
 
 // isCovered reports whether the project around the working directory is
 // trusted, and the trust covers a file with this content.
@@ -148,7 +111,7 @@ func (a *app) isCovered(file string, data []byte) bool {
 		return false
 	}
 	p, err := a.readProject(config.ProjectDir(own))
-	return err == nil && p.trusted && a.coversFile(p, file, data)
+	return err == nil && p.Trusted && p.Covers(file, data)
 }
 
 // isTrustedFile reports whether a project's configuration file with this
@@ -160,10 +123,10 @@ func (a *app) isTrustedFile(file string, data []byte) bool {
 		a.note("cannot check whether %s is trusted, so it is not: %v", dir, err)
 		return false
 	}
-	if p.known && !p.trusted {
+	if p.Changed {
 		a.note("%s changed since it was trusted; review it, then trust it again: loadout trust %s", dir, shellQuote(dir))
 	}
-	return p.trusted && a.coversFile(p, file, data)
+	return p.Trusted && p.Covers(file, data)
 }
 
 func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error {
@@ -171,11 +134,11 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if err != nil {
 		return err
 	}
-	if len(p.files) == 0 {
+	if len(p.Files) == 0 {
 		return fail(exitNotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
-			"%s has no loadout.yaml, .mcp.json or .loadout", p.dir)
+			"%s has no loadout.yaml, .mcp.json or .loadout", p.Dir)
 	}
-	out := &trustOutput{Dir: p.dir, Digest: p.digest, Files: p.files, State: p.state(), Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}}
+	out := &trustOutput{Dir: p.Dir, Digest: p.Digest, Files: p.Files, State: p.State(), Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}}
 	a.addEffects(p, out)
 	if !a.json {
 		a.printTrust(p, out)
@@ -192,7 +155,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 				return err
 			}
 		}
-		return fail(exitFailure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.dir, strings.Join(out.Problems, "; "))
+		return fail(exitFailure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.Dir, strings.Join(out.Problems, "; "))
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
 		fmt.Fprintln(a.stderr)
@@ -201,29 +164,29 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 			return err
 		}
 		if !yes {
-			return fail(exitRefused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.dir)
+			return fail(exitRefused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
 		}
 	}
 	store := a.trustStore()
 	if store == nil {
 		return fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
 	}
-	if _, err := store.Trust(ctx, p.dir, p.digest, policy.LocalUser()); err != nil {
+	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
 	}
-	if err := a.recordTrust(ctx, "trust", p.dir, p.digest); err != nil {
+	if err := a.recordTrust(ctx, "trust", p.Dir, p.Digest); err != nil {
 		return err
 	}
 	if out.State = "trusted"; a.json {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.green("Trusted."), shellQuote(p.dir))
+	fmt.Fprintf(a.stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.green("Trusted."), shellQuote(p.Dir))
 	return nil
 }
 
 // readProjectToTrust reads the project the user is about to trust. An
 // unreadable store is reported when it is written.
-func (a *app) readProjectToTrust(dir string) (*project, error) {
+func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
@@ -239,28 +202,9 @@ func (a *app) readProjectToTrust(dir string) (*project, error) {
 	return p, nil
 }
 
-func (p *project) state() string {
-	switch {
-	case p.trusted:
-		return "trusted"
-	case p.known:
-		return "changed"
-	}
-	return "untrusted"
-}
-
-func (a *app) coversFile(p *project, file string, data []byte) bool {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		return false
-	}
-	name, err := filepath.Rel(p.dir, filepath.Join(dir, filepath.Base(file)))
-	return err == nil && policy.ContainsProjectFile(p.files, filepath.ToSlash(name), data)
-}
-
-func (a *app) printTrust(p *project, out *trustOutput) {
+func (a *app) printTrust(p *trust.Project, out *trustOutput) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s %s\n", a.bold(plain(p.dir)), a.faint("digest "), p.digest)
+	fmt.Fprintf(&b, "%s\n\n%s %s\n", a.bold(plain(p.Dir)), a.faint("digest "), p.Digest)
 	for _, e := range out.Effects {
 		fmt.Fprintf(&b, "%s %s\n", a.faint("applies"), plain(e))
 	}
@@ -270,30 +214,23 @@ func (a *app) printTrust(p *project, out *trustOutput) {
 	for _, text := range out.Problems {
 		fmt.Fprintf(&b, "%s %s\n", a.red("invalid"), plain(text))
 	}
-	for _, f := range p.files {
+	for _, f := range p.Files {
 		fmt.Fprintf(&b, "\n%s %s\n", a.bold(plain(f.Path)), a.faint(formatSize(f.Size)))
-		b.WriteString(a.readExcerpt(p, f))
+		b.WriteString(readExcerpt(p, f))
 	}
 	fmt.Fprint(a.stdout, b.String())
 }
 
 // readExcerpt returns the beginning of a file, if it has not changed since its
 // digest was computed.
-func (a *app) readExcerpt(p *project, f policy.ProjectFile) string {
+func readExcerpt(p *trust.Project, f policy.ProjectFile) string {
 	const most, lines = 64 << 10, 200
-	root, err := os.OpenRoot(p.dir)
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	file, err := root.Open(filepath.FromSlash(f.Path))
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
-	if err != nil || !policy.ContainsProjectFile(p.files, f.Path, data) {
+	data, err := p.ReadFile(f)
+	switch {
+	case errors.Is(err, trust.ErrChanged):
 		return "  changed while it was shown: do not trust it, and review it again\n"
+	case err != nil:
+		return ""
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
 		return "  not a text file\n"
@@ -322,7 +259,7 @@ func (a *app) listTrust() error {
 		out.Problems = append(out.Problems, problems...)
 		for _, t := range list {
 			p, err := a.readProject(t.Dir)
-			out.Projects = append(out.Projects, trustedDir{t, err != nil || !p.trusted})
+			out.Projects = append(out.Projects, trustedDir{t, err != nil || !p.Trusted})
 		}
 	}
 	if a.json {

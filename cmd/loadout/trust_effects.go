@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -20,7 +21,7 @@ import (
 // effectCollector determines the effects of a project's configuration.
 type effectCollector struct {
 	*app
-	p    *project
+	p    *trust.Project
 	out  *trustOutput
 	with *config.Config // configuration with the project trusted
 	// taken maps names of servers to their owner; tools are identified by these
@@ -30,16 +31,16 @@ type effectCollector struct {
 
 // addEffects adds the effects of a project's configuration to out. It adds none
 // if the user's own configuration is invalid, because then no command works.
-func (a *app) addEffects(p *project, out *trustOutput) {
+func (a *app) addEffects(p *trust.Project, out *trustOutput) {
 	in := a.configInput()
-	in.WorkDir, in.Flags = p.dir, nil
-	file, root := config.ProjectFile(p.dir)
+	in.WorkDir, in.Flags = p.Dir, nil
+	file, root := config.ProjectFile(p.Dir)
 	in.Trusted = func(string, []byte) bool { return false }
 	without, err := config.Load(in)
 	if err != nil {
 		return
 	}
-	in.Trusted = func(f string, data []byte) bool { return f == file && a.coversFile(p, f, data) }
+	in.Trusted = func(f string, data []byte) bool { return f == file && p.Covers(f, data) }
 	with, err := config.Load(in)
 	if err != nil {
 		return
@@ -106,7 +107,7 @@ func (v *effectCollector) addServers(name string) {
 		case err != nil:
 			v.addIgnored(file, "cannot be read: %v", fileCause(err))
 			continue
-		case !v.coversFile(v.p, file, data):
+		case !v.p.Covers(file, data):
 			v.addIgnored(file, "not among the trusted files, so its servers are ignored")
 			continue
 		}
@@ -143,17 +144,17 @@ func (v *effectCollector) addProfiles(root string) {
 	for _, g := range own {
 		first[g.Name] = "you have one of the same name"
 	}
-	for _, f := range v.p.files {
+	for _, f := range v.p.Files {
 		if path.Dir(f.Path) != projectProfilesDir {
 			continue
 		}
-		if root != v.p.dir {
+		if root != v.p.Dir {
 			v.addIgnored(f.Path, "ignored: profiles of a project apply only at the root of its repository")
 			continue
 		}
-		file := filepath.Join(v.p.dir, filepath.FromSlash(f.Path))
+		file := filepath.Join(v.p.Dir, filepath.FromSlash(f.Path))
 		data, err := readSmallFile(file, 1<<20)
-		if err != nil || !v.coversFile(v.p, file, data) {
+		if err != nil || !v.p.Covers(file, data) {
 			continue // reported where the file is shown
 		}
 		all, findings := profile.Parse(data, f.Path)

@@ -1,0 +1,102 @@
+// Package trust knows which projects the user trusts. A project is a directory
+// with configuration that someone else may have written: it applies only while
+// the user trusts exactly these files. The package never changes what is
+// trusted and prints nothing. Start with [Read]; [NewServers] starts the
+// commands of a trusted project.
+package trust
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// ErrChanged is returned for a file that changed since the project was read.
+var ErrChanged = errors.New("file changed since the project was read")
+
+// Project is the configuration of a directory when it was read.
+type Project struct {
+	Dir     string // absolute, without symbolic links
+	Digest  policy.Digest
+	Files   []policy.ProjectFile
+	Trusted bool
+	Changed bool // not trusted, but another version of it was
+}
+
+// Read reads the configuration of a directory and whether the user trusts it. A
+// nil store trusts nothing. If the store cannot be read, the project is not
+// trusted, and Read returns it together with the error.
+func Read(dir string, store *policy.TrustStore) (*Project, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p := &Project{Dir: dir}
+	if p.Digest, p.Files, err = policy.ProjectDigest(root); err != nil {
+		return nil, err
+	}
+	if store == nil {
+		return p, nil
+	}
+	t, err := store.Find(dir)
+	if errors.Is(err, policy.ErrNotTrusted) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	p.Trusted = t.Digest == p.Digest
+	p.Changed = !p.Trusted
+	return p, nil
+}
+
+// State returns trusted, changed or untrusted.
+func (p *Project) State() string {
+	switch {
+	case p.Trusted:
+		return "trusted"
+	case p.Changed:
+		return "changed"
+	}
+	return "untrusted"
+}
+
+// Covers reports whether a file with this content is part of the configuration.
+func (p *Project) Covers(file string, data []byte) bool {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return false
+	}
+	name, err := filepath.Rel(p.Dir, filepath.Join(dir, filepath.Base(file)))
+	return err == nil && policy.ContainsProjectFile(p.Files, filepath.ToSlash(name), data)
+}
+
+// ReadFile returns the content of a file of the configuration, or [ErrChanged].
+func (p *Project) ReadFile(f policy.ProjectFile) ([]byte, error) {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.Open(filepath.FromSlash(f.Path))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
+	if err != nil || !policy.ContainsProjectFile(p.Files, f.Path, data) {
+		return nil, ErrChanged
+	}
+	return data, nil
+}

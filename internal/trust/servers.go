@@ -1,0 +1,146 @@
+package trust
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Servers makes services of the server commands of a project, as long as the
+// project is trusted and unchanged since its configuration was read.
+type Servers struct {
+	store    *policy.TrustStore
+	hint     func(dir string) string
+	files    snapshot // with the configuration file
+	profiles snapshot // with the profiles
+}
+
+// snapshot is the trusted configuration of a project directory when it was read.
+// Project is nil if it was not trusted. path is the directory as it was found.
+type snapshot struct {
+	path string
+	*Project
+}
+
+// NewServers reads the project around a working directory. Call it before the
+// configuration is read: otherwise a server could start with a configuration
+// from before it was trusted. hint returns how the user trusts a directory, for
+// errors.
+func NewServers(workDir string, store *policy.TrustStore, hint func(dir string) string) *Servers {
+	file, root := config.ProjectFile(workDir)
+	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}
+	switch {
+	case file == "":
+	case config.ProjectDir(file) == root:
+		s.files = s.profiles
+	default:
+		s.files = readTrusted(config.ProjectDir(file), store)
+	}
+	return s
+}
+
+func readTrusted(dir string, store *policy.TrustStore) snapshot {
+	if dir != "" {
+		if p, err := Read(dir, store); err == nil && p.Trusted {
+			return snapshot{dir, p}
+		}
+	}
+	return snapshot{path: dir}
+}
+
+// Service returns the command of a server. Paths of the project in it become
+// paths in the sandbox. The error is a [*upstream.NotAllowedError] if the project
+// is not trusted.
+func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Service, error) {
+	at := s.files
+	if !filepath.IsAbs(c.File) { // profiles have paths relative to the project
+		at = s.profiles
+	}
+	if at.Project == nil {
+		return loadout.Service{}, s.notTrusted("is not trusted", at.path)
+	}
+	sub, err := at.sandboxSubdir(c.Dir)
+	if err != nil {
+		return loadout.Service{}, err
+	}
+	out := loadout.Service{Command: []string{at.sandboxPath(c.Command)}, Env: map[string]string{},
+		Project: &loadout.Project{Dir: at.Dir, Subdir: sub, Digest: at.Digest, Check: func(context.Context) error { return s.checkUnchanged(at) }}}
+	for _, arg := range c.Args {
+		out.Command = append(out.Command, at.sandboxPath(arg))
+	}
+	for name, value := range c.Env {
+		out.Env[name] = at.sandboxPath(value)
+	}
+	return out, nil
+}
+
+// checkUnchanged returns an error unless the project is still trusted as it was
+// read.
+func (s *Servers) checkUnchanged(at snapshot) error {
+	now, err := Read(at.path, s.store)
+	switch {
+	case err != nil:
+		return fmt.Errorf("check whether the project %s is trusted: %w", at.path, err)
+	case now.Trusted && now.Digest == at.Digest:
+		return nil
+	case now.Trusted:
+		return &upstream.NotAllowedError{Reason: "the project " + at.path + " was trusted again after its configuration was read: restart Loadout"}
+	case now.Digest != at.Digest:
+		return s.notTrusted("changed since it was trusted", at.path)
+	}
+	return s.notTrusted("is not trusted any more", at.path)
+}
+
+func (s *Servers) notTrusted(why, dir string) error {
+	return &upstream.NotAllowedError{Reason: fmt.Sprintf("the configuration of the project %s %s: review it, %s, and restart Loadout", dir, why, s.hint(dir))}
+}
+
+// sandboxPath replaces the project directory in a text with its path in the
+// sandbox.
+func (at snapshot) sandboxPath(text string) string {
+	for _, dir := range []string{at.path, at.Dir} {
+		var out strings.Builder
+		for rest := text; ; {
+			i := strings.Index(rest, dir)
+			if i < 0 {
+				text = out.String() + rest
+				break
+			}
+			before, after := rest[:i], rest[i+len(dir):]
+			if isPathEnd(before, len(before)-1, "") && isPathEnd(after, 0, "/"+string(filepath.Separator)) {
+				out.WriteString(before + sandbox.WorkspaceDir)
+			} else {
+				out.WriteString(before + dir)
+			}
+			rest = after
+		}
+	}
+	return text
+}
+
+// isPathEnd reports whether byte i of a text ends a path, or is outside of the
+// text.
+func isPathEnd(text string, i int, besides string) bool {
+	return i < 0 || i >= len(text) || strings.IndexByte(besides+"=:,;'\" ", text[i]) >= 0
+}
+
+// sandboxSubdir returns a working directory relative to the project.
+func (at snapshot) sandboxSubdir(dir string) (string, error) {
+	inside := filepath.ToSlash(at.sandboxPath(dir))
+	if !path.IsAbs(inside) {
+		inside = path.Join(sandbox.WorkspaceDir, inside)
+	}
+	sub, ok := strings.CutPrefix(path.Clean(inside)+"/", sandbox.WorkspaceDir+"/")
+	if !ok {
+		return "", fmt.Errorf("working directory %s is not in the project, and commands of a project see nothing else: omit cwd, or name a directory in the project", dir)
+	}
+	return strings.TrimSuffix(sub, "/"), nil
+}
