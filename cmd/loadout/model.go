@@ -10,17 +10,10 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/llm/anthropic"
-	"github.com/loadout-dev/loadout/llm/openai"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
-
-// vendors maps the supported vendors to the variable with their key.
-var vendors = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-
-// vendorHosts maps vendors to their default servers.
-var vendorHosts = map[string]string{"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
 
 // modelChoice is a language model with its server and key.
 type modelChoice struct {
@@ -50,12 +43,12 @@ func chooseModel(c *config.Config, o *chatFlags) modelChoice {
 }
 
 // isDemo reports whether the built-in demo is chosen.
-func (k modelChoice) isDemo() bool { return k.name == "" || k.name == "demo" }
+func (k modelChoice) isDemo() bool { return k.name == "" || k.name == vendors.Demo }
 
 // vendor returns the vendor of the model.
-func (k modelChoice) vendor() string {
-	vendor, _, _ := strings.Cut(k.name, ":")
-	return vendor
+func (k modelChoice) vendor() vendors.Vendor {
+	v, _, _ := vendors.Parse(k.name)
+	return v
 }
 
 // host returns the host of the model's server, or "" for the demo.
@@ -63,7 +56,7 @@ func (k modelChoice) host() string {
 	if u, err := url.Parse(k.server); k.server != "" && err == nil {
 		return u.Host
 	}
-	return vendorHosts[k.vendor()]
+	return k.vendor().Host
 }
 
 // keyHint returns the next step if a server rejects the key.
@@ -71,17 +64,17 @@ func (k modelChoice) keyHint() string {
 	if k.server != "" {
 		return "name the secret or variable with the key for " + k.host() + " with --key NAME"
 	}
-	variable := cmp.Or(k.key, vendors[k.vendor()])
+	variable := cmp.Or(k.key, k.vendor().KeyVariable)
 	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
 // serverHint returns own for a server that is not the vendor's, else the joined
 // vendors.
-func (k modelChoice) serverHint(own string, vendors ...string) string {
+func (k modelChoice) serverHint(own string, vendor ...string) string {
 	if k.server != "" {
 		return own
 	}
-	return strings.Join(vendors, "")
+	return strings.Join(vendor, "")
 }
 
 // activeModel is the model of a conversation. It can change during the
@@ -101,7 +94,7 @@ func (w *activeModel) resolveName(c *config.Config, name string) modelChoice {
 	switch {
 	case name == w.began.asked || name == w.began.name:
 		return w.began
-	case !short && next.server == "" && next.vendor() == w.began.vendor():
+	case !short && next.server == "" && next.vendor().Name == w.began.vendor().Name:
 		next.server, next.key = w.began.server, w.began.key
 	}
 	return next
@@ -112,20 +105,15 @@ func (a *app) newModel(ctx context.Context, c *config.Config, k modelChoice) (m 
 	if k.isDemo() {
 		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), nil
 	}
-	vendor, model, _ := strings.Cut(k.name, ":")
-	variable, known := vendors[vendor]
-	if !known || model == "" {
+	vendor, model, known := vendors.Parse(k.name)
+	if !known || vendor.Name == vendors.Demo {
 		return nil, fail(exitUsage, "use anthropic:NAME, openai:NAME or demo", "unknown model %q", k.name)
 	}
-	value, err := a.findModelKey(ctx, variable, k.key, k.server)
+	value, err := a.findModelKey(ctx, vendor.KeyVariable, k.key, k.server)
 	if err != nil {
 		return nil, err
 	}
-	if vendor == "anthropic" {
-		m, err = anthropic.New(model, &anthropic.Options{Key: value, BaseURL: k.server, MaxTokens: c.Models.MaxTokens, Logger: a.logger()})
-	} else {
-		m, err = openai.New(model, &openai.Options{Key: value, BaseURL: k.server, MaxTokens: c.Models.MaxTokens})
-	}
+	m, err = vendor.New(model, vendors.Options{Key: value, BaseURL: k.server, MaxTokens: c.Models.MaxTokens, Logger: a.logger()})
 	if err != nil {
 		return nil, fail(exitUsage, "see: loadout chat --help", "model %s: %w", k.name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -142,9 +143,6 @@ func (p *parser) member(n *configfile.Node) (m Member, ok bool) {
 	return m, m.Bot.Name != ""
 }
 
-// vendors are names of vendors, as written, and ours.
-var vendors = map[string]string{"anthropic": "anthropic", "claude": "anthropic", "openai": "openai", "demo": "demo"}
-
 func (p *parser) model(n *configfile.Node) *Model {
 	m := &Model{}
 	var key, base configfile.Field
@@ -171,7 +169,7 @@ func (p *parser) model(n *configfile.Node) *Model {
 	case !p.doc.Findings.Loads():
 	case m.Vendor == "":
 		p.fault("model-vendor", n, "the Model has no vendor", "write vendor: anthropic, openai or demo")
-	case m.Model == "" && m.Vendor != "demo":
+	case m.Model == "" && m.Vendor != vendors.Demo:
 		p.fault("model-name", n, "the Model does not say which of the vendor's it is", "write model: NAME")
 	case len(m.Model) > 256 || unprintable(m.Model):
 		p.fault("model-name", n, "the model has no usable name", "write model: NAME")
@@ -180,11 +178,11 @@ func (p *parser) model(n *configfile.Node) *Model {
 }
 
 func (p *parser) vendor(f configfile.Field) string {
-	v, ok := vendors[strings.ToLower(text(f.Value))]
+	v, ok := vendors.Lookup(text(f.Value))
 	if !ok {
 		p.fault("model-vendor", f.Value, f.Key+" is "+quote(text(f.Value)), "write anthropic, openai (for all that speak like it) or demo")
 	}
-	return v
+	return v.Name
 }
 
 func (p *parser) baseURL(f configfile.Field) string {

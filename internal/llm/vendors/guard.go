@@ -1,0 +1,55 @@
+package vendors
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/address"
+)
+
+// CheckKeyTransport returns an error if a key would be sent unencrypted over a
+// network.
+func CheckKeyTransport(base, key string, private []netip.Prefix) error {
+	if base == "" || key == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return errors.New("invalid baseUrl")
+	}
+	at, err := netip.ParseAddr(u.Hostname())
+	near := err == nil && slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at.Unmap()) })
+	if u.Scheme != "https" && !near && !address.IsLoopback(u.Hostname()) {
+		return errors.New("refusing to send a key unencrypted: use a baseUrl with https")
+	}
+	return nil
+}
+
+// PublicClient returns a client for public addresses and the given private
+// networks. It checks the address of each connection and follows no redirects,
+// because models defined by users must not reach into the network of the hub.
+func PublicClient(private []netip.Prefix) *http.Client {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(resolved)
+		if err != nil {
+			return err
+		}
+		at := to.Addr().Unmap()
+		if kind := address.NonPublicReason(at); kind != "" && !slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at) }) {
+			return fmt.Errorf("refusing to connect to the %s address %s; the operator of the hub can allow it with --private", kind, at)
+		}
+		return nil
+	}}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+			IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 16},
+	}
+}
