@@ -6,11 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
-	"unicode"
 
 	"golang.org/x/term"
-	"golang.org/x/text/width"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/terminal"
@@ -114,113 +111,32 @@ func (a *app) terminalWidth() int {
 }
 
 // textWidth returns the number of terminal columns of a text.
-func textWidth(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeWidth(r)
-	}
-	return n
-}
-
-func runeWidth(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	}
-	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-		return 2
-	}
-	return 1
-}
+func textWidth(s string) int { return terminal.Width(s) }
 
 // clip truncates a text to n columns; 0 means no limit.
 func clip(s string, n int) string {
-	s = plain(s)
-	if n <= 0 || textWidth(s) <= n {
-		return s
+	if n <= 0 {
+		return plain(s)
 	}
-	used := 0
-	for i, r := range s {
-		if used += runeWidth(r); used > n-1 {
-			return strings.TrimRight(s[:i], " ") + "…"
-		}
-	}
-	return s
+	return terminal.Clip(s, n)
+}
+
+// layout returns the layout of standard output.
+func (a *app) layout() terminal.Layout {
+	return terminal.Layout{Width: a.terminalWidth(), Bold: a.bold, Faint: a.faint}
 }
 
 // writeWrapped writes an indented text in lines that fit the terminal.
 func (a *app) writeWrapped(b *strings.Builder, indent, s string, style func(string) string) {
-	limit := a.terminalWidth() - len(indent)
-	line, used := "", 0
-	flush := func() {
-		if line != "" {
-			fmt.Fprintf(b, "%s%s\n", indent, style(line))
-		}
-		line, used = "", 0
-	}
-	for word := range strings.FieldsSeq(plain(s)) {
-		n := textWidth(word)
-		if used > 0 && limit > 0 && used+1+n > limit {
-			flush()
-		}
-		if used > 0 {
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
-	}
-	flush()
+	b.WriteString(a.layout().Wrap(indent, s, style))
 }
 
 // noStyle is the style of plain text.
 func noStyle(s string) string { return s }
 
-// printTable prints rows in columns. Only the last column is truncated to the
-// line; users may want to copy the others.
+// printTable prints rows in columns.
 func (a *app) printTable(indent string, rows [][]string) {
-	most := 40 // a longer cell shifts only its own row
-	if w := a.terminalWidth(); w > 0 {
-		most = max(w/3, 20)
-	}
-	var widths []int
-	for _, r := range rows {
-		for len(widths) < len(r) {
-			widths = append(widths, 0)
-		}
-		for i, c := range r {
-			if n := textWidth(plain(c)); n <= most {
-				widths[i] = max(widths[i], n)
-			}
-		}
-	}
-	var out strings.Builder
-	for _, r := range rows {
-		var b strings.Builder
-		used := len(indent)
-		b.WriteString(indent)
-		for i, c := range r {
-			c = plain(c)
-			if i == len(r)-1 {
-				if a.terminalWidth() > 0 {
-					c = clip(c, max(a.terminalWidth()-used, 20))
-				}
-				b.WriteString(c)
-				break
-			}
-			n := textWidth(c)
-			pad := max(widths[i]-n, 0) + 2
-			used += n + pad
-			if i == 0 {
-				c = a.bold(c)
-			} else {
-				c = a.faint(c)
-			}
-			b.WriteString(c + strings.Repeat(" ", pad))
-		}
-		out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
-	}
-	fmt.Fprint(a.stdout, out.String())
+	fmt.Fprint(a.stdout, a.layout().Table(indent, rows))
 }
 
 // pluralize returns a number with its noun.
@@ -282,29 +198,15 @@ func formatPosition(p catalog.Problem) string {
 	return fmt.Sprintf("%s:%d:%d", plain(p.Path), p.Line, max(p.Column, 1))
 }
 
-// showProgress shows a slow operation on the terminal until done is called.
-func (a *app) showProgress(what string) (done func()) {
-	if a.quiet || !isTerminal(a.stderr) {
-		return func() {}
+// newProgress returns the progress line of the terminal, or nil if standard
+// error is not one.
+func (a *app) newProgress() *terminal.Progress {
+	f, ok := asFile(a.stderr)
+	if a.quiet || !ok || !isTerminal(f) {
+		return nil
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		select {
-		case <-stop:
-			return
-		case <-time.After(400 * time.Millisecond):
-		}
-		start := time.Now()
-		for {
-			fmt.Fprintf(a.stderr, "\r%s … %ds", what, int(time.Since(start).Seconds()))
-			select {
-			case <-stop:
-				fmt.Fprintf(a.stderr, "\r%s\r", strings.Repeat(" ", len(what)+12))
-				return
-			case <-time.After(time.Second):
-			}
-		}
-	}()
-	return func() { close(stop); <-stopped }
+	return terminal.NewProgress(f, func() int { w, _, _ := term.GetSize(int(f.Fd())); return w })
 }
+
+// showProgress shows a slow operation on the terminal until done is called.
+func (a *app) showProgress(what string) (done func()) { return a.newProgress().Begin(what) }

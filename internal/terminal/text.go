@@ -29,12 +29,17 @@ func Safe(s string) string {
 // Plain is safe text on one line.
 func Plain(s string) string { return Safe(skill.OneLine(s)) }
 
-// Clip is plain text of at most n columns, and none for less than one.
+// Clip truncates plain text to n columns, with an ellipsis. It returns "" if n is
+// less than 1.
 func Clip(s string, n int) string {
 	if n < 1 {
 		return ""
 	}
-	return ansi.Truncate(Plain(s), n, "…")
+	s = Plain(s)
+	if Width(s) <= n {
+		return s
+	}
+	return strings.TrimRight(ansi.Truncate(s, n-1, ""), " ") + "…"
 }
 
 // untabbed has each tab as blanks, as a terminal jumps where we do not count.

@@ -1,0 +1,96 @@
+package terminal
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Width returns the number of terminal columns of a text.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Layout lays out the output of commands. It makes untrusted text safe.
+type Layout struct {
+	Width       int                      // columns; 0 for a file or pipe, whose lines are not cut or wrapped
+	Bold, Faint func(text string) string // styles of tables
+}
+
+// Wrap returns an indented text in lines that fit the width.
+func (l Layout) Wrap(indent, s string, style func(string) string) string {
+	limit := l.Width - len(indent)
+	var b strings.Builder
+	line, used := "", 0
+	flush := func() {
+		if line != "" {
+			b.WriteString(indent + style(line) + "\n")
+		}
+		line, used = "", 0
+	}
+	for word := range strings.FieldsSeq(Plain(s)) {
+		n := Width(word)
+		if used > 0 && limit > 0 && used+1+n > limit {
+			flush()
+		}
+		if used > 0 {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	flush()
+	return b.String()
+}
+
+// Table returns rows in columns: the first in bold, the last as it is, the
+// others faint. Only the last column is truncated to the line; users may want
+// to copy the others.
+func (l Layout) Table(indent string, rows [][]string) string {
+	widths := l.columnWidths(rows)
+	var out strings.Builder
+	for _, r := range rows {
+		var b strings.Builder
+		b.WriteString(indent)
+		used := len(indent)
+		for i, c := range r {
+			c = Plain(c)
+			if i == len(r)-1 {
+				if l.Width > 0 {
+					c = Clip(c, max(l.Width-used, 20))
+				}
+				b.WriteString(c)
+				break
+			}
+			n := Width(c)
+			pad := max(widths[i]-n, 0) + 2
+			used += n + pad
+			if i == 0 {
+				c = l.Bold(c)
+			} else {
+				c = l.Faint(c)
+			}
+			b.WriteString(c + strings.Repeat(" ", pad))
+		}
+		out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+	return out.String()
+}
+
+// columnWidths returns the width of each column. A longer cell shifts only its
+// own row.
+func (l Layout) columnWidths(rows [][]string) []int {
+	most := 40
+	if l.Width > 0 {
+		most = max(l.Width/3, 20)
+	}
+	var widths []int
+	for _, r := range rows {
+		for len(widths) < len(r) {
+			widths = append(widths, 0)
+		}
+		for i, c := range r {
+			if n := Width(Plain(c)); n <= most {
+				widths[i] = max(widths[i], n)
+			}
+		}
+	}
+	return widths
+}

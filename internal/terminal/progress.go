@@ -1,0 +1,78 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress shows a slow operation on a line of a terminal. A nil Progress shows
+// nothing. Its methods are safe for concurrent use.
+type Progress struct {
+	to     io.Writer
+	width  func() int // of the terminal; 0 if unknown
+	mu     sync.Mutex
+	amount string // from the last report
+}
+
+// NewProgress returns a Progress that writes to a terminal.
+func NewProgress(to io.Writer, width func() int) *Progress { return &Progress{to: to, width: width} }
+
+// Report replaces the shown name of the operation with an amount, such as
+// "reading: 3 of 10".
+func (p *Progress) Report(amount string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.amount = amount
+}
+
+// Begin shows the operation after a delay, until done is called.
+func (p *Progress) Begin(what string) (done func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.Report("")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		p.show(what, stop)
+	}()
+	return sync.OnceFunc(func() { close(stop); <-stopped })
+}
+
+func (p *Progress) show(what string, stop <-chan struct{}) {
+	began, shown := time.Now(), 0
+	for wait := 400 * time.Millisecond; ; wait = 200 * time.Millisecond {
+		select {
+		case <-stop:
+			if shown > 0 {
+				fmt.Fprintf(p.to, "\r%s\r", strings.Repeat(" ", shown))
+			}
+			return
+		case <-time.After(wait):
+		}
+		text := p.line(what, time.Since(began))
+		fmt.Fprintf(p.to, "\r%s%s", text, strings.Repeat(" ", max(shown-Width(text), 0)))
+		shown = Width(text)
+	}
+}
+
+// line returns the line, truncated to the width of the terminal so that it can
+// be erased.
+func (p *Progress) line(what string, since time.Duration) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.amount != "" {
+		what = p.amount
+	}
+	limit := 80
+	if w := p.width(); w > 1 {
+		limit = w
+	}
+	return Clip(fmt.Sprintf("%s … %ds", what, int(since.Seconds())), limit-1)
+}
