@@ -355,7 +355,7 @@ var excepted = map[string][]string{
 	"internal/profile":       {"skill", "internal/upstream", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
 	"policy":                 {"internal/filelock", "internal/lazyregexp"},
 	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/lazyregexp"},
-	"internal/usage":         {"internal/filelock", "llm"},
+	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/toolname", "internal/lazyregexp"},
 	"internal/serverstate":   {"internal/filelock", "policy", "internal/lazyregexp"},
 	"internal/approval":      {"internal/filelock", "policy", "internal/lazyregexp"},
 	"llm/anthropic":          {"llm", "internal/redact"},

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -24,20 +23,8 @@ type usageOutput struct {
 	File    string    `json:"file"`
 	Since   time.Time `json:"since,omitzero"` // with --days
 	*usage.Report
-	Models    []modelCost `json:"models"`
-	NeverUsed []neverUsed `json:"never_used"`
-}
-
-// modelCost is the usage of a model and its cost.
-type modelCost struct {
-	usage.Model
-	// Cost and Uncached are in US dollars, with the cache and without one. They
-	// are null if no price is configured.
-	Cost     *float64 `json:"cost_usd"`
-	Uncached *float64 `json:"cost_uncached_usd"`
-	// Equivalents are the same in input tokens, independent of the price.
-	Equivalents         float64 `json:"equivalents"`
-	UncachedEquivalents float64 `json:"equivalents_uncached"`
+	Models    []usage.ModelCost `json:"models"`
+	NeverUsed []neverUsed       `json:"never_used"`
 }
 
 // neverUsed is an available skill that was not used.
@@ -108,7 +95,7 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 	if err != nil {
 		return err
 	}
-	out := &usageOutput{Enabled: c.Usage.Enabled, File: a.usageFile(), Models: []modelCost{}}
+	out := &usageOutput{Enabled: c.Usage.Enabled, File: a.usageFile(), Models: []usage.ModelCost{}}
 	if out.File == "" {
 		return errNoUsageFile
 	}
@@ -119,7 +106,8 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 		return fail(exitFailure, "check the file, or delete it: loadout usage --clear", "%w", err)
 	}
 	for _, m := range out.Report.Models {
-		out.Models = append(out.Models, newModelCost(c, m))
+		p, known := c.Models.Price(m.Name)
+		out.Models = append(out.Models, m.AtPrice(llm.Price(p), known))
 	}
 	rt, err := a.newRuntime(ctx, c, false)
 	if err != nil {
@@ -153,16 +141,6 @@ func unusedSkills(snap *catalog.Snapshot, skills []usage.Skill) []neverUsed {
 		if !keys[e.Key()] && !names[e.Name] {
 			out = append(out, neverUsed{e.Name, e.Key(), e.Origin})
 		}
-	}
-	return out
-}
-
-func newModelCost(c *config.Config, m usage.Model) modelCost {
-	out := modelCost{Model: m}
-	out.Equivalents, out.UncachedEquivalents = m.Usage.Equivalents()
-	if p, known := c.Models.Price(m.Name); known {
-		cost, uncached := llm.Price(p).Cost(m.Usage)
-		out.Cost, out.Uncached = &cost, &uncached
 	}
 	return out
 }
@@ -232,7 +210,7 @@ func (a *app) printTimes(what string, all []usage.Tool) {
 	a.printColumns(rows)
 }
 
-func (a *app) printModels(models []modelCost) {
+func (a *app) printModels(models []usage.ModelCost) {
 	rows := [][]string{{"model", "answers", "input", "cache read", "cache write", "output", "cost", "without cache"}}
 	var unknown []string
 	for _, m := range models {

@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
-	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
@@ -21,9 +16,9 @@ import (
 
 // The faces of the program under which usage is recorded.
 const (
-	faceMCP  = "mcp"
-	faceChat = "chat"
-	faceRun  = "run"
+	faceMCP  = usage.FaceMCP
+	faceChat = usage.FaceChat
+	faceRun  = usage.FaceRun
 )
 
 // usageFile returns the usage log, or "" if there is no state directory.
@@ -116,77 +111,14 @@ func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout
 	log.Note(u)
 }
 
-// countedLog is the log of a conversation. It records loaded skills and model
-// answers when they are appended, not those already in the log.
-type countedLog struct {
-	session.Log
-	uses   *usage.Log
-	skills *catalog.Catalog
-
-	mu    sync.Mutex
-	loads map[string]string // names of pending load_skill calls, by id
-}
-
-// countLog returns a log that records usage, or log itself if usage is not
-// recorded.
+// countLog returns a log of a conversation that records usage, or log itself if
+// usage is not recorded.
 func (a *app) countLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
-	uses := a.usageLog(c)
-	if uses == nil {
-		return log
-	}
-	return &countedLog{Log: log, uses: uses, skills: rt.Catalog(), loads: map[string]string{}}
-}
-
-// Append implements [session.Log].
-func (l *countedLog) Append(ctx context.Context, events ...*session.Event) error {
-	if err := l.Log.Append(ctx, events...); err != nil {
-		return err
-	}
-	for _, e := range events {
-		l.countEvent(ctx, e)
-	}
-	return nil
-}
-
-func (l *countedLog) countEvent(ctx context.Context, e *session.Event) {
-	switch {
-	case e.Loaded != nil:
-		l.uses.Note(usage.Use{Face: faceChat, Kind: usage.KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: usage.OK})
-	case e.Message != nil && e.Message.Role == session.RoleAssistant:
-		l.countMessage(e.Message)
-	case e.Result != nil:
-		l.countFailedLoad(ctx, e.Result)
-	}
-}
-
-func (l *countedLog) countMessage(m *session.Message) {
-	if m.Usage != nil && m.Model != "" {
-		u := llm.Usage(*m.Usage)
-		l.uses.Note(usage.Use{Face: faceChat, Kind: usage.KindModel, Model: m.Model, Usage: &u, Outcome: usage.OK})
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.loads) // vendors reuse call ids
-	for _, c := range m.Calls {
-		var in struct{ Name string }
-		if c.Name == toolname.LoadSkill && json.Unmarshal([]byte(c.Arguments), &in) == nil {
-			l.loads[c.ID] = in.Name
+	return a.usageLog(c).CountSession(log, faceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
+		e, err := rt.Catalog().Resolve(ctx, name)
+		if err != nil {
+			return "", "", false
 		}
-	}
-}
-
-// countFailedLoad records a failed load. A successful one has an event of its
-// own.
-func (l *countedLog) countFailedLoad(ctx context.Context, r *session.CallResult) {
-	l.mu.Lock()
-	name, load := l.loads[r.Call]
-	l.mu.Unlock()
-	if !load || !r.Error {
-		return
-	}
-	u := usage.Use{Face: faceChat, Kind: usage.KindLoad, Outcome: usage.Failed}
-	if e, err := l.skills.Resolve(ctx, name); err == nil { // else the name is unknown
-		u.Skill, u.Key = e.Name, e.Key()
-	}
-	l.uses.Note(u)
+		return e.Name, e.Key(), true
+	})
 }

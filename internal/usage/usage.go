@@ -19,6 +19,13 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
+// The faces of the program.
+const (
+	FaceMCP  = "mcp"
+	FaceChat = "chat"
+	FaceRun  = "run"
+)
+
 // Kind is what was done.
 type Kind string
 

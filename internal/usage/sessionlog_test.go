@@ -1,20 +1,20 @@
-package main
+package usage_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// What is appended to a conversation is counted once, and what it holds already, as one
-// that goes on does, is not. A failed load is of a skill that there is, or of none.
-func TestConversationIsCounted(t *testing.T) {
+// Events are counted once, when they are appended; events already in the log of a
+// resumed conversation are not. A failed load counts for the skill if it exists.
+func TestCountSession(t *testing.T) {
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
 		"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
 	})}})
@@ -22,16 +22,22 @@ func TestConversationIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	state := t.TempDir()
-	a := &app{environment: environment{getenv: func(name string) string { return map[string]string{"LOADOUT_STATE": state}[name] }}}
+	file := filepath.Join(t.TempDir(), "usage.jsonl")
+	resolve := func(ctx context.Context, name string) (string, string, bool) {
+		e, err := rt.Catalog().Resolve(ctx, name)
+		if err != nil {
+			return "", "", false
+		}
+		return e.Name, e.Key(), true
+	}
 	kept := &session.MemoryLog{}
 	if err := kept.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.countLog(kept, &config.Config{}, rt); got != session.Log(kept) {
+	if got := (*usage.Log)(nil).CountSession(kept, usage.FaceChat, resolve); got != session.Log(kept) {
 		t.Errorf("switched off, the log is %T", got)
 	}
-	log := a.countLog(kept, &config.Config{Usage: config.Usage{Enabled: true}}, rt)
+	log := usage.NewLog(file, nil).CountSession(kept, usage.FaceChat, resolve)
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func TestConversationIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := usage.Read(usage.Options{Path: filepath.Join(state, "usage.jsonl")})
+	r, err := usage.Read(usage.Options{Path: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +71,7 @@ func TestConversationIsCounted(t *testing.T) {
 	if r.Unknown != 1 || len(r.Tools) != 0 || r.Damaged != 0 {
 		t.Errorf("%d unknown, tools %+v, %d damaged", r.Unknown, r.Tools, r.Damaged)
 	}
-	if len(r.Faces) != 1 || r.Faces[0].Name != faceChat {
+	if len(r.Faces) != 1 || r.Faces[0].Name != usage.FaceChat {
 		t.Errorf("faces %+v", r.Faces)
 	}
 }

@@ -1,0 +1,88 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// sessionLog is the log of a conversation. It counts loaded skills and model
+// answers when they are appended, not those already in the log.
+type sessionLog struct {
+	session.Log
+	uses    *Log
+	face    string
+	resolve Resolver
+
+	mu    sync.Mutex
+	loads map[string]string // names of pending load_skill calls, by id
+}
+
+// Resolver returns the name and key of a skill that a model named, or false if
+// there is none. Only resolved names are counted.
+type Resolver func(ctx context.Context, name string) (skill, key string, ok bool)
+
+// CountSession returns a log of a conversation that counts what is appended to
+// it. A nil l returns log itself.
+func (l *Log) CountSession(log session.Log, face string, resolve Resolver) session.Log {
+	if l == nil {
+		return log
+	}
+	return &sessionLog{Log: log, uses: l, face: face, resolve: resolve, loads: map[string]string{}}
+}
+
+// Append implements [session.Log].
+func (l *sessionLog) Append(ctx context.Context, events ...*session.Event) error {
+	if err := l.Log.Append(ctx, events...); err != nil {
+		return err
+	}
+	for _, e := range events {
+		l.countEvent(ctx, e)
+	}
+	return nil
+}
+
+func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
+	switch {
+	case e.Loaded != nil:
+		l.uses.Note(Use{Face: l.face, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
+	case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		l.countMessage(e.Message)
+	case e.Result != nil:
+		l.countFailedLoad(ctx, e.Result)
+	}
+}
+
+func (l *sessionLog) countMessage(m *session.Message) {
+	if m.Usage != nil && m.Model != "" {
+		u := llm.Usage(*m.Usage)
+		l.uses.Note(Use{Face: l.face, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.loads) // vendors reuse call ids
+	for _, c := range m.Calls {
+		var in struct{ Name string }
+		if c.Name == toolname.LoadSkill && json.Unmarshal([]byte(c.Arguments), &in) == nil {
+			l.loads[c.ID] = in.Name
+		}
+	}
+}
+
+// countFailedLoad records a failed load. A successful one has an event of its
+// own.
+func (l *sessionLog) countFailedLoad(ctx context.Context, r *session.CallResult) {
+	l.mu.Lock()
+	name, load := l.loads[r.Call]
+	l.mu.Unlock()
+	if !load || !r.Error {
+		return
+	}
+	u := Use{Face: l.face, Kind: KindLoad, Outcome: Failed}
+	u.Skill, u.Key, _ = l.resolve(ctx, name)
+	l.uses.Note(u)
+}
