@@ -2,20 +2,18 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
-	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -41,25 +39,6 @@ func (t *conversation) close() {
 		f()
 	}
 	t.closers = nil
-}
-
-// sessionFolder returns the directory that the user named when the conversation
-// began.
-func sessionFolder(ctx context.Context, log session.Log) (string, error) {
-	events, err := log.Read(ctx, 0)
-	if err != nil {
-		return "", err
-	}
-	for _, e := range slices.Backward(events) {
-		if e.Start == nil || e.Start.Folder == "" {
-			continue
-		}
-		if fi, err := os.Stat(e.Start.Folder); err != nil || !fi.IsDir() {
-			return "", fail(exitNotFound, "name its new location with --workspace", "directory %s of the conversation not found", e.Start.Folder)
-		}
-		return e.Start.Folder, nil
-	}
-	return "", nil
 }
 
 // isActive reports whether a skill is loaded.
@@ -126,40 +105,33 @@ func (a *app) approvalStore() approval.Store {
 	return &approval.MemoryStore{}
 }
 
-// sessionID matches the name of a conversation.
-var sessionID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-
-// sessionsDir returns the directory of saved conversations.
-func (a *app) sessionsDir() (string, error) {
+// chats returns the saved conversations.
+func (a *app) chats() (chatlog.Dir, error) {
 	dir := a.stateDir()
 	if dir == "" {
 		return "", fail(exitMissing, "set LOADOUT_STATE to a directory", "no directory to save the conversation in")
 	}
-	return filepath.Join(dir, "sessions"), nil
+	return chatlog.Dir(filepath.Join(dir, "sessions")), nil
 }
 
-// openSessionLog opens the log of a conversation, or creates one if id is "".
-func (a *app) openSessionLog(id string) (*session.FileLog, string, error) {
-	dir, err := a.sessionsDir()
+// openChatLog opens the log of a conversation, or creates one if id is "".
+func (a *app) openChatLog(id string) (*session.FileLog, string, error) {
+	dir, err := a.chats()
 	if err != nil {
 		return nil, "", err
 	}
-	if id == "" {
-		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
-	} else if !sessionID().MatchString(id) {
-		return nil, "", fail(exitUsage, "conversations are files in "+dir, "invalid conversation name %q", id)
-	} else if _, err := os.Stat(filepath.Join(dir, id+".jsonl")); err != nil {
-		return nil, "", fail(exitNotFound, "conversations are files in "+dir, "conversation %s not found", id)
+	log, found, err := dir.Open(id)
+	switch {
+	case errors.Is(err, chatlog.ErrName):
+		return nil, "", fail(exitUsage, "conversations are files in "+string(dir), "invalid conversation name %q", id)
+	case errors.Is(err, chatlog.ErrNotFound):
+		return nil, "", fail(exitNotFound, "conversations are files in "+string(dir), "conversation %s not found", id)
+	case errors.Is(err, session.ErrInUse):
+		return nil, "", fail(exitFailure, "end it there first", "conversation %s: %w", found, err)
+	case err != nil && !isType[*os.PathError](err):
+		return nil, "", fail(exitFailure, "start a new one: loadout chat"+a.skillFlags(), "conversation %s: %w", found, err)
+	case err != nil:
+		return nil, "", fmt.Errorf("conversation %s: %w", found, err)
 	}
-	log, err := session.OpenFileLog(filepath.Join(dir, id+".jsonl"))
-	if errors.Is(err, session.ErrInUse) {
-		return nil, "", fail(exitFailure, "end it there first", "conversation %s: %w", id, err)
-	}
-	if err != nil && !isType[*os.PathError](err) {
-		return nil, "", fail(exitFailure, "start a new one: loadout chat"+a.skillFlags(), "conversation %s: %w", id, err)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("conversation %s: %w", id, err)
-	}
-	return log, id, nil
+	return log, found, nil
 }

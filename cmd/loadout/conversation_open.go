@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -62,7 +63,7 @@ type conversationBuilder struct {
 
 // openLog opens or creates the transcript.
 func (b *conversationBuilder) openLog(context.Context) error {
-	log, id, err := b.app.openSessionLog(b.flags.session)
+	log, id, err := b.app.openChatLog(b.flags.session)
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,11 @@ func (b *conversationBuilder) openLog(context.Context) error {
 // named when the conversation began, or one of its own.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.workspace == "" {
-		if b.flags.workspace, err = sessionFolder(ctx, b.log); err != nil {
+		if b.flags.workspace, err = chatlog.Folder(ctx, b.log); err != nil {
 			return err
+		}
+		if named := b.flags.workspace; named != "" && !isDir(named) {
+			return fail(exitNotFound, "name its new location with --workspace", "directory %s of the conversation not found", named)
 		}
 	}
 	b.folder, b.rules, err = b.app.openWorkFolder(b.flags.workspace, b.id)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/internal/chatlog"
 )
 
 // exportConversation writes the conversation to a new file.
@@ -28,19 +28,9 @@ func (t *chatSession) exportConversation(_ context.Context, path string) (string
 	case err != nil:
 		return "", fail(exitFailure, "name another file: /export FILE", "write %s: %w", path, fileCause(err))
 	}
-	_, err = f.WriteString(renderConversation(t.id, t.session.Events(0)))
+	_, err = f.WriteString(safe(chatlog.Markdown(t.id, t.session.Events(0))))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return "Exported to " + literal(path) + ".\n", nil
-}
-
-// renderConversation returns a conversation with its calls as Markdown.
-func renderConversation(id string, events []session.Event) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Conversation %s\n", id)
-	for i := range events {
-		b.WriteString(safe(session.EventMarkdown(&events[i])))
-	}
-	return b.String()
 }

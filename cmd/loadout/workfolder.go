@@ -97,3 +97,8 @@ func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []s
 		return out, nil
 	}
 }
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}

@@ -1,0 +1,142 @@
+// Package chatlog stores the conversations of the terminal, one file each in a
+// directory of the user. It decides nothing about their content; see package
+// session for the events. Start reading at [Dir].
+package chatlog
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Dir is a directory of conversations. It need not exist.
+type Dir string
+
+// Entry is a saved conversation.
+type Entry struct {
+	ID   string
+	Last time.Time // the last change
+}
+
+var (
+	// ErrName reports that a text cannot be the ID of a conversation.
+	ErrName = errors.New("invalid conversation name")
+	// ErrNotFound reports that there is no conversation with the ID.
+	ErrNotFound = errors.New("conversation not found")
+)
+
+const suffix = ".jsonl"
+
+var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// ValidID reports whether a text can be the ID of a conversation.
+func ValidID(id string) bool { return validID().MatchString(id) }
+
+func (d Dir) file(id string) string { return filepath.Join(string(d), id+suffix) }
+
+// List returns the conversations, newest first, except empty ones.
+func (d Dir) List() ([]Entry, error) {
+	all, err := os.ReadDir(string(d))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []Entry
+	for _, e := range all {
+		id, ok := strings.CutSuffix(e.Name(), suffix)
+		info, err := e.Info()
+		if ok && err == nil && info.Mode().IsRegular() && ValidID(id) && info.Size() > 0 {
+			out = append(out, Entry{id, info.ModTime()})
+		}
+	}
+	slices.SortFunc(out, func(x, y Entry) int { return y.Last.Compare(x.Last) })
+	return out, nil
+}
+
+// Open opens the log of a conversation, or of a new one if id is "". It returns
+// [ErrName], [ErrNotFound], [session.ErrInUse], or another error for a file that
+// cannot be read.
+func (d Dir) Open(id string) (*session.FileLog, string, error) {
+	if id == "" {
+		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
+	} else if !ValidID(id) {
+		return nil, "", ErrName
+	} else if _, err := os.Stat(d.file(id)); err != nil {
+		return nil, "", ErrNotFound
+	}
+	log, err := session.OpenFileLog(d.file(id))
+	return log, id, err
+}
+
+// maxScan bounds the search for the first message, in bytes.
+const maxScan = 256 << 10
+
+// FirstMessage returns the user's first message in a conversation, or "" if it
+// cannot be read.
+func (d Dir) FirstMessage(id string) string {
+	f, err := os.Open(d.file(id))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxScan))
+	lines.Buffer(nil, maxScan)
+	for lines.Scan() {
+		var e session.Event
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Message != nil && e.Message.Role == session.RoleUser {
+			return e.Message.Text
+		}
+	}
+	return ""
+}
+
+// Similar returns the conversations whose IDs contain or resemble id.
+func Similar(all []Entry, id string) []string {
+	var out []string
+	want := editdistance.Normalize(id)
+	for _, e := range all {
+		if strings.Contains(e.ID, id) || editdistance.Distance(want, editdistance.Normalize(e.ID), 3) <= 3 {
+			out = append(out, e.ID)
+		}
+	}
+	return out
+}
+
+// Folder returns the directory that the user named when the conversation began,
+// or "" if there is none.
+func Folder(ctx context.Context, log session.Log) (string, error) {
+	events, err := log.Read(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Start != nil && e.Start.Folder != "" {
+			return e.Start.Folder, nil
+		}
+	}
+	return "", nil
+}
+
+// Markdown returns a conversation with its calls as Markdown. The text is not
+// safe for a terminal.
+func Markdown(id string, events []session.Event) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Conversation %s\n", id)
+	for i := range events {
+		b.WriteString(session.EventMarkdown(&events[i]))
+	}
+	return b.String()
+}
