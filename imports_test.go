@@ -76,6 +76,9 @@ var banned = map[string]map[string]string{
 		module + "/":        "plans and writes files; the command asks and prints",
 		"github.com/spf13/": "a library does not know the command line",
 	},
+	"internal/clientname": {
+		module + "/": "reads messages; callers publish the name",
+	},
 	"internal/chatlog": {
 		module + "/": "stores conversations; the command opens and shows them",
 		"net/http":   "files are local",
@@ -372,6 +375,7 @@ var excepted = map[string][]string{
 	"internal/packages":      {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
 	"internal/clientimport":  {"skill", "policy", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/clientname":    {"skill"},
 	"internal/chatlog":       {"session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
 	"internal/encryption":    {"sandbox", "policy", "internal/filelock", "internal/lazyregexp", "internal/redact"},

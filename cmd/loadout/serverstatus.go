@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/clientname"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
@@ -32,7 +31,7 @@ func (a *app) processesDir() string {
 // processes. A nil publisher does nothing.
 type statePublisher struct {
 	to   *serverstate.Publisher
-	name clientName
+	name *clientname.Observer
 
 	mu   sync.Mutex
 	sets []publishedSet
@@ -52,7 +51,7 @@ func (a *app) publishState(set *toolset) *statePublisher {
 	}
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
 	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.logger(), Snapshot: p.currentState})
-	p.name.changed = p.to.Update
+	p.name = clientname.New(p.to.Update)
 	set.Pool().Subscribe(p.changed)
 	return p
 }
@@ -82,7 +81,7 @@ func (p *statePublisher) wrap(shown mcpEndpoint) mcpEndpoint {
 	if p == nil {
 		return shown
 	}
-	return &namedEndpoint{shown, &p.name}
+	return &namedEndpoint{shown, p.name}
 }
 
 // currentState returns the name of the client and the state of the servers.
@@ -98,7 +97,7 @@ func (p *statePublisher) currentState() (string, []serverstate.Server) {
 				Error: cmp.Or(i.Error, i.Problem), LatencyMS: i.LatencyMS, Since: s.Since})
 		}
 	}
-	return p.name.get(), out
+	return p.name.Name(), out
 }
 
 // runningProcesses returns the running servers of this user. It returns none if
@@ -143,90 +142,12 @@ func (a *app) printRunning(all []serverstate.Process) {
 	}
 }
 
-// clientName is the name of the client of this process, if known.
-type clientName struct {
-	changed func()
-
-	mu   sync.Mutex
-	name string
-	read int // number of requests searched for it
-}
-
-func (n *clientName) get() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.name
-}
-
-// observe looks for the client name in a request. In the older protocol era the
-// first request has it, in the newer era each one.
-func (n *clientName) observe(req *jsonrpc.Request) {
-	const (
-		most    = 10 // requests: a client sends its name by then or never
-		maxSize = 64 << 10
-		maxName = 100
-	)
-	n.mu.Lock()
-	n.read++
-	enough := n.name != "" || n.read > most
-	n.mu.Unlock()
-	if enough || len(req.Params) > maxSize {
-		return
-	}
-	type info struct {
-		Name string `json:"name"`
-	}
-	var params struct {
-		ClientInfo info `json:"clientInfo"`
-		Meta       struct {
-			ClientInfo info `json:"io.modelcontextprotocol/clientInfo"`
-		} `json:"_meta"`
-	}
-	if json.Unmarshal(req.Params, &params) != nil {
-		return
-	}
-	name := skill.OneLine(cmp.Or(params.ClientInfo.Name, params.Meta.ClientInfo.Name))
-	if name == "" || len(name) > maxName {
-		return
-	}
-	n.mu.Lock()
-	n.name = name
-	n.mu.Unlock()
-	n.changed()
-}
-
-// namedEndpoint records the name of the client on its transport.
+// namedEndpoint records the name of its client.
 type namedEndpoint struct {
 	mcpEndpoint
-	name *clientName
+	name *clientname.Observer
 }
 
 func (s *namedEndpoint) Run(ctx context.Context, t mcp.Transport) error {
-	return s.mcpEndpoint.Run(ctx, &namedTransport{t, s.name})
-}
-
-type namedTransport struct {
-	mcp.Transport
-	name *clientName
-}
-
-func (t *namedTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &namedConn{c, t.name}, nil
-}
-
-type namedConn struct {
-	mcp.Connection
-	name *clientName
-}
-
-func (c *namedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	msg, err := c.Connection.Read(ctx)
-	if req, ok := msg.(*jsonrpc.Request); ok {
-		c.name.observe(req)
-	}
-	return msg, err
+	return s.mcpEndpoint.Run(ctx, s.name.Transport(t))
 }
