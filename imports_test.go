@@ -79,6 +79,10 @@ var banned = map[string]map[string]string{
 	"internal/clientname": {
 		module + "/": "reads messages; callers publish the name",
 	},
+	"internal/doctor": {
+		module + "/internal/config": "inspects what the command opened",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
 	"internal/chatlog": {
 		module + "/": "stores conversations; the command opens and shows them",
 		"net/http":   "files are local",

@@ -2,22 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -26,36 +23,17 @@ type doctorOutput struct {
 	Config   []string              `json:"config"`
 	Ignored  []config.Note         `json:"ignored"`
 	Disabled bool                  `json:"disabled"`
-	Sources  []doctorSource        `json:"sources"`
+	Sources  []doctor.Source       `json:"sources"`
 	Skills   int                   `json:"skills"`
 	Problems []catalog.Problem     `json:"problems"`
 	Shadowed []catalog.Shadow      `json:"shadowed"`
 	Unserved []mcpserver.NotServed `json:"unserved"`
-	Sandbox  doctorSandbox         `json:"sandbox"`
-	Servers  doctorServers         `json:"servers"`
+	Sandbox  doctor.Sandbox        `json:"sandbox"`
+	Servers  doctor.Servers        `json:"servers"`
 	Profiles doctorProfiles        `json:"profiles"`
-	Secrets  doctorSecrets         `json:"secrets"`
+	Secrets  doctor.Secrets        `json:"secrets"`
 	// Installed are the directories with skills installed by loadout add.
 	Installed []doctorInstalled `json:"installed"`
-}
-
-// doctorSandbox describes the sandbox for scripts.
-type doctorSandbox struct {
-	Enabled bool            `json:"enabled"`
-	Backend string          `json:"backend"` // "" if none is usable
-	Tier    int             `json:"tier"`
-	Layers  []sandbox.Layer `json:"layers"`
-	Missing []string        `json:"missing"` // why none is usable
-	Fixes   []string        `json:"fixes"`   // how to get a sandbox
-}
-
-type doctorSource struct {
-	Origin   string        `json:"origin"`
-	Scope    catalog.Scope `json:"scope"`
-	Path     string        `json:"path"`
-	Exists   bool          `json:"exists"`
-	Skills   int           `json:"skills"`
-	Problems int           `json:"problems"`
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -79,7 +57,7 @@ load.`,
 				return err
 			}
 			defer rt.Close()
-			out := a.inspectSources(rt, c)
+			out := a.inspectSkills(cmd.Context(), rt, c)
 			out.Sandbox = a.inspectSandbox(cmd.Context(), c)
 			var own []*upstream.Config
 			out.Servers, own = a.inspectServers(c)
@@ -101,84 +79,31 @@ load.`,
 	}
 }
 
-func (a *app) inspectSources(rt *loadout.Runtime, c *config.Config) doctorOutput {
+// inspectSkills describes the configuration and the skills.
+func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
 	out := doctorOutput{Version: buildVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
-		Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: []doctorSource{},
+		Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: doctor.Sources(rt.Catalog()),
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
-	out.Unserved = append(append([]mcpserver.NotServed{}, s.NotServed()...), oversizedSkills(rt, s.NotServed())...)
-	found := map[string]int{}
-	for e := range snap.All() {
-		found[e.Origin]++
+	out.Unserved = append([]mcpserver.NotServed{}, s.NotServed()...)
+	var known []string
+	for _, u := range out.Unserved {
+		known = append(known, u.Path)
 	}
-	wrong := map[string]int{}
-	for _, p := range snap.Problems() {
-		wrong[p.Origin]++
-	}
-	for _, src := range rt.Catalog().Sources() {
-		d := doctorSource{Origin: src.Origin(), Scope: src.Scope(), Exists: true, Skills: found[src.Origin()], Problems: wrong[src.Origin()]}
-		if at, ok := src.(interface{ Root() string }); ok {
-			d.Path = at.Root()
-			_, err := os.Stat(d.Path)
-			d.Exists = err == nil
-		}
-		out.Sources = append(out.Sources, d)
+	for _, o := range doctor.OversizedSkills(ctx, rt.Catalog(), known) {
+		out.Unserved = append(out.Unserved, mcpserver.NotServed{Name: o.Name, Path: o.Path,
+			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, formatSize(o.Bytes), skill.PortableFiles)})
 	}
 	return out
 }
 
-// probeTimeout bounds the test of sandboxes. A working one answers within a
-// tenth of a second.
-const probeTimeout = 5 * time.Second
-
-func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctorSandbox {
-	out := doctorSandbox{Enabled: c.Sandbox.Enabled, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
-	if !out.Enabled {
-		return out
+func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctor.Sandbox {
+	if !c.Sandbox.Enabled {
+		return doctor.CheckSandbox(ctx, nil, 0)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	b, report, err := a.newBackend(c).Choose(ctx)
-	if err == nil {
-		out.Backend, out.Tier, out.Layers = b.Name(), int(report.Tier), append(out.Layers, report.Layers...)
-		return out
-	}
-	none, ok := errors.AsType[*auto.NoBackendError](err)
-	if !ok {
-		out.Missing = append(out.Missing, err.Error())
-		return out
-	}
-	for _, o := range none.Outcomes {
-		out.Missing = append(out.Missing, o.Err.Error())
-	}
-	if len(none.Outcomes) == 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("no back end reaches tier %v, the value of sandbox.min_tier", sandbox.Tier(c.Sandbox.MinTier)))
-	}
-	out.Fixes = append(out.Fixes, none.Fixes()...)
-	return out
-}
-
-// oversizedSkills returns the skills with more files or bytes than an MCP
-// client has to accept, except those in named.
-func oversizedSkills(rt *loadout.Runtime, named []mcpserver.NotServed) []mcpserver.NotServed {
-	known := map[string]bool{}
-	for _, u := range named {
-		known[u.Path] = true
-	}
-	var out []mcpserver.NotServed
-	for e := range rt.Catalog().Snapshot().All() {
-		if known[e.Path] {
-			continue
-		}
-		m, err := rt.Catalog().ListFiles(context.Background(), e)
-		if err == nil && (len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes) {
-			out = append(out, mcpserver.NotServed{Name: e.Name, Path: e.Path,
-				Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", len(m), formatSize(m.Size()), skill.PortableFiles)})
-		}
-	}
-	return out
+	return doctor.CheckSandbox(ctx, a.newBackend(c).Choose, sandbox.Tier(c.Sandbox.MinTier))
 }
 
 func (a *app) printDoctor(d doctorOutput) {
@@ -220,7 +145,7 @@ func (a *app) printDoctor(d doctorOutput) {
 	fmt.Fprint(a.stdout, b.String())
 }
 
-func (a *app) printSandbox(b *strings.Builder, s doctorSandbox) {
+func (a *app) printSandbox(b *strings.Builder, s doctor.Sandbox) {
 	fmt.Fprintf(b, "\n%s\n", a.bold("Scripts of skills"))
 	switch {
 	case !s.Enabled:

@@ -2,32 +2,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
-
-// doctorServers describes the user's MCP servers, without connecting to them.
-type doctorServers struct {
-	Files         []doctorFile   `json:"files"` // files with active servers
-	Count         int            `json:"count"`
-	NotConfigured []doctorServer `json:"not_configured"`
-	Problems      []string       `json:"problems"`
-}
-
-type doctorFile struct {
-	Path    string `json:"path"`
-	Servers int    `json:"servers"`
-}
-
-type doctorServer struct {
-	Name    string `json:"name"`
-	File    string `json:"file"`
-	Problem string `json:"problem"` // the variables without a value and how to set them
-}
 
 type doctorProfiles struct {
 	Profiles []doctorProfile `json:"profiles"`
@@ -40,41 +21,12 @@ type doctorProfile struct {
 	Problems []string `json:"problems"`
 }
 
-type doctorSecrets struct {
-	Count   int    `json:"count"`
-	Problem string `json:"problem"` // why they cannot be read; "" if they can
-}
-
-func (a *app) inspectServers(c *config.Config) (doctorServers, []*upstream.Config) {
-	out := doctorServers{Files: []doctorFile{}, NotConfigured: []doctorServer{}, Problems: []string{}}
+func (a *app) inspectServers(c *config.Config) (doctor.Servers, []*upstream.Config) {
 	all, findings, err := a.readServers(c, nil)
 	if err != nil {
 		findings = append(findings, err.Error())
 	}
-	out.Count, out.Problems = len(all), append(out.Problems, findings...)
-	for _, s := range all {
-		i := slices.IndexFunc(out.Files, func(f doctorFile) bool { return f.Path == s.File })
-		if i < 0 {
-			i = len(out.Files)
-			out.Files = append(out.Files, doctorFile{Path: s.File})
-		}
-		out.Files[i].Servers++
-		if s.Disabled {
-			continue
-		}
-		v := a.serverVariables(c)
-		if s.Owner != "" { // servers of a trusted project see no variables of the user
-			v = upstream.Variables{User: v.User, Workspace: v.Workspace}
-		}
-		if _, unset := s.Resolve(v); len(unset) > 0 {
-			var texts []string
-			for _, u := range unset {
-				texts = append(texts, u.String())
-			}
-			out.NotConfigured = append(out.NotConfigured, doctorServer{s.Name, s.File, strings.Join(texts, "; ")})
-		}
-	}
-	return out, all
+	return doctor.CheckServers(all, findings, a.serverVariables(c)), all
 }
 
 // inspectProfiles reports skills and servers that profiles name and that do not
@@ -96,16 +48,12 @@ func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) docto
 	return out
 }
 
-func (a *app) inspectSecrets() doctorSecrets {
+func (a *app) inspectSecrets() doctor.Secrets {
 	store, err := a.secretStore()
 	if err != nil {
-		return doctorSecrets{Problem: err.Error()}
+		return doctor.Secrets{Problem: err.Error()}
 	}
-	list, err := store.List()
-	if err != nil {
-		return doctorSecrets{Problem: err.Error()}
-	}
-	return doctorSecrets{Count: len(list)}
+	return doctor.CheckSecrets(store)
 }
 
 // doctorInstalled is a directory with skills installed by loadout add.

@@ -1,0 +1,185 @@
+// Package doctor diagnoses the parts of a setup: sources of skills, the sandbox,
+// MCP servers and secrets. It connects to nothing and changes nothing. Its types
+// are the JSON output of the command doctor.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Source is a source of skills.
+type Source struct {
+	Origin   string        `json:"origin"`
+	Scope    catalog.Scope `json:"scope"`
+	Path     string        `json:"path"`
+	Exists   bool          `json:"exists"`
+	Skills   int           `json:"skills"`
+	Problems int           `json:"problems"`
+}
+
+// Sources describes the sources of a catalog.
+func Sources(c *catalog.Catalog) []Source {
+	snap := c.Snapshot()
+	skills, problems := map[string]int{}, map[string]int{} // by origin
+	for e := range snap.All() {
+		skills[e.Origin]++
+	}
+	for _, p := range snap.Problems() {
+		problems[p.Origin]++
+	}
+	out := []Source{}
+	for _, src := range c.Sources() {
+		s := Source{Origin: src.Origin(), Scope: src.Scope(), Exists: true, Skills: skills[src.Origin()], Problems: problems[src.Origin()]}
+		if at, ok := src.(interface{ Root() string }); ok {
+			s.Path = at.Root()
+			_, err := os.Stat(s.Path)
+			s.Exists = err == nil
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Oversized is a skill that is too large for some MCP clients.
+type Oversized struct {
+	Name, Path string
+	Files      int
+	Bytes      int64
+}
+
+// OversizedSkills returns the skills with more files or bytes than an MCP client
+// has to accept, except those at the known paths.
+func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []Oversized {
+	var out []Oversized
+	for e := range c.Snapshot().All() {
+		if slices.Contains(known, e.Path) {
+			continue
+		}
+		m, err := c.ListFiles(ctx, e)
+		if err == nil && (len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes) {
+			out = append(out, Oversized{e.Name, e.Path, len(m), m.Size()})
+		}
+	}
+	return out
+}
+
+// Sandbox describes the sandbox for scripts.
+type Sandbox struct {
+	Enabled bool            `json:"enabled"`
+	Backend string          `json:"backend"` // "" if none is usable
+	Tier    int             `json:"tier"`
+	Layers  []sandbox.Layer `json:"layers"`
+	Missing []string        `json:"missing"` // why none is usable
+	Fixes   []string        `json:"fixes"`   // how to get a sandbox
+}
+
+// probeTimeout bounds the test of sandboxes. A working one answers within a
+// tenth of a second.
+const probeTimeout = 5 * time.Second
+
+// CheckSandbox tests the sandboxes of which choose returns the best. minTier is
+// the configured minimum. A nil choose means that sandboxes are disabled.
+func CheckSandbox(ctx context.Context, choose func(context.Context) (sandbox.Backend, *sandbox.Report, error), minTier sandbox.Tier) Sandbox {
+	out := Sandbox{Enabled: choose != nil, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
+	if choose == nil {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	b, report, err := choose(ctx)
+	if err == nil {
+		out.Backend, out.Tier, out.Layers = b.Name(), int(report.Tier), append(out.Layers, report.Layers...)
+		return out
+	}
+	none, ok := errors.AsType[*auto.NoBackendError](err)
+	if !ok {
+		out.Missing = append(out.Missing, err.Error())
+		return out
+	}
+	for _, o := range none.Outcomes {
+		out.Missing = append(out.Missing, o.Err.Error())
+	}
+	if len(none.Outcomes) == 0 {
+		out.Missing = append(out.Missing, fmt.Sprintf("no back end reaches tier %v, the value of sandbox.min_tier", minTier))
+	}
+	out.Fixes = append(out.Fixes, none.Fixes()...)
+	return out
+}
+
+// Servers describes the user's MCP servers.
+type Servers struct {
+	Files         []ServerFile `json:"files"` // files with active servers
+	Count         int          `json:"count"`
+	NotConfigured []Server     `json:"not_configured"`
+	Problems      []string     `json:"problems"`
+}
+
+// ServerFile is a file with MCP servers.
+type ServerFile struct {
+	Path    string `json:"path"`
+	Servers int    `json:"servers"`
+}
+
+// Server is an MCP server that cannot be started.
+type Server struct {
+	Name    string `json:"name"`
+	File    string `json:"file"`
+	Problem string `json:"problem"` // the variables without a value and how to set them
+}
+
+// CheckServers checks whether the variables of servers have values. problems are
+// those of reading the servers.
+func CheckServers(all []*upstream.Config, problems []string, v upstream.Variables) Servers {
+	out := Servers{Files: []ServerFile{}, Count: len(all), NotConfigured: []Server{}, Problems: append([]string{}, problems...)}
+	for _, s := range all {
+		i := slices.IndexFunc(out.Files, func(f ServerFile) bool { return f.Path == s.File })
+		if i < 0 {
+			i = len(out.Files)
+			out.Files = append(out.Files, ServerFile{Path: s.File})
+		}
+		out.Files[i].Servers++
+		if s.Disabled {
+			continue
+		}
+		known := v
+		if s.Owner != "" { // servers of a trusted project see no variables of the user
+			known = upstream.Variables{User: v.User, Workspace: v.Workspace}
+		}
+		if _, unset := s.Resolve(known); len(unset) > 0 {
+			var texts []string
+			for _, u := range unset {
+				texts = append(texts, u.String())
+			}
+			out.NotConfigured = append(out.NotConfigured, Server{s.Name, s.File, strings.Join(texts, "; ")})
+		}
+	}
+	return out
+}
+
+// Secrets describes the user's secrets.
+type Secrets struct {
+	Count   int    `json:"count"`
+	Problem string `json:"problem"` // why they cannot be read; "" if they can
+}
+
+// CheckSecrets reads the names of the secrets.
+func CheckSecrets(s *secrets.Store) Secrets {
+	list, err := s.List()
+	if err != nil {
+		return Secrets{Problem: err.Error()}
+	}
+	return Secrets{Count: len(list)}
+}

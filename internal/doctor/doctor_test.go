@@ -1,0 +1,129 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/doctor"
+	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func newCatalog(t *testing.T) *catalog.Catalog {
+	t.Helper()
+	files := fstest.MapFS{
+		"good/SKILL.md":   {Data: []byte("---\nname: good\ndescription: Reads tide tables.\n---\nText\n")},
+		"large/SKILL.md":  {Data: []byte("---\nname: large\ndescription: Has many files.\n---\nText\n")},
+		"broken/SKILL.md": {Data: []byte("---\nname: broken\n---\nText\n")},
+	}
+	for i := range skill.PortableFiles {
+		files[fmt.Sprintf("large/%d.txt", i)] = &fstest.MapFile{Data: []byte("x")}
+	}
+	c, err := catalog.New([]catalog.Source{catalog.NewFS("mine", catalog.User, files)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSources(t *testing.T) {
+	got := doctor.Sources(newCatalog(t))
+	if len(got) != 1 || got[0].Origin != "mine" || got[0].Skills != 2 || got[0].Problems == 0 || !got[0].Exists {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestOversizedSkills(t *testing.T) {
+	c := newCatalog(t)
+	got := doctor.OversizedSkills(t.Context(), c, nil)
+	if len(got) != 1 || got[0].Name != "large" || got[0].Files != skill.PortableFiles+1 {
+		t.Fatalf("%+v", got)
+	}
+	if got := doctor.OversizedSkills(t.Context(), c, []string{got[0].Path}); len(got) > 0 {
+		t.Errorf("known: %+v", got)
+	}
+}
+
+type backend struct{ sandbox.Backend }
+
+func (backend) Name() string { return "test" }
+
+func TestCheckSandbox(t *testing.T) {
+	check := func(b sandbox.Backend, r *sandbox.Report, err error) doctor.Sandbox {
+		return doctor.CheckSandbox(t.Context(), func(context.Context) (sandbox.Backend, *sandbox.Report, error) { return b, r, err }, 2)
+	}
+	layer := sandbox.Layer{Name: "network", Enforced: true}
+	for _, tt := range []struct {
+		name string
+		got  doctor.Sandbox
+		want doctor.Sandbox
+	}{
+		{"disabled", doctor.CheckSandbox(t.Context(), nil, 0), doctor.Sandbox{Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}},
+		{"usable", check(backend{}, &sandbox.Report{Tier: 3, Layers: []sandbox.Layer{layer}}, nil),
+			doctor.Sandbox{Enabled: true, Backend: "test", Tier: 3, Layers: []sandbox.Layer{layer}, Missing: []string{}, Fixes: []string{}}},
+		{"failed", check(nil, nil, errors.New("no kernel")), doctor.Sandbox{Enabled: true, Layers: []sandbox.Layer{}, Missing: []string{"no kernel"}, Fixes: []string{}}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+	if got := check(nil, nil, &auto.NoBackendError{}); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "sandbox.min_tier") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCheckServers(t *testing.T) {
+	env := map[string]string{"TOKEN": "${TOKEN}"}
+	v := upstream.Variables{Env: func(name string) (string, bool) { return "v", name == "TOKEN" }}
+	got := doctor.CheckServers([]*upstream.Config{
+		{Name: "mine", Command: "x", Env: env, File: "a"},
+		{Name: "unset", Command: "x", Env: map[string]string{"A": "${NONE}"}, File: "a"},
+		{Name: "off", Command: "x", Env: map[string]string{"A": "${NONE}"}, File: "b", Disabled: true},
+		{Name: "project", Command: "x", Env: env, File: "b", Owner: "project"},
+	}, []string{"problem"}, v)
+	if diff := cmp.Diff([]doctor.ServerFile{{Path: "a", Servers: 2}, {Path: "b", Servers: 2}}, got.Files); diff != "" || got.Count != 4 || len(got.Problems) != 1 {
+		t.Errorf("%+v %s", got, diff)
+	}
+	var names []string
+	for _, s := range got.NotConfigured {
+		names = append(names, s.Name)
+	}
+	if diff := cmp.Diff([]string{"unset", "project"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCheckSecrets(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := secrets.New(filepath.Join(dir, "secrets"))
+	if err := s.Set(t.Context(), "A", "value"); err != nil {
+		t.Fatal(err)
+	}
+	if got := doctor.CheckSecrets(s); got.Count != 1 || got.Problem != "" {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secrets"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := doctor.CheckSecrets(s); got.Count != 0 || !strings.Contains(got.Problem, "damaged") {
+		t.Errorf("%+v", got)
+	}
+}
