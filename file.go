@@ -43,7 +43,7 @@ type Content struct {
 }
 
 // ErrNotText is returned for an offset in a file that is not text.
-var ErrNotText = errors.New("the file is not text, so it cannot be read in parts")
+var ErrNotText = errors.New("not a text file, so it cannot be read in parts")
 
 // ReadFile returns a file of a skill by its path inside the skill. For a text
 // file, it returns up to limit bytes from offset, cut between characters; a
@@ -70,7 +70,7 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	case errors.Is(err, errDirectory):
 		return nil, fileError(fs.ErrInvalid, "skill %s: %s is a directory; %s", e.Name, clean, filesBelow(b.FS, clean))
 	case !errors.Is(err, fs.ErrInvalid) && hasLink(b.FS, clean):
-		return nil, fileError(fs.ErrInvalid, "skill %s: %s leads out of the skill by a link", e.Name, clean)
+		return nil, fileError(fs.ErrInvalid, "skill %s: %s is a symbolic link out of the skill", e.Name, clean)
 	}
 	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 }
@@ -89,7 +89,7 @@ func fileError(kind error, format string, args ...any) error {
 	return &pathError{fmt.Sprintf(format, args...), kind}
 }
 
-var errDirectory = errors.New("it is a directory")
+var errDirectory = errors.New("is a directory")
 
 // hasLink reports whether a part of the path is a symbolic link.
 func hasLink(fsys fs.FS, name string) bool {
@@ -105,11 +105,11 @@ func hasLink(fsys fs.FS, name string) bool {
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
 	if !fs.ValidPath(clean) || clean == "." || strings.ContainsRune(clean, 0) {
-		return "", fileError(fs.ErrInvalid, "%q is no path inside the skill; give one of its files, as references/guide.md", name)
+		return "", fileError(fs.ErrInvalid, "invalid path %q: give a file of the skill, such as references/guide.md", name)
 	}
 	for part := range strings.SplitSeq(clean, "/") {
 		if skill.IsIgnored(part) {
-			return "", fileError(fs.ErrNotExist, "%s is no part of the skill", clean)
+			return "", fileError(fs.ErrNotExist, "%s is not part of the skill", clean)
 		}
 	}
 	return clean, nil
@@ -123,7 +123,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	case fi.IsDir():
 		return nil, errDirectory
 	case !fi.Mode().IsRegular():
-		return nil, fileError(fs.ErrInvalid, "%s is no regular file", name)
+		return nil, fileError(fs.ErrInvalid, "not a regular file: %s", name)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {

@@ -82,16 +82,16 @@ func TestInputs(t *testing.T) {
 		inputs []loadout.Input
 		want   string
 	}{
-		{"twice", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a", nil)}, "two inputs are called a"},
-		{"a file where a directory is", []loadout.Input{loadout.TextInput("a/b", nil), loadout.TextInput("a", nil)}, "a is a file and a directory"},
-		{"a directory where a file is", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a/b/c", nil)}, "a is a file and a directory"},
-		{"above", []loadout.Input{loadout.TextInput("../x", nil)}, `"../x" cannot be the name of an input`},
-		{"absolute", []loadout.Input{loadout.TextInput("/x", nil)}, `"/x" cannot be the name`},
-		{"none", []loadout.Input{loadout.TextInput("", nil)}, `"" cannot be the name`},
-		{"the directory itself", []loadout.Input{loadout.TextInput(".", nil)}, `"." cannot be the name`},
+		{"twice", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a", nil)}, "duplicate input name a"},
+		{"a file where a directory is", []loadout.Input{loadout.TextInput("a/b", nil), loadout.TextInput("a", nil)}, "a is both a file and a directory"},
+		{"a directory where a file is", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a/b/c", nil)}, "a is both a file and a directory"},
+		{"above", []loadout.Input{loadout.TextInput("../x", nil)}, `invalid input name "../x"`},
+		{"absolute", []loadout.Input{loadout.TextInput("/x", nil)}, `invalid input name "/x"`},
+		{"none", []loadout.Input{loadout.TextInput("", nil)}, `invalid input name ""`},
+		{"the directory itself", []loadout.Input{loadout.TextInput(".", nil)}, `invalid input name "."`},
 		{"with a zero byte", []loadout.Input{loadout.TextInput("a\x00", nil)}, "invalid path"},
 		{"missing", []loadout.Input{{Name: "a", FS: at, Path: "no.csv"}}, "input a: stat no.csv"},
-		{"a pipe", []loadout.Input{{Name: "a", FS: at, Path: "pipe"}}, "no regular file"},
+		{"a pipe", []loadout.Input{{Name: "a", FS: at, Path: "pipe"}}, "not a regular file"},
 	} {
 		t.Run("refused: "+tt.name, func(t *testing.T) {
 			run := do("echo ran")
@@ -190,7 +190,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 		run := do("echo a > out/d; echo said")
 		run.OutputDir, run.ByUser = dir, true
 		res, err := s.try(t, run)
-		if err == nil || !strings.Contains(err.Error(), "keep its files") || res == nil || res.Stdout != "said\n" {
+		if err == nil || !strings.Contains(err.Error(), "save files") || res == nil || res.Stdout != "said\n" {
 			t.Errorf("got %+v, %v; want the result with the error", res, err)
 		}
 		if diff := cmp.Diff(files{"d/x": "x"}, readTree(t, dir)); diff != "" {
@@ -484,7 +484,7 @@ func TestOutReceivesNoHiddenNames(t *testing.T) {
 	for _, f := range res.Files {
 		got = append(got, f.Path)
 	}
-	if want := []string{"plain", "sub/.keep"}; !slices.Equal(got, want) || !strings.Contains(strings.Join(res.Notes, " "), "2 of its files were not handed over") {
+	if want := []string{"plain", "sub/.keep"}; !slices.Equal(got, want) || !strings.Contains(strings.Join(res.Notes, " "), "2 files not saved") {
 		t.Errorf("handed over %q, want %q; notes %q", got, want, res.Notes)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {

@@ -225,10 +225,10 @@ func TestFetchedCommands(t *testing.T) {
 	for _, tt := range []struct{ command, refused string }{
 		{"npx x", ""}, {"npx -y x@1.0.0 --flag", ""}, {"npx --yes @a/b@latest", ""}, {"npx --package=@a/b@^1 serve", ""}, {"uvx x", ""}, {"uvx x@1.2 -v", ""},
 		{"uvx --from x==1.2 y", ""}, {"uvx --python 3.12 x>=1,<2", ""}, {"uvx x[cli]==1.0", ""},
-		{"npx", "names no package"}, {"npx -y", "names no package"}, {"npx -p", "names no package"}, {"npx -p a -p b c", "more than one"}, {"npx ./x", "not a package"},
-		{"npx https://example.com/x.tgz", "not a package"}, {"npx git+ssh://x", "not a package"}, {"npx a@file:../b", "not a package"}, {"npx --call x", "not supported"},
-		{"uvx", "names no package"}, {"uvx --from", "has no value"}, {"uvx ./x", "not a package"}, {"uvx --index-url https://example.com x", "not supported"},
-		{"uvx x@https://example.com/x.whl", "not a package"}, {"uvx --python=pypy x", "no version of Python"}, {"uvx x\"]", "not a package"},
+		{"npx", "no package named"}, {"npx -y", "no package named"}, {"npx -p", "-p needs a package"}, {"npx -p a -p b c", "more than one"}, {"npx ./x", "not a package"},
+		{"npx https://example.com/x.tgz", "not a package"}, {"npx git+ssh://x", "not a package"}, {"npx a@file:../b", "not a package"}, {"npx --call x", "unsupported option"},
+		{"uvx", "no package named"}, {"uvx --from", "has no value"}, {"uvx ./x", "not a package"}, {"uvx --index-url https://example.com x", "unsupported option"},
+		{"uvx x@https://example.com/x.whl", "not a package"}, {"uvx --python=pypy x", "invalid Python version"}, {"uvx x\"]", "not a package"},
 	} {
 		words := strings.Fields(tt.command)
 		text, _ := json.Marshal(map[string]any{"here": map[string]any{"command": words[0], "args": words[1:]}})

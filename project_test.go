@@ -184,10 +184,10 @@ func TestServeOfAProjectRefuses(t *testing.T) {
 		command []string
 		want    string
 	}{
-		{[]string{"docker", "run", "x"}, "no containers can be started"},
-		{[]string{}, "it is empty"},
-		{[]string{"./gone.py"}, "there is no such file in the project"},
-		{[]string{"../../bin/sh"}, "there is no such file in the project"},
+		{[]string{"docker", "run", "x"}, "cannot start containers"},
+		{[]string{}, "empty; name a program"},
+		{[]string{"./gone.py"}, "no such file in the project"},
+		{[]string{"../../bin/sh"}, "no such file in the project"},
 		{[]string{"nowhere-to-be-found"}, "is missing"},
 		{[]string{"uv", "run", "server.py"}, "uvx PACKAGE==VERSION"},
 		{[]string{"npx", "github:x/y"}, "not a package of the registry"},

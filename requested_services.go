@@ -89,7 +89,7 @@ type ServersError struct {
 }
 
 func (e *ServersError) Error() string {
-	return fmt.Sprintf("skill %s: its MCP servers cannot be used: %s", e.Skill, e.Reason)
+	return fmt.Sprintf("skill %s: invalid MCP servers: %s", e.Skill, e.Reason)
 }
 
 // ErrNoServers is returned by a runtime that starts no servers of skills.
@@ -112,7 +112,7 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 	default:
 		found, err := r.scripts.ReadServers(s.MCPServers.Configs, e.File())
 		if err == nil && len(found) > maxServices {
-			err = fmt.Errorf("there are %d, and at most %d can be looked at", len(found), maxServices)
+			err = fmt.Errorf("too many servers (%d, limit %d)", len(found), maxServices)
 		}
 		if err != nil {
 			return nil, &ServersError{e.Name, err.Error()}

@@ -90,7 +90,7 @@ func TestServersThatCannotBeTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ servers, want string }{
-		"too many":  {string(text), "there are 70, and at most 64"},
+		"too many":  {string(text), "too many servers (70, limit 64)"},
 		"no target": {`{a: {command: x}, b: {description: y}}`, "neither a command nor a url"},
 		"no name":   {`{mcpServers: [{url: "https://example.com"}]}`, "has no name"},
 	} {
@@ -171,7 +171,7 @@ func TestServeADigest(t *testing.T) {
 		served.Close()
 	}
 	svc.Digest = "sha256:" + policy.Digest(strings.Repeat("0", 64))
-	if served, err := s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "changed since its command was read: it was sha256:000000000000") {
+	if served, err := s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "changed since its command was read: digest was sha256:000000000000") {
 		t.Errorf("another digest: %v", err)
 		if err == nil {
 			served.Close()

@@ -390,9 +390,9 @@ func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
 		{"granted without them", all, func(g *policy.Grant) { g.Permissions = policy.Permissions{Run: true} }, loadout.Run{}, got{}, "not granted: network a.example"},
 		{"what is to be added is not handed over instead", all, func(g *policy.Grant) { g.Permissions.Network = []string{"a.example"} }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example", "KEY", ""}, "secret TOKEN is not added"},
 		{"typed: as asked", all, nil, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"typed with the machine's network", all, nil, loadout.Run{HostNetwork: true}, got{sandbox.HostNetwork, "", "KEY", ""}, "all of this machine's network"},
+		{"typed with the machine's network", all, nil, loadout.Run{HostNetwork: true}, got{sandbox.HostNetwork, "", "KEY", ""}, "full access to this machine's network"},
 		{"an agent cannot ask for that", all, func(g *policy.Grant) {}, loadout.Run{HostNetwork: true}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"granted the machine's network", all, func(g *policy.Grant) { g.Permissions.HostNetwork = true }, loadout.Run{}, got{sandbox.HostNetwork, "", "KEY", ""}, "all of this machine's network"},
+		{"granted the machine's network", all, func(g *policy.Grant) { g.Permissions.HostNetwork = true }, loadout.Run{}, got{sandbox.HostNetwork, "", "KEY", ""}, "full access to this machine's network"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &spy{tier: sandbox.Isolated}

@@ -47,6 +47,7 @@ func echo() files {
 		"echo/SKILL.md":      skillText("echo", "x"),
 		"echo/server.py":     echoServer,
 		"echo/pkg/module.py": echoServer,
+		"echo/bin/alone.py":  echoServer,
 		"echo/server.js":     "process.stdin.on('data', d => process.stdout.write(d))\n",
 		"echo/server.sh":     "cat\n",
 		"echo/data.json":     "{}\n",
@@ -91,6 +92,7 @@ func TestServe(t *testing.T) {
 		"a path":            {"server.py", "a", "b c"},
 		"a path with a dot": {"./server.py", "a", "b c"},
 		"the folder":        {"${SKILL_DIR}/server.py", "a", "b c"},
+		"only its name":     {"./alone.py", "a", "b c"},
 		"an interpreter":    {"python3", "server.py", "a", "b c"},
 		"with the folder":   {"python", "{baseDir}/server.py", "a", "b c"},
 		"a module":          {"python3", "-m", "pkg.module", "a", "b c"},
@@ -146,15 +148,15 @@ func TestServeRefuses(t *testing.T) {
 		command []string
 		want    string
 	}{
-		{[]string{"docker", "run", "-i", "mcp/x"}, "no containers can be started"},
-		{[]string{"/usr/bin/podman", "run", "x"}, "no containers can be started"},
-		{[]string{}, "it is empty"},
+		{[]string{"docker", "run", "-i", "mcp/x"}, "cannot start containers"},
+		{[]string{"/usr/bin/podman", "run", "x"}, "cannot start containers"},
+		{[]string{}, "empty; name a program"},
 		{[]string{"data.json"}, "not a script"},
 		{[]string{"./gone.py"}, "no script"},
 		{[]string{"nowhere-to-be-found"}, "is missing"},
-		{[]string{"uv", "run", "pytest"}, "only a script of the skill"},
+		{[]string{"uv", "run", "pytest"}, "want a script of the skill"},
 		{[]string{"npx", "github:x/y"}, "not a package of the registry"},
-		{[]string{"npx", "-c", "rm"}, "not supported"},
+		{[]string{"npx", "-c", "rm"}, "unsupported option"},
 		{[]string{"uvx", "git+https://example.com/x"}, "not a package of the index"},
 		{[]string{"npx", "-y", "x@1.0.0"}, "x"}, // this runtime installs nothing
 	} {

@@ -305,9 +305,9 @@ func TestInputsOfAClient(t *testing.T) {
 		{"what no input has", []args{{"name": "x", "content": "t"}}, `unexpected additional properties ["content"]`},
 		{"path and text", []args{{"path": "doc/a.txt", "text": "x"}}, "one of text, base64 and path"},
 		{"no base64", []args{{"name": "a", "base64": "%"}}, "base64"},
-		{"no name", []args{{"text": "x"}}, "cannot be the name of an input"},
-		{"a name that climbs", []args{{"name": "../x", "text": "x"}}, "cannot be the name of an input"},
-		{"twice", []args{{"path": "doc/a.txt"}, {"name": "a.txt", "text": "x"}}, "two inputs are called a.txt"},
+		{"no name", []args{{"text": "x"}}, "invalid input name"},
+		{"a name that climbs", []args{{"name": "../x", "text": "x"}}, "invalid input name"},
+		{"twice", []args{{"path": "doc/a.txt"}, {"name": "a.txt", "text": "x"}}, "duplicate input name a.txt"},
 	} {
 		if res := c.call("run_skill_script", line("echo ran; cat in/*", "inputs", tt.inputs)); !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
 			t.Errorf("%s: got %q, want %q", tt.name, textOf(res), tt.want)
@@ -342,8 +342,8 @@ func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},
 		{"no script", args{"skill": "sh", "script": "notes.txt"}, "notes.txt is not a script; its scripts are do.sh"},
 		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path inside the skill"},
-		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "there is no working folder of that handle; omit folder to start a new one"},
-		{"no folder", line("echo ran", "folder", "../../etc"), "there is no working folder of that handle; omit folder to start a new one"},
+		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "there is no working folder with this handle; omit folder to start a new one"},
+		{"no folder", line("echo ran", "folder", "../../etc"), "there is no working folder with this handle; omit folder to start a new one"},
 	} {
 		if res := c.call("run_skill_script", tt.args); !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
 			t.Errorf("%s: got %q, want %q", tt.name, textOf(res), tt.want)

@@ -143,7 +143,7 @@ func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int
 	}
 	rep, err := b.Probe(ctx)
 	if err == nil && int(rep.Tier) < minTier {
-		err = &sandbox.UnsupportedError{Backend: rep.Backend, What: fmt.Sprintf("isolation of tier %d, as the skill or the operator demands: it has tier %v here", minTier, rep.Tier)}
+		err = &sandbox.UnsupportedError{Backend: rep.Backend, What: fmt.Sprintf("isolation tier %d, which the skill or the operator requires (available: tier %v)", minTier, rep.Tier)}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.label, err)
@@ -177,7 +177,7 @@ func (a *authorizer) record(ctx context.Context, d policy.Decision, q policy.Req
 	return nil
 }
 
-var errUnavailable = errors.New("it, or a skill that it needs, is no longer available")
+var errUnavailable = errors.New("the skill, or one that it needs, is no longer available")
 
 // holdGrant sets the context of the permission. It ends when the grant is
 // revoked, or the skill is disabled or removed from the catalog.
@@ -228,5 +228,5 @@ func (p *authorization) checkPackage(skill string, f *packageCommand, installed 
 			reason = fmt.Sprintf("approved was %s, and installed is %s with another content or version", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
 		}
 	}
-	return &CommandError{f.by + " " + installed.Requested, reason + ": a person can look at it and approve it with `loadout approve " + skill + "`"}
+	return &CommandError{f.by + " " + installed.Requested, reason + "; review skill " + skill + " and approve it again"}
 }

@@ -48,13 +48,13 @@ func parseCommand(args []string) (*command, error) {
 		c.words = append(c.words, skillDirNames.Replace(w))
 	}
 	if len(c.words) == 0 || c.words[0] == "" {
-		return nil, &CommandError{"command", "it is empty: name a program"}
+		return nil, &CommandError{"command", "empty; name a program"}
 	}
 	var err error
 	switch base := c.program(); {
 	case slices.Contains(containerEngines, base):
-		return nil, &CommandError{base, "a server that is not of your own configuration runs in the sandbox, in which no containers can be started; " +
-			"if you trust it with this machine, put it into your own servers.yaml, or ask its author for a program that runs by itself"}
+		return nil, &CommandError{base, "a server outside your own configuration runs in the sandbox, which cannot start containers; " +
+			"if you trust it with this machine, add it to your own servers.yaml, or ask its author for a program that needs no container"}
 	case base == "npx":
 		c.fetch, err = parseNPX(c.words[1:])
 	case base == "uvx":

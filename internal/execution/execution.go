@@ -32,9 +32,9 @@ import (
 
 var (
 	// ErrNoScripts is returned by a runtime that runs no scripts.
-	ErrNoScripts = errors.New("this program runs no scripts: it was given no sandbox")
+	ErrNoScripts = errors.New("this program runs no scripts: no sandbox configured")
 	// ErrNoServers is returned by a runtime that starts no servers of skills.
-	ErrNoServers = errors.New("this program starts no MCP servers of skills: it was given no way to read them")
+	ErrNoServers = errors.New("this program starts no MCP servers of skills: no reader configured")
 )
 
 // Auditor records decisions.
@@ -179,7 +179,7 @@ func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 		Details: map[string]string{"script": res.Script, "backend": res.Backend, "exit_code": strconv.Itoa(res.ExitCode), "denied_hosts": strings.Join(res.Denied, " ")},
 	})
 	if err != nil {
-		res.Notes = append(res.Notes, "how it ended could not be recorded: "+err.Error())
+		res.Notes = append(res.Notes, "end of the run not recorded: "+err.Error())
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNoFolder is returned if no working folder has the given handle.
-var ErrNoFolder = errors.New("there is no working folder of that handle")
+var ErrNoFolder = errors.New("no working folder with this handle")
 
 // FolderPath returns the path of a working folder in dir.
 func FolderPath(dir, handle string) (string, error) {
@@ -30,12 +30,12 @@ func FolderPath(dir, handle string) (string, error) {
 // sandbox.
 func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandbox.Spec) error {
 	if dir == "" {
-		return fmt.Errorf("working folder: %w: this program keeps none", ErrNoFolder)
+		return fmt.Errorf("working folder: %w: working folders are disabled", ErrNoFolder)
 	}
 	if handle == "" {
 		handle, o.fresh = strings.ToLower(rand.Text()[:16]), true
 		if err := os.MkdirAll(filepath.Join(dir, handle), 0o700); err != nil {
-			return fmt.Errorf("make a working folder: %w", err)
+			return fmt.Errorf("create working folder: %w", err)
 		}
 		sweepFolders(dir)
 	}
@@ -86,11 +86,11 @@ func isHandle(s string) bool {
 func lockFolder(ctx context.Context, dir string) (func(), error) {
 	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock the working folder: %w", err)
+		return nil, fmt.Errorf("lock working folder: %w", err)
 	}
 	if err := filelock.Lock(ctx, f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock the working folder: %w", err)
+		return nil, fmt.Errorf("lock working folder: %w", err)
 	}
 	return func() { f.Close() }, nil
 }

@@ -37,19 +37,19 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	var files []sandbox.File
 	add := func(name string, fsys fs.FS, p string, fi fs.FileInfo) error {
 		if _, twice := all[name]; twice {
-			return fmt.Errorf("two inputs are called %s", name)
+			return fmt.Errorf("duplicate input name %s", name)
 		}
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if _, file := all[dir]; file {
-				return fmt.Errorf("%s is a file and a directory", dir)
+				return fmt.Errorf("%s is both a file and a directory", dir)
 			}
 			dirs[dir] = true
 		}
 		if dirs[name] {
-			return fmt.Errorf("%s is a file and a directory", name)
+			return fmt.Errorf("%s is both a file and a directory", name)
 		}
 		if size += fi.Size(); len(files) == maxInputs || size > maxInputBytes {
-			return fmt.Errorf("more than %d files or %d MiB are given", maxInputs, maxInputBytes>>20)
+			return fmt.Errorf("inputs too large (limit %d files, %d MiB)", maxInputs, maxInputBytes>>20)
 		}
 		all[name] = fileLocation{fsys, p}
 		files = append(files, sandbox.File{Path: name, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0})
@@ -57,7 +57,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	}
 	for _, in := range inputs {
 		if !fs.ValidPath(in.Name) || in.Name == "." {
-			return nil, fmt.Errorf("%q cannot be the name of an input; give a relative path that stays inside", in.Name)
+			return nil, fmt.Errorf("invalid input name %q: want a relative path inside /work/in", in.Name)
 		}
 		err := fs.WalkDir(in.FS, in.Path, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -72,7 +72,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 			}
 			if !fi.Mode().IsRegular() {
 				if p == in.Path {
-					return errors.New("it is no regular file")
+					return errors.New("not a regular file")
 				}
 				return nil
 			}

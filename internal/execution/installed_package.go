@@ -49,11 +49,11 @@ func isPackage(n policy.Need) bool {
 // it.
 func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, error) {
 	if p == nil || len(p.Mounts) != 1 {
-		return nil, nil, errors.New("nothing was installed")
+		return nil, nil, errors.New("no package installed")
 	}
 	root, err := os.OpenRoot(p.Mounts[0].Host)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what was installed: %w", err)
+		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
 	defer root.Close()
 	if f.by == "uvx" {
@@ -83,7 +83,7 @@ func metadata(fsys fs.FS, name string) ([]byte, error) {
 func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
 	data, err := metadata(fsys, path.Join(f.pkg, "package.json"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what was installed: %w", err)
+		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
 	var doc struct {
 		Version string          `json:"version"`
@@ -106,17 +106,17 @@ func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
 		return nil, nil, err
 	}
 	if file = path.Clean(file); !fs.ValidPath(file) {
-		return nil, nil, fmt.Errorf("the program of %s is %q, which is not in it", f.pkg, file)
+		return nil, nil, fmt.Errorf("program of package %s is outside the package: %q", f.pkg, file)
 	}
 	lock, err := metadata(fsys, ".package-lock.json")
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what was installed: %w", err)
+		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
 	var locked struct {
 		Packages map[string]struct{ Version, Integrity string } `json:"packages"`
 	}
 	if err := json.Unmarshal(lock, &locked); err != nil {
-		return nil, nil, fmt.Errorf("read what was installed: %w", err)
+		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
 	var all []string
 	for _, at := range slices.Sorted(maps.Keys(locked.Packages)) {
@@ -139,14 +139,14 @@ func (f *packageCommand) choose(programs map[string]string) (string, error) {
 		}
 	}
 	if len(programs) == 0 {
-		return "", fmt.Errorf("the package %s has no program to start", f.pkg)
+		return "", fmt.Errorf("package %s has no program to start", f.pkg)
 	}
 	option := "-p"
 	if f.by == "uvx" {
 		option = "--from"
 	}
 	names := slices.Sorted(maps.Keys(programs))
-	return "", fmt.Errorf("the package %s has the programs %s: name one by %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.by, option+" "+f.pkg)
+	return "", fmt.Errorf("package %s has several programs (%s): name one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.by, option+" "+f.pkg)
 }
 
 func integrity(lines []string) string {
@@ -171,7 +171,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	for _, dir := range dirs {
 		record, err := metadata(fsys, path.Join(dir, "RECORD"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("read what was installed: %w", err)
+			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
 		all = append(all, fmt.Sprintf("%q %s", dir, skill.Hash(packagedFiles(record))))
 		name, version, _ := strings.Cut(strings.TrimSuffix(dir, ".dist-info"), "-")
@@ -181,12 +181,12 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 		p.Version = version
 		points, err := metadata(fsys, path.Join(dir, "entry_points.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("read what was installed: %w", err)
+			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
 		programs = consoleScripts(points)
 	}
 	if p.Version == "" {
-		return nil, nil, fmt.Errorf("the package %s is not among what was installed", f.pkg)
+		return nil, nil, fmt.Errorf("package %s is not installed", f.pkg)
 	}
 	at, err := f.choose(programs)
 	if err != nil {
@@ -194,7 +194,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	}
 	m := entryPoint().FindStringSubmatch(at)
 	if m == nil {
-		return nil, nil, fmt.Errorf("the program of %s is %q, which is no function of a module", f.pkg, at)
+		return nil, nil, fmt.Errorf("program of package %s is not a function of a module: %q", f.pkg, at)
 	}
 	p.Integrity = integrity(all)
 	// This is the code that pip would write into a file in bin.

@@ -49,7 +49,7 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	case out.Dir != "":
 		o.dir = out.Dir
 		if err := os.MkdirAll(o.dir, 0o777); err != nil {
-			return nil, fmt.Errorf("make the directory for files: %w", err)
+			return nil, fmt.Errorf("create output directory: %w", err)
 		}
 	default:
 		return o, nil
@@ -64,7 +64,7 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	}
 	if err != nil {
 		o.discard()
-		return nil, fmt.Errorf("make a place for files: %w", err)
+		return nil, fmt.Errorf("create temporary directory: %w", err)
 	}
 	return o, nil
 }

@@ -38,7 +38,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 		case "-p", "--package":
 			if !given {
 				if len(args) == 0 {
-					return nil, &CommandError{"npx", flag + " names no package"}
+					return nil, &CommandError{"npx", flag + " needs a package"}
 				}
 				value, args = args[0], args[1:]
 			}
@@ -47,11 +47,11 @@ func parseNPX(args []string) (*packageCommand, error) {
 			}
 			spec = value
 		default:
-			return nil, &CommandError{"npx", fmt.Sprintf("%q is not supported here: write npx -y PACKAGE@VERSION and its arguments", flag)}
+			return nil, &CommandError{"npx", fmt.Sprintf("unsupported option %q: write npx -y PACKAGE@VERSION and its arguments", flag)}
 		}
 	}
 	if len(args) == 0 {
-		return nil, &CommandError{"npx", "it names no package: write npx -y PACKAGE@VERSION and its arguments"}
+		return nil, &CommandError{"npx", "no package named: write npx -y PACKAGE@VERSION and its arguments"}
 	}
 	f.args = args[1:]
 	if spec == "" {
@@ -89,7 +89,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 			continue
 		}
 		if flag != "--from" && flag != "--python" && flag != "-p" {
-			return nil, &CommandError{"uvx", fmt.Sprintf("%q is not supported here: write uvx PACKAGE==VERSION and its arguments", flag)}
+			return nil, &CommandError{"uvx", fmt.Sprintf("unsupported option %q: write uvx PACKAGE==VERSION and its arguments", flag)}
 		}
 		if !given {
 			if len(args) == 0 {
@@ -104,7 +104,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 		}
 	}
 	if len(args) == 0 {
-		return nil, &CommandError{"uvx", "it names no package: write uvx PACKAGE==VERSION and its arguments"}
+		return nil, &CommandError{"uvx", "no package named: write uvx PACKAGE==VERSION and its arguments"}
 	}
 	f.args = args[1:]
 	if spec == "" {
@@ -129,7 +129,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 	requires := ""
 	if python = strings.TrimPrefix(python, "python"); python != "" {
 		if !regexp.MustCompile(`^3(\.[0-9]+){0,2}$`).MatchString(python) {
-			return nil, &CommandError{"uvx", fmt.Sprintf("%q is no version of Python: write one such as 3.12", python)}
+			return nil, &CommandError{"uvx", fmt.Sprintf("invalid Python version %q: write one such as 3.12", python)}
 		}
 		requires = fmt.Sprintf("# requires-python = %q\n", "=="+python+".*")
 	}

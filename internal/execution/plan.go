@@ -74,7 +74,7 @@ func (p *planner) planPackage(f *packageCommand) (*program, error) {
 		return nil, fmt.Errorf("%s: %s %s: %w", p.owner.label, f.by, f.pkg, err)
 	}
 	if plan.Needs == nil {
-		return nil, fmt.Errorf("%s: %s %s: it names nothing to install", p.owner.label, f.by, f.pkg)
+		return nil, fmt.Errorf("%s: %s %s: nothing to install", p.owner.label, f.by, f.pkg)
 	}
 	plan.Needs.Source = f.by + " " + f.pkg
 	return &program{plan: plan, fetch: f}, nil
@@ -91,7 +91,7 @@ func (p *planner) planInterpreter(name string, args []string) (*program, error) 
 			args = args[1:]
 		}
 		if len(args) == 0 || target == "" || !strings.HasSuffix(args[0], path.Base(target)) {
-			return nil, fmt.Errorf("%s: %w", p.owner.label, &CommandError{"uv run", "only a script of the skill can follow: name it by its path"})
+			return nil, fmt.Errorf("%s: %w", p.owner.label, &CommandError{"uv run", "want a script of the skill, named by its path"})
 		}
 		name = "python3"
 	case isPython(name), name == "node":
@@ -165,7 +165,7 @@ func (p *planner) planProgram(name string, args []string) (*program, error) {
 	t, tried, ok := p.host.Tool(name)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", p.owner.label, &script.MissingError{Interpreter: name, For: "a server", Tried: tried,
-			Hint: "install it on this machine, or ask the server's author to bring it"})
+			Hint: "install it on this machine, or ask the server's author to bundle it"})
 	}
 	plan := &script.Plan{Kind: script.Other, Interpreter: name, Argv: t.Argv, Prefixes: t.Prefixes, Env: map[string]string{}}
 	for _, exe := range t.Argv {

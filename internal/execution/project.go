@@ -46,11 +46,11 @@ type projectTarget struct {
 // openProject checks the requirements that do not depend on trust.
 func (r *Runner) openProject(p *Project) (target, error) {
 	if p.Check == nil {
-		return nil, errors.New("serve a command of a project: nobody says whether it is trusted")
+		return nil, errors.New("serve a command of a project: Project.Check is nil")
 	}
 	t := projectTarget{owner{cmp.Or(p.Name, "project "+p.Dir), cmp.Or(p.Name, p.Dir), p.Digest}, r, p}
 	if p.Subdir != "" && !filepath.IsLocal(filepath.FromSlash(p.Subdir)) {
-		return nil, fmt.Errorf("%s: %q is not inside it", t.label, p.Subdir)
+		return nil, fmt.Errorf("%s: working directory %q is outside the project", t.label, p.Subdir)
 	}
 	return t, CheckWorkspace(p.Dir, r.opts.ProtectedDirs...)
 }
@@ -69,7 +69,7 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.VerdictDeny, cause.Error()); err != nil {
 			return err
 		}
-		return fmt.Errorf("its command is not started: %w", cause)
+		return fmt.Errorf("command not started: %w", cause)
 	}
 	if err := t.p.Check(ctx); err != nil {
 		return nil, a.refuse(ctx, err)
@@ -132,7 +132,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 	word := c.words[0]
 	own := strings.HasPrefix(word, sandbox.WorkspaceDir+"/")
 	if c.program() == "uv" {
-		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "what it would install is not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "the packages that it would install are not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
 	}
 	if !strings.Contains(word, "/") || path.IsAbs(word) && !own {
 		return p.planInterpreter(c.program(), c.words[1:])
@@ -141,7 +141,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 		word = path.Join(t.workingDir(), word)
 	}
 	if !t.hasFile(strings.TrimPrefix(word, sandbox.WorkspaceDir+"/")) {
-		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "there is no such file in the project: write a path inside it, or the name of a program"})
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "no such file in the project: write a path inside it, or the name of a program"})
 	}
 	plan := &script.Plan{Kind: script.Other, Interpreter: word, Env: map[string]string{}}
 	return &program{plan: plan, argv: append([]string{word}, c.words[1:]...)}, nil

@@ -79,15 +79,15 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 		files.handle, res.Files = "", nil
 	default:
 		if err = files.commit(res); err != nil {
-			err = fmt.Errorf("keep its files: %w", err)
+			err = fmt.Errorf("save files: %w", err)
 		}
 	}
 	r := &Result{Result: res, Folder: files.handle, UnsavedFiles: files.unsaved}
 	if files.hidden > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of its files were not handed over, as their names begin with a dot", files.hidden))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d files not saved: their names begin with a dot", files.hidden))
 	}
 	if res.Tier == sandbox.Limited {
-		r.Notes = append(r.Notes, "it ran without isolation, as was allowed for this digest")
+		r.Notes = append(r.Notes, "ran without isolation, as allowed for this digest")
 	}
 	return r, err
 }
@@ -105,5 +105,5 @@ func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if m == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("it needs the package that has the module %s, and does not say so: name it in a requirements.txt, or in a # /// script block", m[1])}
+	return []string{fmt.Sprintf("module %s is missing: name its package in requirements.txt or in a # /// script block", m[1])}
 }

@@ -81,19 +81,19 @@ func (s *Service) watch(held context.Context, release func()) {
 // endReason returns why the service ended, or nil if it was closed.
 func (s *Service) endReason() error {
 	if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
-		return fmt.Errorf("it was ended: %w", cause)
+		return fmt.Errorf("service killed: %w", cause)
 	}
 	select {
 	case <-s.asked:
 		return nil
 	default:
 	}
-	why := fmt.Sprintf("it ended by itself with exit code %d", s.exit.Code)
+	why := fmt.Sprintf("exited with code %d", s.exit.Code)
 	switch {
 	case s.exit.Detail != "":
-		why = "it was ended: " + s.exit.Detail
+		why = "killed: " + s.exit.Detail
 	case s.exit.Signal != "":
-		why = "it ended by signal " + s.exit.Signal
+		why = "ended by signal " + s.exit.Signal
 	}
 	return errors.New(why)
 }

@@ -133,7 +133,7 @@ func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, e
 		return nil, err
 	}
 	if was := req.Digest; was != "" && was != s.digest {
-		err = fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", s.name, was.Short(), s.digest.Short())
+		err = fmt.Errorf("skill %s changed since its command was read: digest was %s, is %s", s.name, was.Short(), s.digest.Short())
 	} else {
 		_, err = r.opts.Services(s.entry, s.skill)
 	}
@@ -148,7 +148,7 @@ func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, e
 func checkFileNames(files map[string][]byte) error {
 	for name := range files {
 		if !fs.ValidPath(name) || strings.Contains(name, "/") || name == "." {
-			return &CommandError{name, "it is no base name of a file"}
+			return &CommandError{name, "not a base name"}
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		return nil, o.errorf("%s: %w", c.name(), err)
 	}
 	if backend.Tier() == sandbox.Limited {
-		b.note("it runs without isolation, as was allowed for this digest")
+		b.note("runs without isolation, as allowed for this digest")
 	}
 	req.Progress.report("starting %s", c.name())
 	box, process, err := startProcess(ctx, backend, spec, cmd)

@@ -126,7 +126,7 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 		s.Network.Mode = sandbox.HostNetwork
 	case b.auth.hostNetwork:
 		s.Network.Mode = sandbox.HostNetwork
-		b.note("it had all of this machine's network")
+		b.note("had full access to this machine's network")
 	case len(b.auth.bounds.Network) > 0:
 		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, b.auth.bounds.Network
 		s.Network.Private, s.Network.Log = b.opts.PrivateNetworks, b.opts.Logger

@@ -97,7 +97,7 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 	// which accepts only its own code.
 	by, err := os.Stat(w.executable)
 	if err != nil {
-		return "", fmt.Errorf("the program that runs WebAssembly: %w", err)
+		return "", fmt.Errorf("find WebAssembly runner: %w", err)
 	}
 	dir := filepath.Join(w.cacheDir, "wasm", fmt.Sprintf("%s-%x-%x", m.hash, by.Size(), by.ModTime().UnixNano()))
 	if _, err := os.Stat(dir); err == nil {
@@ -113,7 +113,7 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 	}
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, there := os.Stat(dir); there != nil { // otherwise another process was first
-			return "", fmt.Errorf("keep the compiled code of %s: %w", file, err)
+			return "", fmt.Errorf("store compiled code of %s: %w", file, err)
 		}
 	}
 	return dir, nil
@@ -123,11 +123,11 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 // "" for a module that does not compile.
 func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.Spec, file string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return "", fmt.Errorf("make a place for compiled code: %w", err)
+		return "", fmt.Errorf("create cache directory: %w", err)
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".fresh-")
 	if err != nil {
-		return "", fmt.Errorf("make a place for compiled code: %w", err)
+		return "", fmt.Errorf("create cache directory: %w", err)
 	}
 	root, err := os.OpenRoot(fresh)
 	if err != nil {

@@ -31,12 +31,12 @@ func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.
 	}
 	out := make([]*session.Skill, len(order))
 	for i, l := range order {
-		out[i] = r.material(ctx, l)
+		out[i] = r.newSkill(ctx, l)
 	}
 	return out, nil
 }
 
-func (r *Runtime) material(ctx context.Context, l *catalog.Loaded) *session.Skill {
+func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skill {
 	e, s := l.Entry, l.Skill
 	m := &session.Skill{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
@@ -54,14 +54,14 @@ func (r *Runtime) material(ctx context.Context, l *catalog.Loaded) *session.Skil
 	}
 	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
 	for _, ref := range l.Missing {
-		m.Problems = append(m.Problems, fmt.Sprintf("it asks for the skill %q, which is not here", ref))
+		m.Problems = append(m.Problems, fmt.Sprintf("needs skill %q, which is not available", ref))
 	}
 	if strings.TrimSpace(s.Instructions) == "" {
-		m.Problems = append(m.Problems, "it has no instructions: SKILL.md says nothing after its frontmatter")
+		m.Problems = append(m.Problems, "no instructions: SKILL.md is empty after its frontmatter")
 	}
 	files, err := r.catalog.ListFiles(ctx, e)
 	if err != nil {
-		m.Problems = append(m.Problems, "the files of the skill cannot be listed: "+err.Error())
+		m.Problems = append(m.Problems, "cannot list files: "+err.Error())
 	}
 	m.Files = files
 	return m
