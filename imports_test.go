@@ -96,6 +96,14 @@ var banned = map[string]map[string]string{
 		module + "/": "ranking is independent of skills",
 		"net":        "ranking needs no network",
 	},
+	"internal/privatefile": {
+		module + "/": "storing private files needs no other package",
+		"net":        "reads local files only",
+	},
+	"internal/audit": {
+		module + "/": "a log stores decisions, whatever they are about",
+		"net":        "a log is a local file",
+	},
 	"policy": {
 		module + "/": "policy decides by digests and names, not by skills or sandboxes",
 		"net":        "host names are compared, never resolved",
@@ -365,11 +373,13 @@ var excepted = map[string][]string{
 	"internal/upstream":      {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
 	"internal/spawn":         {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/upstream", "internal/lazyregexp", "internal/redact"},
 	"internal/profile":       {"skill", "internal/upstream", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
-	"policy":                 {"internal/filelock", "internal/lazyregexp"},
-	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/lazyregexp"},
+	"policy":                 {"internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
+	"internal/privatefile":   {"internal/filelock", "internal/printable"},
+	"internal/audit":         {"policy", "internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
+	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
 	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/toolname", "internal/lazyregexp"},
-	"internal/serverstate":   {"internal/filelock", "policy", "internal/lazyregexp"},
-	"internal/approval":      {"internal/filelock", "policy", "internal/lazyregexp"},
+	"internal/serverstate":   {"internal/filelock", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
+	"internal/approval":      {"internal/filelock", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
 	"llm/anthropic":          {"llm", "internal/redact"},
 	"llm/openai":             {"llm"},
 	"internal/llm/vendors":   {"llm", "llm/anthropic", "llm/openai", "internal/llm/demo", "internal/address", "internal/redact", "internal/lazyregexp"},
@@ -378,19 +388,19 @@ var excepted = map[string][]string{
 	"internal/script":        {"skill", "internal/editdistance", "internal/lazyregexp"},
 	"internal/packages":      {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
-	"internal/clientimport":  {"skill", "policy", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/clientimport":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":    {"skill"},
 	"internal/chatlog":       {"session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
-	"internal/encryption":    {"sandbox", "policy", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/encryption":    {"sandbox", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 
 	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp"},
 
-	"internal/remote":     {"skill", "policy", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/installed":  {"skill", "policy", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/signature":  {"skill", "policy", "internal/filelock", "internal/lazyregexp"},
+	"internal/remote":     {"skill", "policy", "internal/printable", "internal/privatefile", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/installed":  {"skill", "policy", "internal/printable", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/signature":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
 	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
-	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
+	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/printable", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
 }
 
 // reaches reports whether a ban applies to a dependency.

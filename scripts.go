@@ -82,7 +82,7 @@ type Packages struct {
 	Offline bool
 }
 
-// Auditor records decisions; [*policy.Audit] is one.
+// Auditor records decisions.
 type Auditor interface {
 	Append(ctx context.Context, r policy.Record) error
 }

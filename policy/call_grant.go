@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,9 +32,9 @@ func (d ToolDecision) WithGrants(ctx context.Context, r Reader, c ToolCall, p Pr
 	case errors.Is(err, ErrNotGranted):
 		return d
 	}
-	d.Reason += "; cannot read earlier approvals: " + escapeText(err.Error(), 1000)
-	if u, ok := errors.AsType[*UnsafeFileError](err); ok {
-		d.Hint = "check the owner and permissions of " + escapeText(u.Path, 500)
+	d.Reason += "; cannot read earlier approvals: " + printable.Text(err.Error(), 1000)
+	if u, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
+		d.Hint = "check the owner and permissions of " + printable.Text(u.Path, 500)
 	}
 	return d
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // Request asks whether a script of a skill may run.
@@ -69,9 +71,9 @@ func Decide(ctx context.Context, r Reader, q Request) Decision {
 	ask, badAsk := q.Requested.normalize()
 	q.Requested = ask
 	_, badSubject := ParseDigest(string(q.Subject))
-	switch bad := errors.Join(badAsk, badSubject, q.Principal.check()); {
+	switch bad := errors.Join(badAsk, badSubject, q.Principal.Check()); {
 	case bad != nil:
-		return q.deny(Malformed, "invalid request: "+escapeText(bad.Error(), 500), "")
+		return q.deny(Malformed, "invalid request: "+printable.Text(bad.Error(), 500), "")
 	case !q.Enabled:
 		return q.deny(Disabled, "disabled", "enable it in the configuration")
 	case q.Bundled:
@@ -83,7 +85,7 @@ func Decide(ctx context.Context, r Reader, q Request) Decision {
 	why, said := errors.AsType[*NotGrantedError](err)
 	switch {
 	case said:
-		return q.deny(NotApproved, escapeText(why.Reason, 1000), why.Hint)
+		return q.deny(NotApproved, printable.Text(why.Reason, 1000), why.Hint)
 	case errors.Is(err, ErrNotGranted):
 		return q.explainMissing(ctx, r)
 	case err != nil:
@@ -147,10 +149,10 @@ func (q *Request) deny(code Code, reason, next string) Decision {
 
 func (q *Request) denyUnreadable(err error) Decision {
 	next := ""
-	if u, ok := errors.AsType[*UnsafeFileError](err); ok {
-		next = "check the owner and permissions of " + escapeText(u.Path, 500)
+	if u, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
+		next = "check the owner and permissions of " + printable.Text(u.Path, 500)
 	}
-	return q.deny(Unreadable, "cannot read grants: "+escapeText(err.Error(), 1000), next)
+	return q.deny(Unreadable, "cannot read grants: "+printable.Text(err.Error(), 1000), next)
 }
 
 var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
@@ -167,12 +169,12 @@ func (q *Request) approveCommand() string {
 func describeChangedNeeds(approved, now []Need) string {
 	for _, n := range sortedNeeds(now) {
 		if !slices.Contains(approved, n) {
-			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was not approved", escapeText(n.Name, 300), n.Digest.Short())
+			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was not approved", printable.Text(n.Name, 300), n.Digest.Short())
 		}
 	}
 	for _, n := range sortedNeeds(approved) {
 		if !slices.Contains(now, n) {
-			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was removed", escapeText(n.Name, 300), n.Digest.Short())
+			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was removed", printable.Text(n.Name, 300), n.Digest.Short())
 		}
 	}
 	return "changed since it was approved: other dependencies"

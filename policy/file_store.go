@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,14 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-const (
-	suffix     = ".json"
-	lockName   = ".lock"
-	tempPrefix = ".new-"
-)
+const suffix = ".json"
 
 // FileStore stores each grant in a file of a directory. Any number of processes
 // of one user can use it at the same time. A lock serializes changes, which are
@@ -26,9 +21,9 @@ const (
 // change completely or not at all.
 //
 // The directory and its files must belong to the user, must not be writable by
-// others, and must not be symbolic links. Otherwise methods return an
-// [*UnsafeFileError]. [FileStore.List] reports such a file, a damaged file or
-// one of a newer version as a problem instead. A missing directory is an empty
+// others, and must not be symbolic links. Otherwise methods return an error.
+// [FileStore.List] reports such a file, a damaged file or one of a newer version
+// as a problem instead. A missing directory is an empty
 // store. Files of grants are not meant to be edited: a file that differs from
 // what this program writes counts as damaged.
 type FileStore struct{ dir string }
@@ -44,7 +39,7 @@ func (s *FileStore) Put(ctx context.Context, g Grant) (Grant, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return Grant{}, fmt.Errorf("store grant: %w", err)
 	}
-	err := s.withLock(ctx, func(root *os.Root) error {
+	err := privatefile.LockDir(ctx, s.dir, func(root *os.Root) error {
 		now := time.Now()
 		fresh, err := g.prepare(now)
 		if err != nil {
@@ -76,7 +71,7 @@ func (s *FileStore) find(ctx context.Context, p Principal, subject Digest, sessi
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	root, err := openDir(s.dir)
+	root, err := privatefile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newestGrant(nil, p, subject, session)
 	}
@@ -104,7 +99,7 @@ func (s *FileStore) find(ctx context.Context, p Principal, subject Digest, sessi
 
 // List returns all grants.
 func (s *FileStore) List(ctx context.Context) ([]Grant, []Problem, error) {
-	root, err := openDir(s.dir)
+	root, err := privatefile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -122,7 +117,7 @@ func (s *FileStore) List(ctx context.Context) ([]Grant, []Problem, error) {
 // Revoke deletes grants.
 func (s *FileStore) Revoke(ctx context.Context, what string) ([]Grant, error) {
 	var gone []Grant
-	err := s.withLock(ctx, func(root *os.Root) error {
+	err := privatefile.LockDir(ctx, s.dir, func(root *os.Root) error {
 		grants, problems, err := s.list(ctx, root)
 		if err != nil {
 			return err
@@ -140,39 +135,15 @@ func (s *FileStore) Revoke(ctx context.Context, what string) ([]Grant, error) {
 				err = errors.Join(err, e)
 			}
 		}
-		return errors.Join(err, syncDir(root))
+		return errors.Join(err, privatefile.SyncDir(root))
 	})
 	switch {
-	case err != nil && !errors.Is(err, errNoStore):
+	case err != nil && !errors.Is(err, privatefile.ErrNoDir):
 		return gone, fmt.Errorf("revoke %.200q: %w", what, err)
 	case len(gone) == 0:
 		return nil, fmt.Errorf("revoke %.200q: %w", what, ErrNotGranted)
 	}
 	return gone, nil
-}
-
-var errNoStore = errors.New("grant store does not exist")
-
-// withLock runs f while no other process changes the store. It returns
-// errNoStore if the directory does not exist.
-func (s *FileStore) withLock(ctx context.Context, f func(*os.Root) error) error {
-	root, err := openDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errNoStore
-	}
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	lock, err := openFile(root, lockName, filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := filelock.Lock(ctx, lock); err != nil {
-		return err
-	}
-	return f(root)
 }
 
 // list reads all grants in root.
@@ -196,38 +167,17 @@ func (s *FileStore) list(ctx context.Context, root *os.Root) ([]Grant, []Problem
 		case err == nil:
 			grants = append(grants, g)
 		case !errors.Is(err, fs.ErrNotExist): // revoked meanwhile
-			problems = append(problems, Problem{Where: s.path(id), Message: problemText(err)})
+			problems = append(problems, Problem{Where: s.path(id), Message: privatefile.Reason(err)})
 		}
 	}
 	sortGrants(grants)
 	return grants, problems, nil
 }
 
-// problemText returns the message of err without the path, which the problem
-// names already.
-func problemText(err error) string {
-	if u, ok := errors.AsType[*UnsafeFileError](err); ok {
-		return u.Reason
-	}
-	if d, ok := errors.AsType[*damagedError](err); ok {
-		return escapeText(d.err.Error(), 1000)
-	}
-	return escapeText(err.Error(), 1000)
-}
-
-// damagedError reports a file that holds no valid grant.
-type damagedError struct {
-	path string
-	err  error
-}
-
-func (e *damagedError) Error() string { return e.path + ": " + e.err.Error() }
-func (e *damagedError) Unwrap() error { return e.err }
-
 func (s *FileStore) path(id string) string { return filepath.Join(s.dir, id+suffix) }
 
 func (s *FileStore) read(root *os.Root, id string) (Grant, error) {
-	data, err := readFile(root, id+suffix, s.path(id), MaxGrantBytes)
+	data, err := privatefile.ReadFile(root, id+suffix, s.path(id), maxGrantBytes)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -236,7 +186,7 @@ func (s *FileStore) read(root *os.Root, id string) (Grant, error) {
 		err = fmt.Errorf("contains grant %s", g.ID)
 	}
 	if err != nil {
-		return Grant{}, &damagedError{s.path(id), err}
+		return Grant{}, &privatefile.DamagedError{Path: s.path(id), Err: err}
 	}
 	return g, nil
 }
@@ -247,20 +197,7 @@ func (s *FileStore) write(root *os.Root, g Grant) error {
 	if err != nil {
 		return err
 	}
-	temp := tempPrefix + rand.Text()
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = root.Rename(temp, g.ID+suffix)
-	}
-	if err != nil {
-		return errors.Join(err, root.Remove(temp))
-	}
-	return syncDir(root)
+	return privatefile.ReplaceFile(root, g.ID+suffix, data)
 }
 
 // removeExpired deletes grants that expired long ago and temporary files of
@@ -272,7 +209,7 @@ func (s *FileStore) removeExpired(root *os.Root, id string, now time.Time) error
 	}
 	others := 0
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) { // only holders of the lock write such files, so it is stale
+		if strings.HasPrefix(e.Name(), privatefile.TempPrefix) { // only holders of the lock write such files, so it is stale
 			if err := root.Remove(e.Name()); err != nil {
 				return err
 			}

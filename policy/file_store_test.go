@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -204,7 +205,7 @@ func TestSeveralProcesses(t *testing.T) {
 	if want := processes*each/2 + 1; err != nil || len(problems) > 0 || len(grants) != want {
 		t.Errorf("%d grants are left (%v, %v), want %d", len(grants), problems, err, want)
 	}
-	records, problems, err := policy.NewAudit(log).Read(t.Context(), 10_000)
+	records, problems, err := audit.New(log).Read(t.Context(), 10_000)
 	if err != nil || len(problems) > 0 || len(records) != processes*each {
 		t.Errorf("%d records (%v, %v), want %d", len(records), problems, err, processes*each)
 	}
@@ -258,7 +259,7 @@ func child(string) int {
 }
 
 func hammer(ctx context.Context, dir string, me, each int) error {
-	s, log := policy.NewFileStore(dir), policy.NewAudit(filepath.Join(dir, "audit.jsonl"))
+	s, log := policy.NewFileStore(dir), audit.New(filepath.Join(dir, "audit.jsonl"))
 	for i := range each {
 		g, err := s.Put(ctx, newGrant(digestOf(fmt.Sprintf("%04d", 1000*(me+1)+i))))
 		if err != nil {

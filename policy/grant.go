@@ -14,7 +14,7 @@ import (
 
 // Limits of a grant.
 const (
-	MaxGrantBytes = 64 << 10 // size of one file
+	maxGrantBytes = 64 << 10 // size of one file
 	maxID         = 256
 	maxLabel      = 1024 // bytes of a name or an origin
 	maxList       = 256  // dependencies, hosts, secrets
@@ -112,8 +112,8 @@ func (g Grant) prepare(now time.Time) (Grant, error) {
 // check returns everything that is wrong with a stored grant.
 func (g *Grant) check() error {
 	errs := []error{
-		g.Principal.check(),
-		g.By.check(),
+		g.Principal.Check(),
+		g.By.Check(),
 		checkText("name", g.Name, 1, maxLabel),
 		checkText("origin", g.Origin, 0, maxLabel),
 		checkText("session", g.Session, 0, maxID),
@@ -182,8 +182,8 @@ func (g *Grant) encode() ([]byte, error) {
 	if err := enc.Encode(g); err != nil {
 		return nil, err
 	}
-	if buf.Len() > MaxGrantBytes {
-		return nil, fmt.Errorf("grant too large (%d bytes, limit %d)", buf.Len(), MaxGrantBytes)
+	if buf.Len() > maxGrantBytes {
+		return nil, fmt.Errorf("grant too large (%d bytes, limit %d)", buf.Len(), maxGrantBytes)
 	}
 	return buf.Bytes(), nil
 }
@@ -192,8 +192,8 @@ func (g *Grant) encode() ([]byte, error) {
 // accepts nothing else, because an unknown, duplicate or misspelled field may
 // have been meant to narrow the grant.
 func decodeGrant(data []byte) (Grant, error) {
-	if len(data) > MaxGrantBytes {
-		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", MaxGrantBytes)
+	if len(data) > maxGrantBytes {
+		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)
 	}
 	var v struct {
 		Version int `json:"version"`

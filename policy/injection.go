@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"strconv"
 	"strings"
 )
@@ -57,10 +58,10 @@ func parseInjection(entry map[string]string) (Injection, error) {
 		switch key {
 		case "secret", "host", "header", "prefix":
 		default:
-			return in, fmt.Errorf("unknown field %q", escapeText(key, 100))
+			return in, fmt.Errorf("unknown field %q", printable.Text(key, 100))
 		}
 	}
-	if err := checkSecretName(in.Secret); err != nil {
+	if err := CheckSecretName(in.Secret); err != nil {
 		return in, err
 	}
 	h, err := parseHost(entry["host"])
@@ -79,7 +80,7 @@ func parseInjection(entry map[string]string) (Injection, error) {
 		if v == "" || strings.ContainsFunc(v, func(r rune) bool {
 			return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 		}) {
-			return in, fmt.Errorf("invalid header name %q", escapeText(v, 100))
+			return in, fmt.Errorf("invalid header name %q", printable.Text(v, 100))
 		}
 		in.Header = v
 	}

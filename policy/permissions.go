@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Permissions is what a grant permits, or what a skill requests. The zero value
@@ -54,12 +55,12 @@ func (a Permissions) missing(asked Permissions) []string {
 	}
 	for _, h := range asked.Network {
 		if !coversHost(a.Network, h) {
-			out = append(out, "network "+escapeText(h, 300))
+			out = append(out, "network "+printable.Text(h, 300))
 		}
 	}
 	for _, s := range asked.Secrets {
 		if !coversName(a.Secrets, s) {
-			out = append(out, "secret "+escapeText(s, 300))
+			out = append(out, "secret "+printable.Text(s, 300))
 		}
 	}
 	for _, f := range []struct {
@@ -90,7 +91,7 @@ func (a Permissions) normalize() (Permissions, error) {
 		hosts, errs = append(hosts, h), append(errs, err)
 	}
 	for _, s := range a.Secrets {
-		errs = append(errs, checkSecretName(s))
+		errs = append(errs, CheckSecretName(s))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return a, err
@@ -107,9 +108,10 @@ func (a Permissions) equal(b Permissions) bool {
 
 var secretForm = lazyregexp.New(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 
-// checkSecretName returns an error unless s can name a secret. Most secrets are
-// passed as environment variables, so the rules for those apply.
-func checkSecretName(s string) error {
+// CheckSecretName returns an error unless s can name a secret: letters, digits
+// and _, at most 128, not starting with a digit. Most secrets are passed as
+// environment variables, so the rules for those apply. The error contains s.
+func CheckSecretName(s string) error {
 	if !secretForm().MatchString(s) {
 		return fmt.Errorf("invalid secret name %.150q: use letters, digits and _", s)
 	}

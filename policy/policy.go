@@ -62,7 +62,9 @@ func LocalUser() Principal {
 // String formats the principal for users.
 func (p Principal) String() string { return p.Kind + " " + p.ID }
 
-func (p Principal) check() error {
+// Check returns an error unless the kind is known and the ID has 1 to 256 bytes of
+// printable characters.
+func (p Principal) Check() error {
 	switch p.Kind {
 	case UserPrincipal, AgentPrincipal, ServicePrincipal:
 		return checkText("principal ID", p.ID, 1, maxID)

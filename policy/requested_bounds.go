@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"maps"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func ParseRequestedBounds(frontmatter json.RawMessage) (Bounds, []Problem) {
 	p := boundsParser{}
 	where, ask := p.findSandbox(frontmatter)
 	for _, key := range slices.Sorted(maps.Keys(ask)) {
-		p.position = where + "." + escapeText(key, 100)
+		p.position = where + "." + printable.Text(key, 100)
 		p.parseEntry(key, ask[key])
 	}
 	p.out.Network, p.out.Secrets = normalizeHosts(parseHosts(p.out.Network)), normalizeNames(p.out.Secrets)
@@ -56,7 +57,7 @@ type boundsParser struct {
 }
 
 func (p *boundsParser) addProblem(format string, args ...any) {
-	p.problems = append(p.problems, Problem{Where: p.position, Message: escapeText(fmt.Sprintf(format, args...), 1000)})
+	p.problems = append(p.problems, Problem{Where: p.position, Message: printable.Text(fmt.Sprintf(format, args...), 1000)})
 }
 
 // findSandbox returns the sandbox mapping and its position in the frontmatter.
@@ -112,7 +113,7 @@ func (p *boundsParser) parseEntry(key string, raw json.RawMessage) {
 	case "network":
 		p.out.Network = append(p.out.Network, p.parseList(raw, func(s string) error { _, err := parseHost(s); return err })...)
 	case "secrets":
-		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, checkSecretName)...)
+		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, CheckSecretName)...)
 	case "inject":
 		for _, in := range p.parseInjections(raw) {
 			p.out.Network, p.out.Secrets = append(p.out.Network, in.Pattern()), append(p.out.Secrets, in.Secret)

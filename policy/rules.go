@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"slices"
 	"strings"
 	"unicode"
@@ -362,7 +363,7 @@ func (d ToolDecision) NeedsApproval() bool { return d.Effect == Ask }
 // Invalid rules deny every call. Decide records nothing.
 func (r Rules) Decide(c ToolCall) ToolDecision {
 	if len(r.bad) > 0 {
-		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + escapeText(r.bad[0].String(), 500),
+		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
 			Hint: "fix the rule; to find it: loadout config show"}
 	}
 	var first *Rule
@@ -384,7 +385,7 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 	if threshold == Unknown {
 		threshold = High
 	}
-	name := escapeText(c.Permission(), 200)
+	name := printable.Text(c.Permission(), 200)
 	ask := func(code Code, format string, args ...any) ToolDecision {
 		return ToolDecision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Hint: hintFor(&c)}
 	}
@@ -404,7 +405,7 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 }
 
 func decideByRule(r *Rule, c *ToolCall) ToolDecision {
-	d := ToolDecision{Effect: r.Effect, Code: ByRule, Rule: r, Reason: "by the rule " + escapeText(r.String(), 300)}
+	d := ToolDecision{Effect: r.Effect, Code: ByRule, Rule: r, Reason: "by the rule " + printable.Text(r.String(), 300)}
 	if r.Effect != Allow {
 		d.Hint = "to find the rule: loadout config show"
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -75,8 +76,8 @@ func (p *Pins) file(key string) string {
 // maxPins limits the size of a file of pins, in bytes.
 const maxPins = 4 << 20
 
-func (p *Pins) ownFile(key string) *policy.PrivateFile {
-	return policy.NewPrivateFile(p.file(key), maxPins)
+func (p *Pins) ownFile(key string) *privatefile.File {
+	return privatefile.New(p.file(key), maxPins)
 }
 
 // load returns the accepted hashes by tool name, or nil if nothing was ever

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -258,7 +259,7 @@ func (a *app) loginError(ctx context.Context, s *upstream.Config, files []string
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, ok := errors.AsType[*policy.UnsafeFileError](err); ok {
+	if _, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
 		return fail(exitRefused, "check its owner and permissions; delete it, or run chmod 600", "sign in to %s: %w", s.Name, err)
 	}
 	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {

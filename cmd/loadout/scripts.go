@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -43,7 +44,7 @@ func (a *app) grantStore() policy.Store {
 
 func (a *app) auditLog() loadout.Auditor {
 	if d := a.stateDir(); d != "" {
-		return policy.NewAudit(filepath.Join(d, "audit.jsonl"))
+		return audit.New(filepath.Join(d, "audit.jsonl"))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -204,7 +205,7 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 
 // secretError adds a hint to an error of the secret store.
 func (a *app) secretError(err error) error {
-	if _, ok := errors.AsType[*policy.UnsafeFileError](err); ok {
+	if _, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
 		return fail(exitRefused, "check its owner and permissions; for example, run chmod 600", "%w", err)
 	}
 	if a.ownDirHint(err) != "" {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // serverDir returns the working directory of the user's servers without a cwd:
@@ -45,7 +45,7 @@ func makePrivateDir(dir string) error {
 		return err
 	}
 	// Reading a missing file checks whether its directory is safe.
-	if _, err := policy.NewPrivateFile(filepath.Join(dir, "none"), 1).Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := privatefile.New(filepath.Join(dir, "none"), 1).Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -20,12 +20,12 @@ type trustFlags struct{ list, remove, dryRun, yes bool }
 
 // trustOutput is the output of trust --json.
 type trustOutput struct {
-	Dir     string               `json:"dir"`
-	Digest  policy.Digest        `json:"digest"`
-	Files   []policy.ProjectFile `json:"files"`
-	State   string               `json:"state"`   // trusted, changed or untrusted, after the command
-	Effects []string             `json:"effects"` // settings that take effect, as text
-	Ignored []config.Note        `json:"ignored"` // parts of the files that have no effect even so
+	Dir     string        `json:"dir"`
+	Digest  policy.Digest `json:"digest"`
+	Files   []trust.File  `json:"files"`
+	State   string        `json:"state"`   // trusted, changed or untrusted, after the command
+	Effects []string      `json:"effects"` // settings that take effect, as text
+	Ignored []config.Note `json:"ignored"` // parts of the files that have no effect even so
 	// Problems are invalid rules. With them no tool could be called, so the
 	// project cannot be trusted.
 	Problems []string `json:"problems"`
@@ -37,7 +37,7 @@ type trustList struct {
 }
 
 type trustedDir struct {
-	policy.Trust
+	trust.Record
 	Changed bool `json:"changed,omitempty"` // the trust no longer applies
 }
 
@@ -92,9 +92,9 @@ standard input or standard error is not a terminal.`,
 
 // trustStore returns the store of trusted projects, or nil if there is no state
 // directory.
-func (a *app) trustStore() *policy.TrustStore {
+func (a *app) trustStore() *trust.Store {
 	if d := a.stateDir(); d != "" {
-		return policy.NewTrustStore(filepath.Join(d, "trust"))
+		return trust.NewStore(filepath.Join(d, "trust"))
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (a *app) printTrust(p *trust.Project, out *trustOutput) {
 
 // readExcerpt returns the beginning of a file, if it has not changed since its
 // digest was computed.
-func readExcerpt(p *trust.Project, f policy.ProjectFile) string {
+func readExcerpt(p *trust.Project, f trust.File) string {
 	const most, lines = 64 << 10, 200
 	data, err := p.ReadFile(f)
 	switch {
@@ -286,13 +286,13 @@ func (a *app) listTrust() error {
 
 func (a *app) removeTrust(ctx context.Context, dir string) error {
 	store := a.trustStore()
-	var t policy.Trust
-	err := policy.ErrNotTrusted
+	var t trust.Record
+	err := trust.ErrNotTrusted
 	if store != nil {
 		t, err = store.Untrust(ctx, dir)
 	}
 	switch {
-	case errors.Is(err, policy.ErrNotTrusted):
+	case errors.Is(err, trust.ErrNotTrusted):
 		return fail(exitNotFound, "list trusted projects: loadout trust --list", "%s is not trusted", dir)
 	case err != nil:
 		return err
@@ -301,7 +301,7 @@ func (a *app) removeTrust(ctx context.Context, dir string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []policy.ProjectFile{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
+		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []trust.File{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
 	}
 	fmt.Fprintf(a.stdout, "No longer trusted: %s\n", plain(t.Dir))
 	return nil

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // Store stores requests and their answers. Implementations must be safe for
@@ -110,11 +110,11 @@ const maxFile = 64 << 20
 var sessionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // sessionFile returns the file of a session.
-func (f *FileStore) sessionFile(session string) (*policy.PrivateFile, error) {
+func (f *FileStore) sessionFile(session string) (*privatefile.File, error) {
 	if !sessionName().MatchString(session) {
 		return nil, fmt.Errorf("invalid session name %q", session)
 	}
-	return policy.NewPrivateFile(filepath.Join(f.dir, session+".json"), maxFile), nil
+	return privatefile.New(filepath.Join(f.dir, session+".json"), maxFile), nil
 }
 
 func (f *FileStore) read(session string) ([]record, error) {

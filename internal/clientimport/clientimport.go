@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // Options says where to import from and to.
@@ -34,7 +34,7 @@ type Importer struct {
 	servers *serversFile
 	secrets *secrets.Store
 	dir     string // of the records
-	log     *policy.PrivateFile
+	log     *privatefile.File
 	record  record
 }
 
@@ -50,7 +50,7 @@ func Open(o Options) (*Importer, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(found.File))
-	im.log = policy.NewPrivateFile(filepath.Join(im.dir, im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxRecord)
+	im.log = privatefile.New(filepath.Join(im.dir, im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxRecord)
 	if err := im.readRecord(); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // maxRecord bounds the record of imports from one file, in bytes.
@@ -59,7 +59,7 @@ func (im *Importer) sharedServers() map[string]bool {
 	out := map[string]bool{}
 	files, _ := filepath.Glob(filepath.Join(im.dir, "*.json"))
 	for _, f := range files {
-		data, err := policy.NewPrivateFile(f, maxRecord).Read()
+		data, err := privatefile.New(f, maxRecord).Read()
 		var r record
 		if err != nil || json.Unmarshal(data, &r) != nil || r.File == im.record.File {
 			continue

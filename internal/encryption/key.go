@@ -16,7 +16,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 const (
@@ -104,11 +104,11 @@ func parseKey(field string) (Key, error) {
 }
 
 // LoadKeys reads keys from the file at path, as [ParseKeys] does. It fails with
-// [fs.ErrNotExist] if there is none, and with a [*policy.UnsafeFileError] if the
+// [fs.ErrNotExist] if there is none, and with a [*privatefile.UnsafeError] if the
 // file does not belong to the user of this process or others may read or write
 // it.
 func LoadKeys(path string) ([]Key, error) {
-	data, err := policy.NewPrivateFile(path, maxFile).Read()
+	data, err := privatefile.New(path, maxFile).Read()
 	if err != nil {
 		return nil, fmt.Errorf("read keys in %s: %w", path, err)
 	}
@@ -160,7 +160,7 @@ var errFileExists = errors.New("key file exists")
 // key. Do not call it if encrypted values exist already: a new key cannot
 // decrypt them.
 func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
-	err := policy.NewPrivateFile(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
+	err := privatefile.New(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
 		if old != nil {
 			return nil, errFileExists
 		}
@@ -178,7 +178,7 @@ const fileHeader = "# Keys of loadout serve: the first seals secrets, all open t
 // then only decrypt. It fails if the file does not exist.
 func AddKey(ctx context.Context, path string) (Key, error) {
 	k := NewKey()
-	err := policy.NewPrivateFile(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
+	err := privatefile.New(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
 		if old == nil {
 			return nil, fs.ErrNotExist
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/encryption"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 func TestParseKeys(t *testing.T) {
@@ -135,7 +135,7 @@ func TestAFileThatOthersReadIsRefused(t *testing.T) {
 }
 
 func isUnsafe(err error) bool {
-	_, ok := errors.AsType[*policy.UnsafeFileError](err)
+	_, ok := errors.AsType[*privatefile.UnsafeError](err)
 	return ok
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/installed"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // AvailableUpdate is an update found by the last check. It is informational
@@ -22,13 +22,13 @@ type AvailableUpdate struct {
 // AvailableUpdates stores the updates found by the last checks. It is safe for
 // concurrent use, also by several processes.
 type AvailableUpdates struct {
-	file *policy.PrivateFile
+	file *privatefile.File
 }
 
 // OpenAvailableUpdates returns the updates stored in a file, which may not
 // exist.
 func OpenAvailableUpdates(path string) *AvailableUpdates {
-	return &AvailableUpdates{policy.NewPrivateFile(path, 4<<20)}
+	return &AvailableUpdates{privatefile.New(path, 4<<20)}
 }
 
 // Save replaces the stored updates of the checked skills of a directory.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // Key identifies a sign-in by its principal and the canonical URL of the
@@ -43,8 +43,8 @@ func (f FileStorage) path(k Key) string {
 	return filepath.Join(string(f), hex.EncodeToString(sum[:16])+".json")
 }
 
-func (f FileStorage) file(k Key) *policy.PrivateFile {
-	return policy.NewPrivateFile(f.path(k), maxFile)
+func (f FileStorage) file(k Key) *privatefile.File {
+	return privatefile.New(f.path(k), maxFile)
 }
 
 // Read implements [Storage].

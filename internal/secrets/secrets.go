@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -38,7 +39,7 @@ var errDamaged = errors.New("file is damaged: move it away and set the secrets a
 // Store is the file of secrets. It keeps nothing open or in memory. It is safe
 // for concurrent use by several processes.
 type Store struct {
-	file *policy.PrivateFile
+	file *privatefile.File
 	path string
 }
 
@@ -59,7 +60,7 @@ type entry struct {
 }
 
 // New returns the store in the file at path. Set creates the file if necessary.
-func New(path string) *Store { return &Store{policy.NewPrivateFile(path, maxFile), path} }
+func New(path string) *Store { return &Store{privatefile.New(path, maxFile), path} }
 
 // Set stores a value and replaces the old one. It fails for an invalid name,
 // and for a value that is empty, too long, not UTF-8, or contains a zero byte.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 const value = "s3cr3t \"value\"\n<é>"
@@ -104,7 +104,7 @@ func TestAFileThatCannotBeTrustedGivesNothing(t *testing.T) {
 		if err := s.Set(t.Context(), "B", "x"); err == nil {
 			t.Errorf("%s: it was written over", name)
 		}
-		_, unsafe := errors.AsType[*policy.UnsafeFileError](err)
+		_, unsafe := errors.AsType[*privatefile.UnsafeError](err)
 		if want := name == "readable" || name == "writable" || name == "directory" || name == "link" || name == "endless"; unsafe != want {
 			t.Errorf("%s: %v", name, err)
 		}

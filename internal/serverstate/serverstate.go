@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 const (
@@ -66,7 +66,7 @@ type record struct {
 // List returns the living processes with a file in dir, oldest first. It
 // returns none if dir does not exist. It ignores files that cannot be read or
 // that others can change, and removes files of dead processes. It refuses a dir
-// that others can write with a [*policy.UnsafeFileError].
+// that others can write with a [*privatefile.UnsafeError].
 func List(dir string) ([]Process, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func List(dir string) ([]Process, error) {
 		}
 		path := filepath.Join(dir, e.Name())
 		r, err := readRecord(path)
-		if unsafe, is := errors.AsType[*policy.UnsafeFileError](err); is && unsafe.Path == filepath.Clean(dir) {
+		if unsafe, is := errors.AsType[*privatefile.UnsafeError](err); is && unsafe.Path == filepath.Clean(dir) {
 			return nil, err
 		}
 		if err != nil || r.PID != pid || ext == "tmp" { // incomplete or foreign
@@ -126,7 +126,7 @@ var errNotOurs = errors.New("not a process state file")
 
 // readRecord reads a file that only this user can change.
 func readRecord(path string) (*record, error) {
-	data, err := policy.NewPrivateFile(path, maxFile).Read()
+	data, err := privatefile.New(path, maxFile).Read()
 	if err != nil {
 		return nil, err
 	}

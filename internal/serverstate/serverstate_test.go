@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/serverstate"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // childVariable holds the directory in which the test binary publishes.
@@ -245,7 +245,7 @@ func TestFilesOfOthers(t *testing.T) {
 	}
 	chmod(dir, 0o777)
 	all, err := serverstate.List(dir)
-	if unsafe, ok := errors.AsType[*policy.UnsafeFileError](err); !ok || unsafe.Path != dir || len(all) > 0 {
+	if unsafe, ok := errors.AsType[*privatefile.UnsafeError](err); !ok || unsafe.Path != dir || len(all) > 0 {
 		t.Errorf("of a directory that others can write there are %v, %v", pids(all), err)
 	}
 	chmod(dir, 0o700)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // Limits on the stored pins.
@@ -204,7 +204,7 @@ type pinsFile struct {
 	Pins    []Pin `json:"publishers"` // by source
 }
 
-func (p Pins) file() *policy.PrivateFile { return policy.NewPrivateFile(p.Path, maxPinsBytes) }
+func (p Pins) file() *privatefile.File { return privatefile.New(p.Path, maxPinsBytes) }
 
 func (p Pins) read() (pinSet, error) {
 	data, err := p.file().Read()

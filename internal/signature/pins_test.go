@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/signature"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 const source = "https://example.com/skills.git"
@@ -191,7 +191,7 @@ func TestPinsThatOthersCanReachDeny(t *testing.T) {
 			if err := change(pins); err != nil {
 				t.Fatal(err)
 			}
-			if err, ok := errors.AsType[*policy.UnsafeFileError](denied(t, pins, key)); !ok {
+			if err, ok := errors.AsType[*privatefile.UnsafeError](denied(t, pins, key)); !ok {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -1,8 +1,8 @@
 // Package trust knows which projects the user trusts. A project is a directory
 // with configuration that someone else may have written: it applies only while
-// the user trusts exactly these files. The package never changes what is
-// trusted and prints nothing. Start with [Read]; [NewServers] starts the
-// commands of a trusted project.
+// the user trusts exactly these files. The package prints nothing. Start with
+// [Read]; a [Store] records trust, and [NewServers] starts the commands of a
+// trusted project.
 package trust
 
 import (
@@ -21,7 +21,7 @@ var ErrChanged = errors.New("file changed since the project was read")
 type Project struct {
 	Dir     string // absolute, without symbolic links
 	Digest  policy.Digest
-	Files   []policy.ProjectFile
+	Files   []File
 	Trusted bool
 	Changed bool // not trusted, but another version of it was
 }
@@ -29,7 +29,7 @@ type Project struct {
 // Read reads the configuration of a directory and whether the user trusts it. A
 // nil store trusts nothing. If the store cannot be read, the project is not
 // trusted, and Read returns it together with the error.
-func Read(dir string, store *policy.TrustStore) (*Project, error) {
+func Read(dir string, store *Store) (*Project, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -43,14 +43,14 @@ func Read(dir string, store *policy.TrustStore) (*Project, error) {
 	}
 	defer root.Close()
 	p := &Project{Dir: dir}
-	if p.Digest, p.Files, err = policy.ProjectDigest(root); err != nil {
+	if p.Digest, p.Files, err = ConfigDigest(root); err != nil {
 		return nil, err
 	}
 	if store == nil {
 		return p, nil
 	}
 	t, err := store.Find(dir)
-	if errors.Is(err, policy.ErrNotTrusted) {
+	if errors.Is(err, ErrNotTrusted) {
 		return p, nil
 	}
 	if err != nil {
@@ -79,11 +79,11 @@ func (p *Project) Covers(file string, data []byte) bool {
 		return false
 	}
 	name, err := filepath.Rel(p.Dir, filepath.Join(dir, filepath.Base(file)))
-	return err == nil && policy.ContainsProjectFile(p.Files, filepath.ToSlash(name), data)
+	return err == nil && ContainsFile(p.Files, filepath.ToSlash(name), data)
 }
 
 // ReadFile returns the content of a file of the configuration, or [ErrChanged].
-func (p *Project) ReadFile(f policy.ProjectFile) ([]byte, error) {
+func (p *Project) ReadFile(f File) ([]byte, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (p *Project) ReadFile(f policy.ProjectFile) ([]byte, error) {
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
-	if err != nil || !policy.ContainsProjectFile(p.Files, f.Path, data) {
+	if err != nil || !ContainsFile(p.Files, f.Path, data) {
 		return nil, ErrChanged
 	}
 	return data, nil

@@ -10,14 +10,13 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // Servers makes services of the server commands of a project, as long as the
 // project is trusted and unchanged since its configuration was read.
 type Servers struct {
-	store    *policy.TrustStore
+	store    *Store
 	hint     func(dir string) string
 	files    snapshot // with the configuration file
 	profiles snapshot // with the profiles
@@ -34,7 +33,7 @@ type snapshot struct {
 // configuration is read: otherwise a server could start with a configuration
 // from before it was trusted. hint returns how the user trusts a directory, for
 // errors.
-func NewServers(workDir string, store *policy.TrustStore, hint func(dir string) string) *Servers {
+func NewServers(workDir string, store *Store, hint func(dir string) string) *Servers {
 	file, root := config.ProjectFile(workDir)
 	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}
 	switch {
@@ -47,7 +46,7 @@ func NewServers(workDir string, store *policy.TrustStore, hint func(dir string) 
 	return s
 }
 
-func readTrusted(dir string, store *policy.TrustStore) snapshot {
+func readTrusted(dir string, store *Store) snapshot {
 	if dir != "" {
 		if p, err := Read(dir, store); err == nil && p.Trusted {
 			return snapshot{dir, p}

@@ -1,4 +1,6 @@
-package policy
+// Package printable makes text of unknown origin safe to print on a terminal and in
+// a log. It cleans no HTML.
+package printable
 
 import (
 	"fmt"
@@ -7,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// escapeText returns s with unprintable characters escaped. It truncates s to
+// Text returns s with unprintable characters escaped. It truncates s to
 // most bytes and notes how many are missing.
-func escapeText(s string, most int) string {
+func Text(s string, most int) string {
 	cut := ""
 	if len(s) <= most && isASCII(s) {
 		return s

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package policy_test
+package audit_test
 
 import (
 	"context"
@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/internal/filelock"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/privatefile/privatefiletest"
 )
 
 // Whatever became of the file since the last record, the next is in the one at the
@@ -28,11 +29,11 @@ func TestARecordIsInTheFileThatIsThereNow(t *testing.T) {
 		"emptied":               {func(t *testing.T, p string) { try(t, os.Truncate(p, 0)) }, []string{"two", "three"}},
 		"its directory removed": {func(t *testing.T, p string) { try(t, os.RemoveAll(filepath.Dir(p))) }, []string{"two", "three"}},
 		"another in its place":  {func(t *testing.T, p string) { replaceLog(t, p, "other") }, []string{"other", "two", "three"}},
-		"appended to by another": {func(t *testing.T, p string) { try(t, policy.NewAudit(p).Append(t.Context(), record("other"))) },
+		"appended to by another": {func(t *testing.T, p string) { try(t, audit.New(p).Append(t.Context(), record("other"))) },
 			[]string{"one", "other", "two", "three"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, path := audit(t)
+			a, path := newLog(t)
 			try(t, a.Append(t.Context(), record("one")))
 			tt.change(t, path)
 			try(t, a.Append(t.Context(), record("two")))
@@ -43,7 +44,7 @@ func TestARecordIsInTheFileThatIsThereNow(t *testing.T) {
 			if name != "moved away" {
 				return
 			}
-			if got, _ := reasons(t, policy.NewAudit(path+".1"), 9); !cmp.Equal(got, []string{"one"}) {
+			if got, _ := reasons(t, audit.New(path+".1"), 9); !cmp.Equal(got, []string{"one"}) {
 				t.Errorf("the file that was moved away has %q, want what it had", got)
 			}
 		})
@@ -52,24 +53,24 @@ func TestARecordIsInTheFileThatIsThereNow(t *testing.T) {
 
 // replaceLog puts a log with one record in place of that at path.
 func replaceLog(t *testing.T, path, reason string) {
-	try(t, policy.NewAudit(path+".new").Append(t.Context(), record(reason)))
+	try(t, audit.New(path+".new").Append(t.Context(), record(reason)))
 	try(t, os.Rename(path+".new", path))
 }
 
 // A log that was opened already is looked at again before each record.
 func TestALogThatBecomesUnsafeIsRefused(t *testing.T) {
-	for name, spoil := range tampered {
+	for name, spoil := range privatefiletest.Tamper {
 		t.Run(name, func(t *testing.T) {
-			a, path := audit(t)
+			a, path := newLog(t)
 			try(t, a.Append(t.Context(), record("one")))
 			spoil(t, path)
-			isUnsafe(t, "the log", a.Append(t.Context(), record("two")), path)
+			privatefiletest.WantUnsafe(t, "the log", a.Append(t.Context(), record("two")), path)
 		})
 		t.Run("directory: "+name, func(t *testing.T) {
-			a, path := audit(t)
+			a, path := newLog(t)
 			try(t, a.Append(t.Context(), record("one")))
 			spoil(t, filepath.Dir(path))
-			isUnsafe(t, "its directory", a.Append(t.Context(), record("two")), filepath.Dir(path))
+			privatefiletest.WantUnsafe(t, "its directory", a.Append(t.Context(), record("two")), filepath.Dir(path))
 		})
 	}
 }
@@ -77,7 +78,7 @@ func TestALogThatBecomesUnsafeIsRefused(t *testing.T) {
 // Whoever holds the lock is waited for only as long as the caller wants, by those
 // who wait for their turn behind another too.
 func TestWaitingForTheLogEndsWithItsContext(t *testing.T) {
-	a, path := audit(t)
+	a, path := newLog(t)
 	try(t, a.Append(t.Context(), record("one")))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	try(t, err)
@@ -97,5 +98,30 @@ func TestWaitingForTheLogEndsWithItsContext(t *testing.T) {
 	try(t, a.Append(t.Context(), record("two")))
 	if got, problems := reasons(t, a, 9); !cmp.Equal(got, []string{"one", "two"}) || problems > 0 {
 		t.Errorf("the log has %q and %d problems, want two records", got, problems)
+	}
+}
+
+func TestAnUnsafeAuditLogIsRefused(t *testing.T) {
+	for name, spoil := range privatefiletest.Tamper {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "audit.jsonl")
+			a := audit.New(path)
+			try(t, a.Append(t.Context(), record("one")))
+			spoil(t, path)
+			privatefiletest.WantUnsafe(t, "append", a.Append(t.Context(), record("two")), path)
+			_, _, err := a.Read(t.Context(), 1)
+			privatefiletest.WantUnsafe(t, "read", err, path)
+		})
+	}
+}
+
+func TestOnlyTheUserCanReadTheLog(t *testing.T) {
+	a, path := newLog(t)
+	try(t, a.Append(t.Context(), record("one")))
+	info, err := os.Stat(path)
+	try(t, err)
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("mode %o, want 600", got)
 	}
 }

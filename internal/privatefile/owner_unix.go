@@ -1,6 +1,6 @@
 //go:build unix
 
-package policy
+package privatefile
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ func unsafeReason(info fs.FileInfo) string {
 	return ""
 }
 
-// syncDir syncs added and removed names to disk.
-func syncDir(root *os.Root) error {
+// SyncDir syncs added and removed names to disk.
+func SyncDir(root *os.Root) error {
 	d, err := root.Open(".")
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package policy
+package privatefile
 
 import (
 	"io/fs"
@@ -11,5 +11,5 @@ import (
 // write, and a directory inherits them from the user's profile.
 func unsafeReason(fs.FileInfo) string { return "" }
 
-// syncDir does nothing: this system cannot sync directories.
-func syncDir(*os.Root) error { return nil }
+// SyncDir does nothing: this system cannot sync directories.
+func SyncDir(*os.Root) error { return nil }

@@ -1,4 +1,4 @@
-package policy
+package privatefile
 
 import (
 	"errors"
@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// UnsafeFileError reports a file or directory that was not read because another
+// UnsafeError reports a file or directory that was not read because another
 // user may have written it, or because it is not a regular file or directory.
-type UnsafeFileError struct {
+type UnsafeError struct {
 	Path   string
 	Reason string
 }
 
 // Error returns the path and the reason.
-func (e *UnsafeFileError) Error() string { return e.Path + " cannot be trusted: " + e.Reason }
+func (e *UnsafeError) Error() string { return e.Path + " cannot be trusted: " + e.Reason }
 
-// checkInfo returns an error unless the file or directory belongs to the user
+// CheckInfo returns an [*UnsafeError] unless the file or directory belongs to the user
 // who runs this program and no other user can write it.
-func checkInfo(path string, info fs.FileInfo, want fs.FileMode) error {
+func CheckInfo(path string, info fs.FileInfo, want fs.FileMode) error {
 	reason := ""
 	switch t := info.Mode().Type(); {
 	case t == fs.ModeSymlink:
@@ -35,16 +35,16 @@ func checkInfo(path string, info fs.FileInfo, want fs.FileMode) error {
 	if reason == "" {
 		return nil
 	}
-	return &UnsafeFileError{Path: path, Reason: reason}
+	return &UnsafeError{Path: path, Reason: reason}
 }
 
-// openDir opens a directory after checking that it can be trusted.
-func openDir(dir string) (*os.Root, error) {
+// OpenDir opens a directory after checking that only this user can write it.
+func OpenDir(dir string) (*os.Root, error) {
 	before, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkInfo(dir, before, fs.ModeDir); err != nil {
+	if err := CheckInfo(dir, before, fs.ModeDir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
@@ -53,10 +53,10 @@ func openDir(dir string) (*os.Root, error) {
 	}
 	now, err := root.Stat(".")
 	if err == nil && !os.SameFile(before, now) {
-		err = &UnsafeFileError{Path: dir, Reason: "replaced while being opened"}
+		err = &UnsafeError{Path: dir, Reason: "replaced while being opened"}
 	}
 	if err == nil {
-		err = checkInfo(dir, now, fs.ModeDir)
+		err = CheckInfo(dir, now, fs.ModeDir)
 	}
 	if err != nil {
 		root.Close()
@@ -65,12 +65,12 @@ func openDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// openFile opens a file of root after checking that it can be trusted. It
-// creates the file if flag has os.O_CREATE. path is for messages.
-func openFile(root *os.Root, name, path string, flag int) (*os.File, error) {
+// OpenFile opens a file of root after checking that only this user can write it.
+// It creates the file if flag has os.O_CREATE. path is for messages.
+func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	before, err := root.Lstat(name) // opening a pipe would block
 	if err == nil {
-		err = checkInfo(path, before, 0)
+		err = CheckInfo(path, before, 0)
 	} else if flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -85,10 +85,10 @@ func openFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	if err == nil && before != nil && !os.SameFile(before, now) {
 		// This may be another process that replaced the file by a rename, so
 		// the caller can try again.
-		err = errReplaced
+		err = ErrReplaced
 	}
 	if err == nil {
-		err = checkInfo(path, now, 0)
+		err = CheckInfo(path, now, 0)
 	}
 	if err != nil {
 		f.Close()
@@ -97,14 +97,15 @@ func openFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-var errReplaced = errors.New("replaced while being opened")
+// ErrReplaced means that another process replaced the file while it was opened.
+var ErrReplaced = errors.New("replaced while being opened")
 
-// readFile reads a trusted file of at most most bytes.
-func readFile(root *os.Root, name, path string, most int64) ([]byte, error) {
+// ReadFile reads a file of at most maxBytes bytes, as [OpenFile] opens it.
+func ReadFile(root *os.Root, name, path string, maxBytes int64) ([]byte, error) {
 	var f *os.File
 	var err error
 	for range 100 { // each time the file was replaced meanwhile
-		if f, err = openFile(root, name, path, os.O_RDONLY); !errors.Is(err, errReplaced) {
+		if f, err = OpenFile(root, name, path, os.O_RDONLY); !errors.Is(err, ErrReplaced) {
 			break
 		}
 	}
@@ -112,9 +113,9 @@ func readFile(root *os.Root, name, path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = &UnsafeFileError{Path: path, Reason: fmt.Sprintf("too large (limit %d bytes)", most)}
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err == nil && int64(len(data)) > maxBytes {
+		err = &UnsafeError{Path: path, Reason: fmt.Sprintf("too large (limit %d bytes)", maxBytes)}
 	}
 	return data, err
 }

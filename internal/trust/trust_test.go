@@ -1,4 +1,4 @@
-package policy_test
+package trust_test
 
 import (
 	"errors"
@@ -8,8 +8,25 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var robot = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
+
+// digestOf returns a digest whose hexadecimal digits repeat s.
+func digestOf(s string) policy.Digest { return policy.Digest("sha256:" + strings.Repeat(s, 64)) }
+
+func try(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // project makes a directory with files, a path and a text each.
 func project(t *testing.T, files ...string) string {
@@ -28,12 +45,12 @@ func put(t *testing.T, dir, name, text string) {
 	try(t, os.WriteFile(p, []byte(text), 0o644))
 }
 
-func digest(t *testing.T, dir string) (policy.Digest, []policy.ProjectFile) {
+func digest(t *testing.T, dir string) (policy.Digest, []trust.File) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	try(t, err)
 	defer root.Close()
-	d, files, err := policy.ProjectDigest(root)
+	d, files, err := trust.ConfigDigest(root)
 	try(t, err)
 	return d, files
 }
@@ -48,7 +65,7 @@ func TestProjectDigestIsOfTheConfiguration(t *testing.T) {
 	if want := []string{".loadout/ghosts/g.yaml", ".mcp.json", "loadout.yaml"}; !slices.Equal(names, want) {
 		t.Errorf("it is of %q, want %q", names, want)
 	}
-	if !policy.ContainsProjectFile(files, "loadout.yaml", []byte("a")) || policy.ContainsProjectFile(files, "loadout.yaml", []byte("b")) || policy.ContainsProjectFile(files, "main.go", []byte("m")) {
+	if !trust.ContainsFile(files, "loadout.yaml", []byte("a")) || trust.ContainsFile(files, "loadout.yaml", []byte("b")) || trust.ContainsFile(files, "main.go", []byte("m")) {
 		t.Error("Covers is wrong")
 	}
 	put(t, dir, "main.go", "n")
@@ -101,7 +118,7 @@ func TestProjectDigestRefusesWhatItCannotCover(t *testing.T) {
 		}
 		root, err := os.OpenRoot(dir)
 		try(t, err)
-		if d, _, err := policy.ProjectDigest(root); err == nil || d != "" || !strings.Contains(err.Error(), tt.want) {
+		if d, _, err := trust.ConfigDigest(root); err == nil || d != "" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v %v", tt.name, d, err)
 		}
 		root.Close()
@@ -110,17 +127,17 @@ func TestProjectDigestRefusesWhatItCannotCover(t *testing.T) {
 
 func TestTrust(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state", "trust")
-	s := policy.NewTrustStore(state)
+	s := trust.NewStore(state)
 	dir, other := t.TempDir(), t.TempDir()
 	a, b := digestOf("a"), digestOf("b")
 	is := func(dir string, d policy.Digest, want bool) {
 		t.Helper()
-		if got, err := policy.NewTrustStore(state).IsTrusted(dir, d); got != want || err != nil {
+		if got, err := trust.NewStore(state).IsTrusted(dir, d); got != want || err != nil {
 			t.Errorf("it is %v %v, want %v", got, err, want)
 		}
 	}
 	is(dir, a, false)
-	if _, err := s.Untrust(t.Context(), dir); !errors.Is(err, policy.ErrNotTrusted) {
+	if _, err := s.Untrust(t.Context(), dir); !errors.Is(err, trust.ErrNotTrusted) {
 		t.Error(err)
 	}
 	kept, err := s.Trust(t.Context(), dir, a, policy.LocalUser())
@@ -172,7 +189,7 @@ func TestTrustFailsClosed(t *testing.T) {
 		"endless":         func(s string) string { return s + strings.Repeat(" ", 1<<20) },
 	} {
 		state, dir := filepath.Join(t.TempDir(), "trust"), t.TempDir()
-		s := policy.NewTrustStore(state)
+		s := trust.NewStore(state)
 		_, err := s.Trust(t.Context(), dir, digestOf("a"), policy.LocalUser())
 		try(t, err)
 		files, _ := filepath.Glob(filepath.Join(state, "*.json"))
@@ -196,7 +213,7 @@ func TestTrustFailsClosed(t *testing.T) {
 		return
 	}
 	state, dir := filepath.Join(t.TempDir(), "trust"), t.TempDir()
-	s := policy.NewTrustStore(state)
+	s := trust.NewStore(state)
 	_, err := s.Trust(t.Context(), dir, digestOf("a"), policy.LocalUser())
 	try(t, err)
 	files, _ := filepath.Glob(filepath.Join(state, "*.json"))

@@ -1,4 +1,7 @@
-package policy
+// Package audit stores decisions of package policy in a log file: which script or
+// tool was allowed, for whom, and why. It decides nothing and stores no secrets.
+// Start reading at [Log].
+package audit
 
 import (
 	"bytes"
@@ -15,70 +18,54 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/policy"
 )
-
-// Verdicts of audit records.
-const (
-	VerdictAllow = "allow"
-	VerdictDeny  = "deny"
-	VerdictAsk   = "ask" // the user was asked; the answer is a record of its own
-)
-
-// Record is one entry of the audit log. Callers must not put the values of
-// secrets into it, only their names.
-type Record struct {
-	Time      time.Time         `json:"time"` // set by Append if zero
-	Principal Principal         `json:"principal"`
-	Action    string            `json:"action"` // "run", "approve", "revoke" …
-	Subject   Digest            `json:"subject,omitempty"`
-	Name      string            `json:"name,omitempty"`
-	Decision  string            `json:"decision"` // one of the verdicts
-	Reason    string            `json:"reason,omitempty"`
-	Details   map[string]string `json:"details,omitempty"`
-}
 
 // Limits of one record and of reading the log. maxText is the limit of each
 // string in bytes.
 const (
-	maxText      = 1024
-	maxDetails   = 32
-	maxAuditLine = 1 << 20
-	readBlock    = 64 << 10
+	maxText     = 1024
+	maxDetails  = 32
+	maxProblems = 256
+	maxLine     = 1 << 20
+	readBlock   = 64 << 10
 )
 
-// Audit is a log file with one JSON record a line. Any number of processes of
+// Log is a log file with one JSON record a line. Any number of processes of
 // one user can append to it at the same time. Only the user can read it. An
-// [*UnsafeFileError] is returned if it is a symbolic link, or if it or its
+// [*privatefile.UnsafeError] is returned if it is a symbolic link, or if it or its
 // directory belongs to another user or is writable by others. The file stays
 // open between appends. If it was moved or removed, the next append creates a
-// new one. Audit is safe for concurrent use.
+// new one. Log is safe for concurrent use.
 //
 // A record survives the end of the process. It may be lost in a power failure,
 // because appends are not synced to disk.
-type Audit struct {
+type Log struct {
 	path string
 	sem  chan struct{} // held while a record is appended; guards the fields below
 	file *os.File      // nil before the first append and after a failure
 	info fs.FileInfo   // identifies file
 }
 
-// NewAudit returns the log at path. Append creates the file if necessary.
-func NewAudit(path string) *Audit { return &Audit{path: path, sem: make(chan struct{}, 1)} }
+// New returns the log at path. Append creates the file if necessary.
+func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)} }
 
 // Append adds a record. It truncates long strings, escapes unprintable
 // characters, and keeps the first 32 details by name. It returns an error if
 // the verdict is invalid.
-func (a *Audit) Append(ctx context.Context, r Record) error {
-	if r.Decision != VerdictAllow && r.Decision != VerdictDeny && r.Decision != VerdictAsk {
+func (a *Log) Append(ctx context.Context, r policy.Record) error {
+	if r.Decision != policy.VerdictAllow && r.Decision != policy.VerdictDeny && r.Decision != policy.VerdictAsk {
 		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
 	}
-	if err := a.append(ctx, r.bounded()); err != nil {
+	if err := a.append(ctx, truncate(r)); err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
 	}
 	return nil
 }
 
-func (a *Audit) append(ctx context.Context, r Record) error {
+func (a *Log) append(ctx context.Context, r policy.Record) error {
 	select {
 	case a.sem <- struct{}{}:
 		defer func() { <-a.sem }()
@@ -100,7 +87,7 @@ func (a *Audit) append(ctx context.Context, r Record) error {
 }
 
 // lock opens and locks the file that is at the path now, and returns its size.
-func (a *Audit) lock(ctx context.Context) (int64, error) {
+func (a *Log) lock(ctx context.Context) (int64, error) {
 	for range 100 { // each time the file was replaced meanwhile
 		if a.file == nil {
 			if err := a.reopen(); err != nil {
@@ -119,11 +106,11 @@ func (a *Audit) lock(ctx context.Context) (int64, error) {
 			return 0, err
 		}
 	}
-	return 0, errReplaced
+	return 0, privatefile.ErrReplaced
 }
 
 // reopen opens the file and creates it if necessary.
-func (a *Audit) reopen() error {
+func (a *Log) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
 		return err
 	}
@@ -141,11 +128,11 @@ func (a *Audit) reopen() error {
 
 // statLog checks the directory and the file at the path and returns the file's
 // info.
-func (a *Audit) statLog() (fs.FileInfo, error) {
+func (a *Log) statLog() (fs.FileInfo, error) {
 	dir := filepath.Dir(a.path)
 	info, err := os.Lstat(dir)
 	if err == nil {
-		err = checkInfo(dir, info, fs.ModeDir)
+		err = privatefile.CheckInfo(dir, info, fs.ModeDir)
 	}
 	if err != nil {
 		return nil, err
@@ -153,10 +140,10 @@ func (a *Audit) statLog() (fs.FileInfo, error) {
 	if info, err = os.Lstat(a.path); err != nil {
 		return nil, err
 	}
-	return info, checkInfo(a.path, info, 0)
+	return info, privatefile.CheckInfo(a.path, info, 0)
 }
 
-func (a *Audit) closeFile() {
+func (a *Log) closeFile() {
 	if a.file != nil {
 		a.file.Close()
 		a.file = nil
@@ -164,7 +151,7 @@ func (a *Audit) closeFile() {
 }
 
 // write appends a record to the file of the given size in a single write.
-func (a *Audit) write(r Record, size int64) error {
+func (a *Log) write(r policy.Record, size int64) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now() // under the lock, so lines are in order of time
 	}
@@ -186,13 +173,13 @@ func (a *Audit) write(r Record, size int64) error {
 	return err
 }
 
-func (a *Audit) open(flag int) (*os.File, error) {
-	root, err := openDir(filepath.Dir(a.path))
+func (a *Log) open(flag int) (*os.File, error) {
+	root, err := privatefile.OpenDir(filepath.Dir(a.path))
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return openFile(root, filepath.Base(a.path), a.path, flag)
+	return privatefile.OpenFile(root, filepath.Base(a.path), a.path, flag)
 }
 
 func endsMidLine(f *os.File, size int64) (bool, error) {
@@ -204,16 +191,17 @@ func endsMidLine(f *os.File, size int64) (bool, error) {
 	return last[0] != '\n', err
 }
 
-func (r Record) bounded() Record {
-	cut := func(s string) string { return escapeText(s, maxText) }
-	r.Principal = Principal{ID: cut(r.Principal.ID), Kind: cut(r.Principal.Kind)}
-	r.Action, r.Subject, r.Name, r.Reason = cut(r.Action), Digest(cut(string(r.Subject))), cut(r.Name), cut(r.Reason)
+// truncate limits the strings of a record and escapes unprintable characters.
+func truncate(r policy.Record) policy.Record {
+	cut := func(s string) string { return printable.Text(s, maxText) }
+	r.Principal = policy.Principal{ID: cut(r.Principal.ID), Kind: cut(r.Principal.Kind)}
+	r.Action, r.Subject, r.Name, r.Reason = cut(r.Action), policy.Digest(cut(string(r.Subject))), cut(r.Name), cut(r.Reason)
 	details := make(map[string]string, min(len(r.Details), maxDetails))
 	for i, key := range slices.Sorted(maps.Keys(r.Details)) {
 		if i == maxDetails {
 			break
 		}
-		details[escapeText(key, 100)] = cut(r.Details[key])
+		details[printable.Text(key, 100)] = cut(r.Details[key])
 	}
 	r.Details = details
 	return r
@@ -222,7 +210,7 @@ func (r Record) bounded() Record {
 // Read returns the last n records, oldest first, and a problem for each damaged
 // line among them. It ignores an incomplete last line. Without a log file it
 // returns no records.
-func (a *Audit) Read(ctx context.Context, n int) ([]Record, []Problem, error) {
+func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Problem, error) {
 	f, err := a.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -246,9 +234,9 @@ type tailReader struct {
 	want      int
 	rest      []byte // end of a line whose beginning is not read yet
 	lineEnded bool   // rest is followed by a newline
-	tooLong   bool   // the line exceeds maxAuditLine and is dropped
-	records   []Record
-	problems  []Problem
+	tooLong   bool   // the line exceeds maxLine and is dropped
+	records   []policy.Record
+	problems  []policy.Problem
 }
 
 func (t *tailReader) read(ctx context.Context, f *os.File) error {
@@ -284,7 +272,7 @@ func (t *tailReader) addBlock(b []byte) {
 		t.rest, t.tooLong, t.lineEnded = nil, false, true
 		b = b[:i]
 	}
-	if t.tooLong = t.tooLong || len(b)+len(t.rest) > maxAuditLine; t.tooLong {
+	if t.tooLong = t.tooLong || len(b)+len(t.rest) > maxLine; t.tooLong {
 		t.rest = nil
 	} else {
 		t.rest = append(bytes.Clone(b), t.rest...)
@@ -297,14 +285,14 @@ func (t *tailReader) addLine(line []byte) {
 	if !t.lineEnded || len(t.records) >= t.want || len(line) == 0 && !t.tooLong {
 		return
 	}
-	var r Record
+	var r policy.Record
 	err := json.Unmarshal(line, &r)
 	if t.tooLong {
-		err = fmt.Errorf("line too long (limit %d bytes)", maxAuditLine)
+		err = fmt.Errorf("line too long (limit %d bytes)", maxLine)
 	}
 	if err != nil {
-		if len(t.problems) < maxList {
-			t.problems = append(t.problems, Problem{Where: t.path, Message: "damaged line: " + escapeText(err.Error(), 300)})
+		if len(t.problems) < maxProblems {
+			t.problems = append(t.problems, policy.Problem{Where: t.path, Message: "damaged line: " + printable.Text(err.Error(), 300)})
 		}
 		return
 	}

@@ -1,4 +1,4 @@
-package policy_test
+package audit_test
 
 import (
 	"fmt"
@@ -11,20 +11,24 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/policy"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 func record(reason string) policy.Record {
-	return policy.Record{Principal: robot, Action: "run", Subject: digestOf("a"), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
+	return policy.Record{Principal: policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}, Action: "run", Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
 }
 
-func audit(t *testing.T) (*policy.Audit, string) {
+func newLog(t *testing.T) (*audit.Log, string) {
 	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
-	return policy.NewAudit(path), path
+	return audit.New(path), path
 }
 
-func reasons(t *testing.T, a *policy.Audit, n int) (out []string, problems int) {
+func reasons(t *testing.T, a *audit.Log, n int) (out []string, problems int) {
 	t.Helper()
 	records, ps, err := a.Read(t.Context(), n)
 	try(t, err)
@@ -35,7 +39,7 @@ func reasons(t *testing.T, a *policy.Audit, n int) (out []string, problems int) 
 }
 
 func TestRecordsComeBackAsTheyWere(t *testing.T) {
-	a, _ := audit(t)
+	a, _ := newLog(t)
 	if records, problems, err := a.Read(t.Context(), 9); err != nil || len(records)+len(problems) > 0 {
 		t.Errorf("where there is no log: %v %v %v", records, problems, err)
 	}
@@ -50,7 +54,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestReadReturnsTheLast(t *testing.T) {
-	a, path := audit(t)
+	a, path := newLog(t)
 	var all []string
 	for i := range 700 { // several blocks
 		all = append(all, fmt.Sprint(i, strings.Repeat("x", i)))
@@ -69,7 +73,7 @@ func TestReadReturnsTheLast(t *testing.T) {
 
 func TestATornLineHarmsNoOther(t *testing.T) {
 	for _, torn := range []string{"{", `{"time":"2026-11-20T10:11:12Z","action":"run"`, "\x00\x00\x00", `"`} {
-		a, path := audit(t)
+		a, path := newLog(t)
 		try(t, a.Append(t.Context(), record("one")))
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		try(t, err)
@@ -87,7 +91,7 @@ func TestATornLineHarmsNoOther(t *testing.T) {
 }
 
 func TestALineWithoutEndIsDropped(t *testing.T) {
-	a, path := audit(t)
+	a, path := newLog(t)
 	try(t, a.Append(t.Context(), record("one")))
 	text, err := os.ReadFile(path)
 	try(t, err)
@@ -103,7 +107,7 @@ func TestALineWithoutEndIsDropped(t *testing.T) {
 }
 
 func TestWhatARecordSaysIsBoundedAndVisible(t *testing.T) {
-	a, path := audit(t)
+	a, path := newLog(t)
 	hostile := "\x1b[2J\u202e\xff\n" + strings.Repeat("é", 1<<20)
 	r := record(hostile)
 	r.Principal.ID, r.Action, r.Name, r.Subject = hostile, hostile, hostile, policy.Digest(hostile)
@@ -135,7 +139,7 @@ func TestWhatARecordSaysIsBoundedAndVisible(t *testing.T) {
 }
 
 func TestARecordWithoutVerdictIsRefused(t *testing.T) {
-	a, path := audit(t)
+	a, path := newLog(t)
 	r := record("")
 	r.Decision = "perhaps"
 	if err := a.Append(t.Context(), r); err == nil {
@@ -147,7 +151,7 @@ func TestARecordWithoutVerdictIsRefused(t *testing.T) {
 }
 
 func TestAppendsAtTheSameTimeKeepEveryRecord(t *testing.T) {
-	a, _ := audit(t)
+	a, _ := newLog(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -166,5 +170,25 @@ func TestAppendsAtTheSameTimeKeepEveryRecord(t *testing.T) {
 	}
 	if len(seen) != 80 || len(got) != 80 || problems > 0 {
 		t.Errorf("%d records, %d of them different, %d problems; want 80", len(got), len(seen), problems)
+	}
+}
+
+func TestLongTextIsCutBetweenCharacters(t *testing.T) {
+	a, _ := newLog(t)
+	for i := range 4 {
+		try(t, a.Append(t.Context(), record(strings.Repeat("x", i)+strings.Repeat("😀", 1000))))
+	}
+	got, _ := reasons(t, a, 4)
+	for i, r := range got {
+		if r = strings.TrimLeft(r, "x"); strings.Contains(r, `\`) || !strings.HasSuffix(r, "😀… ("+fmt.Sprint(4000-4*strings.Count(r, "😀"))+" bytes more)") {
+			t.Errorf("after %d bytes it is cut as %q", i, r[len(r)-40:])
+		}
+	}
+}
+
+func try(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,0 +1,122 @@
+// Package privatefile reads and replaces files that belong to this user alone:
+// grants, secrets, tokens and logs. It refuses files and directories that another
+// user could have written, and it never follows a symbolic link. Start reading at
+// [File] for one file and [OpenDir] for a directory of files.
+package privatefile
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+// TempPrefix begins the names of temporary files.
+const TempPrefix = ".new-"
+
+const lockName = ".lock"
+
+// File is a file of mode 0600 that belongs to this user, in a directory
+// that no other user can write. Any number of processes can change it at the
+// same time. An [*UnsafeError] is returned if the file or its directory is
+// not private. File keeps no file open and is safe for concurrent use.
+type File struct {
+	path     string
+	maxBytes int64
+}
+
+// New returns the file at path, with a size limit in bytes.
+func New(path string, maxBytes int64) *File { return &File{path, maxBytes} }
+
+// Read returns the content. It returns [fs.ErrNotExist] if there is no file.
+func (f *File) Read() ([]byte, error) {
+	root, err := OpenDir(filepath.Dir(f.path))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return f.read(root)
+}
+
+func (f *File) read(root *os.Root) ([]byte, error) {
+	name := filepath.Base(f.path)
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" && info.Mode().IsRegular() {
+		return nil, &UnsafeError{Path: f.path, Reason: fmt.Sprintf("readable by others (mode %04o)", m)}
+	}
+	return ReadFile(root, name, f.path, f.maxBytes)
+}
+
+// Change replaces the content with the result of edit, while no other process
+// changes it. edit gets nil if there is no file; if edit returns an error,
+// nothing changes. Change creates the directory if necessary and syncs the
+// content to disk.
+func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
+	dir, name := filepath.Split(f.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := OpenDir(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	lock, err := lockFile(ctx, root, name+lockName, f.path+lockName)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	old, err := f.read(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	data, err := edit(old)
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) > f.maxBytes {
+		return fmt.Errorf("%s too large (%d bytes, limit %d)", f.path, len(data), f.maxBytes)
+	}
+	return ReplaceFile(root, name, data)
+}
+
+// lockFile opens a file and waits for its lock. Closing it releases the lock.
+func lockFile(ctx context.Context, root *os.Root, name, path string) (*os.File, error) {
+	lock, err := OpenFile(root, name, path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Lock(ctx, lock); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// ReplaceFile replaces a file of root atomically and syncs it to disk. A process
+// that is killed meanwhile leaves a file that begins with [TempPrefix].
+func ReplaceFile(root *os.Root, name string, data []byte) error {
+	temp := TempPrefix + rand.Text()
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(temp))
+	}
+	return SyncDir(root)
+}
