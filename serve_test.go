@@ -195,7 +195,7 @@ func TestServedEnds(t *testing.T) {
 		served, r := start()
 		say(t, served, r, "fail")
 		<-served.Done()
-		if err := served.Err(); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+		if err := served.Err(); err == nil || !strings.Contains(err.Error(), "exited with code 3") {
 			t.Errorf("got %v", err)
 		}
 		if _, err := r.ReadByte(); err != io.EOF {

@@ -130,8 +130,8 @@ func TestK10ReadSkill(t *testing.T) {
 		}
 	})
 	for path, want := range map[string]string{
-		"../csv/SKILL.md": "no path inside the skill",
-		"/etc/passwd":     "no path inside the skill",
+		"../csv/SKILL.md": "give a file of the skill",
+		"/etc/passwd":     "give a file of the skill",
 		"forms.md":        "did you mean references/forms.md?",
 	} {
 		if res := c.call("read_skill", args{"skill_name": "pdf", "file_path": path}); !res.IsError || !strings.Contains(textOf(res), want) {

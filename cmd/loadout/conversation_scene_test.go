@@ -41,7 +41,7 @@ func TestFilesOfSkillsAreNotInTheFolder(t *testing.T) {
 	p.tells("8", "no such file", "!"+read)
 	p.tells("9", "Exit code 0", "异常 1 天")
 	p.tells("10", "An API.")
-	p.tells("11", "no path inside the skill", "!orders")
+	p.tells("11", "give a file of the skill", "!orders")
 }
 
 // workLink is the link of a file that a script left.
