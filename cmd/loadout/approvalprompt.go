@@ -109,7 +109,7 @@ func (a *app) promptUser(ctx context.Context, q approval.Request, input *lineRea
 	if said, ok := content[""].(string); ok {
 		content[""] = said == "yes"
 	}
-	return *terminal.Answered(content)
+	return *terminal.AnswerOf(content)
 }
 
 // promptApproval asks the user to approve a tool call, with its arguments, or

@@ -101,7 +101,7 @@ func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *term
 	return terminal.Run(ctx, t, &terminal.Options{
 		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.getenv("NO_COLOR") != "",
 		Greeting: t.greeting(), Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
-		Desk: t.desk, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
+		Approvals: t.desk, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
 		Before: func(path string) (string, bool) { return readTextFile(root, path) }, Notices: notices, Describe: t.describeError,
 	})
 }

@@ -65,7 +65,7 @@ func encodeJSON(v any) ([]byte, error) {
 
 // isUnsafe reports whether a character could control a terminal or reorder the
 // text around it.
-func isUnsafe(r rune) bool { return terminal.Drives(r) }
+func isUnsafe(r rune) bool { return terminal.IsControl(r) }
 
 // safe removes terminal control characters from untrusted text.
 func safe(s string) string { return terminal.Safe(s) }

@@ -148,12 +148,12 @@ func (t *chatSession) formatCost(context.Context, string) (string, error) {
 		with, without := "", ""
 		if p, known := t.modelPrice(name); known {
 			x, y := p.Cost(u)
-			with, without = terminal.Dollars(x), terminal.Dollars(y)
+			with, without = terminal.FormatDollars(x), terminal.FormatDollars(y)
 		} else {
 			x, y := u.Equivalents()
-			with, without, weighed = terminal.Tokens(int(x))+"*", terminal.Tokens(int(y))+"*", true
+			with, without, weighed = terminal.FormatTokens(int(x))+"*", terminal.FormatTokens(int(y))+"*", true
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", literal(name), terminal.Tokens(u.Input), terminal.Tokens(u.CacheRead), terminal.Tokens(u.CacheWrite), terminal.Tokens(u.Output), with, without)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", literal(name), terminal.FormatTokens(u.Input), terminal.FormatTokens(u.CacheRead), terminal.FormatTokens(u.CacheWrite), terminal.FormatTokens(u.Output), with, without)
 	}
 	if weighed {
 		b.WriteString("\n\\* in input tokens, because no price is configured (`models.prices`).\n")

@@ -133,7 +133,7 @@ func (t *chatSession) listSkills(context.Context, string) (string, error) {
 		case bounded:
 			until = fmt.Sprintf("for %d more turns without use", left)
 		}
-		fmt.Fprintf(&b, "- %s, %s tokens, %s\n", literal(k.Skill.Name), terminal.Tokens(k.Tokens), until)
+		fmt.Fprintf(&b, "- %s, %s tokens, %s\n", literal(k.Skill.Name), terminal.FormatTokens(k.Tokens), until)
 	}
 	all := t.runtime.Catalog().Snapshot().Skills()
 	if len(all) == 0 {

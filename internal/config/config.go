@@ -1,7 +1,6 @@
-// Package config is the configuration of the command: defaults, files,
-// environment and flags, in that order, in one struct that knows where each
-// value came from. It decides nothing and opens nothing that the
-// configuration names.
+// Package config loads the configuration of the command from defaults, files, environment
+// and flags, in that order, into one struct that records the source of each value. It
+// makes no decisions and opens nothing that the configuration names.
 package config
 
 import (
@@ -23,7 +22,7 @@ const FileName = "loadout.yaml"
 
 const maxFile = 1 << 20
 
-// Config is the configuration in force.
+// Config is the effective configuration.
 type Config struct {
 	Skills  Skills
 	MCP     MCP
@@ -34,65 +33,64 @@ type Config struct {
 	Models  Models
 	Usage   Usage
 	Hub     Hub
-	// User are the person's own fields, which ${{user.NAME}} stands for in the
-	// configuration of MCP servers.
+	// User holds the user's own fields, referenced as ${{user.NAME}} in the configuration
+	// of MCP servers.
 	User map[string]string
 
-	// Inherited are directories that variables of earlier systems name.
+	// Inherited are directories from environment variables of earlier systems.
 	Inherited []string
-	// Notes are settings that are not in force, and why.
+	// Notes are ignored settings with the reason.
 	Notes []Note
 	// Files are the files that were read, in order.
 	Files []string
 
-	from    map[string]string // key → where its value is from
-	project map[string]bool   // directories that a project's file added
+	from    map[string]string // key → source of its value
+	project map[string]bool   // directories added by a project file
 }
 
-// Note is a setting that was passed over.
+// Note reports an ignored setting.
 type Note struct {
 	Where   string `json:"where"`
 	Message string `json:"message"`
 }
 
-// Input is what a configuration is made of.
+// Input is the input of [Load].
 type Input struct {
 	WorkDir string
 	Home    string
 	Getenv  func(string) string
-	// File is the file that the person named, "" for none.
+	// File is the file named by the user, or "".
 	File string
-	// Flags are settings by key that the person gave on the command line.
+	// Flags are command-line settings by key.
 	Flags map[string]string
-	// Trusted reports whether a person trusts the project's file at a path as
-	// having these bytes; nil trusts none.
+	// Trusted reports whether the user trusts a project file with this content; nil trusts
+	// none.
 	Trusted func(file string, data []byte) bool
 }
 
-// Error lists everything that is wrong with a configuration.
+// Error lists all faults of a configuration.
 type Error struct{ Faults []string }
 
 func (e *Error) Error() string {
 	return "configuration: " + strings.Join(e.Faults, "\n  ")
 }
 
-// Load reads the configuration. A fault in a file that the person named or
-// owns is an [*Error] that names all of them: what was meant to restrict must
-// not be passed over. A project's file may set only what cannot harm; the rest
-// of it becomes a note.
+// Load reads the configuration. Faults in a file that the user named or owns are returned
+// together as an [*Error], because a restriction must not be skipped silently. A project
+// file may only set harmless keys; its other keys become notes.
 func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
-	l.file(UserFile(in), "", in.Getenv("LOADOUT_CONFIG") != "")
+	l.applyFile(UserFile(in), "", in.Getenv("LOADOUT_CONFIG") != "")
 	if file, root := ProjectFile(in.WorkDir); file != "" && file != UserFile(in) {
-		l.file(file, root, false)
+		l.applyFile(file, root, false)
 	}
 	if in.File != "" {
-		l.file(l.path(in.File, in.WorkDir), "", true)
+		l.applyFile(l.path(in.File, in.WorkDir), "", true)
 	}
-	l.earlier()
-	l.environment()
-	l.flags()
+	l.applyLegacyEnvironment()
+	l.applyEnvironment()
+	l.applyFlags()
 	if len(l.faults) > 0 {
 		return nil, &Error{atMost(l.faults, func(more int) string { return fmt.Sprintf("and %d more", more) })}
 	}
@@ -100,7 +98,7 @@ func Load(in Input) (*Config, error) {
 	return c, nil
 }
 
-// atMost cuts a list that a hostile file could make endless.
+// atMost truncates a list whose length a hostile file controls.
 func atMost[T any](list []T, rest func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
@@ -109,8 +107,8 @@ func atMost[T any](list []T, rest func(more int) T) []T {
 	return append(list[:most:most], rest(len(list)-most))
 }
 
-// Candidates are the paths of the files that the configuration is read from,
-// also of those that are not there.
+// Candidates returns the paths of all configuration files that are considered, including
+// missing ones.
 func (in Input) Candidates() []string {
 	var out []string
 	if f := UserFile(in); f != "" {
@@ -126,14 +124,14 @@ func (in Input) Candidates() []string {
 	return out
 }
 
-// IsSet reports whether something else than the default gave a key its value.
+// IsSet reports whether a key has a value other than the default.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
-// FromProject reports whether a directory of Skills.Dirs was added by a
-// project's own file, and not by the person.
+// FromProject reports whether a directory of Skills.Dirs comes from a project file and not
+// from the user.
 func (c *Config) FromProject(dir string) bool { return c.project[dir] }
 
-// UserFile is the path of the person's own configuration file.
+// UserFile returns the path of the user's configuration file.
 func UserFile(in Input) string {
 	if f := in.Getenv("LOADOUT_CONFIG"); f != "" {
 		l := loader{in: in}
@@ -149,9 +147,8 @@ func UserFile(in Input) string {
 	return filepath.Join(dir, "loadout", FileName)
 }
 
-// ProjectFile finds the configuration file of the project around dir: in dir
-// or above it, up to the root of the repository. Outside a repository there
-// is none.
+// ProjectFile finds the configuration file of the project around dir: in dir or a parent,
+// up to the repository root. Outside a repository it finds none.
 func ProjectFile(dir string) (file, root string) {
 	for d := dir; d != ""; d = filepath.Dir(d) {
 		for _, name := range []string{FileName, filepath.Join(".loadout", FileName)} {
@@ -178,7 +175,7 @@ type loader struct {
 	c      *Config
 	in     Input
 	faults []string
-	// trusted says that the project's file counts, as far as one can.
+	// trusted reports that the project file is trusted.
 	trusted bool
 }
 
@@ -186,8 +183,8 @@ func (l *loader) fault(where, format string, args ...any) {
 	l.faults = append(l.faults, where+": "+fmt.Sprintf(format, args...))
 }
 
-// file applies a file. With root it is a project's, which is not trusted.
-func (l *loader) file(path, root string, must bool) {
+// applyFile applies a file. A non-empty root marks a project file, which is not trusted.
+func (l *loader) applyFile(path, root string, must bool) {
 	if path == "" {
 		return
 	}
@@ -196,7 +193,7 @@ func (l *loader) file(path, root string, must bool) {
 	case errors.Is(err, fs.ErrNotExist) && !must:
 		return
 	case err != nil:
-		l.bad(root, path, fmt.Sprintf("cannot be read: %v", cause(err)))
+		l.report(root, path, fmt.Sprintf("cannot be read: %v", cause(err)))
 		return
 	}
 	var doc yaml.Node
@@ -208,20 +205,20 @@ func (l *loader) file(path, root string, must bool) {
 		l.trusted = root != "" && l.in.Trusted != nil && l.in.Trusted(path, b)
 		l.mapping(doc.Content[0], "", path, root)
 	case err == nil, strings.HasSuffix(err.Error(), "no documents in stream"):
-		l.c.Files = append(l.c.Files, path) // nothing but comments
+		l.c.Files = append(l.c.Files, path) // only comments
 	case strings.HasSuffix(err.Error(), "found multiple"):
-		l.bad(root, path, "holds more than one YAML document: delete the second --- and what follows")
+		l.report(root, path, "contains more than one YAML document: delete the second --- and everything after it")
 	case positioned && le.Mark.Line > 0:
-		l.bad(root, fmt.Sprintf("%s:%d:%d", path, le.Mark.Line, max(le.Mark.Column, 1)), "is not valid YAML: "+le.Message)
+		l.report(root, fmt.Sprintf("%s:%d:%d", path, le.Mark.Line, max(le.Mark.Column, 1)), "is not valid YAML: "+le.Message)
 	case positioned:
-		l.bad(root, path, "is not valid YAML: "+le.Message)
+		l.report(root, path, "is not valid YAML: "+le.Message)
 	default:
-		l.bad(root, path, "is not valid YAML: "+err.Error())
+		l.report(root, path, "is not valid YAML: "+err.Error())
 	}
 }
 
-// bad is a fault, or in a project's file a note.
-func (l *loader) bad(root, where, message string) {
+// report records a fault, or a note for a project file.
+func (l *loader) report(root, where, message string) {
 	if root != "" {
 		l.c.Notes = append(l.c.Notes, Note{where, message})
 		return
@@ -233,7 +230,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	where := func(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column) }
 	if n.Kind != yaml.MappingNode {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!null" {
-			l.bad(root, where(n), "expected keys and values below "+nonEmpty(prefix, "the top level"))
+			l.report(root, where(n), "expected keys and values below "+nonEmpty(prefix, "the top level"))
 		}
 		return
 	}
@@ -241,14 +238,14 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		name := strings.TrimPrefix(prefix+"."+key.Value, ".")
-		s, known := find(name)
+		s, known := findSetting(name)
 		switch {
 		case name == "user" && prefix == "" && key.Kind == yaml.ScalarNode && !seen[name]:
 			l.userFields(value, root, where)
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
-			l.bad(root, where(key), unknown(prefix, key.Value))
+			l.report(root, where(key), unknownKey(prefix, key.Value))
 		case seen[name]:
-			l.bad(root, where(key), name+" is given twice")
+			l.report(root, where(key), "duplicate key "+name)
 		case known:
 			l.set(s, value, file, root, where(value))
 		default:
@@ -258,23 +255,23 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	}
 }
 
-// userFields reads the person's own fields. Their values are never repeated.
+// userFields reads the user's own fields. Messages never contain their values.
 func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
 	switch {
 	case root != "":
-		l.bad(root, where(n), "user"+onlyYours)
+		l.report(root, where(n), "user"+onlyYours)
 		return
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return
 	case n.Kind != yaml.MappingNode:
-		l.fault(where(n), "user: expected names and values")
+		l.fault(where(n), "user: expected a map of names to values")
 		return
 	}
 	l.c.User = map[string]string{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || key.Value == "" {
-			l.fault(where(key), "user.%s: expected a text", shownKey(key.Value))
+			l.fault(where(key), "user.%s: expected a string", quoteKey(key.Value))
 			continue
 		}
 		l.c.User[key.Value] = value.Value
@@ -298,11 +295,11 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 		l.fault(where, "%s: %v", s.key, err)
 		return
 	}
-	l.given(s, filepath.Dir(file), file)
+	l.recordSource(s, filepath.Dir(file), file)
 }
 
-// given notes where a value comes from that replaces the one before.
-func (l *loader) given(s setting, base, from string) {
+// recordSource records the source of a value that replaces the previous one.
+func (l *loader) recordSource(s setting, base, from string) {
 	l.makeAbsolute(s, base)
 	if s.key == "skills.dirs" {
 		l.c.project = nil
@@ -310,18 +307,17 @@ func (l *loader) given(s setting, base, from string) {
 	l.c.from[s.key] = from
 }
 
-// projectDirs adds the directories that a project's file names to those of the
-// person, if they are inside the project.
+// projectDirs appends the directories of a project file that are inside the project.
 func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) {
 	var dirs []string
 	if err := decodeList(&dirs, n); err != nil {
-		l.bad(root, where, fmt.Sprintf("%s: %v", s.key, err))
+		l.report(root, where, fmt.Sprintf("%s: %v", s.key, err))
 		return
 	}
 	for _, d := range dirs {
 		d = l.path(d, filepath.Dir(file))
-		if !inside(root, d) {
-			l.bad(root, where, fmt.Sprintf("%s is ignored: it is outside the project", shown(d)))
+		if !isInside(root, d) {
+			l.report(root, where, fmt.Sprintf("%s is ignored: outside the project", quoteValue(d)))
 			continue
 		}
 		if slices.Contains(l.c.Skills.Dirs, d) {
@@ -336,21 +332,21 @@ func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) 
 	}
 }
 
-// inside reports whether path is below root, links resolved as far as it
-// exists: what is missing may come to exist, but not where a link leads out.
-func inside(root, path string) bool {
+// isInside reports whether path is below root. Symlinks are resolved as far as the path
+// exists, so that a missing path cannot be created outside later.
+func isInside(root, path string) bool {
 	rel, err := filepath.Rel(realPath(root), realPath(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// realPath resolves the links of a path as far as it exists; "" where one of
-// them leads nowhere.
+// realPath resolves the symlinks of a path as far as it exists, or returns "" for a
+// dangling symlink.
 func realPath(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "" // a link that leads nowhere now
+		return "" // dangling symlink
 	}
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -389,14 +385,13 @@ func (l *loader) path(p, base string) string {
 	return filepath.Join(base, p)
 }
 
-// whole reports whether a path of servers in a variable does not depend on the
-// working directory: variables stay when that becomes somebody else's project,
-// which must not be taken for the person's own servers.
-func (l *loader) whole(variable, p string) bool {
+// requireAbsolute reports whether a path in a variable is absolute. Variables outlive a change of
+// directory: a relative path could name another project's files as the user's own servers.
+func (l *loader) requireAbsolute(variable, p string) bool {
 	if filepath.IsAbs(l.path(p, "")) {
 		return true
 	}
-	l.c.Notes = append(l.c.Notes, Note{variable, shown(p) + " is not read, as it would be another in each directory: write its whole path"})
+	l.c.Notes = append(l.c.Notes, Note{variable, quoteValue(p) + " is ignored: a relative path depends on the working directory; write an absolute path"})
 	return false
 }
 
@@ -407,7 +402,7 @@ func decode(v any, n *yaml.Node) error {
 			return errors.New("expected true or false")
 		}
 		if n.Tag == "!!null" {
-			return errors.New("it has no value: write true or false")
+			return errors.New("value missing: write true or false")
 		}
 		b, err := parseBool(n.Value)
 		if err != nil {
@@ -417,12 +412,12 @@ func decode(v any, n *yaml.Node) error {
 	case *int:
 		i := 0
 		if err := n.Decode(&i); err != nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-			return fmt.Errorf("%s is not a number", shown(n.Value))
+			return fmt.Errorf("not a number: %s", quoteValue(n.Value))
 		}
 		*v = i
 	case *string:
 		if n.Kind != yaml.ScalarNode {
-			return errors.New("expected text")
+			return errors.New("expected a string")
 		}
 		*v = n.Value
 		if n.Tag == "!!null" {
@@ -446,15 +441,15 @@ func decodeList(v *[]string, n *yaml.Node) error {
 	case n.Kind == yaml.ScalarNode:
 		items = []*yaml.Node{n}
 	case n.Kind != yaml.SequenceNode:
-		return errors.New("expected a list of texts")
+		return errors.New("expected a list of strings")
 	}
 	var out []string
 	for _, c := range items {
 		if c.Kind != yaml.ScalarNode {
-			return errors.New("expected a list of texts")
+			return errors.New("expected a list of strings")
 		}
 		if c.Tag == "!!null" || strings.TrimSpace(c.Value) == "" {
-			return errors.New("an item of the list is empty")
+			return errors.New("empty item in the list")
 		}
 		out = append(out, c.Value)
 	}
@@ -462,31 +457,31 @@ func decodeList(v *[]string, n *yaml.Node) error {
 	return nil
 }
 
-// earlier honours the variables of an earlier system.
-func (l *loader) earlier() {
+// applyLegacyEnvironment applies the environment variables of an earlier system.
+func (l *loader) applyLegacyEnvironment() {
 	for _, d := range filepath.SplitList(l.in.Getenv("LLP_SKILLS_DIRS")) {
 		if d != "" {
 			l.c.Inherited = append(l.c.Inherited, l.path(d, l.in.WorkDir))
 		}
 	}
 	for _, name := range []string{"LLP_MCP_CONNECTIONS_FILE", "LLP_MCP_CONNECTIONS_DIR"} {
-		if p := l.in.Getenv(name); p != "" && l.whole(name, p) {
+		if p := l.in.Getenv(name); p != "" && l.requireAbsolute(name, p) {
 			l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(p, l.in.WorkDir))
 		}
 	}
 	if level := l.in.Getenv("LLP_MCP_DEFAULT_SAFETY"); level != "" {
-		if s, _ := find("servers.safety"); s.parse(l.c, strings.ToUpper(level)) == nil {
-			l.given(s, l.in.WorkDir, "LLP_MCP_DEFAULT_SAFETY")
+		if s, _ := findSetting("servers.safety"); s.parse(l.c, strings.ToUpper(level)) == nil {
+			l.recordSource(s, l.in.WorkDir, "LLP_MCP_DEFAULT_SAFETY")
 		} else {
 			l.c.Servers.Safety = "MEDIUM"
-			l.c.Notes = append(l.c.Notes, Note{"LLP_MCP_DEFAULT_SAFETY", shown(level) + " is not one of SAFE, LOW, MEDIUM, HIGH, CRITICAL; it is taken as MEDIUM"})
+			l.c.Notes = append(l.c.Notes, Note{"LLP_MCP_DEFAULT_SAFETY", quoteValue(level) + " is not one of SAFE, LOW, MEDIUM, HIGH, CRITICAL; MEDIUM is used"})
 		}
 	}
 	enabled := l.in.Getenv("LLP_ENABLE_CLAUDE_GLOBAL")
 	if enabled != "" {
 		on, err := parseBool(enabled)
-		if err != nil { // that system took everything but 1 for no
-			l.c.Notes = append(l.c.Notes, Note{"LLP_ENABLE_CLAUDE_GLOBAL", err.Error() + "; it is taken as false"})
+		if err != nil { // the earlier system treated everything but 1 as false
+			l.c.Notes = append(l.c.Notes, Note{"LLP_ENABLE_CLAUDE_GLOBAL", err.Error() + "; false is used"})
 		}
 		l.c.Skills.Home = on
 		l.c.from["skills.home"] = "LLP_ENABLE_CLAUDE_GLOBAL"
@@ -503,39 +498,39 @@ func (l *loader) earlier() {
 	}
 }
 
-func (l *loader) environment() {
+func (l *loader) applyEnvironment() {
 	for _, s := range settings {
 		for _, variable := range []string{s.also, s.env} {
 			if variable == "" {
 				continue
 			}
 			if text := l.in.Getenv(variable); text != "" {
-				l.text(s, text, variable)
+				l.applyText(s, text, variable)
 			}
 		}
 	}
 }
 
-func (l *loader) flags() {
+func (l *loader) applyFlags() {
 	for _, s := range settings {
 		if text, ok := l.in.Flags[s.key]; ok {
-			l.text(s, text, "command line")
+			l.applyText(s, text, "command line")
 		}
 	}
 }
 
-func (l *loader) text(s setting, text, from string) {
+func (l *loader) applyText(s setting, text, from string) {
 	if err := s.parse(l.c, text); err != nil {
 		l.fault(from, "%s: %v", s.key, err)
 		return
 	}
 	if list, ok := s.value(l.c).(*[]string); ok && s.path && from == s.env && strings.HasPrefix(s.key, "servers.") {
-		*list = slices.DeleteFunc(*list, func(p string) bool { return !l.whole(from, p) })
+		*list = slices.DeleteFunc(*list, func(p string) bool { return !l.requireAbsolute(from, p) })
 	}
-	l.given(s, l.in.WorkDir, from)
+	l.recordSource(s, l.in.WorkDir, from)
 }
 
-func find(key string) (setting, bool) {
+func findSetting(key string) (setting, bool) {
 	for _, s := range settings {
 		if s.key == key {
 			return s, true
@@ -553,7 +548,7 @@ func isGroup(name string) bool {
 	return false
 }
 
-func unknown(prefix, name string) string {
+func unknownKey(prefix, name string) string {
 	var near []string
 	for _, s := range settings {
 		group, _, _ := strings.Cut(s.key, ".")
@@ -567,20 +562,19 @@ func unknown(prefix, name string) string {
 	if prefix == "" {
 		near = append(near, "user")
 	}
-	return fmt.Sprintf("there is no key %s%s; the keys are %s", strings.TrimPrefix(prefix+".", "."), shownKey(name), strings.Join(near, ", "))
+	return fmt.Sprintf("unknown key %s%s; known keys: %s", strings.TrimPrefix(prefix+".", "."), quoteKey(name), strings.Join(near, ", "))
 }
 
-// shownKey is a key from a file as part of a message: in quotes where it is not
-// plain.
-func shownKey(s string) string {
-	if q := shown(s); q != `"`+s+`"` || strings.ContainsAny(s, " .") || s == "" {
+// quoteKey formats a key from a file for a message, quoted unless it is plain.
+func quoteKey(s string) string {
+	if q := quoteValue(s); q != `"`+s+`"` || strings.ContainsAny(s, " .") || s == "" {
 		return q
 	}
 	return s
 }
 
-// shown is a text from a file as part of a message: it may be hostile.
-func shown(s string) string {
+// quoteValue quotes untrusted text from a file for a message.
+func quoteValue(s string) string {
 	const most = 80
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
@@ -601,7 +595,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if fi.Size() > maxFile || !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file of at most %d bytes", maxFile)
+		return nil, fmt.Errorf("not a regular file of at most %d bytes", maxFile)
 	}
 	f, err := os.Open(path)
 	if err != nil {

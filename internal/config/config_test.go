@@ -409,33 +409,33 @@ func TestK2AFileOfThePersonThatCannotBeReadIsAnError(t *testing.T) {
 		{"- a\n", "ROOT/FILE:1:1: expected keys and values below the top level"},
 		{"hello\n", "ROOT/FILE:1:1: expected keys and values below the top level"},
 		{"skills: 7\n", "ROOT/FILE:1:9: expected keys and values below skills"},
-		{"a: 1\n---\nb: 2\n", "ROOT/FILE: holds more than one YAML document: delete the second --- and what follows"},
-		{"skill:\n  enabled: false\n", "ROOT/FILE:1:1: there is no key skill; the keys are skills, mcp, "},
-		{"skills:\n  enable: false\n", "ROOT/FILE:2:3: there is no key skills.enable; the keys are skills.enabled, "},
-		{"skills.enabled: false\n", `ROOT/FILE:1:1: there is no key "skills.enabled"; the keys are skills, mcp, `},
-		{"skills:\n  enabled: false\n  enabled: true\n", "ROOT/FILE:3:3: skills.enabled is given twice"},
-		{"skills:\n  enabled: false\nskills:\n  enabled: true\n", "ROOT/FILE:3:1: skills is given twice"},
-		{"skills:\n  enabled: maybe\n", `ROOT/FILE:2:12: skills.enabled: "maybe" is neither true nor false`},
-		{"skills:\n  enabled:\n", "ROOT/FILE:2:11: skills.enabled: it has no value: write true or false"},
+		{"a: 1\n---\nb: 2\n", "ROOT/FILE: contains more than one YAML document: delete the second --- and everything after it"},
+		{"skill:\n  enabled: false\n", "ROOT/FILE:1:1: unknown key skill; known keys: skills, mcp, "},
+		{"skills:\n  enable: false\n", "ROOT/FILE:2:3: unknown key skills.enable; known keys: skills.enabled, "},
+		{"skills.enabled: false\n", `ROOT/FILE:1:1: unknown key "skills.enabled"; known keys: skills, mcp, `},
+		{"skills:\n  enabled: false\n  enabled: true\n", "ROOT/FILE:3:3: duplicate key skills.enabled"},
+		{"skills:\n  enabled: false\nskills:\n  enabled: true\n", "ROOT/FILE:3:1: duplicate key skills"},
+		{"skills:\n  enabled: maybe\n", `ROOT/FILE:2:12: skills.enabled: expected true or false, got "maybe"`},
+		{"skills:\n  enabled:\n", "ROOT/FILE:2:11: skills.enabled: value missing: write true or false"},
 		{"skills:\n  enabled: [false]\n", "ROOT/FILE:2:12: skills.enabled: expected true or false"},
-		{"skills:\n  depth: six\n", `ROOT/FILE:2:10: skills.depth: "six" is not a number`},
-		{"skills:\n  depth:\n", `ROOT/FILE:2:9: skills.depth: "" is not a number`},
-		{"skills:\n  depth: 1.5\n", `ROOT/FILE:2:10: skills.depth: "1.5" is not a number`},
-		{"skills:\n  depth: 0\n", "ROOT/FILE:2:10: skills.depth: 0 is not between 1 and 32"},
-		{"skills:\n  depth: 99999999999999999999\n", `ROOT/FILE:2:10: skills.depth: "99999999999999999999" is not a number`},
-		{"skills:\n  allow: {pdf: true}\n", "ROOT/FILE:2:10: skills.allow: expected a list of texts"},
-		{"skills:\n  allow: [pdf, [csv]]\n", "ROOT/FILE:2:10: skills.allow: expected a list of texts"},
-		{"skills:\n  allow: [pdf, '']\n", "ROOT/FILE:2:10: skills.allow: an item of the list is empty"},
-		{"skills:\n  allow:\n    -\n", "ROOT/FILE:3:5: skills.allow: an item of the list is empty"},
-		{"skills:\n  dirs: ['']\n", "ROOT/FILE:2:9: skills.dirs: an item of the list is empty"},
-		{"x: &a [pdf]\nskills:\n  allow: *a\n", "ROOT/FILE:3:10: skills.allow: expected a list of texts"},
-		{"sandbox:\n  python_index: pypi.internal\n", "ROOT/FILE:2:17: sandbox.python_index: it is not an address as https://registry.example.com/path"},
-		{"sandbox:\n  npm_registry: file:///srv/npm\n", "ROOT/FILE:2:17: sandbox.npm_registry: it is not an address as https://registry.example.com/path"},
-		{"sandbox:\n  npm_registry: \"https://:8080/x\"\n", "ROOT/FILE:2:17: sandbox.npm_registry: it is not an address as https://registry.example.com/path"},
+		{"skills:\n  depth: six\n", `ROOT/FILE:2:10: skills.depth: not a number: "six"`},
+		{"skills:\n  depth:\n", `ROOT/FILE:2:9: skills.depth: not a number: ""`},
+		{"skills:\n  depth: 1.5\n", `ROOT/FILE:2:10: skills.depth: not a number: "1.5"`},
+		{"skills:\n  depth: 0\n", "ROOT/FILE:2:10: skills.depth: 0 is out of range 1 to 32"},
+		{"skills:\n  depth: 99999999999999999999\n", `ROOT/FILE:2:10: skills.depth: not a number: "99999999999999999999"`},
+		{"skills:\n  allow: {pdf: true}\n", "ROOT/FILE:2:10: skills.allow: expected a list of strings"},
+		{"skills:\n  allow: [pdf, [csv]]\n", "ROOT/FILE:2:10: skills.allow: expected a list of strings"},
+		{"skills:\n  allow: [pdf, '']\n", "ROOT/FILE:2:10: skills.allow: empty item in the list"},
+		{"skills:\n  allow:\n    -\n", "ROOT/FILE:3:5: skills.allow: empty item in the list"},
+		{"skills:\n  dirs: ['']\n", "ROOT/FILE:2:9: skills.dirs: empty item in the list"},
+		{"x: &a [pdf]\nskills:\n  allow: *a\n", "ROOT/FILE:3:10: skills.allow: expected a list of strings"},
+		{"sandbox:\n  python_index: pypi.internal\n", "ROOT/FILE:2:17: sandbox.python_index: expected an address such as https://registry.example.com/path"},
+		{"sandbox:\n  npm_registry: file:///srv/npm\n", "ROOT/FILE:2:17: sandbox.npm_registry: expected an address such as https://registry.example.com/path"},
+		{"sandbox:\n  npm_registry: \"https://:8080/x\"\n", "ROOT/FILE:2:17: sandbox.npm_registry: expected an address such as https://registry.example.com/path"},
 		{"mcp:\n  compat: weknow\n", `ROOT/FILE:2:11: mcp.compat: "weknow" is not one of weknora, ba-agent, wegent`},
-		{"mcp:\n  address: [a]\n", "ROOT/FILE:2:12: mcp.address: expected text"},
+		{"mcp:\n  address: [a]\n", "ROOT/FILE:2:12: mcp.address: expected a string"},
 		{"skills: \x00\n", "ROOT/FILE: is not valid YAML: "},
-		{strings.Repeat("#", 1<<20+1), "ROOT/FILE: cannot be read: it is no regular file of at most 1048576 bytes"},
+		{strings.Repeat("#", 1<<20+1), "ROOT/FILE: cannot be read: not a regular file of at most 1048576 bytes"},
 	} {
 		for _, place := range []string{userFile, "named.yaml", "fromenv.yaml"} {
 			m := newMachine(t)
@@ -510,25 +510,25 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	m.in.Flags["mcp.text_budget"] = "7"
 	var got []string
 	for _, f := range m.faults() {
-		f, _, _ = strings.Cut(f, "; the keys are")
+		f, _, _ = strings.Cut(f, "; known keys:")
 		got = append(got, strings.ReplaceAll(f, filepath.ToSlash(file), "FILE"))
 	}
 	want := []string{
-		"ROOT/" + userFile + `:2:10: skills.watch: "perhaps" is neither true nor false`,
-		`FILE:2:12: skills.enabled: "maybe" is neither true nor false`,
-		"FILE:3:3: skills.enabled is given twice",
-		"FILE:4:9: skills.dirs: expected a list of texts",
-		`FILE:5:10: skills.depth: "deep" is not a number`,
-		"FILE:6:3: there is no key skills.dept",
-		"FILE:7:10: skills.allow: expected a list of texts",
-		"FILE:8:8: skills.home: it has no value: write true or false",
-		"FILE:9:10: skills.shell: expected text",
+		"ROOT/" + userFile + `:2:10: skills.watch: expected true or false, got "perhaps"`,
+		`FILE:2:12: skills.enabled: expected true or false, got "maybe"`,
+		"FILE:3:3: duplicate key skills.enabled",
+		"FILE:4:9: skills.dirs: expected a list of strings",
+		`FILE:5:10: skills.depth: not a number: "deep"`,
+		"FILE:6:3: unknown key skills.dept",
+		"FILE:7:10: skills.allow: expected a list of strings",
+		"FILE:8:8: skills.home: value missing: write true or false",
+		"FILE:9:10: skills.shell: expected a string",
 		"FILE:10:6: expected keys and values below mcp",
-		"FILE:11:1: there is no key sklls",
-		`FILE:13:1: there is no key "skills.enabled"`,
-		`LOADOUT_SKILLS_ALLOW: skills.allow: " , " names nothing; unset it, or give it a value`,
-		"LOADOUT_SKILLS_DEPTH: skills.depth: 40 is not between 1 and 32",
-		"command line: mcp.text_budget: 7 is not between 200 and 1000000",
+		"FILE:11:1: unknown key sklls",
+		`FILE:13:1: unknown key "skills.enabled"`,
+		`LOADOUT_SKILLS_ALLOW: skills.allow: empty list " , ": unset the variable or give it a value`,
+		"LOADOUT_SKILLS_DEPTH: skills.depth: 40 is out of range 1 to 32",
+		"command line: mcp.text_budget: 7 is out of range 200 to 1000000",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -575,7 +575,7 @@ func TestValuesInTheEnvironment(t *testing.T) {
 		t.Error("an empty variable turns it off")
 	}
 	m.env["LOADOUT_SKILLS_HOME"] = "nope"
-	if got := m.faults(); len(got) != 1 || got[0] != `LOADOUT_SKILLS_HOME: skills.home: "nope" is neither true nor false` {
+	if got := m.faults(); len(got) != 1 || got[0] != `LOADOUT_SKILLS_HOME: skills.home: expected true or false, got "nope"` {
 		t.Errorf("got %q", got)
 	}
 }
@@ -643,7 +643,7 @@ func TestL2BadVariablesOfAnEarlierSystem(t *testing.T) {
 	if c.Skills.Home || !slices.Equal(m.paths(c.Inherited), []string{"/a"}) {
 		t.Errorf("home %v, directories %q; want what cannot be read to mean no", c.Skills.Home, c.Inherited)
 	}
-	if got := m.notes(c); !slices.Equal(got, []string{`LLP_ENABLE_CLAUDE_GLOBAL: "perhaps" is neither true nor false; it is taken as false`}) {
+	if got := m.notes(c); !slices.Equal(got, []string{`LLP_ENABLE_CLAUDE_GLOBAL: expected true or false, got "perhaps"; false is used`}) {
 		t.Errorf("notes %q", got)
 	}
 }
@@ -658,7 +658,7 @@ func TestServersByRelativePathsInVariables(t *testing.T) {
 	if got := m.paths(slices.Concat(c.Servers.Files, c.Servers.Inherited)); !slices.Equal(got, []string{"ROOT/home/mine.json", "/a/b.json"}) {
 		t.Errorf("got %q", got)
 	}
-	if got := strings.Join(m.notes(c), "\n"); strings.Count(got, "write its whole path") != 3 || !strings.Contains(got, `LLP_MCP_CONNECTIONS_DIR: "./team" is not read`) {
+	if got := strings.Join(m.notes(c), "\n"); strings.Count(got, "write an absolute path") != 3 || !strings.Contains(got, `LLP_MCP_CONNECTIONS_DIR: "./team" is ignored`) {
 		t.Errorf("notes %s", got)
 	}
 	m.env["LLP_MCP_CONNECTIONS_FILE"], m.env["LLP_MCP_CONNECTIONS_DIR"] = "/a.json", "~/a"

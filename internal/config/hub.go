@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// Hub says how loadout serve runs. A project's file may set none of it.
+// Hub configures loadout serve. A project file cannot set any of it.
 type Hub struct {
 	Address  string
 	Data     string
@@ -35,24 +35,24 @@ type Hub struct {
 	Log     string
 }
 
-// networks checks addresses and networks.
-func networks(v any) error {
+// checkNetworks validates addresses and networks.
+func checkNetworks(v any) error {
 	for _, text := range *v.(*[]string) {
 		if _, err := netip.ParsePrefix(text); err == nil {
 			continue
 		}
 		if _, err := netip.ParseAddr(text); err != nil {
-			return errors.New("an entry is neither an address nor a network as 10.1.2.0/24")
+			return errors.New("expected addresses or networks such as 10.1.2.0/24")
 		}
 	}
 	return nil
 }
 
-// withoutPassword is the URL of a database as it may be shown.
-func withoutPassword(text string) string {
+// redactPassword returns a database URL without its password.
+func redactPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "…" // what it holds cannot be told
+		return "…" // unparsable: may contain a password
 	}
 	query := u.Query()
 	for name := range query {
@@ -62,7 +62,7 @@ func withoutPassword(text string) string {
 		}
 	}
 	if u.User == nil && u.RawQuery == "" {
-		return text // as it was written
+		return text // unchanged
 	}
 	return u.Redacted()
 }

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Price is what a model costs, in US dollars a million tokens.
+// Price is the price of a model in US dollars per million tokens.
 type Price struct {
 	Input      float64 `json:"input"`
 	CacheRead  float64 `json:"cache_read"`
@@ -20,15 +20,15 @@ type Price struct {
 	Output     float64 `json:"output"`
 }
 
-// Limits of a list of prices.
+// Limits of a price list.
 const (
 	maxPrices = 256
 	maxPrice  = 1_000_000
 )
 
-// Price is the price of a model by its name, as vendor:name: that of the name itself,
-// else of the longest beginning with * behind it that fits. It is false where none
-// does; one that is nothing is a price too.
+// Price returns the price of a model by its full name, as vendor:name. An exact entry wins
+// over the longest matching entry that ends in *. It returns false if nothing matches. A
+// price of zero is a price.
 func (m *Models) Price(name string) (Price, bool) {
 	best, known := m.Prices[name]
 	if known {
@@ -44,16 +44,16 @@ func (m *Models) Price(name string) (Price, bool) {
 	return best, longest >= 0
 }
 
-// decodePrices reads names of models with their prices.
+// decodePrices reads a map of model names to prices.
 func decodePrices(v *map[string]Price, n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		*v = nil
 		return nil
 	case n.Kind != yaml.MappingNode:
-		return errors.New("expected names of models, each with its prices")
+		return errors.New("expected a map of model names to prices")
 	case len(n.Content) > 2*maxPrices:
-		return fmt.Errorf("more than %d models", maxPrices)
+		return fmt.Errorf("too many models (limit %d)", maxPrices)
 	}
 	out := map[string]Price{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -61,16 +61,16 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 		name := key.Value
 		switch {
 		case key.Kind != yaml.ScalarNode || name == "" || strings.Contains(strings.TrimSuffix(name, "*"), "*"):
-			return fmt.Errorf("%s is no name of a model, as anthropic:NAME; one * may end it", shown(name))
+			return fmt.Errorf("invalid model name %s: expected a name such as anthropic:NAME; a final * matches a prefix", quoteValue(name))
 		case strings.TrimSuffix(name, "*") != "" && !strings.Contains(name, ":"):
-			return fmt.Errorf("%s has no vendor: write it as anthropic:NAME or openai:NAME", shown(name))
+			return fmt.Errorf("model name %s without vendor: write anthropic:NAME or openai:NAME", quoteValue(name))
 		}
 		if _, twice := out[name]; twice {
-			return fmt.Errorf("%s is given twice", shown(name))
+			return fmt.Errorf("duplicate model %s", quoteValue(name))
 		}
 		p, err := decodePrice(value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", shown(name), err)
+			return fmt.Errorf("%s: %w", quoteValue(name), err)
 		}
 		out[name] = p
 	}
@@ -78,8 +78,7 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 	return nil
 }
 
-// decodePrice reads the prices of one model. What is said of no cache costs what
-// other input does.
+// decodePrice reads the prices of one model. A missing cache price equals the input price.
 func decodePrice(n *yaml.Node) (Price, error) {
 	if n.Kind != yaml.MappingNode {
 		return Price{}, errors.New("expected input, output, cache_read and cache_write")
@@ -88,21 +87,21 @@ func decodePrice(n *yaml.Node) (Price, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if !slices.Contains([]string{"input", "output", "cache_read", "cache_write"}, key.Value) {
-			return Price{}, fmt.Errorf("there is no %s; the prices are input, output, cache_read and cache_write", shown(key.Value))
+			return Price{}, fmt.Errorf("unknown price %s; expected input, output, cache_read and cache_write", quoteValue(key.Value))
 		}
 		if _, twice := given[key.Value]; twice {
-			return Price{}, fmt.Errorf("%s is given twice", key.Value)
+			return Price{}, fmt.Errorf("duplicate price %s", key.Value)
 		}
 		f, err := strconv.ParseFloat(value.Value, 64)
 		if value.Kind != yaml.ScalarNode || err != nil || math.IsNaN(f) || f < 0 || f > maxPrice {
-			return Price{}, fmt.Errorf("%s: %s is no price in US dollars a million tokens", key.Value, shown(value.Value))
+			return Price{}, fmt.Errorf("%s: invalid price %s: expected US dollars per million tokens", key.Value, quoteValue(value.Value))
 		}
 		given[key.Value] = f
 	}
 	input, ok := given["input"]
 	output, ok2 := given["output"]
 	if !ok || !ok2 {
-		return Price{}, errors.New("input and output are needed")
+		return Price{}, errors.New("input or output missing")
 	}
 	p := Price{Input: input, CacheRead: input, CacheWrite: input, Output: output}
 	if f, ok := given["cache_read"]; ok {
@@ -114,7 +113,7 @@ func decodePrice(n *yaml.Node) (Price, error) {
 	return p, nil
 }
 
-// parsePrices reads prices as a variable has them, as YAML or JSON.
+// parsePrices parses the value of a variable, as YAML or JSON.
 func parsePrices(v *map[string]Price, text string) error {
 	var doc yaml.Node
 	if err := yaml.Load([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
@@ -123,7 +122,7 @@ func parsePrices(v *map[string]Price, text string) error {
 	return decodePrices(v, doc.Content[0])
 }
 
-// pricesText is the value as in a configuration file.
+// pricesText formats the value for a configuration file.
 func pricesText(v map[string]Price) string {
 	b, err := json.Marshal(v)
 	if err != nil || len(v) == 0 {

@@ -64,18 +64,18 @@ func TestPricesReadBack(t *testing.T) {
 
 func TestBadPrices(t *testing.T) {
 	for text, want := range map[string]string{
-		"[a]":                                     "expected names of models",
-		"{claude: {input: 1, output: 1}}":         `"claude" has no vendor`,
-		"{'a:*b': {input: 1, output: 1}}":         "is no name of a model",
-		"{'a:b**': {input: 1, output: 1}}":        "is no name of a model",
+		"[a]":                                     "expected a map of model names",
+		"{claude: {input: 1, output: 1}}":         `model name "claude" without vendor`,
+		"{'a:*b': {input: 1, output: 1}}":         "invalid model name",
+		"{'a:b**': {input: 1, output: 1}}":        "invalid model name",
 		"{'a:b': 3}":                              "expected input, output",
-		"{'a:b': {input: 1}}":                     "input and output are needed",
-		"{'a:b': {input: 1, output: -1}}":         `output: "-1" is no price`,
-		"{'a:b': {input: .nan, output: 1}}":       "is no price",
-		"{'a:b': {input: nan, output: 1}}":        "is no price",
-		"{'a:b': {input: 1e99, output: 1}}":       "is no price",
+		"{'a:b': {input: 1}}":                     "input or output missing",
+		"{'a:b': {input: 1, output: -1}}":         `output: invalid price "-1"`,
+		"{'a:b': {input: .nan, output: 1}}":       "invalid price",
+		"{'a:b': {input: nan, output: 1}}":        "invalid price",
+		"{'a:b': {input: 1e99, output: 1}}":       "invalid price",
 		"{'a:b': {input: 1, output: 1, cash: 1}}": `there is no "cash"`,
-		"{'a:b': {input: [1], output: 1}}":        "is no price",
+		"{'a:b': {input: [1], output: 1}}":        "invalid price",
 	} {
 		m := newMachine(t)
 		m.write(userFile, "models:\n  prices: "+text+"\n")

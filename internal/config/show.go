@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Value is one key of the configuration in force.
+// Value is one key of the effective configuration.
 type Value struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
-	From  string `json:"from"` // a file, a variable, the command line, or default
+	From  string `json:"from"` // file, variable, command line or default
 }
 
-// Values lists all keys with where their values came from.
+// Values lists all keys with their values and sources.
 func (c *Config) Values() []Value {
 	var out []Value
 	for _, s := range settings {
@@ -27,7 +27,7 @@ func (c *Config) Values() []Value {
 		case *string:
 			v.Value = *p
 			if s.hidden {
-				v.Value = withoutPassword(*p)
+				v.Value = redactPassword(*p)
 			}
 		case *[]string:
 			v.Value = append([]string{}, *p...)
@@ -45,7 +45,7 @@ func (c *Config) Values() []Value {
 	return out
 }
 
-// Text is the value as in a configuration file.
+// Text formats the value for a configuration file.
 func (v Value) Text() string {
 	switch x := v.Value.(type) {
 	case []string:
@@ -65,16 +65,15 @@ func (v Value) Text() string {
 	}
 }
 
-// Example is a configuration file with every key, its meaning and its
-// default. It changes nothing as it stands.
+// Example returns a configuration file with every key, its documentation and its default.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Configuration of Loadout: every key with its default.\n" +
-		"# Yours is at ~/.config/loadout/loadout.yaml; a project may have a loadout.yaml of its own,\n" +
-		"# which may only add skill directories inside the project and rules that deny, until you trust it.\n")
+		"# Your file is ~/.config/loadout/loadout.yaml. A project may have its own loadout.yaml;\n" +
+		"# until you trust it, it may only add skill directories inside the project and deny rules.\n")
 	group := ""
 	for _, v := range defaults().Values() {
-		s, _ := find(v.Key)
+		s, _ := findSetting(v.Key)
 		g, name, _ := strings.Cut(v.Key, ".")
 		if g != group {
 			group = g

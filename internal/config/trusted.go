@@ -11,40 +11,40 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// fromTrusted says for each key that a project's file may set once a person
-// trusts it how its value joins the one in force. Keys that are not here stay
-// the person's. What isolates may only become stricter.
+// fromTrusted maps each key that a trusted project file may set to the function that
+// merges its value. All other keys belong to the user alone. Isolation can only become
+// stricter.
 var fromTrusted = map[string]func(mine, theirs any) error{
-	"servers.files":         behind,
-	"servers.dirs":          behind,
-	"servers.connect":       instead,
-	"servers.deadline":      instead,
-	"servers.idle":          instead,
-	"servers.safety":        levelUp,
-	"policy.rules":          behind,
-	"policy.threshold":      levelDown,
-	"sandbox.enabled":       onlyFalse,
-	"sandbox.min_tier":      onlyMore,
-	"sandbox.memory_mb":     onlyLess,
-	"sandbox.seconds":       onlyLess,
-	"sandbox.disk_mb":       onlyLess,
-	"sandbox.network":       onlyAmong,
-	"sandbox.private":       onlyAmong,
-	"sandbox.build_scripts": onlyFalse,
+	"servers.files":         appendList,
+	"servers.dirs":          appendList,
+	"servers.connect":       replaceValue,
+	"servers.deadline":      replaceValue,
+	"servers.idle":          replaceValue,
+	"servers.safety":        raiseLevel,
+	"policy.rules":          appendList,
+	"policy.threshold":      lowerLevel,
+	"sandbox.enabled":       lowerBool,
+	"sandbox.min_tier":      raiseNumber,
+	"sandbox.memory_mb":     lowerNumber,
+	"sandbox.seconds":       lowerNumber,
+	"sandbox.disk_mb":       lowerNumber,
+	"sandbox.network":       narrowList,
+	"sandbox.private":       narrowList,
+	"sandbox.build_scripts": lowerBool,
 }
 
-var errLooser = errors.New("is ignored: a project's file may only make it stricter")
+var errLooser = errors.New("is ignored: a project file can only make it stricter")
 
-// onlyYours ends what is said of a key that no project's file may set.
+// onlyYours ends the note about a key that no project file may set.
 const onlyYours = " is ignored: only you can set it, in your own file"
 
-// untilTrusted ends what is said of what a project's file may set once a person
-// trusts the project.
+// untilTrusted ends the note about a key that a project file may set once the project is
+// trusted.
 func untilTrusted(file string) string {
-	return " is ignored until you trust the project, with: loadout trust " + quoted(ProjectDir(file))
+	return " is ignored until you trust the project, with: loadout trust " + shellQuote(ProjectDir(file))
 }
 
-// ProjectDir is the directory that a project's configuration file is for.
+// ProjectDir returns the project directory of a configuration file.
 func ProjectDir(file string) string {
 	dir := filepath.Dir(file)
 	if filepath.Base(dir) == ".loadout" {
@@ -53,8 +53,8 @@ func ProjectDir(file string) string {
 	return dir
 }
 
-// quoted is a path as a shell reads it.
-func quoted(path string) string {
+// shellQuote quotes a path for a shell.
+func shellQuote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
 	}) {
@@ -63,8 +63,8 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// behind adds texts after those there are.
-func behind(mine, theirs any) error {
+// appendList appends the list theirs to mine.
+func appendList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	for _, s := range *t {
 		if !slices.Contains(*m, s) {
@@ -74,7 +74,7 @@ func behind(mine, theirs any) error {
 	return nil
 }
 
-func instead(mine, theirs any) error {
+func replaceValue(mine, theirs any) error {
 	switch m := mine.(type) {
 	case *int:
 		*m = *theirs.(*int)
@@ -84,7 +84,7 @@ func instead(mine, theirs any) error {
 	return nil
 }
 
-func onlyFalse(mine, theirs any) error {
+func lowerBool(mine, theirs any) error {
 	m, t := mine.(*bool), theirs.(*bool)
 	if *t && !*m {
 		return errLooser
@@ -93,10 +93,10 @@ func onlyFalse(mine, theirs any) error {
 	return nil
 }
 
-func onlyLess(mine, theirs any) error { return ordered(mine, theirs, 1) }
-func onlyMore(mine, theirs any) error { return ordered(mine, theirs, -1) }
+func lowerNumber(mine, theirs any) error { return mergeNumber(mine, theirs, 1) }
+func raiseNumber(mine, theirs any) error { return mergeNumber(mine, theirs, -1) }
 
-func ordered(mine, theirs any, sign int) error {
+func mergeNumber(mine, theirs any, sign int) error {
 	m, t := mine.(*int), theirs.(*int)
 	if (*m-*t)*sign < 0 {
 		return errLooser
@@ -105,8 +105,8 @@ func ordered(mine, theirs any, sign int) error {
 	return nil
 }
 
-// onlyAmong takes a list of which everything is allowed already.
-func onlyAmong(mine, theirs any) error {
+// narrowList narrows a list to a subset of it.
+func narrowList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	if !slices.Contains(*m, "*") {
 		for _, s := range *t {
@@ -121,10 +121,10 @@ func onlyAmong(mine, theirs any) error {
 
 var levels = []string{"SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
 
-func levelUp(mine, theirs any) error   { return byLevel(mine, theirs, -1) }
-func levelDown(mine, theirs any) error { return byLevel(mine, theirs, 1) }
+func raiseLevel(mine, theirs any) error { return mergeLevel(mine, theirs, -1) }
+func lowerLevel(mine, theirs any) error { return mergeLevel(mine, theirs, 1) }
 
-func byLevel(mine, theirs any, sign int) error {
+func mergeLevel(mine, theirs any, sign int) error {
 	m, t := mine.(*string), theirs.(*string)
 	i, j := slices.Index(levels, *m), slices.Index(levels, *t)
 	if j < 0 || i >= 0 && (i-j)*sign < 0 {
@@ -134,17 +134,17 @@ func byLevel(mine, theirs any, sign int) error {
 	return nil
 }
 
-// setByProject applies a value of a project's file, as far as the project is
-// trusted. Of one that is not, only rules that deny count.
+// setByProject applies a value of a project file. An untrusted file contributes deny rules
+// only.
 func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string) {
 	join := fromTrusted[s.key]
 	denials := s.key == "policy.rules" && !l.trusted
 	switch {
 	case join == nil:
-		l.bad(root, where, s.key+onlyYours)
+		l.report(root, where, s.key+onlyYours)
 		return
 	case !l.trusted && !denials:
-		l.bad(root, where, s.key+untilTrusted(file))
+		l.report(root, where, s.key+untilTrusted(file))
 		return
 	}
 	theirs := &Config{}
@@ -153,22 +153,22 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 		err = s.valid(theirs)
 	}
 	if err != nil {
-		l.bad(root, where, fmt.Sprintf("%s: %v", s.key, err))
+		l.report(root, where, fmt.Sprintf("%s: %v", s.key, err))
 		return
 	}
 	(&loader{c: theirs, in: l.in}).makeAbsolute(s, filepath.Dir(file))
 	if list, ok := s.value(theirs).(*[]string); ok {
-		*list = slices.DeleteFunc(*list, func(v string) bool { return !l.projectMay(s, v, denials, file, root, where) })
+		*list = slices.DeleteFunc(*list, func(v string) bool { return !l.allowedFromProject(s, v, denials, file, root, where) })
 		if len(*list) == 0 && denials {
 			return
 		}
 	}
 	if s.path {
-		_ = join(&l.c.Servers.Project, s.value(theirs)) // apart from the person's own
+		_ = join(&l.c.Servers.Project, s.value(theirs)) // kept apart from the user's own servers
 		return
 	}
 	if err := join(s.value(l.c), s.value(theirs)); err != nil {
-		l.bad(root, where, s.key+" "+err.Error())
+		l.report(root, where, s.key+" "+err.Error())
 		return
 	}
 	if l.c.from[s.key] == "" {
@@ -178,14 +178,14 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	}
 }
 
-// projectMay reports whether a text of a list may come from a project.
-func (l *loader) projectMay(s setting, v string, denials bool, file, root, where string) bool {
+// allowedFromProject reports whether a project file may contribute a list item.
+func (l *loader) allowedFromProject(s setting, v string, denials bool, file, root, where string) bool {
 	switch {
 	case denials && !denies(v):
-		l.bad(root, where, "the rule "+shown(v)+untilTrusted(file))
+		l.report(root, where, "the rule "+quoteValue(v)+untilTrusted(file))
 		return false
-	case s.path && !inside(root, v):
-		l.bad(root, where, shown(v)+" is ignored: it is outside the project")
+	case s.path && !isInside(root, v):
+		l.report(root, where, quoteValue(v)+" is ignored: outside the project")
 		return false
 	}
 	return true

@@ -81,8 +81,8 @@ func TestAClonedRepositoryGetsNothingBeforeItIsTrusted(t *testing.T) {
 		t.Errorf("it has %+v", c)
 	}
 	notes := strings.Join(m.notes(c), "\n")
-	for _, want := range []string{"sandbox.min_tier is ignored: a project's file may only make it stricter", "skills.allow is ignored: only you can set it",
-		"is ignored: it is outside the project"} {
+	for _, want := range []string{"sandbox.min_tier is ignored: a project file can only make it stricter", "skills.allow is ignored: only you can set it",
+		"is ignored: outside the project"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("there is no note %q in\n%s", want, notes)
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxFiles bounds the files of a directory; more are left out.
+// maxFiles limits the number of files read from a directory.
 const maxFiles = 500
 
-// Problem is something wrong with a file of a directory.
+// Problem is a diagnostic about a file of a directory.
 type Problem struct {
-	File string // its name in the directory
+	File string // base name in the directory
 	skill.Diagnostic
 }
 
-// String says it in one line with the name of the file.
+// String returns the diagnostic on one line, with the file name.
 func (p Problem) String() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Diagnostic.String()
@@ -29,13 +29,13 @@ func (p Problem) String() string {
 	return p.File + ":" + p.Diagnostic.String()
 }
 
-// ReadDir reads the Ghosts of the files *.yaml, *.yml and *.json of a directory,
-// in order of the files' names, not of those below it. [Profile.File] is a name
-// in the directory. Pass the FS of an [os.Root], so that no link leads out of it.
+// ReadDir reads the Ghosts in the files *.yaml, *.yml and *.json of a directory, in file
+// name order. It does not descend into subdirectories. [Profile.File] is a name in the
+// directory. Pass the FS of an [os.Root], so that symlinks cannot leave it.
 //
-// A directory that is not there has none. What is wrong with one file is a
-// problem, and the others are read; of two Ghosts with one name the first
-// counts. The error is about the directory.
+// A missing directory has no Ghosts. A fault in one file becomes a problem and does not
+// stop the others. If two Ghosts have the same name, the first one counts. The error is
+// about the directory itself.
 func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,12 +59,12 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 			problems = append(problems, Problem{name, skill.Diagnostic{Severity: s, Code: code, Line: line, Message: skill.OneLine(msg), Fix: fix}})
 		}
 		if files++; files > maxFiles {
-			problem(skill.Error, "profile-many", fmt.Sprintf("there are more than %d files; this one and the rest are left out", maxFiles), "move files elsewhere", 0)
+			problem(skill.Error, "profile-many", fmt.Sprintf("there are more than %d files; this one and the rest are skipped", maxFiles), "move files elsewhere", 0)
 			break
 		}
 		data, err := readFile(fsys, name)
 		if err != nil {
-			problem(skill.Error, "profile-unreadable", "the file cannot be read: "+err.Error(), "mend the file or move it elsewhere", 0)
+			problem(skill.Error, "profile-unreadable", "the file cannot be read: "+err.Error(), "fix the file or move it elsewhere", 0)
 			continue
 		}
 		profiles, ds := Parse(data, name)
@@ -73,7 +73,7 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 		}
 		for _, p := range profiles {
 			if f := first[p.Name]; f != nil {
-				problem(skill.Warning, "profile-duplicate", fmt.Sprintf("Ghost %s is defined in %s already; this one is passed over", quote(p.Name), f.File), "rename one of them", p.Line)
+				problem(skill.Warning, "profile-duplicate", fmt.Sprintf("Ghost %s is defined in %s already; this one is skipped", quote(p.Name), f.File), "rename one of them", p.Line)
 				continue
 			}
 			first[p.Name] = p
@@ -83,12 +83,12 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 	return out, problems, nil
 }
 
-// readFile reads a regular file, and no more of it than is parsed.
+// readFile reads a regular file up to the size limit of the parser.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if fi, err := fs.Stat(fsys, name); err != nil {
 		return nil, cause(err)
 	} else if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file") // a pipe would wait for a writer
+		return nil, errors.New("not a regular file") // a pipe would wait for a writer
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -102,7 +102,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-// cause is the reason without the path.
+// cause strips the path from err.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

@@ -1,10 +1,9 @@
-// Package profile reads Ghosts: files that say which skills, instructions and
-// MCP servers belong together under a name. It reads the form of loadout/v1 and
-// Wegent's, one file or a directory of them, and says what is wrong with each.
+// Package profile reads Ghosts: files that combine skills, instructions and MCP servers
+// under a name. It reads the loadout/v1 format and Wegent's, from a file or a directory,
+// and reports diagnostics for each file.
 //
-// It never looks a skill up, connects a server or resolves a variable: a profile
-// is data, and what its names mean, and whether they may be used, is decided by
-// who reads it.
+// It never looks up a skill, connects to a server or resolves a variable. A profile is
+// data; its reader decides what the names mean and whether they may be used.
 package profile
 
 import (
@@ -19,54 +18,54 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// API versions of files with Ghosts.
+// API versions of Ghost files.
 const (
 	Own    = "loadout/v1"
 	Wegent = "agent.wecode.io/v1"
 )
 
-// maxListed bounds the skills of a profile.
+// maxListed limits the number of skills in a profile.
 const maxListed = 1000
 
-// Profile is one Ghost. It is data.
+// Profile is a parsed Ghost.
 type Profile struct {
 	Name         string
 	Description  string
 	SystemPrompt string
-	// Skills are names of skills, or names with an origin, as written.
+	// Skills are skill names, or names with an origin, as written.
 	Skills []string
-	// Preload are those of Skills that are in force from the beginning.
+	// Preload lists the members of Skills that are active from the start.
 	Preload []string
-	// MCPServers are the servers that it defines, their variables not resolved.
+	// MCPServers are the servers defined in the Ghost, with unresolved variables.
 	MCPServers []*upstream.Config
-	// ServerNames are servers that it only names, defined elsewhere.
+	// ServerNames are servers defined elsewhere and referenced by name.
 	ServerNames []string
-	// Expose is how its tools are shown, as written; "" where it does not say.
+	// Expose is the tool exposure mode as written, or "" if absent.
 	Expose string
-	// Policy is what it says of policy, as JSON; nil where it does not.
+	// Policy is the policy section as JSON, or nil if absent.
 	Policy json.RawMessage
 
-	// Owner is what brings it, as a project that is trusted; "" is the person. It is
-	// the caller's to set.
+	// Owner is the provider of the profile, such as a trusted project; "" means the user.
+	// The caller sets it.
 	Owner string
 
-	// File and Line are where it is.
+	// File and Line are the position of the Ghost.
 	File string
 	Line int
 }
 
-// Parse reads the Ghosts of a file of YAML, of one document or several, or of
-// JSON, of at most 1 MiB. Documents of other kinds are passed over with a note.
-// It never fails: what is wrong is said in the diagnostics, with places; an
-// [skill.Error] is about a document or a server that is left out.
+// Parse reads the Ghosts of a file of at most 1 MiB: JSON, or YAML with one or more
+// documents. Documents of other kinds are skipped with a note. Parse never fails: faults
+// are returned as diagnostics with positions. A [skill.Error] means that a document or a
+// server was skipped.
 func Parse(data []byte, file string) ([]*Profile, []skill.Diagnostic) {
 	p := &parser{file: file}
 	docs, err := configfile.Parse(data, configfile.FormatOf(file, data))
 	for _, doc := range docs {
-		p.document(doc)
+		p.parseDocument(doc)
 	}
 	if err != nil {
-		p.add(skill.Error, "profile-unreadable", &configfile.Node{Line: err.Line, Column: err.Column}, "the file cannot be read: "+err.Message, "mend the file at this place")
+		p.add(skill.Error, "profile-unreadable", &configfile.Node{Line: err.Line, Column: err.Column}, "the file cannot be read: "+err.Message, "fix the file at this position")
 	}
 	return p.profiles, p.ds
 }
@@ -98,8 +97,8 @@ func quote(s string) string {
 	return `"` + s + `"`
 }
 
-// document reads one document, which may be of another kind.
-func (p *parser) document(doc *configfile.Node) {
+// parseDocument reads one document of any kind.
+func (p *parser) parseDocument(doc *configfile.Node) {
 	kind := doc.Get("kind")
 	switch {
 	case doc.Kind != configfile.Map:
@@ -109,17 +108,17 @@ func (p *parser) document(doc *configfile.Node) {
 		p.add(skill.Error, "profile-kind", doc, "the document has no kind", "write kind: Ghost")
 		return
 	case kind.Text != "Ghost":
-		p.add(skill.Info, "profile-kind", kind, "a document of the kind "+quote(kind.Text)+" is passed over", "")
+		p.add(skill.Info, "profile-kind", kind, "document of kind "+quote(kind.Text)+" skipped", "")
 		return
 	}
 	if v := doc.Get("apiVersion"); v == nil {
 		p.add(skill.Info, "profile-version", doc, "the Ghost has no apiVersion; it is read as "+Own, "write apiVersion: "+Own)
 	} else if text(v) != Own && text(v) != Wegent {
-		p.add(skill.Warning, "profile-version", v, "the apiVersion "+quote(text(v))+" is not known; it is read as "+Own, "write apiVersion: "+Own)
+		p.add(skill.Warning, "profile-version", v, "the apiVersion "+quote(text(v))+" is unknown; it is read as "+Own, "write apiVersion: "+Own)
 	}
 	meta, spec := doc.Get("metadata"), doc.Get("spec")
 	name := meta.Get("name")
-	if why := badName(text(name)); why != "" {
+	if why := nameFault(text(name)); why != "" {
 		if name == nil {
 			name = kind
 		}
@@ -129,24 +128,24 @@ func (p *parser) document(doc *configfile.Node) {
 	ghost := &Profile{Name: name.Text, Description: text(meta.Get("description")), File: p.file, Line: name.Line}
 	for _, other := range p.profiles {
 		if other.Name == ghost.Name {
-			p.add(skill.Warning, "profile-duplicate", name, fmt.Sprintf("Ghost %s is defined on line %d already; this one is passed over", quote(name.Text), other.Line), "rename one of them")
+			p.add(skill.Warning, "profile-duplicate", name, fmt.Sprintf("Ghost %s is defined on line %d already; this one is skipped", quote(name.Text), other.Line), "rename one of them")
 			return
 		}
 	}
 	switch {
 	case spec == nil || spec.Kind == configfile.Null:
-		p.add(skill.Warning, "profile-empty", name, "Ghost "+quote(ghost.Name)+" has no spec: it has no skills and no servers", "write spec: {skills: [NAME]}")
+		p.add(skill.Warning, "profile-empty", name, "Ghost "+quote(ghost.Name)+" has no spec, so no skills and no servers", "write spec: {skills: [NAME]}")
 	case spec.Kind != configfile.Map:
 		p.add(skill.Error, "profile-shape", spec, fmt.Sprintf("spec is a %s", spec.Kind), "write a map with skills, systemPrompt and mcpServers")
 		return
 	default:
-		p.spec(ghost, spec)
+		p.parseSpec(ghost, spec)
 	}
 	p.profiles = append(p.profiles, ghost)
 }
 
-// badName says what is wrong with a name, which is part of a URL later.
-func badName(name string) string {
+// nameFault returns the fault of a name, or "" for a valid one. Names become part of URLs.
+func nameFault(name string) string {
 	const most = 128
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -156,18 +155,18 @@ func badName(name string) string {
 	case name == "." || name == ".." || strings.ContainsAny(name, `/\?#%`):
 		return "cannot be part of a URL"
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "has a character that cannot be seen"
+		return "contains an invisible character"
 	}
 	return ""
 }
 
-// spec reads what a Ghost consists of.
-func (p *parser) spec(g *Profile, spec *configfile.Node) {
+// parseSpec reads the spec of a Ghost.
+func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 	var servers *configfile.Node
 	var preload configfile.Field
 	fields, passed := spec.Unique()
 	for _, f := range passed {
-		p.add(skill.Warning, "profile-key-twice", &configfile.Node{Line: f.Line, Column: f.Column}, "key "+quote(f.Key)+" comes twice; the last one counts", "remove one of them")
+		p.add(skill.Warning, "profile-key-twice", &configfile.Node{Line: f.Line, Column: f.Column}, "key "+quote(f.Key)+" is duplicated; the last value counts", "remove one of them")
 	}
 	for _, f := range fields {
 		at := &configfile.Node{Line: f.Line, Column: f.Column}
@@ -176,36 +175,36 @@ func (p *parser) spec(g *Profile, spec *configfile.Node) {
 		}
 		switch f.Key {
 		case "systemPrompt", "system_prompt":
-			g.SystemPrompt = p.text(f)
+			g.SystemPrompt = p.textOf(f)
 		case "description":
-			g.Description = p.text(f)
+			g.Description = p.textOf(f)
 		case "skills":
-			g.Skills = p.names(f)
+			g.Skills = p.parseNames(f)
 		case "preload_skills", "preloadSkills", "preload":
 			preload = f
 		case "mcpServers", "mcp_servers":
 			servers = f.Value
 		case "expose":
-			g.Expose = p.text(f)
+			g.Expose = p.textOf(f)
 		case "policy":
 			g.Policy = f.Value.JSON()
 		case "skill_refs", "preload_skill_refs", "defaultKnowledgeBaseRefs":
-			p.add(skill.Info, "profile-hub-only", at, f.Key+" is for a hub and is not read: skills are found by name", "")
+			p.add(skill.Info, "profile-hub-only", at, f.Key+" is ignored outside a hub: skills are found by name", "")
 		default:
-			p.add(skill.Info, "profile-key", at, "key "+quote(f.Key)+" is not known and is ignored", "")
+			p.add(skill.Info, "profile-key", at, "key "+quote(f.Key)+" is unknown and ignored", "")
 		}
 	}
 	if preload.Value != nil {
-		p.preload(g, preload)
+		p.parsePreload(g, preload)
 	}
 	f, ds := upstream.ParseNode(servers, upstream.ParseOptions{Name: p.file})
 	g.MCPServers, g.ServerNames = f.Servers, f.Names
 	p.ds = append(p.ds, ds...)
 }
 
-// preload reads what is loaded from the beginning. It belongs to the skills.
-func (p *parser) preload(g *Profile, f configfile.Field) {
-	g.Preload = p.names(f)
+// parsePreload reads the skills that are loaded from the start, and adds them to Skills.
+func (p *parser) parsePreload(g *Profile, f configfile.Field) {
+	g.Preload = p.parseNames(f)
 	have := map[string]bool{}
 	for _, name := range g.Skills {
 		have[name] = true
@@ -219,17 +218,17 @@ func (p *parser) preload(g *Profile, f configfile.Field) {
 	}
 }
 
-func (p *parser) text(f configfile.Field) string {
+func (p *parser) textOf(f configfile.Field) string {
 	if !f.Value.Scalar() {
-		p.add(skill.Warning, "profile-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a text")
+		p.add(skill.Warning, "profile-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a string")
 		return ""
 	}
 	return f.Value.Text
 }
 
-// names reads names of skills: a list of them, of maps with a name, or one text
-// that holds several, separated by commas.
-func (p *parser) names(f configfile.Field) []string {
+// parseNames reads skill names: a list of strings, a list of maps with a name, or one
+// comma-separated string.
+func (p *parser) parseNames(f configfile.Field) []string {
 	items := f.Value.Items
 	switch {
 	case f.Value.Kind == configfile.Map:
@@ -248,9 +247,9 @@ func (p *parser) names(f configfile.Field) []string {
 		}
 		switch {
 		case name == "" || utf8.RuneCountInString(name) > 256 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-			p.add(skill.Warning, "profile-skill", n, f.Key+": an item is not the name of a skill and is ignored", "write a name")
+			p.add(skill.Warning, "profile-skill", n, f.Key+": an item is not a skill name and is ignored", "write a name")
 		case len(out) >= maxListed:
-			p.add(skill.Warning, "profile-skill", n, fmt.Sprintf("%s: there are more than %d; the rest is left out", f.Key, maxListed), "split the Ghost")
+			p.add(skill.Warning, "profile-skill", n, fmt.Sprintf("%s: there are more than %d; the rest is skipped", f.Key, maxListed), "split the Ghost")
 			return out
 		case !seen[name]:
 			seen[name] = true

@@ -127,8 +127,8 @@ func TestReadDir(t *testing.T) {
 	}
 	want := []string{
 		"c.json:1:2: error: the file cannot be read: not valid JSON: parsing value: unexpected EOF [profile-unreadable]",
-		`d.yaml:3:1: warning: Ghost "a" is defined in a.yaml already; this one is passed over [profile-duplicate]`,
-		"f.yaml: error: the file cannot be read: it is not a regular file [profile-unreadable]",
+		`d.yaml:3:1: warning: Ghost "a" is defined in a.yaml already; this one is skipped [profile-duplicate]`,
+		"f.yaml: error: the file cannot be read: not a regular file [profile-unreadable]",
 		"g.yaml: error: the file cannot be read: file too large (1048577 bytes, limit 1048576) [profile-unreadable]",
 	}
 	if diff := cmp.Diff([]string{"a.yaml a", "b.yml b"}, names) + cmp.Diff(want, said); diff != "" || err != nil {

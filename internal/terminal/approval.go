@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// RequestOf is the call that an approval is about; false is that it is about none.
+// RequestOf returns the tool call that an approval request is about, if any.
 func RequestOf(q *approval.Request) (*agent.CallRequest, bool) {
 	r := &agent.CallRequest{}
 	if q.Kind != approval.KindApproval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
@@ -22,29 +22,29 @@ func RequestOf(q *approval.Request) (*agent.CallRequest, bool) {
 	return r, true
 }
 
-// approvalPrompt asks for leave: for a call, or for what the message says.
+// approvalPrompt prompts for approval of a call, or of the action in the message.
 type approvalPrompt struct {
-	agent.CallRequest // of a call; without a tool there is none
+	agent.CallRequest // without a Tool there is no call
 	message           string
 	before            func(string) (string, bool)
-	given             json.RawMessage // the arguments as the model has them
+	original          json.RawMessage // arguments as sent by the model
 	editing           bool
 	input             editor
-	wrong             string
+	problem           string
 }
 
 func newApproval(q *approval.Request, before func(string) (string, bool)) *approvalPrompt {
 	a := &approvalPrompt{message: q.Message, before: before}
 	if r, ok := RequestOf(q); ok {
-		a.CallRequest, a.given = *r, r.Arguments
+		a.CallRequest, a.original = *r, r.Arguments
 	}
 	return a
 }
 
-// call says whether it is about a call, whose arguments can be changed.
-func (a *approvalPrompt) call() bool { return a.Tool != "" }
+// isCall reports whether the request is about a call, whose arguments can be edited.
+func (a *approvalPrompt) isCall() bool { return a.Tool != "" }
 
-func (a *approvalPrompt) changed() bool { return !same(a.given, a.Arguments) }
+func (a *approvalPrompt) changed() bool { return !equalJSON(a.original, a.Arguments) }
 
 func (a *approvalPrompt) paste(text string) {
 	if a.editing {
@@ -67,9 +67,9 @@ func (a *approvalPrompt) key(name, text string) *approval.Answer {
 	case "n":
 		return &approval.Answer{Outcome: approval.Declined}
 	case "e":
-		if a.call() {
+		if a.isCall() {
 			a.editing = true
-			a.input.set(indented(a.Arguments))
+			a.input.set(indentJSON(a.Arguments))
 		}
 	}
 	if name == "esc" || name == "ctrl+c" {
@@ -78,8 +78,8 @@ func (a *approvalPrompt) key(name, text string) *approval.Answer {
 	return nil
 }
 
-// accept allows the call. What was changed is allowed for this one call: a standing
-// permission is not for arguments.
+// accept allows the call. Edited arguments are allowed for this call only: a saved
+// permission does not cover arguments.
 func (a *approvalPrompt) accept(scope policy.Scope) *approval.Answer {
 	out := &approval.Answer{Outcome: approval.Accepted, Scope: scope}
 	if scope == policy.Once {
@@ -94,47 +94,47 @@ func (a *approvalPrompt) accept(scope policy.Scope) *approval.Answer {
 func (a *approvalPrompt) edit(name, text string) {
 	switch name {
 	case "esc", "ctrl+c":
-		a.editing, a.wrong = false, ""
+		a.editing, a.problem = false, ""
 	case "enter":
 		if a.replace([]byte(a.input.String())) {
 			a.editing = false
 		}
 	case "up":
-		a.input.vertical(-1)
+		a.input.moveVertically(-1)
 	case "down":
-		a.input.vertical(1)
+		a.input.moveVertically(1)
 	default:
-		a.wrong = ""
+		a.problem = ""
 		a.input.key(name, text)
 	}
 }
 
-// replace takes other arguments, where they are a JSON object.
+// replace sets the arguments to text if it is a JSON object.
 func (a *approvalPrompt) replace(text []byte) bool {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
-		a.wrong = "the arguments have to be a JSON object"
+		a.problem = "the arguments must be a JSON object"
 		if err != nil {
-			a.wrong += ": " + Plain(err.Error())
+			a.problem += ": " + Plain(err.Error())
 		}
 		return false
 	}
-	a.Arguments, a.wrong = text, ""
+	a.Arguments, a.problem = text, ""
 	return true
 }
 
-// indented is JSON as a person edits it.
-func indented(raw json.RawMessage) string {
+// indentJSON formats JSON for editing.
+func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	return spelled(b.String())
+	return unescapeJSON(b.String())
 }
 
-// spelled is JSON with letters in the place of their escapes, but for those that do
-// not show, or mean something to JSON or a terminal.
-func spelled(text string) string {
+// unescapeJSON replaces \u escapes by their characters, except those that are invisible or
+// special in JSON or a terminal.
+func unescapeJSON(text string) string {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(text, '\\')
@@ -144,13 +144,13 @@ func spelled(text string) string {
 		b.WriteString(text[:i])
 		text = text[i:]
 		n := 2
-		if r, ok := escape(text); ok {
+		if r, ok := decodeEscape(text); ok {
 			n = 6
 			if utf16.IsSurrogate(r) {
-				low, _ := escape(text[6:])
+				low, _ := decodeEscape(text[6:])
 				r, n = utf16.DecodeRune(r, low), 12
 			}
-			if r != '"' && r != '\\' && r != unicode.ReplacementChar && unicode.IsPrint(r) && !Drives(r) {
+			if r != '"' && r != '\\' && r != unicode.ReplacementChar && unicode.IsPrint(r) && !IsControl(r) {
 				b.WriteRune(r)
 				text = text[n:]
 				continue
@@ -162,8 +162,8 @@ func spelled(text string) string {
 	}
 }
 
-// escape is the letter of the escape, as \u00e9, that a text begins with.
-func escape(text string) (rune, bool) {
+// decodeEscape decodes the \u escape at the start of text.
+func decodeEscape(text string) (rune, bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false
 	}
@@ -171,9 +171,9 @@ func escape(text string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// title says what is asked.
+// title returns the question.
 func (a *approvalPrompt) title() line {
-	out := line{{"Call ", normal}, {Plain(bare(a.Tool)), bold}}
+	out := line{{"Call ", normal}, {Plain(baseName(a.Tool)), bold}}
 	switch {
 	case a.Skill != "":
 		out = append(out, span{" of the skill " + Plain(a.Skill), normal})
@@ -183,16 +183,16 @@ func (a *approvalPrompt) title() line {
 	return append(out, span{"?", normal})
 }
 
-func (a *approvalPrompt) whole(width int) []line {
-	if !a.call() {
+func (a *approvalPrompt) render(width int) []line {
+	if !a.isCall() {
 		return wrapAll(textLines(a.message, normal), width)
 	}
 	out := a.title().wrap(width, nil)
 	if a.Reason != "" {
-		out = append(out, words("because "+Plain(a.Reason), faint).wrap(width, nil)...)
+		out = append(out, styledText("because "+Plain(a.Reason), faint).wrap(width, nil)...)
 	}
 	if a.changed() {
-		out = append(out, words("with arguments that you changed", purple).wrap(width, nil)...)
+		out = append(out, styledText("with your edited arguments", purple).wrap(width, nil)...)
 	}
 	for _, l := range argumentLines(a.Tool, a.Arguments, a.before) {
 		indent := line{{"  ", normal}}
@@ -212,22 +212,22 @@ func (a *approvalPrompt) show(width, height int) (out []line, x, y int) {
 	}
 	exact := ""
 	if a.SameArguments {
-		exact = ", just so"
+		exact = " with these arguments"
 	}
 	choices := []string{"y", "yes", "n", "no", "s", "for this conversation" + exact, "a", "always" + exact, "e", "edit", "d", "show all"}
-	if !a.call() {
+	if !a.isCall() {
 		choices = []string{"y", "yes", "n", "no", "a", "always", "d", "show all"}
 	}
-	below := append([]line{nil}, keys(width, choices...)...)
-	if a.wrong != "" {
-		below = append(below, words(a.wrong, red).wrap(width, nil)...)
+	below := append([]line{nil}, keyHints(width, choices...)...)
+	if a.problem != "" {
+		below = append(below, styledText(a.problem, red).wrap(width, nil)...)
 	}
-	above := middle(a.whole(width), max(height-len(below), 4), "d")
+	above := cutMiddle(a.render(width), max(height-len(below), 4), "d")
 	return append(above, below...), 0, len(above) + 1 // at the keys
 }
 
 func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
-	out = append(out, line{{"The arguments, as JSON", bold}}.clip(width))
+	out = append(out, line{{"Arguments (JSON)", bold}}.clip(width))
 	rows, x, y := a.input.rows(width)
 	most := max(height-4, 3)
 	from := max(min(y-most/2, len(rows)-most), 0)
@@ -235,18 +235,18 @@ func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
 		out = append(out, line{{r, normal}})
 	}
 	y += 1 - from
-	if a.wrong != "" {
-		out = append(out, words(a.wrong, red).clip(width))
+	if a.problem != "" {
+		out = append(out, styledText(a.problem, red).clip(width))
 	}
 	return append(out, line{{"Enter done · Alt-Enter new line · Esc leave", faint}}.clip(width)), x, y
 }
 
-// keys names keys and what they do.
-func keys(width int, pairs ...string) []line {
+// keyHints formats pairs of keys and actions.
+func keyHints(width int, pairs ...string) []line {
 	var out []line
 	var now line
 	for i := 0; i+1 < len(pairs); i += 2 {
-		next := line{{pairs[i], bold.and(cyan)}, {" " + pairs[i+1], normal}}
+		next := line{{pairs[i], bold.combine(cyan)}, {" " + pairs[i+1], normal}}
 		if now.width() > 0 && now.width()+3+next.width() > width {
 			out, now = append(out, now), nil
 		}

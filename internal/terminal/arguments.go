@@ -11,14 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// member is one of a JSON object, in the order of the text.
+// member is a member of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// members are those of a JSON object; false is that it is none.
-func members(raw json.RawMessage) ([]member, bool) {
+// parseMembers returns the members of a JSON object in order. It returns false for anything
+// else.
+func parseMembers(raw json.RawMessage) ([]member, bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
@@ -39,7 +40,7 @@ func members(raw json.RawMessage) ([]member, bool) {
 	return out, true
 }
 
-// text is a value as a person reads it: a string without its quotes.
+// text returns the value for display: a string without its quotes.
 func (m member) text() (s string, isString bool) {
 	if json.Unmarshal(m.value, &s) == nil && !bytes.Equal(m.value, []byte("null")) {
 		return s, true
@@ -51,8 +52,8 @@ func (m member) text() (s string, isString bool) {
 	return b.String(), false
 }
 
-// Arguments are the arguments of a call as a person decides about them, as text: of a
-// file that is written, what changes, and else each by its name.
+// Arguments formats the arguments of a call for review: a diff for a written file,
+// otherwise each argument by name.
 func Arguments(tool string, args json.RawMessage, before func(string) (string, bool)) string {
 	var b strings.Builder
 	for _, l := range argumentLines(tool, args, before) {
@@ -62,7 +63,7 @@ func Arguments(tool string, args json.RawMessage, before func(string) (string, b
 }
 
 func argumentLines(tool string, args json.RawMessage, before func(string) (string, bool)) []line {
-	all, ok := members(args)
+	all, ok := parseMembers(args)
 	if !ok {
 		return textLines(string(args), normal)
 	}
@@ -76,20 +77,20 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 	path, hasPath := get("path")
 	var changes []line
 	hidden := []string{}
-	switch bare(tool) {
+	switch baseName(tool) {
 	case toolname.WriteFile:
 		if now, ok := get("content"); ok && hasPath {
 			was := ""
 			if before != nil {
 				was, _ = before(path)
 			}
-			changes, hidden = difference(was, now), []string{"content"}
+			changes, hidden = diffLines(was, now), []string{"content"}
 		}
 	case toolname.EditFile:
 		was, ok1 := get("old")
 		now, ok2 := get("new")
 		if ok1 && ok2 {
-			changes, hidden = difference(was, now), []string{"old", "new"}
+			changes, hidden = diffLines(was, now), []string{"old", "new"}
 		}
 	}
 	var out []line
@@ -101,28 +102,28 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 	return append(out, changes...)
 }
 
-// bare is the name of a tool without that of its server.
-func bare(tool string) string {
+// baseName returns the name of a tool without its server prefix.
+func baseName(tool string) string {
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+2:]
 	}
 	return tool[strings.LastIndexByte(tool, '.')+1:]
 }
 
-// lines are a name and its value, below it where that has several lines.
+// lines formats a name and its value; a value of several lines starts below the name.
 func (m member) lines() []line {
-	name := span{untabbed(Plain(m.name)), bold}
+	name := span{expandTabs(Plain(m.name)), bold}
 	text, _ := m.text()
 	if !strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
-		return []line{{name, {": " + untabbed(Safe(strings.TrimSuffix(text, "\n"))), normal}}}
+		return []line{{name, {": " + expandTabs(Safe(strings.TrimSuffix(text, "\n"))), normal}}}
 	}
-	return append([]line{{name, {":", normal}}}, behind(textLines(text, normal), words("  ", normal), words("  ", normal))...)
+	return append([]line{{name, {":", normal}}}, prefixLines(textLines(text, normal), styledText("  ", normal), styledText("  ", normal))...)
 }
 
 func textLines(text string, st style) []line {
 	var out []line
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		out = append(out, words(l, st))
+		out = append(out, styledText(l, st))
 	}
 	return out
 }
@@ -130,10 +131,10 @@ func textLines(text string, st style) []line {
 // maxTable bounds the time of a comparison, because a user waits for it.
 const maxTable = 1 << 20
 
-// difference returns the removed and added lines between two texts, with two lines of
+// diffLines returns the removed and added lines between two texts, with two lines of
 // context.
-func difference(was, now string) []line {
-	a, b := linesOf(was), linesOf(now)
+func diffLines(was, now string) []line {
+	a, b := splitLines(was), splitLines(now)
 	var out []line
 	for i, h := range linediff.Hunks(linediff.Compare(a, b, maxTable), 2) {
 		if i > 0 {
@@ -141,32 +142,32 @@ func difference(was, now string) []line {
 		}
 		for _, s := range h {
 			st := map[byte]style{' ': faint, '-': red, '+': green}[s.Op]
-			out = append(out, line{{string(s.Op) + " " + untabbed(Safe(s.Line(a, b))), st}})
+			out = append(out, line{{string(s.Op) + " " + expandTabs(Safe(s.Line(a, b))), st}})
 		}
 	}
 	if out == nil {
-		return []line{{{"(nothing changes)", faint}}}
+		return []line{{{"(no changes)", faint}}}
 	}
 	return out
 }
 
-func linesOf(text string) []string {
+func splitLines(text string) []string {
 	if text == "" {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// brief are arguments in a few words, for a line about a call.
-func brief(args string) string {
-	all, ok := members(json.RawMessage(args))
+// summarizeArguments summarizes arguments for a one-line description of a call.
+func summarizeArguments(args string) string {
+	all, ok := parseMembers(json.RawMessage(args))
 	if !ok {
 		return Plain(args)
 	}
 	var out []string
 	for _, m := range all {
 		text, isString := m.text()
-		if nested, ok := members(m.value); ok && !isString {
+		if nested, ok := parseMembers(m.value); ok && !isString {
 			text = "{" + fmt.Sprint(len(nested)) + "}"
 		}
 		if len(all) == 1 {

@@ -34,7 +34,7 @@ func TestBrief(t *testing.T) {
 		``:                              "",
 		`nonsense`:                      "nonsense",
 	} {
-		if got := brief(args); got != want {
+		if got := summarizeArguments(args); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Bounds of what is kept of calls, to be unfolded.
+// Limits of the calls kept for the details view.
 const (
 	maxCalls      = 50
 	maxCallText   = 64 << 10
 	maxCallsShown = 10
 )
 
-// call is one of a tool, under way or over.
+// call is a running or completed tool call.
 type call struct {
 	session.Call
 	begun    time.Time
@@ -28,13 +28,14 @@ type call struct {
 	over     bool
 }
 
-// name is the tool; of one that is reached through another, that.
-func (c *call) name() (name, args string) {
+// innerCall returns the tool and its arguments. For a call through a gateway tool, that is the
+// inner tool.
+func (c *call) innerCall() (name, args string) {
 	name, args = Plain(c.Name), c.Arguments
-	if bare(c.Name) != toolname.CallTool {
+	if baseName(c.Name) != toolname.CallTool {
 		return name, args
 	}
-	all, _ := members([]byte(args))
+	all, _ := parseMembers([]byte(args))
 	for _, m := range all {
 		text, _ := m.text()
 		switch m.name {
@@ -47,9 +48,9 @@ func (c *call) name() (name, args string) {
 	return name, args
 }
 
-// folded is a call on one line.
-func (c *call) folded(width int, now time.Time) line {
-	name, args := c.name()
+// summaryLine formats a call on one line.
+func (c *call) summaryLine(width int, now time.Time) line {
+	name, args := c.innerCall()
 	mark, st, took := "✓ ", green, c.took
 	switch {
 	case !c.over:
@@ -58,10 +59,10 @@ func (c *call) folded(width int, now time.Time) line {
 		mark, st = "✗ ", red
 	}
 	end := line{}
-	if d := duration(took, c.over); d != "" {
+	if d := formatDuration(took, c.over); d != "" {
 		end = line{{"  " + d, faint}}
 	}
-	text := brief(args)
+	text := summarizeArguments(args)
 	switch {
 	case c.failed:
 		text = Plain(c.result)
@@ -75,10 +76,10 @@ func (c *call) folded(width int, now time.Time) line {
 	return append(out.clip(width-end.width()), end...)
 }
 
-// unfolded is all of a call: its arguments and what came of it.
-func (c *call) unfolded(width int, now time.Time) []line {
-	name, args := c.name()
-	out := []line{c.folded(width, now)}
+// detailLines formats a call with its arguments and result.
+func (c *call) detailLines(width int, now time.Time) []line {
+	name, args := c.innerCall()
+	out := []line{c.summaryLine(width, now)}
 	indent := line{{"  ", normal}}
 	add := func(all []line) {
 		for _, l := range all {
@@ -93,8 +94,8 @@ func (c *call) unfolded(width int, now time.Time) []line {
 	return out
 }
 
-// duration is how long something took, "" where it was at once.
-func duration(d time.Duration, over bool) string {
+// formatDuration formats a duration, or returns "" if it is negligible.
+func formatDuration(d time.Duration, over bool) string {
 	switch {
 	case d < time.Second && !over, d < 100*time.Millisecond:
 		return ""
@@ -106,7 +107,7 @@ func duration(d time.Duration, over bool) string {
 	return fmt.Sprintf("%d min", int(d.Minutes()))
 }
 
-// calls are those of a conversation, the oldest first.
+// calls are the calls of a conversation, oldest first.
 type calls []*call
 
 func (all *calls) event(e agent.Event, now time.Time) *call {
@@ -136,7 +137,7 @@ func (all *calls) event(e agent.Event, now time.Time) *call {
 	return c
 }
 
-// find is a call under way by its ID.
+// find returns the running call with an ID.
 func (all calls) find(id string) *call {
 	for _, c := range all {
 		if c.ID == id && !c.over {
@@ -146,8 +147,8 @@ func (all calls) find(id string) *call {
 	return nil
 }
 
-// open are those under way.
-func (all calls) open() calls {
+// running returns the running calls.
+func (all calls) running() calls {
 	var out calls
 	for _, c := range all {
 		if !c.over {

@@ -7,29 +7,29 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxOffered bounds the choices that are shown at once.
+// maxOffered limits the number of visible completions.
 const maxOffered = 6
 
-// completion are the ways to go on with a command that is being typed.
+// completion holds the completions of the command being typed.
 type completion struct {
-	commands []Command // while one is typed
+	commands []Command // while a command name is typed
 	offers   []offer
 	at       int
-	text     string // the text that the offers are for
+	text     string // input that the offers complete
 }
 
-// offer is one way to go on.
+// offer is one completion.
 type offer struct {
-	text   string // of the whole input
-	name   string
-	args   string
-	help   string
-	detail func() string
-	asked  bool   // detail was called
-	told   string // what it said
+	text            string // resulting input
+	name            string
+	args            string
+	help            string
+	detail          func() string
+	detailRequested bool   // detail was requested
+	detailText      string // its detail
 }
 
-// update finds the offers for what is typed.
+// update computes the offers for the input.
 func (c *completion) update(text string, commands func() []Command) {
 	if text == c.text {
 		return
@@ -51,7 +51,7 @@ func (c *completion) update(text string, commands func() []Command) {
 		}
 		return
 	}
-	k := find(c.commands, name)
+	k := findCommand(c.commands, name)
 	if k == nil || k.Complete == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *completion) update(text string, commands func() []Command) {
 	}
 }
 
-func find(commands []Command, name string) *Command {
+func findCommand(commands []Command, name string) *Command {
 	i := slices.IndexFunc(commands, func(k Command) bool { return k.Name == name })
 	if i < 0 {
 		return nil
@@ -68,10 +68,10 @@ func find(commands []Command, name string) *Command {
 	return &commands[i]
 }
 
-// close takes the offers away until something else is typed.
+// close hides the offers until the input changes.
 func (c *completion) close() { c.offers = nil }
 
-// move goes to another offer; false is that there is none to choose.
+// move selects another offer. It returns false without offers.
 func (c *completion) move(by int) bool {
 	if len(c.offers) < 2 {
 		return false
@@ -80,15 +80,15 @@ func (c *completion) move(by int) bool {
 	return true
 }
 
-// chosen is the input with the chosen offer; false is that there is none.
-func (c *completion) chosen() (string, bool) {
+// selectedText returns the input completed by the selected offer.
+func (c *completion) selectedText() (string, bool) {
 	if len(c.offers) == 0 {
 		return "", false
 	}
 	return c.offers[c.at].text, true
 }
 
-// lines shows the offers around the chosen one, and what there is to say of that.
+// lines formats the offers around the selected one, with the detail of that one.
 func (c *completion) lines(width int) []line {
 	if len(c.offers) == 0 {
 		return nil
@@ -112,33 +112,34 @@ func (c *completion) lines(width int) []line {
 		out = append(out, l.clip(width))
 	}
 	if left := len(c.offers) - len(shown); left > 0 {
-		out = append(out, words("  "+plusMore(left), faint))
+		out = append(out, styledText("  "+andMore(left), faint))
 	}
-	if told := c.offers[c.at].told; told != "" {
-		out = append(out, words("  "+told, faint).clip(width))
+	if told := c.offers[c.at].detailText; told != "" {
+		out = append(out, styledText("  "+told, faint).clip(width))
 	}
 	return out
 }
 
-// tellDetail has it said more of the chosen offer, which may read files.
-func (m *model) tellDetail() {
+// loadDetail loads the detail of the selected offer in the background, as it may read
+// files.
+func (m *model) loadDetail() {
 	if len(m.completion.offers) == 0 {
 		return
 	}
 	chosen := &m.completion.offers[m.completion.at]
-	if chosen.detail == nil || chosen.asked {
+	if chosen.detail == nil || chosen.detailRequested {
 		return
 	}
-	chosen.asked = true
+	chosen.detailRequested = true
 	text, detail := chosen.text, chosen.detail
 	m.running.Go(func() { m.send(detailMsg{text, Plain(detail())}) })
 }
 
-// tell shows what there is to say of an offer, where it is still there.
-func (c *completion) tell(d detailMsg) {
+// setDetail stores a loaded detail if the offer is still shown.
+func (c *completion) setDetail(d detailMsg) {
 	for i := range c.offers {
 		if c.offers[i].text == d.text {
-			c.offers[i].told = d.told
+			c.offers[i].detailText = d.told
 		}
 	}
 }
@@ -150,4 +151,4 @@ func (o *offer) label() string {
 	return Plain(o.name + " " + o.args)
 }
 
-func plusMore(n int) string { return "and " + Tokens(n) + " more" }
+func andMore(n int) string { return "and " + FormatTokens(n) + " more" }

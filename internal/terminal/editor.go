@@ -7,13 +7,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput bounds what is typed and pasted, in letters.
+// maxInput limits the input, in grapheme clusters.
 const maxInput = 1 << 20
 
-// editor is the text that a person types, of any number of lines.
+// editor is a multi-line text input.
 type editor struct {
-	letters []string // what a person takes for one
-	at      int      // the letter that the cursor is on
+	letters []string // grapheme clusters
+	at      int      // index of the letter under the cursor
 	secret  bool     // shown as dots
 }
 
@@ -22,12 +22,12 @@ func (e *editor) String() string { return strings.Join(e.letters, "") }
 func (e *editor) empty() bool { return len(e.letters) == 0 }
 
 func (e *editor) set(text string) {
-	e.letters, e.at = letters(text), 0
+	e.letters, e.at = splitLetters(text), 0
 	e.at = len(e.letters)
 }
 
-func letters(text string) []string {
-	text = untabbed(Safe(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")))
+func splitLetters(text string) []string {
+	text = expandTabs(Safe(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")))
 	var out []string
 	for text != "" && len(out) < maxInput {
 		letter, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
@@ -38,7 +38,7 @@ func letters(text string) []string {
 }
 
 func (e *editor) insert(text string) {
-	all := letters(text)
+	all := splitLetters(text)
 	all = all[:max(min(len(all), maxInput-len(e.letters)), 0)]
 	e.letters = append(e.letters[:e.at:e.at], append(all, e.letters[e.at:]...)...)
 	e.at += len(all)
@@ -53,7 +53,7 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// lineStart and lineEnd are those of the line of the cursor.
+// lineStart and lineEnd return the bounds of the line with the cursor.
 func (e *editor) lineStart() int {
 	i := e.at
 	for i > 0 && e.letters[i-1] != "\n" {
@@ -70,7 +70,7 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// lineRest is the end of the line, and at it that of the line break.
+// lineRest returns the end of the line, or at its end the end of the line break.
 func (e *editor) lineRest() int {
 	if end := e.lineEnd(); end > e.at {
 		return end
@@ -78,14 +78,14 @@ func (e *editor) lineRest() int {
 	return e.at + 1
 }
 
-func (e *editor) blank(i int) bool { return strings.TrimFunc(e.letters[i], unicode.IsSpace) == "" }
+func (e *editor) isSpace(i int) bool { return strings.TrimFunc(e.letters[i], unicode.IsSpace) == "" }
 
 func (e *editor) wordLeft() int {
 	i := e.at
-	for i > 0 && e.blank(i-1) {
+	for i > 0 && e.isSpace(i-1) {
 		i--
 	}
-	for i > 0 && !e.blank(i-1) {
+	for i > 0 && !e.isSpace(i-1) {
 		i--
 	}
 	return i
@@ -93,17 +93,17 @@ func (e *editor) wordLeft() int {
 
 func (e *editor) wordRight() int {
 	i := e.at
-	for i < len(e.letters) && e.blank(i) {
+	for i < len(e.letters) && e.isSpace(i) {
 		i++
 	}
-	for i < len(e.letters) && !e.blank(i) {
+	for i < len(e.letters) && !e.isSpace(i) {
 		i++
 	}
 	return i
 }
 
-// vertical moves the cursor by lines of the text; false is that there is none there.
-func (e *editor) vertical(by int) bool {
+// moveVertically moves the cursor by lines. It returns false at the first or last line.
+func (e *editor) moveVertically(by int) bool {
 	column := e.at - e.lineStart()
 	switch {
 	case by < 0:
@@ -121,7 +121,7 @@ func (e *editor) vertical(by int) bool {
 	return true
 }
 
-// key does what a key does to a text; false is that it does nothing.
+// key applies an editing key. It returns false for other keys.
 func (e *editor) key(name, text string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -159,8 +159,7 @@ func (e *editor) key(name, text string) bool {
 	return true
 }
 
-// rows are the text in rows of at most width columns, and where the cursor is among
-// them.
+// rows wraps the text to width columns and returns the cursor position in it.
 func (e *editor) rows(width int) (rows []string, x, y int) {
 	var row strings.Builder
 	used := 0

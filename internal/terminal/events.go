@@ -7,29 +7,29 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// maxThought bounds what is kept of what a model thinks, in bytes.
+// maxThought limits the stored thinking of a model, in bytes.
 const maxThought = 64 << 10
 
-// person prints what the person said.
-func (m *model) person(text string) {
+// printUserText prints a message of the user.
+func (m *model) printUserText(text string) {
 	var out []line
 	for _, l := range textLines(text, bold) {
-		out = append(out, behind(l.wrap(m.textWidth()-2, nil), line{{"  ", normal}}, line{{"  ", normal}})...)
+		out = append(out, prefixLines(l.wrap(m.textWidth()-2, nil), line{{"  ", normal}}, line{{"  ", normal}})...)
 	}
 	if len(out) > 0 {
 		out[0][0] = span{"> ", cyan}
 	}
-	m.say(out)
+	m.printBlock(out)
 }
 
-// answerText prints blocks of an answer that are whole.
-func (m *model) answerText(text string) {
+// printAnswer prints complete blocks of an answer.
+func (m *model) printAnswer(text string) {
 	if strings.TrimSpace(text) != "" {
-		m.say(markdown(text, m.textWidth()))
+		m.printBlock(markdown(text, m.textWidth()))
 	}
 }
 
-// event shows what happens in a turn.
+// event shows an event of a turn.
 func (m *model) event(e agent.Event) {
 	t := m.turn
 	if t == nil {
@@ -37,28 +37,28 @@ func (m *model) event(e agent.Event) {
 	}
 	switch e.Type {
 	case agent.Text:
-		m.answerText(t.stream.add(Safe(e.Text)))
+		m.printAnswer(t.stream.add(Safe(e.Text)))
 	case agent.Thinking:
 		if len(m.thought) < maxThought {
 			m.thought += e.Text
 		}
 	case agent.ToolCall:
-		m.answerText(t.stream.rest())
+		m.printAnswer(t.stream.rest())
 		m.calls.event(e, m.now())
 	case agent.ToolProgress:
 		m.calls.event(e, m.now())
 	case agent.ToolResult:
-		m.result(e)
+		m.printResult(e)
 	case agent.SkillLoaded:
 		t.skill = e.Skill
-		m.happened(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + " is loaded", normal}})
+		m.printEvent(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + " is loaded", normal}})
 	case agent.SkillUnloaded:
 		t.skill = e.Skill
-		m.happened(line{{"◇ ", purple}, {"skill " + Plain(e.Skill) + " is not loaded any more", normal}, {reason(e.Reason), faint}})
+		m.printEvent(line{{"◇ ", purple}, {"skill " + Plain(e.Skill) + " was unloaded", normal}, {reason(e.Reason), faint}})
 	case agent.Notice:
-		m.happened(line{{"! ", purple}, {Plain(e.Text), normal}})
+		m.printEvent(line{{"! ", purple}, {Plain(e.Text), normal}})
 	case agent.Compacted:
-		m.happened(line{{"◇ ", purple}, {"what was said before is told to the model in short from here on", normal}})
+		m.printEvent(line{{"◇ ", purple}, {"the conversation was compacted", normal}})
 	}
 	switch e.Type {
 	case agent.SkillLoaded, agent.SkillUnloaded, agent.Usage, agent.Compacted, agent.Done:
@@ -73,47 +73,47 @@ func reason(text string) string {
 	return ": " + Plain(text)
 }
 
-// happened prints a line about what happens, behind the text before it.
-func (m *model) happened(l line) {
-	m.answerText(m.turn.stream.rest())
-	m.beside(l)
+// printEvent prints an event line after the pending answer text.
+func (m *model) printEvent(l line) {
+	m.printAnswer(m.turn.stream.rest())
+	m.printGrouped(l)
 }
 
-// beside prints a line in a group of such lines.
-func (m *model) beside(l line) {
+// printGrouped prints a line in a group of event lines.
+func (m *model) printGrouped(l line) {
 	if m.turn.grouped {
-		m.note(l)
+		m.printBelow(l)
 		return
 	}
-	m.say(l.wrap(m.textWidth(), line{{"  ", normal}}))
+	m.printBlock(l.wrap(m.textWidth(), line{{"  ", normal}}))
 	m.turn.grouped = true
 }
 
-// result folds a call that is over to a line. Of loads it was said already.
-func (m *model) result(e agent.Event) {
-	m.answerText(m.turn.stream.rest())
+// printResult prints a completed call on one line. Skill loads have their own line.
+func (m *model) printResult(e agent.Event) {
+	m.printAnswer(m.turn.stream.rest())
 	c := m.calls.event(e, m.now())
 	if c == nil {
 		return
 	}
 	said := m.turn.skill
 	m.turn.skill = ""
-	if name := bare(c.Name); said != "" && !c.failed && (name == toolname.LoadSkill || name == toolname.UnloadSkill) {
+	if name := baseName(c.Name); said != "" && !c.failed && (name == toolname.LoadSkill || name == toolname.UnloadSkill) {
 		return
 	}
-	m.beside(c.folded(m.textWidth(), m.now()))
+	m.printGrouped(c.summaryLine(m.textWidth(), m.now()))
 }
 
-// details prints the last calls unfolded, and what was thought.
-func (m *model) details() {
+// printDetails prints the last calls in full, and the thinking of the model.
+func (m *model) printDetails() {
 	if strings.TrimSpace(m.thought) != "" {
-		m.say(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thought), faint), m.textWidth())...))
+		m.printBlock(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thought), faint), m.textWidth())...))
 	}
 	last := m.calls[max(len(m.calls)-maxCallsShown, 0):]
 	if len(last) == 0 && m.thought == "" {
-		m.say([]line{{{"No tool was called so far.", faint}}})
+		m.printBlock([]line{{{"No tool calls yet.", faint}}})
 	}
 	for _, c := range last {
-		m.say(wrapAll(c.unfolded(m.textWidth(), m.now()), m.textWidth()))
+		m.printBlock(wrapAll(c.detailLines(m.textWidth(), m.now()), m.textWidth()))
 	}
 }

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// maxFields bounds those of one question.
+// maxFields limits the fields of one form.
 const maxFields = 50
 
-// Field is one thing that a question wants to know.
+// Field is one field of a form.
 type Field struct {
-	Name     string // of the member of the answer
+	Name     string // member name in the answer
 	Title    string // one line
 	Help     string // one line
 	Required bool
-	Secret   bool     // not to be shown as it is typed
-	Several  bool     // of the choices
-	Choices  []string // none is any text
-	Default  string   // what an empty line says; "" is nothing
+	Secret   bool     // hidden while typed
+	Several  bool     // several choices may be selected
+	Choices  []string // empty allows any text
+	Default  string   // value of an empty line; "" means none
 
 	kind   string
-	values []any // of the choices
+	values []any // values of Choices
 }
 
-// Pick is a choice of one of some words, which are its values.
+// Pick returns a field with the given words as choices and values.
 func Pick(title string, words ...string) Field {
 	f := Field{Title: title, Required: true}
 	for _, w := range words {
@@ -36,7 +36,7 @@ func Pick(title string, words ...string) Field {
 	return f
 }
 
-// property is one of a JSON schema, as far as it is understood.
+// property is the supported part of a JSON schema property.
 type property struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -56,7 +56,7 @@ type named struct {
 	Title string `json:"title"`
 }
 
-// Fields are those of the schema of a question, by their names; none is a yes or no.
+// Fields returns the fields of a form schema, sorted by name. No fields means yes or no.
 func Fields(schema json.RawMessage) ([]Field, error) {
 	if len(schema) == 0 || string(schema) == "null" {
 		return nil, nil
@@ -66,10 +66,10 @@ func Fields(schema json.RawMessage) ([]Field, error) {
 		Required   []string            `json:"required"`
 	}
 	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("what it asks for cannot be read: %w", err)
+		return nil, fmt.Errorf("read form schema: %w", err)
 	}
 	if len(s.Properties) > maxFields {
-		return nil, fmt.Errorf("it asks for %d things, more than %d", len(s.Properties), maxFields)
+		return nil, fmt.Errorf("too many form fields (%d, limit %d)", len(s.Properties), maxFields)
 	}
 	var out []Field
 	for name, p := range s.Properties {
@@ -100,7 +100,7 @@ func (p *property) field(name string, required bool) Field {
 		f.choice(true, "yes")
 		f.choice(false, "no")
 	}
-	f.Default = f.defaultOf(p.Default)
+	f.Default = f.setDefault(p.Default)
 	return f
 }
 
@@ -108,7 +108,7 @@ func (f *Field) choice(value any, title string) {
 	f.values, f.Choices = append(f.values, value), append(f.Choices, Plain(title))
 }
 
-func (f *Field) defaultOf(raw json.RawMessage) string {
+func (f *Field) setDefault(raw json.RawMessage) string {
 	var v any
 	if len(raw) == 0 || f.Several || json.Unmarshal(raw, &v) != nil || v == nil {
 		return ""
@@ -124,14 +124,14 @@ func (f *Field) defaultOf(raw json.RawMessage) string {
 	return Plain(fmt.Sprint(v))
 }
 
-// Value is what a line says: of choices the beginning of one is enough. ok is false
-// where it fits nothing.
+// Value parses a line. For a choice, a unique prefix is enough. ok is false for an invalid
+// line.
 func (f *Field) Value(line string) (value any, ok bool) {
 	switch {
 	case f.Several:
-		return f.several(line)
+		return f.parseSeveral(line)
 	case len(f.Choices) > 0:
-		i := choiceOf(line, f.Choices)
+		i := matchChoice(line, f.Choices)
 		if i < 0 {
 			return nil, false
 		}
@@ -148,7 +148,7 @@ func (f *Field) Value(line string) (value any, ok bool) {
 	return line, true
 }
 
-func (f *Field) several(line string) (any, bool) {
+func (f *Field) parseSeveral(line string) (any, bool) {
 	out := []any{}
 	for part := range strings.SplitSeq(line, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -158,7 +158,7 @@ func (f *Field) several(line string) (any, bool) {
 			out = append(out, part)
 			continue
 		}
-		i := choiceOf(part, f.Choices)
+		i := matchChoice(part, f.Choices)
 		if i < 0 {
 			return nil, false
 		}
@@ -167,13 +167,13 @@ func (f *Field) several(line string) (any, bool) {
 	return out, true
 }
 
-// Wants says what may be typed.
-func (f *Field) Wants() string {
+// Expected describes valid input.
+func (f *Field) Expected() string {
 	switch {
 	case f.Several && len(f.Choices) > 0:
-		return "some of " + strings.Join(f.Choices, ", ") + ", with commas"
+		return "some of " + strings.Join(f.Choices, ", ") + ", separated by commas"
 	case f.Several:
-		return "some, with commas"
+		return "a list separated by commas"
 	case len(f.Choices) > 0:
 		return strings.Join(f.Choices, " or ")
 	case f.kind == "integer":
@@ -184,9 +184,9 @@ func (f *Field) Wants() string {
 	return "text"
 }
 
-// choiceOf is the one that a line names, or is the beginning of and of no other; -1 is
-// none.
-func choiceOf(line string, choices []string) int {
+// matchChoice returns the index of the choice that line names or is a unique prefix of, or
+// -1.
+func matchChoice(line string, choices []string) int {
 	if i := slices.Index(choices, line); i >= 0 {
 		return i
 	}

@@ -8,24 +8,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// dialog is a question on the screen, in the place of the line that is typed in.
+// dialog is a prompt that replaces the input line.
 type dialog interface {
-	// show is what it looks like in at most height lines, and where the cursor is.
+	// show renders the dialog in at most height lines, and returns the cursor position.
 	show(width, height int) (lines []line, x, y int)
-	// key takes a key; an answer settles the question.
+	// key handles a key. A non-nil answer resolves the request.
 	key(name, text string) *approval.Answer
-	// paste takes text that was pasted.
+	// paste inserts pasted text.
 	paste(text string)
-	// whole is all that is asked, for the scrollback.
-	whole(width int) []line
+	// render renders the full request for the scrollback.
+	render(width int) []line
 }
 
-// form asks for one field after the other, or for a yes or no.
+// form prompts for one field after the other, or for yes or no.
 type form struct {
 	message string
 	fields  []Field
 	at      int
-	chosen  int // of the choices of the field
+	chosen  int // index of the selected choice
 	input   editor
 	wrong   string
 	content map[string]any
@@ -41,26 +41,26 @@ func newForm(q *approval.Request) (*form, error) {
 		fields = []Field{yesOrNo.field("", true)}
 	}
 	f := &form{message: q.Message, fields: fields, content: map[string]any{}}
-	f.begin(0)
+	f.showField(0)
 	return f, nil
 }
 
-// begin goes to a field.
-func (f *form) begin(at int) {
+// showField shows a field.
+func (f *form) showField(at int) {
 	f.at, f.wrong, f.chosen = at, "", -1
 	f.input = editor{secret: f.fields[at].Secret}
 	if d := f.fields[at].Default; d != "" {
-		f.chosen = choiceOf(d, f.fields[at].Choices)
+		f.chosen = matchChoice(d, f.fields[at].Choices)
 	}
 }
 
 func (f *form) field() *Field { return &f.fields[f.at] }
 
-// picks says whether the field is chosen from a list.
-func (f *form) picks() bool { return len(f.field().Choices) > 0 && !f.field().Several }
+// usesList reports whether the field is selected from a list.
+func (f *form) usesList() bool { return len(f.field().Choices) > 0 && !f.field().Several }
 
 func (f *form) paste(text string) {
-	if !f.picks() {
+	if !f.usesList() {
 		f.input.insert(strings.ReplaceAll(text, "\n", " "))
 	}
 }
@@ -73,23 +73,23 @@ func (f *form) key(name, text string) *approval.Answer {
 	case name == "ctrl+x":
 		return &approval.Answer{Outcome: approval.Declined}
 	case name == "shift+tab" && f.at > 0:
-		f.begin(f.at - 1)
-	case f.picks() && (name == "up" || name == "shift+tab"):
+		f.showField(f.at - 1)
+	case f.usesList() && (name == "up" || name == "shift+tab"):
 		f.chosen = max(f.chosen-1, 0)
-	case f.picks() && (name == "down" || name == "tab"):
+	case f.usesList() && (name == "down" || name == "tab"):
 		f.chosen = min(f.chosen+1, len(f.field().Choices)-1)
 	case name == "enter":
-		return f.take()
-	case f.picks():
-		f.pick(text)
+		return f.acceptField()
+	case f.usesList():
+		f.selectChoice(text)
 	default:
 		f.input.key(name, text)
 	}
 	return nil
 }
 
-// pick goes to the next choice that begins with a letter.
-func (f *form) pick(text string) {
+// selectChoice selects the next choice that begins with text.
+func (f *form) selectChoice(text string) {
 	all := f.field().Choices
 	for i := range all {
 		j := (max(f.chosen, -1) + 1 + i) % len(all)
@@ -100,14 +100,14 @@ func (f *form) pick(text string) {
 	}
 }
 
-// take is the end of a field, and after the last one the answer.
-func (f *form) take() *approval.Answer {
+// acceptField accepts the current field. After the last one it returns the answer.
+func (f *form) acceptField() *approval.Answer {
 	field := f.field()
 	typed := strings.TrimSpace(f.input.String())
 	if typed == "" {
 		typed = field.Default
 	}
-	if f.picks() {
+	if f.usesList() {
 		if typed = ""; f.chosen >= 0 {
 			typed = field.Choices[f.chosen]
 		}
@@ -116,24 +116,24 @@ func (f *form) take() *approval.Answer {
 	if typed != "" {
 		value, ok := field.Value(typed)
 		if !ok {
-			f.wrong = "that is not " + field.Wants()
+			f.wrong = "expected " + field.Expected()
 			return nil
 		}
 		f.content[field.Name] = value
 	} else if field.Required || field.Name == "decision" {
-		f.wrong = "it has to be said: " + field.Wants()
+		f.wrong = "required: " + field.Expected()
 		return nil
 	}
 	if f.at+1 < len(f.fields) {
-		f.begin(f.at + 1)
+		f.showField(f.at + 1)
 		return nil
 	}
-	return Answered(f.content)
+	return AnswerOf(f.content)
 }
 
-// Answered is the answer with values of fields: of a question without fields that of
-// "", a yes or no. The decision "no" declines.
-func Answered(content map[string]any) *approval.Answer {
+// AnswerOf returns the answer with field values. Without fields, the member "" holds yes
+// or no; "no" declines.
+func AnswerOf(content map[string]any) *approval.Answer {
 	yes, bare := content[""].(bool)
 	if bare && !yes || content["decision"] == "no" {
 		return &approval.Answer{Outcome: approval.Declined}
@@ -148,7 +148,7 @@ func Answered(content map[string]any) *approval.Answer {
 	return &approval.Answer{Outcome: approval.Accepted, Content: raw}
 }
 
-func (f *form) whole(width int) []line {
+func (f *form) render(width int) []line {
 	var out []line
 	for _, l := range textLines(f.message, normal) {
 		out = append(out, l.wrap(width, nil)...)
@@ -165,16 +165,16 @@ func (f *form) show(width, height int) (out []line, x, y int) {
 			title = append(title, span{fmt.Sprintf("  %d of %d", f.at+1, len(f.fields)), faint})
 		}
 		if !field.Required && field.Name != "decision" {
-			title = append(title, span{"  may be left out", faint})
+			title = append(title, span{"  optional", faint})
 		}
 		below = append(below, title.clip(width))
 		if field.Help != "" {
-			below = append(below, words(field.Help, faint).wrap(width, nil)...)
+			below = append(below, styledText(field.Help, faint).wrap(width, nil)...)
 		}
 	}
-	if f.picks() {
+	if f.usesList() {
 		var lines []line
-		lines, y = f.choices(width, max(height/2, 3))
+		lines, y = f.renderChoices(width, max(height/2, 3))
 		y += len(below)
 		below = append(below, lines...)
 	} else {
@@ -188,30 +188,30 @@ func (f *form) show(width, height int) (out []line, x, y int) {
 		}
 	}
 	if f.wrong != "" {
-		below = append(below, words(f.wrong, red).clip(width))
+		below = append(below, styledText(f.wrong, red).clip(width))
 	}
-	hint := "Enter next · Esc leave · Ctrl-X refuse"
+	hint := "Enter next · Esc cancel · Ctrl-X decline"
 	if f.at+1 == len(f.fields) {
-		hint = "Enter answer · Esc leave · Ctrl-X refuse"
+		hint = "Enter answer · Esc cancel · Ctrl-X decline"
 	}
-	if f.picks() {
+	if f.usesList() {
 		hint = "↑↓ " + hint
 	}
 	below = append(below, line{{hint, faint}}.wrap(width, nil)...)
-	above := middle(f.whole(width), max(height-len(below), 3), "Ctrl-T")
+	above := cutMiddle(f.render(width), max(height-len(below), 3), "Ctrl-T")
 	return append(above, below...), x, y + len(above)
 }
 
-// choices are those around the chosen one, and its row.
-func (f *form) choices(width, most int) (out []line, at int) {
+// renderChoices renders the choices around the selected one, and returns its row.
+func (f *form) renderChoices(width, limit int) (out []line, at int) {
 	all := f.field().Choices
-	from := max(min(f.chosen-most/2, len(all)-most), 0)
-	for i := from; i < min(from+most, len(all)); i++ {
+	from := max(min(f.chosen-limit/2, len(all)-limit), 0)
+	for i := from; i < min(from+limit, len(all)); i++ {
 		mark, st := "  ", normal
 		if i == f.chosen {
 			mark, st, at = "› ", bold, len(out)
 		}
-		out = append(out, line{{mark, cyan}, {untabbed(all[i]), st}}.clip(width))
+		out = append(out, line{{mark, cyan}, {expandTabs(all[i]), st}}.clip(width))
 	}
 	if left := len(all) - len(out); left > 0 {
 		out = append(out, line{{fmt.Sprintf("  %d more", left), faint}})
@@ -219,13 +219,13 @@ func (f *form) choices(width, most int) (out []line, at int) {
 	return out, at
 }
 
-// middle leaves out lines in the middle, as what is dangerous may be at the end.
-func middle(lines []line, most int, key string) []line {
-	if len(lines) <= most {
+// cutMiddle cuts lines from the middle, because the end may contain the dangerous part.
+func cutMiddle(lines []line, limit int, key string) []line {
+	if len(lines) <= limit {
 		return lines
 	}
-	head := (most - 1) / 2
-	tail := most - 1 - head
+	head := (limit - 1) / 2
+	tail := limit - 1 - head
 	out := append([]line{}, lines[:head]...)
 	out = append(out, line{{fmt.Sprintf("… %d more lines; %s shows all", len(lines)-head-tail, key), faint}})
 	return append(out, lines[len(lines)-tail:]...)

@@ -16,24 +16,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/atomicfile"
 )
 
-// Bounds of a history.
+// Limits of a history.
 const (
 	maxHistory      = 500      // inputs
-	maxHistoryBytes = 1 << 20  // of its file
+	maxHistoryBytes = 1 << 20  // of the file
 	maxRemembered   = 16 << 10 // bytes of one input
 )
 
-// History is what a person typed, over conversations, in a file for them alone. Answers
-// to questions are no part of it, nor is what begins with a blank. It is not safe for
-// concurrent use; several programs may have one file.
+// History is the input history of a user, stored in a file readable by that user only. It
+// excludes answers to prompts and inputs that begin with a space. A History is not safe
+// for concurrent use, but several processes may share a file.
 type History struct {
-	path string
-	past []string // the oldest first
-	at   int      // that is shown; len(past) is the one being typed
-	own  string   // the one being typed
+	path  string
+	past  []string // oldest first
+	at    int      // index of the shown input; len(past) is the draft
+	draft string   // the draft
 }
 
-// OpenHistory reads a history; there may be none yet.
+// OpenHistory reads a history file, which need not exist.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	f, err := os.Open(path)
@@ -41,7 +41,7 @@ func OpenHistory(path string) (*History, error) {
 		return h, nil
 	}
 	if err != nil {
-		return h, fmt.Errorf("read what was typed: %w", err)
+		return h, fmt.Errorf("read input history: %w", err)
 	}
 	defer f.Close()
 	var size int64
@@ -53,13 +53,13 @@ func OpenHistory(path string) (*History, error) {
 	lines.Buffer(nil, maxHistoryBytes)
 	for lines.Scan() {
 		var text string
-		if json.Unmarshal(lines.Bytes(), &text) == nil && text != "" { // the first line may be cut
+		if json.Unmarshal(lines.Bytes(), &text) == nil && text != "" { // the first line may be truncated
 			h.remember(text)
 		}
 	}
 	h.at = len(h.past)
 	if size > maxHistoryBytes {
-		return h, h.shorten()
+		return h, h.truncate()
 	}
 	return h, nil
 }
@@ -74,9 +74,9 @@ func (h *History) remember(text string) {
 	}
 }
 
-// Add keeps an input as the newest.
+// Add appends an input.
 func (h *History) Add(text string) error {
-	h.own = ""
+	h.draft = ""
 	if text == "" || strings.HasPrefix(text, " ") || len(text) > maxRemembered {
 		h.at = len(h.past)
 		return nil
@@ -91,18 +91,18 @@ func (h *History) Add(text string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
-		return fmt.Errorf("keep what was typed: %w", err)
+		return fmt.Errorf("save input history: %w", err)
 	}
 	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("keep what was typed: %w", err)
+		return fmt.Errorf("save input history: %w", err)
 	}
-	_, err = f.Write(append(line, '\n')) // at once, so that two programs do not mix
+	_, err = f.Write(append(line, '\n')) // in one write, so that lines of two processes do not mix
 	return errors.Join(err, f.Close())
 }
 
-// shorten leaves the newest inputs in the file.
-func (h *History) shorten() error {
+// truncate truncates the file to the newest inputs.
+func (h *History) truncate() error {
 	var b bytes.Buffer
 	for _, text := range h.past {
 		line, err := json.Marshal(text)
@@ -112,24 +112,24 @@ func (h *History) shorten() error {
 		b.Write(append(line, '\n'))
 	}
 	if err := atomicfile.Write(h.path, b.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("shorten what was typed: %w", err)
+		return fmt.Errorf("truncate input history: %w", err)
 	}
 	return nil
 }
 
-// move goes to an older input for -1 and a newer one for 1, keeping what is typed;
-// false is that there is none.
+// move returns an older input for -1 and a newer one for 1, and saves the draft. It
+// returns false at the end.
 func (h *History) move(by int, typed string) (string, bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.past) {
 		return "", false
 	}
 	if h.at == len(h.past) {
-		h.own = typed
+		h.draft = typed
 	}
 	h.at = to
 	if to == len(h.past) {
-		return h.own, true
+		return h.draft, true
 	}
 	return h.past[to], true
 }

@@ -13,29 +13,29 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 )
 
-// maxWaiting bounds what is typed while an answer comes.
+// maxWaiting limits the messages queued during an answer.
 const maxWaiting = 20
 
-// key does what a key does where it is pressed.
+// key handles a key press.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.leaving {
 		return nil
 	}
 	now := m.now()
-	defer func() { m.typed = now }()
+	defer func() { m.lastKey = now }()
 	name, text := k.String(), k.Text
 	switch name {
 	case "ctrl+z":
 		return tea.Suspend
 	case "ctrl+o":
-		m.details()
+		m.printDetails()
 		return nil
 	}
 	if m.dialog != nil {
 		return m.dialogKey(name, text, now)
 	}
 	if name != "ctrl+c" {
-		m.armed = false
+		m.quitArmed = false
 	}
 	switch name {
 	case "ctrl+c":
@@ -47,9 +47,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			m.stop()
 		}
 	case "enter":
-		return m.enter()
+		return m.handleEnter()
 	case "tab":
-		if text, ok := m.completion.chosen(); ok {
+		if text, ok := m.completion.selectedText(); ok {
 			m.input.set(text)
 			m.complete()
 		}
@@ -59,7 +59,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.upOrDown(1)
 	default:
 		if name == "ctrl+d" && m.input.empty() {
-			m.leave(nil)
+			m.quit(nil)
 			return nil
 		}
 		if m.input.key(name, text) {
@@ -71,33 +71,33 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 
 func (m *model) complete() { m.completion.update(m.input.String(), m.opts.Commands) }
 
-// interrupt is Ctrl-C: it stops what is under way, or empties the line, and on an empty
-// line it leaves when it comes twice.
+// interrupt handles Ctrl-C: it stops the running turn or clears the line. Pressed twice on
+// an empty line, it quits.
 func (m *model) interrupt() {
 	switch {
 	case m.stop():
 	case !m.input.empty():
 		m.input.set("")
 		m.complete()
-	case m.armed:
-		m.leave(nil)
+	case m.quitArmed:
+		m.quit(nil)
 	default:
-		m.armed = true
+		m.quitArmed = true
 	}
 }
 
 func (m *model) upOrDown(by int) {
-	if m.completion.move(by) || m.input.vertical(by) {
+	if m.completion.move(by) || m.input.moveVertically(by) {
 		return
 	}
 	if text, ok := m.history.move(by, m.input.String()); ok {
 		m.input.set(text)
-		m.completion = completion{text: text} // the arrows go on in what was typed
+		m.completion = completion{text: text} // arrow keys now move within the recalled text
 	}
 }
 
-func (m *model) pasted(text string) {
-	m.typed = m.now()
+func (m *model) handlePaste(text string) {
+	m.lastKey = m.now()
 	if m.dialog != nil {
 		m.dialog.paste(text)
 		return
@@ -106,9 +106,8 @@ func (m *model) pasted(text string) {
 	m.complete()
 }
 
-// enter is the end of an input, but for a backslash at its end, and a command that is
-// not typed to its end.
-func (m *model) enter() tea.Cmd {
+// handleEnter submits the input, unless it ends in a backslash or completes a command.
+func (m *model) handleEnter() tea.Cmd {
 	text := m.input.String()
 	if before, ok := strings.CutSuffix(text, `\`); ok && m.input.at == len(m.input.letters) {
 		m.input.set(before + "\n")
@@ -131,7 +130,7 @@ func (m *model) enter() tea.Cmd {
 	m.input.set("")
 	m.complete()
 	if err := m.history.Add(strings.TrimRight(text, " \n")); err != nil {
-		m.note(line{{Plain(err.Error()), faint}})
+		m.printBelow(line{{Plain(err.Error()), faint}})
 	}
 	text = strings.TrimSpace(text)
 	if m.turn != nil {
@@ -143,9 +142,9 @@ func (m *model) enter() tea.Cmd {
 	return m.submit(text)
 }
 
-// submit says something, or runs a command.
+// submit sends a message or runs a command.
 func (m *model) submit(text string) tea.Cmd {
-	m.person(text)
+	m.printUserText(text)
 	name, args, ok := ParseCommand(text)
 	if !ok {
 		return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) {
@@ -157,19 +156,19 @@ func (m *model) submit(text string) tea.Cmd {
 		all = m.opts.Commands()
 	}
 	if name == "details" {
-		m.details()
+		m.printDetails()
 		return m.nextWaiting()
 	}
-	k := find(all, name)
+	k := findCommand(all, name)
 	if k == nil {
-		m.wrong("there is no command /" + name + "; /help names those that there are")
+		m.printProblem("unknown command /" + name + "; /help lists the commands")
 		return m.nextWaiting()
 	}
 	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) { return k.Run(ctx, args, tell) })
 }
 
-// ParseCommand takes an input apart that is a command: a slash, a name without another
-// slash, and what is behind it.
+// ParseCommand splits a command into its name and arguments. A command starts with a
+// slash, and its name contains no further slash.
 func ParseCommand(text string) (name, args string, ok bool) {
 	rest, slash := strings.CutPrefix(text, "/")
 	end := strings.IndexAny(rest, " \t\n")
@@ -180,40 +179,40 @@ func ParseCommand(text string) (name, args string, ok bool) {
 	return name, args, slash && name != "" && !strings.Contains(name, "/")
 }
 
-// dialogKey gives a key to the question that is shown.
+// dialogKey passes a key to the shown prompt.
 func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
-	if now.Before(m.deaf) {
-		m.deaf = now.Add(pause) // the person is typing something else
+	if now.Before(m.ignoreKeysUntil) {
+		m.ignoreKeysUntil = now.Add(promptPause) // the user is still typing the message
 		return nil
 	}
 	asked, isCall := m.dialog.(*approvalPrompt)
 	switch {
 	case name == "ctrl+c" && m.turn != nil:
-		m.stop() // who asked takes the question back
+		m.stop() // cancelling the turn withdraws the request
 		return nil
 	case isCall && !asked.editing && text == "d", name == "ctrl+t":
-		m.say(m.dialog.whole(m.textWidth()))
+		m.printBlock(m.dialog.render(m.textWidth()))
 		return nil
-	case isCall && asked.call() && !asked.editing && text == "e" && m.opts.Editor != nil:
-		return m.editOutside(asked)
+	case isCall && asked.isCall() && !asked.editing && text == "e" && m.opts.Editor != nil:
+		return m.openEditor(asked)
 	}
 	if a := m.dialog.key(name, text); a != nil {
-		m.settle(*a)
+		m.resolvePrompt(*a)
 	}
 	return nil
 }
 
-// editOutside has the person edit the arguments of a call in their editor.
-func (m *model) editOutside(a *approvalPrompt) tea.Cmd {
+// openEditor opens the arguments of a call in the user's editor.
+func (m *model) openEditor(a *approvalPrompt) tea.Cmd {
 	f, err := os.CreateTemp("", "arguments-*.json") // 0600
 	if err != nil {
-		a.wrong = Plain(err.Error())
+		a.problem = Plain(err.Error())
 		return nil
 	}
 	path := f.Name()
-	_, err = f.WriteString(indented(a.Arguments) + "\n")
+	_, err = f.WriteString(indentJSON(a.Arguments) + "\n")
 	if err = errors.Join(err, f.Close()); err != nil {
-		a.wrong = Plain(errors.Join(err, os.Remove(path)).Error())
+		a.problem = Plain(errors.Join(err, os.Remove(path)).Error())
 		return nil
 	}
 	return tea.ExecProcess(m.opts.Editor(path), func(err error) tea.Msg {
@@ -225,21 +224,21 @@ func (m *model) editOutside(a *approvalPrompt) tea.Cmd {
 	})
 }
 
-// edited takes what comes back from the editor.
-func (m *model) edited(e editedMsg) {
+// applyEdited applies the result of the editor.
+func (m *model) applyEdited(e editedMsg) {
 	a, ok := m.dialog.(*approvalPrompt)
 	switch {
-	case !ok: // it was settled meanwhile
+	case !ok: // resolved meanwhile
 	case e.err != nil:
-		a.wrong = "the editor: " + Plain(e.err.Error())
+		a.problem = "the editor: " + Plain(e.err.Error())
 	default:
-		if same(a.Arguments, e.text) {
-			a.wrong = ""
+		if equalJSON(a.Arguments, e.text) {
+			a.problem = ""
 			return
 		}
 		a.replace(e.text)
 	}
 }
 
-// same says whether two JSON texts are the same but for blanks and escapes.
-func same(a, b json.RawMessage) bool { return indented(a) == indented(b) }
+// equalJSON reports whether two JSON texts are equal except for whitespace and escapes.
+func equalJSON(a, b json.RawMessage) bool { return indentJSON(a) == indentJSON(b) }

@@ -11,20 +11,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown is a text of Markdown as lines of at most width columns, but for code,
-// whose lines a person may want to copy. HTML is shown as it is written.
+// markdown renders Markdown as lines of at most width columns. Code lines are not wrapped,
+// so that users can copy them. HTML is shown verbatim.
 func markdown(source string, width int) []line {
-	d := document{source: []byte(untabbed(Safe(source)))}
+	d := document{source: []byte(expandTabs(Safe(source)))}
 	return d.blocks(d.parse(), width)
 }
 
-// document is Markdown that is being rendered.
+// document is Markdown being rendered.
 type document struct {
 	source []byte
-	tight  bool // in a list whose items have no blank lines between them
+	tight  bool // in a list without blank lines between items
 }
 
-// parse reads all of CommonMark but HTML.
+// parse parses CommonMark without HTML.
 func (d *document) parse() ast.Node {
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -46,7 +46,7 @@ func (d *document) parse() ast.Node {
 	return p.Parse(text.NewReader(d.source))
 }
 
-// blocks are the blocks in a node, with a blank line between them.
+// blocks renders the child blocks of a node, separated by blank lines.
 func (d *document) blocks(n ast.Node, width int) []line {
 	var out []line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -62,7 +62,7 @@ func (d *document) blocks(n ast.Node, width int) []line {
 func (d *document) block(n ast.Node, width int) []line {
 	switch n := n.(type) {
 	case *ast.Heading:
-		return d.inline(n, bold.and(purple)).wrap(width, nil)
+		return d.inline(n, bold.combine(purple)).wrap(width, nil)
 	case *ast.Paragraph, *ast.TextBlock:
 		if rows := d.table(n); rows != nil {
 			return rows.lines(width)
@@ -71,7 +71,7 @@ func (d *document) block(n ast.Node, width int) []line {
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
 		return d.code(n)
 	case *ast.Blockquote:
-		return behind(d.blocks(n, width-2), line{{"│ ", faint}}, line{{"│ ", faint}})
+		return prefixLines(d.blocks(n, width-2), line{{"│ ", faint}}, line{{"│ ", faint}})
 	case *ast.List:
 		return d.list(n, width)
 	case *ast.ThematicBreak:
@@ -80,7 +80,7 @@ func (d *document) block(n ast.Node, width int) []line {
 	return d.blocks(n, width)
 }
 
-// code is shown at the very left and in whole lines, so that it can be copied.
+// code renders a code block unindented and unwrapped, so that it can be copied.
 func (d *document) code(n ast.Node) []line {
 	var out []line
 	for i := range n.Lines().Len() {
@@ -106,13 +106,13 @@ func (d *document) list(n *ast.List, width int) []line {
 		if !n.IsTight && len(out) > 0 {
 			out = append(out, nil)
 		}
-		out = append(out, behind(next, line{{mark, faint}}, line{{strings.Repeat(" ", ansi.StringWidth(mark)), normal}})...)
+		out = append(out, prefixLines(next, line{{mark, faint}}, line{{strings.Repeat(" ", ansi.StringWidth(mark)), normal}})...)
 	}
 	return out
 }
 
-// behind puts a text before the first of lines, and another before the others.
-func behind(lines []line, first, others line) []line {
+// prefixLines prefixes the first line with first and the others with others.
+func prefixLines(lines []line, first, others line) []line {
 	out := make([]line, 0, len(lines))
 	for i, l := range lines {
 		before := others
@@ -127,13 +127,13 @@ func behind(lines []line, first, others line) []line {
 	return out
 }
 
-// inline are the words in a node.
+// inline renders the inline children of a node.
 func (d *document) inline(n ast.Node, st style) line {
 	var out line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		switch c := c.(type) {
 		case *ast.Text:
-			out = append(out, span{unescaped(c.Segment.Value(d.source)), st})
+			out = append(out, span{unescapeText(c.Segment.Value(d.source)), st})
 			if c.HardLineBreak() {
 				out = append(out, span{"\n", normal})
 			} else if c.SoftLineBreak() {
@@ -142,19 +142,19 @@ func (d *document) inline(n ast.Node, st style) line {
 		case *ast.String:
 			out = append(out, span{string(c.Value), st})
 		case *ast.CodeSpan:
-			out = append(out, d.codeSpan(c, st.and(cyan)))
+			out = append(out, d.codeSpan(c, st.combine(cyan)))
 		case *ast.Emphasis:
 			how := italic
 			if c.Level > 1 {
 				how = bold
 			}
-			out = append(out, d.inline(c, st.and(how))...)
+			out = append(out, d.inline(c, st.combine(how))...)
 		case *ast.Link:
-			out = append(out, d.target(d.inline(c, st.and(cyan)), string(c.Destination))...)
+			out = append(out, d.appendTarget(d.inline(c, st.combine(cyan)), string(c.Destination))...)
 		case *ast.Image:
-			out = append(out, d.target(d.inline(c, st.and(italic)), string(c.Destination))...)
+			out = append(out, d.appendTarget(d.inline(c, st.combine(italic)), string(c.Destination))...)
 		case *ast.AutoLink:
-			out = append(out, span{string(c.Label(d.source)), st.and(cyan)})
+			out = append(out, span{string(c.Label(d.source)), st.combine(cyan)})
 		default:
 			out = append(out, d.inline(c, st)...)
 		}
@@ -162,20 +162,20 @@ func (d *document) inline(n ast.Node, st style) line {
 	return out
 }
 
-// target shows where a link leads: a person must see it before they go there.
-func (d *document) target(label line, to string) line {
+// appendTarget appends the destination of a link: users must see it before they follow it.
+func (d *document) appendTarget(label line, to string) line {
 	if to == "" || label.plain() == to {
 		return label
 	}
 	return append(label, span{" (" + Plain(to) + ")", faint})
 }
 
-// unescaped is a text as its writer means it, which may hide what drives a terminal.
-func unescaped(b []byte) string {
-	return untabbed(Safe(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b))))))
+// unescapeText resolves backslash escapes and entities, which may hide control characters.
+func unescapeText(b []byte) string {
+	return expandTabs(Safe(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b))))))
 }
 
-// codeSpan is code between words, as it is written.
+// codeSpan renders inline code verbatim.
 func (d *document) codeSpan(n ast.Node, st style) span {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -186,8 +186,8 @@ func (d *document) codeSpan(n ast.Node, st style) span {
 	return span{b.String(), st}
 }
 
-// Render is a text of Markdown as a terminal shows it, in lines of at most width
-// columns; 0 is any number. plain is without colours and bold text.
+// Render renders Markdown for a terminal in lines of at most width columns; 0 means
+// unlimited. plain disables colours and bold text.
 func Render(source string, width int, plain bool) string {
 	if width <= 0 {
 		width = maxText

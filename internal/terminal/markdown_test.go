@@ -54,7 +54,7 @@ func FuzzMarkdown(f *testing.F) {
 		}
 		width = 12 + (width%100+100)%100
 		out := Render(source, width, true)
-		if strings.ContainsFunc(out, Drives) {
+		if strings.ContainsFunc(out, IsControl) {
 			t.Errorf("%q becomes %q", source, out)
 		}
 	})

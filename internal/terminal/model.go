@@ -14,16 +14,15 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// model is the program: what is on the screen, and what is under way. Only the loop of
-// the program touches it.
+// model is the state of the program. Only the program loop accesses it.
 type model struct {
 	ctx  context.Context
 	talk Conversation
 	opts *Options
 	palette
-	send    func(tea.Msg) // to the loop, from another goroutine
+	send    func(tea.Msg) // sends to the loop from another goroutine
 	now     func() time.Time
-	running sync.WaitGroup // goroutines
+	running sync.WaitGroup // background goroutines
 
 	width, height int
 	status        Status
@@ -31,44 +30,44 @@ type model struct {
 	history       *History
 	completion    completion
 	printer       printer
-	begun         bool // something is drawn
-	spoke         bool // something was printed, so that a blank line comes before the next
+	begun         bool // the first screen was drawn
+	printed       bool // something was printed, so that the next block needs a blank line before it
 
-	turn    *turn    // under way
-	waiting []string // that was typed meanwhile
+	turn    *turn    // running turn
+	waiting []string // messages queued during the turn
 	calls   calls
-	thought string // of the last turn
+	thought string // thinking of the last turn
 
-	asks    []approval.Request // that wait, the first of them shown by the dialog
-	dialog  dialog
-	deaf    time.Time // until when keys are not for the dialog
-	typed   time.Time // when the last key came
-	leaving bool
-	armed   bool    // Ctrl-C on an empty line, once
-	end     error   // what Run returns
-	drawn   []drawn // lately
+	pending         []approval.Request // pending requests; the dialog shows the first
+	dialog          dialog
+	ignoreKeysUntil time.Time // until when the dialog ignores keys
+	lastKey         time.Time // time of the last key
+	leaving         bool
+	quitArmed       bool             // Ctrl-C was pressed once on an empty line
+	end             error            // result of Run
+	recent          []renderedScreen // recent screens
 }
 
-// turn is what is under way: an answer, or a command.
+// turn is a running answer or command.
 type turn struct {
 	stream  stream
 	begun   time.Time
 	cancel  context.CancelCauseFunc
 	stopped bool
-	grouped bool   // the last thing printed is a line about what happens
-	skill   string // of which it was just said that it is in force, or not any more
+	grouped bool   // the last printed line is an event line
+	skill   string // skill whose load or unload was printed last
 }
 
 // Messages to the loop.
 type (
 	eventMsg  agent.Event
 	askMsg    approval.Event
-	overMsg   struct{ err error } // of a turn
+	overMsg   struct{ err error } // end of a turn
 	replyMsg  struct{ text string }
-	noticeMsg struct{ text string } // of the program around this one
+	noticeMsg struct{ text string } // from [Notices]
 	tickMsg   struct{}
 	redrawMsg struct{}
-	detailMsg struct{ text, told string } // of an offer
+	detailMsg struct{ text, told string } // detail of an offer
 	editedMsg struct {
 		text []byte
 		err  error
@@ -84,20 +83,20 @@ func newModel(ctx context.Context, c Conversation, o *Options) *model {
 	return m
 }
 
-// Init is the loop's.
+// Init implements [tea.Model].
 func (m *model) Init() tea.Cmd { return nil }
 
-// beginMsg comes once, when the first screen is drawn: what is printed before that
-// would be drawn over.
+// beginMsg is sent once, when the first screen is drawn: earlier output would be
+// overwritten.
 type beginMsg struct{}
 
-// begin shows what is asked already, and goes on with what was broken off.
+// begin shows pending requests and resumes an interrupted turn.
 func (m *model) begin() tea.Cmd {
 	m.begun = true
-	if m.opts.Desk != nil {
-		if open, err := m.opts.Desk.Pending(m.ctx, m.opts.Session, m.opts.Who); err == nil {
+	if m.opts.Approvals != nil {
+		if open, err := m.opts.Approvals.Pending(m.ctx, m.opts.Session, m.opts.Who); err == nil {
 			for _, a := range open {
-				m.asked(approval.Event{Request: a})
+				m.handleApproval(approval.Event{Request: a})
 			}
 		}
 	}
@@ -109,7 +108,7 @@ func (m *model) begin() tea.Cmd {
 	})
 }
 
-// Update is the loop's.
+// Update implements [tea.Model].
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
@@ -120,33 +119,33 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
 	case tea.PasteMsg:
-		m.pasted(msg.Content)
+		m.handlePaste(msg.Content)
 	case eventMsg:
 		m.event(agent.Event(msg))
 	case askMsg:
-		m.asked(approval.Event(msg))
+		m.handleApproval(approval.Event(msg))
 	case replyMsg:
-		m.say(markdown(msg.text, m.textWidth()))
+		m.printBlock(markdown(msg.text, m.textWidth()))
 	case noticeMsg:
 		for _, l := range textLines(strings.TrimSpace(msg.text), faint) {
-			m.note(l)
+			m.printBelow(l)
 		}
 	case overMsg:
-		cmd = m.over(msg.err)
+		cmd = m.finish(msg.err)
 	case editedMsg:
-		m.edited(msg)
+		m.applyEdited(msg)
 	case tickMsg:
 		cmd = m.tick()
 	case detailMsg:
-		m.completion.tell(msg)
+		m.completion.setDetail(msg)
 	case printedMsg:
 		m.printer.busy = false
 	}
-	m.tellDetail()
-	return m, tea.Batch(cmd, m.print(), m.settleDown())
+	m.loadDetail()
+	return m, tea.Batch(cmd, m.print(), m.redrawIfPadded())
 }
 
-// print sends on what waits to be printed; with nothing left, the program may end.
+// print sends queued output. The program may end when the queue is empty.
 func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.idle() && m.turn == nil {
 		return tea.Quit
@@ -154,41 +153,41 @@ func (m *model) print() tea.Cmd {
 	if !m.begun {
 		return nil
 	}
-	return m.printer.next(m.width, max(m.height-m.tallest()-1, 1))
+	return m.printer.next(m.width, max(m.height-m.maxHeight()-1, 1))
 }
 
-// leave ends the program once nothing is under way.
-func (m *model) leave(with error) {
+// quit quits the program when nothing is running.
+func (m *model) quit(with error) {
 	m.leaving, m.end = true, with
 	m.stop()
-	for _, a := range m.asks {
-		m.answer(a, approval.Answer{Outcome: approval.Cancelled})
+	for _, a := range m.pending {
+		m.sendAnswer(a, approval.Answer{Outcome: approval.Cancelled})
 	}
-	m.asks, m.dialog = nil, nil
+	m.pending, m.dialog = nil, nil
 }
 
-// say prints lines, with a blank line before them.
-func (m *model) say(lines []line) {
+// printBlock prints lines after a blank line.
+func (m *model) printBlock(lines []line) {
 	if len(lines) == 0 {
 		return
 	}
-	if m.spoke {
+	if m.printed {
 		m.printer.add("")
 	}
-	m.spoke = true
+	m.printed = true
 	if m.turn != nil {
 		m.turn.grouped = false
 	}
 	m.printer.add(m.paintAll(lines)...)
 }
 
-// note prints a line that belongs to the one before.
-func (m *model) note(l line) {
-	m.spoke = true
+// printBelow prints a line directly below the previous one.
+func (m *model) printBelow(l line) {
+	m.printed = true
 	m.printer.add(m.paintAll(l.wrap(m.textWidth(), line{{"  ", normal}}))...)
 }
 
-// start begins what takes its time.
+// start runs a turn or command in the background.
 func (m *model) start(f func(ctx context.Context, tell func(agent.Event)) (string, error)) tea.Cmd {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.turn = &turn{begun: m.now(), cancel: cancel}
@@ -208,7 +207,7 @@ func (m *model) wakeUp() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// tick shows how long it has been.
+// tick updates the elapsed time.
 func (m *model) tick() tea.Cmd {
 	if m.turn == nil {
 		return nil
@@ -216,7 +215,7 @@ func (m *model) tick() tea.Cmd {
 	return m.wakeUp()
 }
 
-// stop ends what is under way before its time; false is that nothing is.
+// stop cancels the running turn. It returns false if there is none.
 func (m *model) stop() bool {
 	if m.turn == nil {
 		return false
@@ -226,31 +225,31 @@ func (m *model) stop() bool {
 	return true
 }
 
-// over is the end of what was under way.
-func (m *model) over(err error) tea.Cmd {
+// finish handles the end of a turn.
+func (m *model) finish(err error) tea.Cmd {
 	t := m.turn
 	m.turn = nil
 	if t == nil {
 		return nil
 	}
-	m.answerText(t.stream.rest())
-	for _, c := range m.calls.open() {
-		c.over, c.failed, c.result = true, true, "it was broken off"
+	m.printAnswer(t.stream.rest())
+	for _, c := range m.calls.running() {
+		c.over, c.failed, c.result = true, true, "interrupted"
 	}
 	m.status = m.talk.Status()
 	if end, ok := errors.AsType[*End](err); ok {
-		m.leave(end.With)
+		m.quit(end.With)
 		return nil
 	}
 	switch {
 	case t.stopped:
-		m.note(line{{"stopped", faint}})
-		if len(m.waiting) > 0 && m.input.empty() { // to be looked at again
+		m.printBelow(line{{"stopped", faint}})
+		if len(m.waiting) > 0 && m.input.empty() { // return it to the input for review
 			m.input.set(strings.Join(m.waiting, "\n"))
 		}
 		m.waiting = nil
 	case err != nil && m.ctx.Err() == nil:
-		m.failed(err)
+		m.printFailure(err)
 	}
 	return m.nextWaiting()
 }
@@ -264,18 +263,18 @@ func (m *model) nextWaiting() tea.Cmd {
 	return m.submit(next)
 }
 
-// failed prints why a turn or a command came to nothing.
-func (m *model) failed(err error) {
+// printFailure prints the error of a turn or command.
+func (m *model) printFailure(err error) {
 	text := err.Error()
 	if m.opts.Describe != nil {
 		text = m.opts.Describe(err)
 	}
-	m.wrong(text)
+	m.printProblem(text)
 }
 
-// wrong prints what is wrong.
-func (m *model) wrong(text string) {
-	m.say(wrapAll(textLines(text, red), m.textWidth()))
+// printProblem prints a problem.
+func (m *model) printProblem(text string) {
+	m.printBlock(wrapAll(textLines(text, red), m.textWidth()))
 }
 
 func wrapAll(lines []line, width int) []line {
@@ -286,19 +285,19 @@ func wrapAll(lines []line, width int) []line {
 	return out
 }
 
-// first are the rows that there are to see before all else.
-func (m *model) first() []string {
+// greetingRows returns the rows printed before the first screen.
+func (m *model) greetingRows() []string {
 	if m.opts.Greeting != "" {
-		m.say(markdown(m.opts.Greeting, m.textWidth()))
+		m.printBlock(markdown(m.opts.Greeting, m.textWidth()))
 	}
-	m.past(m.opts.Past)
+	m.printPast(m.opts.Past)
 	rows := m.printer.waiting
 	m.printer.waiting = nil
 	return rows
 }
 
-// past prints the end of a conversation that goes on.
-func (m *model) past(events []session.Event) {
+// printPast prints the last messages of a resumed conversation.
+func (m *model) printPast(events []session.Event) {
 	const most = 6
 	var said []*session.Message
 	for _, e := range events {
@@ -307,14 +306,14 @@ func (m *model) past(events []session.Event) {
 		}
 	}
 	if n := len(said); n > most {
-		m.note(line{{"… " + Tokens(n-most) + " messages before", faint}})
+		m.printBelow(line{{"… " + FormatTokens(n-most) + " earlier messages", faint}})
 		said = said[n-most:]
 	}
 	for _, s := range said {
 		if s.Role == session.RoleUser {
-			m.person(s.Text)
+			m.printUserText(s.Text)
 		} else {
-			m.say(markdown(s.Text, m.textWidth()))
+			m.printBlock(markdown(s.Text, m.textWidth()))
 		}
 	}
 }

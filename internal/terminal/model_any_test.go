@@ -21,7 +21,7 @@ func TestAnythingMayHappen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var ran []string
 		desk := approval.NewQueue(&approval.MemoryStore{})
-		s := newScreen(t, &Options{Desk: desk, Session: "s", Commands: commandsOf(&ran)})
+		s := newScreen(t, &Options{Approvals: desk, Session: "s", Commands: commandsOf(&ran)})
 		defer func() {
 			s.stop()
 			s.running.Wait()

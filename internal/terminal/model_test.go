@@ -122,7 +122,7 @@ func (s *screenTest) has(text string, parts ...string) {
 			s.Errorf("there is no %q in\n%s", p, text)
 		}
 	}
-	if strings.ContainsFunc(text, func(r rune) bool { return Drives(r) }) {
+	if strings.ContainsFunc(text, func(r rune) bool { return IsControl(r) }) {
 		s.Errorf("it could drive the terminal: %q", text)
 	}
 }
@@ -236,7 +236,7 @@ func TestWatchedTerminal(t *testing.T) {
 	}
 	defer f.Close()
 	drawings := 0
-	w := &watched{File: f, drawn: func() { drawings++ }}
+	w := &observedTerminal{File: f, onDraw: func() { drawings++ }}
 	for i, text := range []string{"\x1b[?2026$p", "\x1b[?25l\x1b[?2004h> Say", "\x1b[?2004h"} {
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
@@ -249,7 +249,7 @@ func TestWatchedTerminal(t *testing.T) {
 
 // A terminal that says that it is enormous does not take all memory.
 func TestEnormousTerminal(t *testing.T) {
-	got := bounded(nil, tea.WindowSizeMsg{Width: 65535, Height: 65535})
+	got := clampSize(nil, tea.WindowSizeMsg{Width: 65535, Height: 65535})
 	if got != (tea.WindowSizeMsg{Width: maxWidth, Height: maxHeight}) {
 		t.Errorf("it is %v", got)
 	}
@@ -263,7 +263,7 @@ func TestEnormousTerminal(t *testing.T) {
 // A desk may tell of a question while the person leaves: nothing is started then.
 func TestQuestionsWhileLeaving(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	stop := s.watch(desk, "s")
 	put := func(id string) {
 		if _, err := desk.Submit(t.Context(), approval.Request{ID: id, Kind: approval.KindElicitation, Session: "s", Principal: s.opts.Who, Message: "?"}); err != nil {
@@ -375,7 +375,7 @@ func (s *screenTest) put(desk *approval.Queue, a approval.Request) string {
 // A question takes the place of the line, which is there again after the answer.
 func TestQuestion(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	s.keys("half a line")
 	s.clock = s.clock.Add(time.Minute)
 	id := s.put(desk, approval.Request{Kind: approval.KindApproval, Payload: request(t, "write_file", `{"path":"a","content":"b"}`).Payload, Message: "?"})
@@ -392,7 +392,7 @@ func TestQuestion(t *testing.T) {
 // What a server wants to know is asked field by field, in the place of the line.
 func TestFormOnTheScreen(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
 	s.has(s.bottom(), "Which harbour?", "Its name  1 of 2", "Enter next")
 	s.keys("enter")
@@ -412,16 +412,16 @@ func TestFormOnTheScreen(t *testing.T) {
 // Keys of somebody who is typing do not answer a question that has just come.
 func TestQuestionIsDeafToTyping(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	s.keys("sa")
 	s.put(desk, approval.Request{Kind: approval.KindApproval, Payload: request(t, "x", `{}`).Payload, Message: "?"})
 	s.keys("y")
-	if len(s.asks) != 1 {
+	if len(s.pending) != 1 {
 		t.Fatal("the y of a word allows it")
 	}
-	s.clock = s.clock.Add(2 * pause)
+	s.clock = s.clock.Add(2 * promptPause)
 	s.keys("y")
-	if len(s.asks) != 0 {
+	if len(s.pending) != 0 {
 		t.Error("it is not answered")
 	}
 }
@@ -429,7 +429,7 @@ func TestQuestionIsDeafToTyping(t *testing.T) {
 // A question that is settled elsewhere is taken away, and the next one shown.
 func TestQuestionSettledElsewhere(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "First?"})
 	s.has(s.bottom(), "First?", "yes", "Esc leave")
 	if err := desk.Cancel(t.Context(), id); err != nil {
@@ -444,7 +444,7 @@ func TestScreenFits(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	for _, width := range []int{1, 12, 40, 80, 200} {
 		for _, height := range []int{1, 3, 10, 24} {
-			s := newScreen(t, &Options{Desk: desk, Session: "s"})
+			s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 			s.update(tea.WindowSizeMsg{Width: width, Height: height})
 			s.keys("wait", "enter")
 			s.update(eventMsg(agent.Event{Type: agent.Text, Text: strings.Repeat("some words of an answer\n", 40)}))
@@ -455,7 +455,7 @@ func TestScreenFits(t *testing.T) {
 					t.Errorf("%dx%d: %d rows, the cursor on %d", width, height, len(got.rows), got.y)
 				}
 				for _, r := range got.rows {
-					if w := words(r, normal).width(); w > max(width-1, 1) {
+					if w := styledText(r, normal).width(); w > max(width-1, 1) {
 						t.Errorf("%dx%d: a row of %d columns: %q", width, height, w, r)
 					}
 				}

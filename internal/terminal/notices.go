@@ -5,39 +5,38 @@ import (
 	"sync"
 )
 
-// Notices is what the program around a conversation writes for the person: to another
-// writer, and while the conversation has the terminal, through it. It is safe for
-// concurrent use.
+// Notices is a writer for notices to the user. While a conversation owns the terminal it
+// shows them there, otherwise they go to another writer. It is safe for concurrent use.
 type Notices struct {
 	out io.Writer
 
-	mu   sync.Mutex
-	over chan string // nil while nobody has the terminal
+	mu     sync.Mutex
+	output chan string // nil while no conversation owns the terminal
 }
 
-// NewNotices returns notices that go to out where nothing else shows them.
+// NewNotices returns notices that go to out by default.
 func NewNotices(out io.Writer) *Notices { return &Notices{out: out} }
 
-// Write never waits for the screen: where it is far behind, a notice is lost.
+// Write never waits for the screen: it drops notices when the screen is far behind.
 func (n *Notices) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.over == nil {
+	if n.output == nil {
 		return n.out.Write(p)
 	}
 	select {
-	case n.over <- string(p):
+	case n.output <- string(p):
 	default:
 	}
 	return len(p), nil
 }
 
-// to has show called with each notice, one after the other, until the result is called,
-// which waits.
-func (n *Notices) to(show func(string)) (stop func()) {
+// subscribe calls show with each notice, sequentially, until stop is called. stop waits for the
+// last call.
+func (n *Notices) subscribe(show func(string)) (stop func()) {
 	over := make(chan string, 100)
 	n.mu.Lock()
-	n.over = over
+	n.output = over
 	n.mu.Unlock()
 	var showing sync.WaitGroup
 	showing.Go(func() {
@@ -47,7 +46,7 @@ func (n *Notices) to(show func(string)) (stop func()) {
 	})
 	return func() {
 		n.mu.Lock()
-		n.over = nil
+		n.output = nil
 		n.mu.Unlock()
 		close(over)
 		showing.Wait()

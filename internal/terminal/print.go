@@ -7,19 +7,19 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// printer brings lines into the scrollback, in their order and no more at once than
-// have room above what is drawn: more would push that into the scrollback too.
+// printer prints lines into the scrollback in order. It prints no more at once than fit
+// above the screen, because more would push the screen into the scrollback.
 type printer struct {
 	waiting []string
-	busy    bool // some are on their way
+	busy    bool // a print is in progress
 }
 
-// printedMsg says that what was on its way is there.
+// printedMsg reports that a print is complete.
 type printedMsg struct{}
 
 func (p *printer) add(rows ...string) { p.waiting = append(p.waiting, rows...) }
 
-// next sends what has room on a screen of that width, in room rows.
+// next prints the lines that fit into room rows at the given width.
 func (p *printer) next(width, room int) tea.Cmd {
 	if p.busy || len(p.waiting) == 0 || width == 0 {
 		return nil
@@ -35,10 +35,10 @@ func (p *printer) next(width, room int) tea.Cmd {
 	text := strings.Join(p.waiting[:n], "\n")
 	p.waiting, p.busy = p.waiting[n:], true
 	if text == "" {
-		text = " " // an empty text would not be printed
+		text = " " // an empty string would not be printed
 	}
 	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 }
 
-// idle says that everything is printed.
+// idle reports whether everything was printed.
 func (p *printer) idle() bool { return !p.busy && len(p.waiting) == 0 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// statusLine is how a conversation is, in one line: what has no room is left out, the
-// folder first, then what it took, then the names of skills.
+// statusLine formats the status in one line. If space is short it drops first the
+// directory, then the usage, then the skill names.
 func statusLine(s Status, width int) line {
 	model := span{Plain(s.Model), normal}
 	var names []string
@@ -22,7 +22,7 @@ func statusLine(s Status, width int) line {
 	if n := len(names); n > 0 {
 		short = fmt.Sprintf("%d skill%s", n, plural(n))
 	}
-	took := Took(s)
+	took := FormatUsage(s)
 	for _, parts := range [][]string{{skills, took, Plain(s.Folder)}, {skills, took}, {short, took}, {short}, {}} {
 		out := line{model}
 		for _, p := range parts {
@@ -37,20 +37,20 @@ func statusLine(s Status, width int) line {
 	return line{model}.clip(width)
 }
 
-// Took is what a conversation took: tokens, and dollars where they are known.
-func Took(s Status) string {
+// FormatUsage formats the usage of a conversation: tokens, and dollars if known.
+func FormatUsage(s Status) string {
 	if s.Tokens == 0 {
 		return ""
 	}
-	out := Tokens(s.Tokens) + " tokens"
+	out := FormatTokens(s.Tokens) + " tokens"
 	if s.Cost > 0 {
-		out += " " + Dollars(s.Cost)
+		out += " " + FormatDollars(s.Cost)
 	}
 	return out
 }
 
-// Tokens is a number of tokens in a few letters.
-func Tokens(n int) string {
+// FormatTokens formats a number of tokens compactly.
+func FormatTokens(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)
@@ -62,8 +62,8 @@ func Tokens(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Dollars is a sum of US dollars.
-func Dollars(sum float64) string {
+// FormatDollars formats an amount of US dollars.
+func FormatDollars(sum float64) string {
 	if sum < 0.01 {
 		return fmt.Sprintf("$%.4f", sum)
 	}

@@ -2,13 +2,13 @@ package terminal
 
 import "strings"
 
-// stream is an answer on its way: blocks that are whole are taken from it, and what
-// is left is shown as it comes.
+// stream is an answer in progress. Complete blocks are removed from it, and the rest is
+// shown as it grows.
 type stream struct{ text string }
 
-// add takes more of the answer, and returns the blocks that are whole with it.
+// add appends text and returns the blocks completed by it.
 func (s *stream) add(more string) (whole string) {
-	fresh := strings.HasSuffix(s.text, "\n") || strings.Contains(more, "\n") // else nothing can have ended
+	fresh := strings.HasSuffix(s.text, "\n") || strings.Contains(more, "\n") // otherwise no block can have ended
 	if s.text += more; !fresh {
 		return ""
 	}
@@ -17,15 +17,14 @@ func (s *stream) add(more string) (whole string) {
 	return whole
 }
 
-// rest takes what is left.
+// rest removes and returns the remaining text.
 func (s *stream) rest() string {
 	text := s.text
 	s.text = ""
 	return text
 }
 
-// boundary is the place behind the last blank line after which a block begins that is
-// no part of the one before; 0 where there is none.
+// boundary returns the offset after the last blank line that ends a block, or 0.
 func boundary(text string) int {
 	at, cut := 0, 0
 	fence, blank := "", false
@@ -43,15 +42,15 @@ func boundary(text string) int {
 				cut = at
 			}
 			blank = false
-			fence = fenceOf(bare)
+			fence = openingFence(bare)
 		}
 		at += len(l)
 	}
 	return cut
 }
 
-// fenceOf is the fence that a line opens, "" for none.
-func fenceOf(bare string) string {
+// openingFence returns the fence that a line opens, or "".
+func openingFence(bare string) string {
 	for _, mark := range []string{"`", "~"} {
 		n := len(bare) - len(strings.TrimLeft(bare, mark))
 		if n >= 3 && !strings.Contains(bare[n:], "`") {
@@ -61,10 +60,10 @@ func fenceOf(bare string) string {
 	return ""
 }
 
-// maxShown bounds what is shown of an answer on its way, in bytes: more is on no screen.
+// maxShown limits the visible part of an answer in progress, in bytes.
 const maxShown = 8 << 10
 
-// end is what there is to show of what is left.
+// end returns the visible end of the remaining text.
 func (s *stream) end() string {
 	text := s.text
 	if len(text) > maxShown {

@@ -6,14 +6,14 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// table are rows of cells, the first of them the heads.
+// table holds rows of cells; the first row is the header.
 type table struct {
 	rows  [][]line
-	right []bool // columns whose cells stand at the right
+	right []bool // right-aligned columns
 }
 
-// table is the table that a paragraph is, nil where it is none: its second line says
-// so.
+// table parses a paragraph as a table, or returns nil. The second line of a table is its
+// delimiter row.
 func (d *document) table(n ast.Node) *table {
 	if n.Lines().Len() < 2 {
 		return nil
@@ -50,7 +50,7 @@ func (d *document) lineOf(n ast.Node, i int) string {
 	return strings.TrimSpace(string(at.Value(d.source)))
 }
 
-// cells are the cells of a line; a bar with a backslash before it is a part of one.
+// cells splits a row into cells. An escaped bar belongs to its cell.
 func cells(s string) []string {
 	s = strings.TrimPrefix(strings.ReplaceAll(s, `\|`, "\x00"), "|")
 	s = strings.TrimSuffix(s, "|")
@@ -74,7 +74,7 @@ func (d *document) cell(s string, head bool) line {
 	return c.inline(n, st)
 }
 
-// lines is the table in its columns; where these have no room, a list of its rows.
+// lines renders the table in columns, or as a list if they do not fit.
 func (t *table) lines(width int) []line {
 	const gap = 2
 	widths := make([]int, len(t.right))
@@ -102,7 +102,7 @@ func (t *table) lines(width int) []line {
 				l = append(append(l, c...), pad)
 			}
 		}
-		out = append(out, l.trimmed())
+		out = append(out, l.trimRight())
 		if i == 0 {
 			out = append(out, line{{strings.Repeat("─", total), faint}})
 		}
@@ -110,7 +110,7 @@ func (t *table) lines(width int) []line {
 	return out
 }
 
-// list has each cell on a line of its own behind its head.
+// list renders each cell on its own line, after its header.
 func (t *table) list(width int) []line {
 	var out []line
 	for i, row := range t.rows[1:] {

@@ -1,10 +1,9 @@
-// Package terminal is the program that a person talks to an agent with, in the
-// terminal that they have: what is said stays in its scrollback, and only a few lines
-// at the bottom are drawn anew.
+// Package terminal is the interactive chat in a terminal. Messages go to the scrollback,
+// and only a few lines at the bottom are redrawn.
 //
-// It is given the conversation and the commands that a person may type. It reads no
-// configuration, decides nothing, and never prints text of a model, a tool or a skill
-// that could drive the terminal.
+// The caller provides the conversation and the slash commands. The package reads no
+// configuration, makes no decisions, and removes terminal control characters from all text
+// of models, tools and skills.
 package terminal
 
 import (
@@ -26,131 +25,130 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Conversation is what a person talks to. Its methods may be called at once.
+// Conversation is the agent side of a chat. Its methods may be called concurrently.
 type Conversation interface {
-	// RunTurn takes what the person says, and returns when the answer is over.
+	// RunTurn answers a message and returns at the end of the answer.
 	RunTurn(ctx context.Context, text string, tell func(agent.Event)) error
-	// Resume goes on with a turn that was broken off, if there is one.
+	// Resume continues an interrupted turn, if any.
 	Resume(ctx context.Context, tell func(agent.Event)) error
-	// Status is what stands in the status line.
+	// Status returns the content of the status line.
 	Status() Status
 }
 
-// Status is how a conversation is.
+// Status describes a conversation.
 type Status struct {
 	Model  string
-	Skills []Skill // in force
-	Tokens int     // that were taken so far
-	Cost   float64 // in US dollars; 0 is not known
+	Skills []Skill // active skills
+	Tokens int     // tokens used so far
+	Cost   float64 // US dollars; 0 means unknown
 	Folder string
 }
 
-// Skill is one in force.
+// Skill is an active skill.
 type Skill struct {
 	Name string
-	// Left is for how many turns it stays so without being used, where that is
-	// bounded.
+	// Left is the number of unused turns until the skill is unloaded, if limited.
 	Left    int
 	Bounded bool
 }
 
-// Command is something that a person may type behind a slash.
+// Command is a slash command.
 type Command struct {
 	Name string
-	Args string // a hint at them, as "NAME"
-	Help string // in a few words
-	// Detail is one more line about it, as its tools and an example; nil is none.
+	Args string // hint, such as "NAME"
+	Help string // short description
+	// Detail returns one more line, such as the tools of a skill and an example; nil means
+	// none.
 	Detail func() string
-	// Complete returns what an argument may be, of those that begin with a text; nil
-	// has none.
+	// Complete returns the argument values with a prefix; nil means none.
 	Complete func(prefix string) []Choice
-	// Run does it, with what was typed behind the name. It returns Markdown for the
-	// person. An [*End] ends the program.
+	// Run executes the command with the text after its name and returns Markdown for the
+	// user. An [*End] ends the program.
 	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
 }
 
-// Choice is what an argument may be.
+// Choice is a possible argument value.
 type Choice struct{ Name, Help string }
 
-// End ends the program, which then returns With.
+// End ends the program with the result With.
 type End struct{ With error }
 
 func (e *End) Error() string {
 	if e.With == nil {
-		return "the person leaves"
+		return "the user quit"
 	}
 	return e.With.Error()
 }
 
-// Options are what the program is given.
+// Options configure Run.
 type Options struct {
 	Input  *os.File // a terminal
 	Output *os.File // a terminal
-	Env    []string // of the person, as KEY=value
-	Plain  bool     // without colours and bold text
+	Env    []string // environment of the user, as KEY=value
+	Plain  bool     // no colours and no bold text
 
-	// Greeting is Markdown that is printed first.
+	// Greeting is Markdown to print first.
 	Greeting string
-	// Past are the events of a conversation that goes on.
+	// Past are the events of a resumed conversation.
 	Past []session.Event
 
-	// Commands are those there are now. It is called each time that one is typed.
+	// Commands returns the current commands. It is called whenever one is typed.
 	Commands func() []Command
-	// Desk is where questions of the session are put to the person.
-	Desk    *approval.Queue
-	Session string
-	Who     policy.Principal
+	// Approvals is the queue of the session's approval requests.
+	Approvals *approval.Queue
+	Session   string
+	Who       policy.Principal
 
-	// History keeps what was typed; nil keeps nothing beyond the program.
+	// History stores inputs; nil stores them in memory only.
 	History *History
-	// Editor is the command that lets the person edit a file; nil edits in the line.
+	// Editor returns the command that opens a file in the user's editor; nil edits inline.
 	Editor func(file string) *exec.Cmd
-	// Before returns a file of the working folder as it is, to show what a call would
-	// change; nil shows what is written.
+	// Before returns the current content of a file in the working directory, for the diff
+	// of a write; nil shows the new content only.
 	Before func(path string) (text string, ok bool)
-	// Notices are shown as they come; nil are none.
+	// Notices are shown as they arrive; nil means none.
 	Notices *Notices
-	// Describe is an error as the person reads it, with the next step.
+	// Describe formats an error for the user, with the next step.
 	Describe func(error) string
 }
 
-// Run talks to the person until they leave, which is nil, a command ends it, which is
-// what the [End] has, or ctx ends. The terminal is as it was then, and nothing of the
-// program goes on.
+// Run runs the chat until the user quits, a command returns an [End], or ctx ends. Its
+// result is nil, the End's error or the error of ctx. It restores the terminal and waits
+// for all goroutines.
 func Run(ctx context.Context, c Conversation, o *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	m := newModel(ctx, c, o)
-	out := &watched{File: o.Output}
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.Input), out.option(), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(), tea.WithFilter(bounded))
+	out := &observedTerminal{File: o.Output}
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.Input), out.programOption(), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(), tea.WithFilter(clampSize))
 	m.send = p.Send
-	out.drawn = func() {
-		m.running.Go(func() { p.Send(beginMsg{}) }) // who draws does not wait for the loop
+	out.onDraw = func() {
+		m.running.Go(func() { p.Send(beginMsg{}) }) // rendering does not wait for the loop
 	}
 	defer func() {
-		cancel(errLeft)
+		cancel(errQuit)
 		m.running.Wait()
 	}()
-	if o.Desk != nil {
-		defer m.watch(o.Desk, o.Session)()
+	if o.Approvals != nil {
+		defer m.watch(o.Approvals, o.Session)()
 	}
 	if o.Notices != nil {
-		defer o.Notices.to(func(text string) { p.Send(noticeMsg{text}) })()
+		defer o.Notices.subscribe(func(text string) { p.Send(noticeMsg{text}) })()
 	}
 	if err := m.greet(o.Output); err != nil {
-		return fmt.Errorf("the terminal: %w", err)
+		return fmt.Errorf("run the terminal: %w", err)
 	}
 	_, err := p.Run()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("the terminal: %w", err)
+		return fmt.Errorf("run the terminal: %w", err)
 	}
 	return m.end
 }
 
-// watch has the loop told of the questions of a session, until the result is called:
-// a desk may still tell of one then.
+// watch passes the approval events of a session to the loop until stop is called. An event
+// may still arrive during stop.
 func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	var mu sync.Mutex
 	over := false
@@ -158,7 +156,7 @@ func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Request.Session == session && !over {
-			m.running.Go(func() { m.send(askMsg(e)) }) // who asks does not wait for the screen
+			m.running.Go(func() { m.send(askMsg(e)) }) // the requester does not wait for the screen
 		}
 	})
 	return func() {
@@ -169,21 +167,21 @@ func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	}
 }
 
-// greet prints what there is to see before anything is drawn.
+// greet prints the greeting and earlier messages before the first screen.
 func (m *model) greet(to *os.File) error {
 	if w, h, err := term.GetSize(int(to.Fd())); err == nil && w > 0 && h > 0 {
 		m.width, m.height = min(w, maxWidth), min(h, maxHeight)
 	}
-	_, err := fmt.Fprintln(to, strings.Join(m.first(), "\n"))
+	_, err := fmt.Fprintln(to, strings.Join(m.greetingRows(), "\n"))
 	return err
 }
 
-// errLeft and errStopped are why work ends before its time.
+// errQuit and errStopped are the reasons of a cancellation.
 var (
-	errLeft    = errors.New("the person left")
-	errStopped = errors.New("the person stopped it")
+	errQuit    = errors.New("the user quit")
+	errStopped = errors.New("stopped by the user")
 )
 
-// pause is how long the keys of a person who is typing are not taken for the answer to
-// a question that has just come.
-const pause = 700 * time.Millisecond
+// promptPause is how long a new prompt ignores keys, because the user may still be typing a
+// message.
+const promptPause = 700 * time.Millisecond

@@ -9,24 +9,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Drives reports whether a character could drive a terminal, or reorder the text
-// around it.
-func Drives(r rune) bool {
+// IsControl reports whether r could control a terminal or reorder the text around it.
+func IsControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Safe takes from text what would drive a terminal, as it comes from files of
-// strangers, models and tools.
+// Safe removes terminal control characters from untrusted text.
 func Safe(s string) string {
 	return strings.Map(func(r rune) rune {
-		if Drives(r) {
+		if IsControl(r) {
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// Plain is safe text on one line.
+// Plain returns safe text on one line.
 func Plain(s string) string { return Safe(skill.OneLine(s)) }
 
 // Clip truncates plain text to n columns, with an ellipsis. It returns "" if n is
@@ -42,11 +40,11 @@ func Clip(s string, n int) string {
 	return strings.TrimRight(ansi.Truncate(s, n-1, ""), " ") + "…"
 }
 
-// untabbed has each tab as blanks, as a terminal jumps where we do not count.
-func untabbed(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
+// expandTabs expands tabs to spaces, because the width of a tab depends on the terminal.
+func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
-// style is how text looks: the parameters of the control sequence that begins it,
-// of the sixteen colours of which a person's terminal knows what they are.
+// style is the appearance of text: the parameters of its SGR sequence, from the sixteen
+// colours of the terminal's theme.
 type style string
 
 const (
@@ -60,8 +58,8 @@ const (
 	purple style = "35"
 )
 
-// and is both styles.
-func (s style) and(t style) style {
+// combine combines two styles.
+func (s style) combine(t style) style {
 	if s == "" || t == "" {
 		return s + t
 	}
@@ -74,12 +72,12 @@ type span struct {
 	style style
 }
 
-// line is what stands on one line of a screen.
+// line is one line of a screen.
 type line []span
 
-func words(s string, st style) line { return line{{untabbed(Safe(s)), st}} }
+func styledText(s string, st style) line { return line{{expandTabs(Safe(s)), st}} }
 
-// palette turns lines into what a terminal is sent.
+// palette converts lines to terminal output.
 type palette struct{ none bool } // without colours and bold text
 
 func (p palette) paint(l line) string {
@@ -121,7 +119,7 @@ func (l line) plain() string {
 	return b.String()
 }
 
-// clip cuts a line to n columns.
+// clip truncates a line to n columns.
 func (l line) clip(n int) line {
 	if l.width() <= n {
 		return l
@@ -138,8 +136,8 @@ func (l line) clip(n int) line {
 	return out
 }
 
-// wrap breaks a line at blanks, and words that have no room anywhere, into lines of at
-// most n columns; those after the first begin with an indent.
+// wrap breaks a line at spaces, and words that are too long anywhere, into lines of at
+// most n columns. Lines after the first start with indent.
 func (l line) wrap(n int, indent line) []line {
 	w := wrapper{width: max(n, indent.width()+8), indent: indent}
 	for _, s := range l {
@@ -147,11 +145,11 @@ func (l line) wrap(n int, indent line) []line {
 			if i > 0 {
 				w.endLine()
 			}
-			for _, piece := range pieces(part) {
+			for _, piece := range splitWords(part) {
 				switch {
 				case piece == " ":
 					w.blank(s.style)
-				case wide(firstLetter(piece)):
+				case isWide(firstLetter(piece)):
 					w.endWord()
 					w.word = line{{piece, s.style}}
 					w.endWord()
@@ -165,7 +163,7 @@ func (l line) wrap(n int, indent line) []line {
 	return w.lines
 }
 
-// wrapper breaks a line into lines.
+// wrapper wraps one line.
 type wrapper struct {
 	width  int
 	indent line
@@ -173,8 +171,8 @@ type wrapper struct {
 	lines []line
 	now   line
 	used  int  // columns of now
-	begun int  // columns of its indent
-	word  line // that is not in now yet
+	begun int  // columns of the indent in now
+	word  line // word that is not in now yet
 }
 
 func (w *wrapper) endLine() {
@@ -183,7 +181,7 @@ func (w *wrapper) endLine() {
 }
 
 func (w *wrapper) flush() {
-	w.lines = append(w.lines, w.now.trimmed())
+	w.lines = append(w.lines, w.now.trimRight())
 	w.now = append(line{}, w.indent...)
 	w.begun = w.indent.width()
 	w.used = w.begun
@@ -192,12 +190,13 @@ func (w *wrapper) flush() {
 func (w *wrapper) blank(st style) {
 	w.endWord()
 	if w.used == w.begun && len(w.lines) > 0 {
-		return // no line goes on with a blank
+		return // no spaces at the start of a continuation line
 	}
 	w.now, w.used = append(w.now, span{" ", st}), w.used+1
 }
 
-// endWord puts the word into the line, or the next one, or parts of it into several.
+// endWord appends the word to the current line or the next one, or splits it over several
+// lines.
 func (w *wrapper) endWord() {
 	if n := w.word.width(); w.used+n > w.width && w.used > w.begun {
 		w.flush()
@@ -210,7 +209,7 @@ func (w *wrapper) endWord() {
 				head = ansi.Truncate(s.text, w.width-w.used, "")
 			}
 			if head == "" && w.used == w.begun {
-				head = s.text // a letter without room
+				head = s.text // a character wider than the line
 			}
 			w.now, w.used = append(w.now, span{head, s.style}), w.used+ansi.StringWidth(head)
 			if s.text = s.text[len(head):]; s.text == "" {
@@ -222,16 +221,16 @@ func (w *wrapper) endWord() {
 	w.word = nil
 }
 
-// trimmed has no blanks at the end.
-func (l line) trimmed() line {
+// trimRight removes trailing spaces.
+func (l line) trimRight() line {
 	for len(l) > 0 && strings.TrimRight(l[len(l)-1].text, " ") == "" && len(l) > 1 {
 		l = l[:len(l)-1]
 	}
-	return l.joined()
+	return l.mergeSpans()
 }
 
-// joined has neighbours of one style as one.
-func (l line) joined() line {
+// mergeSpans merges adjacent spans of the same style.
+func (l line) mergeSpans() line {
 	var out line
 	for _, s := range l {
 		if k := len(out) - 1; k >= 0 && out[k].style == s.style {
@@ -243,13 +242,13 @@ func (l line) joined() line {
 	return out
 }
 
-// pieces are the words of a text and the blanks between them, each blank by itself.
-// Wide letters are words of their own: a line may end after each.
-func pieces(s string) []string {
+// splitWords splits a text into words and single spaces. Each wide character is its own word,
+// because a line may break after it.
+func splitWords(s string) []string {
 	var out []string
 	start := 0
 	for i, r := range s {
-		if r != ' ' && !wide(r) {
+		if r != ' ' && !isWide(r) {
 			continue
 		}
 		if start < i {
@@ -264,8 +263,8 @@ func pieces(s string) []string {
 	return out
 }
 
-// wide reports whether a letter is of a writing without blanks between words.
-func wide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
+// isWide reports whether r belongs to a script without spaces between words.
+func isWide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
 
 func firstLetter(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)

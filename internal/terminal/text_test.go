@@ -14,17 +14,17 @@ func TestWrapKeepsTheText(t *testing.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab c dé文字\n\t\x1b\u202e-"))).Draw(t, "text")
 		width := rapid.IntRange(10, 40).Draw(t, "width")
 		var got strings.Builder
-		for _, l := range words(text, bold).wrap(width, line{{"  ", normal}}) {
+		for _, l := range styledText(text, bold).wrap(width, line{{"  ", normal}}) {
 			if l.width() > width {
 				t.Fatalf("%q has %d columns, more than %d", l.plain(), l.width(), width)
 			}
 			got.WriteString(l.plain())
 		}
-		bare := func(s string) string { return strings.NewReplacer(" ", "", "\n", "").Replace(untabbed(Safe(s))) }
+		bare := func(s string) string { return strings.NewReplacer(" ", "", "\n", "").Replace(expandTabs(Safe(s))) }
 		if bare(got.String()) != bare(text) {
 			t.Fatalf("of %q there is %q", text, got.String())
 		}
-		if strings.ContainsFunc(got.String(), Drives) {
+		if strings.ContainsFunc(got.String(), IsControl) {
 			t.Fatalf("%q could drive a terminal", got.String())
 		}
 	})

@@ -7,28 +7,28 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// maxText is how many columns text has at most: longer lines are hard to read.
+// maxText is the maximum width of text, for readability.
 const maxText = 100
 
-// maxTail is how many rows what is under way has at most: fewer flicker less.
+// maxTail is the maximum height of the progress display; a low one flickers less.
 const maxTail = 12
 
-// textWidth leaves the last column free, after which a terminal may break a line.
+// textWidth leaves out the last column, after which a terminal may wrap.
 func (m *model) textWidth() int { return max(min(m.width-1, maxText), 10) }
 
-// screen is what is drawn below the scrollback.
+// screen is the area below the scrollback.
 type screen struct {
 	rows []string
-	x, y int // of the cursor, which is always to be seen: else nobody knows where it is
+	x, y int // position of the cursor, which is always visible
 }
 
-// View is the loop's.
+// View implements [tea.Model].
 func (m *model) View() tea.View {
 	s := m.screen()
-	for !m.leaving && len(s.rows) < m.least() {
+	for !m.leaving && len(s.rows) < m.minHeight() {
 		s.rows = append(s.rows, "")
 	}
-	m.draw(drawn{m.now(), len(s.rows), s.y})
+	m.recordScreen(renderedScreen{m.now(), len(s.rows), s.y})
 	v := tea.NewView(strings.Join(s.rows, "\n"))
 	if len(s.rows) > 0 {
 		v.Cursor = tea.NewCursor(s.x, s.y)
@@ -42,18 +42,18 @@ func (m *model) screen() screen {
 		return screen{}
 	}
 	width := m.textWidth()
-	rest := m.height - 2 // a line above, and one less than there are
-	below, x, y := m.asksOrInput(width, rest)
-	above := m.underWay(width, max(rest-len(below)-1, 0))
+	rest := m.height - 2 // without the blank line above, and one less than the screen has
+	below, x, y := m.promptOrInput(width, rest)
+	above := m.progressLines(width, max(rest-len(below)-1, 0))
 	if len(above) > 0 {
 		above = append(above, nil)
 	}
-	if m.spoke {
+	if m.printed {
 		above = append([]line{nil}, above...)
 	}
 	y += len(above)
 	all := append(above, below...)
-	if over := len(all) - max(m.height-1, 1); over > 0 { // a very low terminal
+	if over := len(all) - max(m.height-1, 1); over > 0 { // very small terminal
 		all, y = all[over:], max(y-over, 0)
 	}
 	for i := range all {
@@ -62,20 +62,20 @@ func (m *model) screen() screen {
 	return screen{m.paintAll(all), x, y}
 }
 
-// asksOrInput is the question that waits, or what is typed, and the status line.
-func (m *model) asksOrInput(width, height int) (out []line, x, y int) {
+// promptOrInput renders the pending prompt or the input, and the status line.
+func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	status := statusLine(m.status, width)
 	if m.dialog != nil {
 		out, x, y = m.dialog.show(width, max(height-3, 4))
-		if n := len(m.asks) - 1; n > 0 {
-			out = append(out, line{{fmt.Sprintf("%d more question%s after this", n, plural(n)), faint}})
+		if n := len(m.pending) - 1; n > 0 {
+			out = append(out, line{{fmt.Sprintf("%d more question%s pending", n, plural(n)), faint}})
 		}
 		return append(append(out, nil), status), x, y
 	}
 	rows, x, y := m.input.rows(max(width-2, 8))
-	rows, above, y := around(rows, y, max(height/2, 2))
+	rows, above, y := visibleRows(rows, y, max(height/2, 2))
 	if above > 0 {
-		out = append(out, words(fmt.Sprintf("%d line%s above", above, plural(above)), faint))
+		out = append(out, styledText(fmt.Sprintf("%d line%s above", above, plural(above)), faint))
 		y++
 	}
 	for _, r := range rows {
@@ -89,39 +89,39 @@ func (m *model) asksOrInput(width, height int) (out []line, x, y int) {
 		out[i] = append(line{{mark, cyan}}, out[i]...)
 	}
 	if m.input.empty() {
-		hint := "Say something, or / for commands"
+		hint := "Message… (type / for commands)"
 		if m.turn != nil {
-			hint = "What you say now waits its turn"
+			hint = "Message… (queued until the answer is complete)"
 		}
-		out = []line{append(line{{"> ", cyan}}, words(hint, faint)...)}
+		out = []line{append(line{{"> ", cyan}}, styledText(hint, faint)...)}
 	}
 	x += 2
 	if offers := m.completion.lines(width); len(offers) > 0 {
 		return append(out, offers...), x, y
 	}
-	if m.armed {
-		status = words("Ctrl-C again leaves; or Ctrl-D", faint)
+	if m.quitArmed {
+		status = styledText("Press Ctrl-C again or Ctrl-D to quit", faint)
 	}
 	return append(append(out, nil), status), x, y
 }
 
-// around are the rows around that of the cursor that have room in most, one of which
-// says how many are above: above is 0 where that needs no row.
-func around(rows []string, y, most int) (shown []string, above, at int) {
-	if len(rows) <= most {
+// visibleRows returns at most limit rows around the cursor row. One of them shows the number of
+// rows above, unless above is 0.
+func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
+	if len(rows) <= limit {
 		return rows, 0, y
 	}
-	from := max(min(y-most/2, len(rows)-most), 0)
+	from := max(min(y-limit/2, len(rows)-limit), 0)
 	if from == 0 {
-		return rows[:most], 0, y
+		return rows[:limit], 0, y
 	}
-	above = from + 1 // the first of them gives its place
-	return rows[above : from+most], above, y - above
+	above = from + 1 // the first row is replaced by the count
+	return rows[above : from+limit], above, y - above
 }
 
-// underWay is what comes just now, in at most so many lines: the end of the answer,
-// the calls, and how long it has been.
-func (m *model) underWay(width, most int) []line {
+// progressLines renders the progress in at most limit lines: the end of the answer, running calls
+// and elapsed time.
+func (m *model) progressLines(width, limit int) []line {
 	t := m.turn
 	if t == nil {
 		return nil
@@ -130,41 +130,41 @@ func (m *model) underWay(width, most int) []line {
 	if text := t.stream.end(); text != "" {
 		out = wrapAll(textLines(text, normal), width)
 	}
-	open := m.calls.open()
+	open := m.calls.running()
 	if len(open) > 0 && len(out) > 0 {
 		out = append(out, nil)
 	}
 	for i, c := range open {
 		if i == 8 {
-			out = append(out, line{{"  " + plusMore(len(open)-i), faint}})
+			out = append(out, line{{"  " + andMore(len(open)-i), faint}})
 			break
 		}
-		out = append(out, c.folded(width, m.now()))
+		out = append(out, c.summaryLine(width, m.now()))
 	}
 	if m.dialog == nil {
 		if len(out) > 0 {
 			out = append(out, nil)
 		}
-		out = append(out, m.working().clip(width))
+		out = append(out, m.activityLine().clip(width))
 		for _, w := range m.waiting {
 			out = append(out, line{{"then: ", faint}, {Clip(w, width-6), faint}})
 		}
 	}
-	return out[max(len(out)-min(most, maxTail), 0):]
+	return out[max(len(out)-min(limit, maxTail), 0):]
 }
 
-// working says what is being done, and for how long.
-func (m *model) working() line {
+// activityLine describes the current activity and its duration.
+func (m *model) activityLine() line {
 	what := "working"
 	switch {
 	case m.turn.stopped:
 		what = "stopping"
-	case len(m.calls.open()) > 0:
+	case len(m.calls.running()) > 0:
 		what = "waiting for the tool"
 	case m.turn.stream.text == "" && m.thought != "":
 		what = "thinking"
 	}
-	if d := duration(m.now().Sub(m.turn.begun), false); d != "" {
+	if d := formatDuration(m.now().Sub(m.turn.begun), false); d != "" {
 		what += " " + d
 	}
 	return line{{"… ", cyan}, {what, faint}, {" · Esc stops", faint}}

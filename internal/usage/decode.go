@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// decoder reads lines. A log has tens of thousands, and the same few names in them.
+// decoder decodes log lines. It reuses names, because a log repeats a few of them tens of
+// thousands of times.
 type decoder struct {
 	names map[string]string
 }
 
-// maxNames bounds the names that are kept to be used again.
+// maxNames limits the number of cached names.
 const maxNames = 10_000
 
-// decode reads a line without its end.
+// decode parses a line without its newline.
 func (d *decoder) decode(b []byte) (Use, error) {
-	l, ok := d.plain(b)
+	l, ok := d.decodePlain(b)
 	if !ok {
-		l = line{}
+		l = logLine{}
 		if err := json.Unmarshal(b, &l); err != nil {
 			return Use{}, errDamaged
 		}
 	}
-	return l.checked()
+	return l.validate()
 }
 
-// plain reads a line as most are: fields that are known, texts without escapes, whole
-// numbers and times. It is false for another, of which nothing is said.
-func (d *decoder) plain(b []byte) (l line, ok bool) {
+// decodePlain parses the common form of a line without encoding/json: known fields, strings
+// without escapes, integers and times. It returns false for any other line.
+func (d *decoder) decodePlain(b []byte) (l logLine, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(`{"`))
 	for ok {
 		var key, value []byte
@@ -54,7 +55,7 @@ func (d *decoder) plain(b []byte) (l line, ok bool) {
 	return l, false
 }
 
-// plainText reports whether a text means itself in JSON.
+// plainText reports whether the JSON string body b contains no escapes.
 func plainText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c >= 0x7f || c == '\\' {
@@ -64,29 +65,29 @@ func plainText(b []byte) bool {
 	return true
 }
 
-func (d *decoder) setText(l *line, key, value []byte) bool {
+func (d *decoder) setText(l *logLine, key, value []byte) bool {
 	switch string(key) {
 	case "time":
 		return l.Time.UnmarshalText(value) == nil
 	case "face":
-		l.Face = d.name(value)
+		l.Face = d.internName(value)
 	case "kind":
-		l.Kind = Kind(d.name(value))
+		l.Kind = Kind(d.internName(value))
 	case "skill":
-		l.Skill = d.name(value)
+		l.Skill = d.internName(value)
 	case "key":
-		l.Key = d.name(value)
+		l.Key = d.internName(value)
 	case "tool":
-		l.Tool = d.name(value)
+		l.Tool = d.internName(value)
 	case "outcome":
-		l.Outcome = Outcome(d.name(value))
+		l.Outcome = Outcome(d.internName(value))
 	default:
 		return false
 	}
 	return true
 }
 
-func setNumber(l *line, key, value []byte) bool {
+func setNumber(l *logLine, key, value []byte) bool {
 	var err error
 	switch string(key) {
 	case "tokens":
@@ -96,11 +97,11 @@ func setNumber(l *line, key, value []byte) bool {
 	default:
 		return false
 	}
-	// What Go takes for a number and JSON does not is for the other way to refuse.
+	// Reject numbers that Go accepts and JSON does not; encoding/json reports them.
 	return err == nil && json.Valid(value)
 }
 
-func (d *decoder) name(b []byte) string {
+func (d *decoder) internName(b []byte) string {
 	if s, known := d.names[string(b)]; known {
 		return s
 	}
@@ -112,13 +113,13 @@ func (d *decoder) name(b []byte) string {
 	return s
 }
 
-// checked is the use of a line, where it can be one.
-func (l line) checked() (Use, error) {
+// validate validates a line and returns its Use.
+func (l logLine) validate() (Use, error) {
 	u := l.Use
-	if u.Time.IsZero() || u.Face == "" || !u.Kind.known() || !u.Outcome.known() || !possible(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
+	if u.Time.IsZero() || u.Face == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
 		return Use{}, errDamaged
 	}
-	if v := u.Usage; v != nil && !(possible(v.Input) && possible(v.CacheRead) && possible(v.CacheWrite) && possible(v.Output)) {
+	if v := u.Usage; v != nil && !(validTokens(v.Input) && validTokens(v.CacheRead) && validTokens(v.CacheWrite) && validTokens(v.Output)) {
 		return Use{}, errDamaged
 	}
 	if u.Kind == KindModel && (u.Model == "" || u.Usage == nil) {
@@ -128,10 +129,10 @@ func (l line) checked() (Use, error) {
 	return u, nil
 }
 
-// Limits of one use; a line with more is damaged.
+// Limits of one use. A line beyond them is damaged.
 const (
 	maxTokens = 1 << 40
 	maxMillis = 100 * 24 * 60 * 60 * 1000
 )
 
-func possible(tokens int) bool { return tokens >= 0 && tokens <= maxTokens }
+func validTokens(tokens int) bool { return tokens >= 0 && tokens <= maxTokens }

@@ -18,11 +18,11 @@ func FuzzPlainLines(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, ok := new(decoder).plain(b)
+		got, ok := new(decoder).decodePlain(b)
 		if !ok {
 			return
 		}
-		var want line
+		var want logLine
 		if err := json.Unmarshal(b, &want); err != nil {
 			t.Fatalf("%q is no line: %v", b, err)
 		}
@@ -44,7 +44,7 @@ func TestOwnLinesAreReadQuickly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := new(decoder).plain(b[:len(b)-1]); !ok {
+		if _, ok := new(decoder).decodePlain(b[:len(b)-1]); !ok {
 			t.Errorf("not %s", b)
 		}
 	}

@@ -14,22 +14,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// MaxBytes is about how much is kept: when half of it is full, it is set aside, and
-// what was set aside before is forgotten.
+// MaxBytes is the approximate size limit of the log. The file is rotated at half of it,
+// and the previously rotated file is removed.
 const MaxBytes = 8 << 20
 
-// Log is a log to which any number of processes append at once. It is safe for
-// concurrent use, keeps nothing open, and need not be closed. A nil one counts
-// nothing.
+// Log is a usage log shared by any number of processes. It is safe for concurrent use,
+// holds no open file, and need not be closed. A nil Log records nothing.
 type Log struct {
 	path string
-	half int64 // size at which the file is set aside
+	half int64 // size at which the file is rotated
 	log  *slog.Logger
-	once sync.Once // tells of the first failure
+	once sync.Once // logs the first failure only
 }
 
-// NewLog returns the log in the file at path, which the first use makes, readable
-// by the user only. logger is told once where it cannot be written; nil discards.
+// NewLog returns a log that writes to path. The first use creates the file, readable by
+// the user only. The first write failure is reported to logger; nil discards it.
 func NewLog(path string, logger *slog.Logger) *Log {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -37,8 +36,8 @@ func NewLog(path string, logger *slog.Logger) *Log {
 	return &Log{path: path, half: MaxBytes / 2, log: logger}
 }
 
-// Note appends a use, of which long names are cut. It takes some microseconds and
-// never fails.
+// Note appends a use and truncates long names. It takes a few microseconds and never
+// fails.
 func (l *Log) Note(u Use) {
 	if l == nil {
 		return
@@ -56,8 +55,8 @@ func (l *Log) Note(u Use) {
 	}
 }
 
-// append opens the file for each line: so a line is never written to one that was
-// forgotten meanwhile. One that was just set aside is read too.
+// append opens the file for each line, so that no line goes to a removed file. A file that
+// was just rotated is still read.
 func (l *Log) append(b []byte) error {
 	info, err := os.Lstat(l.path)
 	switch {
@@ -68,9 +67,9 @@ func (l *Log) append(b []byte) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular(): // a pipe would wait for its reader
-		return fmt.Errorf("%s is no regular file", l.path)
+		return fmt.Errorf("not a regular file: %s", l.path)
 	case info.Size() >= l.half:
-		if err := l.setAside(); err != nil && info.Size() >= 2*l.half {
+		if err := l.rotate(); err != nil && info.Size() >= 2*l.half {
 			return err
 		}
 	}
@@ -82,8 +81,8 @@ func (l *Log) append(b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// setAside begins another file, unless another process does or did.
-func (l *Log) setAside() error {
+// rotate rotates the file, unless another process is doing so or has done so.
+func (l *Log) rotate() error {
 	lock, err := l.lock(filelock.TryLock)
 	if errors.Is(err, filelock.ErrLocked) {
 		return nil
@@ -96,27 +95,27 @@ func (l *Log) setAside() error {
 	if err != nil || info.Size() < l.half {
 		return err
 	}
-	return os.Rename(l.path, aside(l.path))
+	return os.Rename(l.path, rotatedPath(l.path))
 }
 
-// lock keeps others from setting aside until it is closed.
-func (l *Log) lock(take func(*os.File) error) (*os.File, error) {
+// lock acquires the rotation lock with acquire. Closing the file releases it.
+func (l *Log) lock(acquire func(*os.File) error) (*os.File, error) {
 	f, err := os.OpenFile(l.path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := take(f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := acquire(f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// Clear forgets everything that was counted. Uses that are noted meanwhile begin
-// another file. It waits, until ctx ends, for a process that sets the file aside.
+// Clear deletes all recorded uses. Uses noted concurrently go to a new file. It waits for
+// a rotation in another process until ctx ends.
 func (l *Log) Clear(ctx context.Context) error {
 	if err := l.clear(ctx); err != nil {
-		return fmt.Errorf("clear the log of usage: %w", err)
+		return fmt.Errorf("clear usage log: %w", err)
 	}
 	return nil
 }
@@ -129,7 +128,7 @@ func (l *Log) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []string{l.path, aside(l.path)} {
+	for _, p := range []string{l.path, rotatedPath(l.path)} {
 		if e := os.Remove(p); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
@@ -137,5 +136,5 @@ func (l *Log) clear(ctx context.Context) error {
 	return errors.Join(err, lock.Close(), os.Remove(lock.Name()))
 }
 
-// aside is where the older half is.
-func aside(path string) string { return path + ".old" }
+// rotatedPath returns the path of the rotated file.
+func rotatedPath(path string) string { return path + ".old" }

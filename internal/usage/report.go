@@ -15,31 +15,31 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options say what is read.
+// Options select the log and the period to read.
 type Options struct {
-	Path  string    // of the log
-	Since time.Time // what was before is not counted; zero counts all
+	Path  string    // path of the log
+	Since time.Time // earlier uses are ignored; zero counts all
 }
 
-// Report is what was counted. Its lists begin with what was used most. As JSON its
+// Report summarizes a usage log. Its lists are sorted by count, highest first. Its JSON
 // form is stable: fields are added and never renamed.
 type Report struct {
-	First   time.Time `json:"first,omitzero"` // the oldest use that is counted
+	First   time.Time `json:"first,omitzero"` // oldest counted use
 	Faces   []Face    `json:"faces"`
 	Skills  []Skill   `json:"skills"`
 	Tools   []Tool    `json:"tools"`
 	Scripts []Tool    `json:"scripts"`
 	Models  []Model   `json:"models"`
-	// Unknown counts loads, files, scripts and calls that named nothing there is.
+	// Unknown counts loads, files, scripts and calls of unknown names.
 	Unknown int `json:"unknown"`
-	// Damaged counts lines that could not be read.
+	// Damaged counts unreadable lines.
 	Damaged int `json:"damaged"`
 }
 
-// Counts are numbers of uses, those that failed or were refused included.
+// Counts are numbers of uses, including failed and refused ones.
 type Counts struct {
 	Loads    int       `json:"loads"`
-	Files    int       `json:"files"` // read
+	Files    int       `json:"files"` // files read
 	Scripts  int       `json:"scripts"`
 	Calls    int       `json:"calls"`
 	Tokens   int       `json:"tokens"` // delivered, estimated
@@ -48,7 +48,7 @@ type Counts struct {
 	Last     time.Time `json:"last"`
 }
 
-// Worked is how many of the uses came to something.
+// Worked returns the number of uses that succeeded.
 func (c Counts) Worked() int {
 	return c.Loads + c.Files + c.Scripts + c.Calls - c.Failures - c.Refused
 }
@@ -71,17 +71,18 @@ func (c *Counts) add(u *Use) {
 		c.Refused++
 	}
 	c.Tokens += u.Tokens
-	c.Last = later(c.Last, u.Time)
+	c.Last = laterOf(c.Last, u.Time)
 }
 
-// Face is what was done by one face of the program. Answers are those of models.
+// Face summarizes the uses through one interface of the program. Answers counts model
+// answers.
 type Face struct {
 	Name string `json:"face"`
 	Counts
 	Answers int `json:"answers"`
 }
 
-// Skill is what was done with one skill. Faces counts the uses by face.
+// Skill summarizes the uses of one skill. Faces counts them by interface.
 type Skill struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
@@ -89,11 +90,11 @@ type Skill struct {
 	Faces map[string]int `json:"faces"`
 }
 
-// Tool is how one tool or script does. The percentiles are of what was called, in
-// milliseconds, and 0 where nothing was.
+// Tool summarizes the calls of one tool or script. Percentiles are in milliseconds, or 0
+// without calls.
 type Tool struct {
 	Name    string    `json:"name"`
-	Skill   string    `json:"skill"` // that brought it, "" for the person's own
+	Skill   string    `json:"skill"` // skill that provides it, "" for the user's own
 	Key     string    `json:"key"`
 	Calls   int       `json:"calls"`
 	Errors  int       `json:"errors"`
@@ -115,7 +116,7 @@ func (t *Tool) add(u *Use) {
 	if u.Outcome != Refused && u.Took > 0 {
 		t.took = append(t.took, u.Took)
 	}
-	t.Last = later(t.Last, u.Time)
+	t.Last = laterOf(t.Last, u.Time)
 }
 
 func (t *Tool) measure() {
@@ -124,8 +125,8 @@ func (t *Tool) measure() {
 	t.took = nil
 }
 
-// percentile is the least of the sorted values that p per cent do not exceed, in
-// milliseconds.
+// percentile returns the smallest of the sorted values that at least p percent do not
+// exceed, in milliseconds.
 func percentile(sorted []time.Duration, p int) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -133,7 +134,7 @@ func percentile(sorted []time.Duration, p int) float64 {
 	return float64(sorted[(len(sorted)*p+99)/100-1]) / float64(time.Millisecond)
 }
 
-// Model is what one model took.
+// Model summarizes the uses of one model.
 type Model struct {
 	Name    string `json:"name"`
 	Answers int    `json:"answers"`
@@ -141,7 +142,7 @@ type Model struct {
 	Last time.Time `json:"last"`
 }
 
-// Tool returns how the tool of an MCP server does, by its name here.
+// Tool returns the summary of an MCP tool by its local name.
 func (r *Report) Tool(name string) (Tool, bool) {
 	if i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return r.Tools[i], true
@@ -149,24 +150,25 @@ func (r *Report) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Read makes the report. Where nothing was counted it is empty; lines that are
-// damaged are passed over and counted.
+// Read builds the report. An empty log gives an empty report; damaged lines are skipped
+// and counted.
 func Read(o Options) (*Report, error) {
 	c := counter{since: o.Since, faces: map[string]*Face{}, skills: map[string]*Skill{}, models: map[string]*Model{},
 		tools: map[toolID]*Tool{}, scripts: map[toolID]*Tool{}}
-	// The newer half first: should it be set aside meanwhile, it is the older one too.
+	// Open the newer file first: if it is rotated meanwhile, both handles refer to it and
+	// one is dropped.
 	newer, err := open(o.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer newer.Close()
-	older, err := open(aside(o.Path))
+	older, err := open(rotatedPath(o.Path))
 	if err != nil {
 		return nil, err
 	}
 	defer older.Close()
 	halves := []*os.File{older, newer}
-	if same(older, newer) {
+	if sameFile(older, newer) {
 		halves = halves[:1]
 	}
 	for _, f := range halves {
@@ -174,35 +176,35 @@ func Read(o Options) (*Report, error) {
 			continue
 		}
 		if err := c.read(io.LimitReader(f, MaxBytes)); err != nil {
-			return nil, fmt.Errorf("read the log of usage: %w", err)
+			return nil, fmt.Errorf("read usage log: %w", err)
 		}
 	}
 	return c.report(), nil
 }
 
-// open opens a half of the log; nil is one that is not there.
+// open opens one of the two files of the log; nil means that it does not exist.
 func open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("not a regular file: %s", path)
 	}
 	var f *os.File
 	if err == nil {
 		f, err = os.Open(path)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // it was set aside just now
+	if errors.Is(err, fs.ErrNotExist) { // rotated in between
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the log of usage: %w", err)
+		return nil, fmt.Errorf("read usage log: %w", err)
 	}
 	return f, nil
 }
 
-func same(a, b *os.File) bool {
+func sameFile(a, b *os.File) bool {
 	if a == nil || b == nil {
 		return false
 	}
@@ -211,7 +213,7 @@ func same(a, b *os.File) bool {
 	return err == nil && err2 == nil && os.SameFile(i, j)
 }
 
-// counter adds uses up.
+// counter accumulates uses.
 type counter struct {
 	decoder
 	since            time.Time
@@ -223,7 +225,7 @@ type counter struct {
 	unknown, damaged int
 }
 
-// toolID is a tool by its name, or a script by its skill too.
+// toolID identifies a tool by name, or a script by name and skill key.
 type toolID struct{ name, key string }
 
 func (c *counter) read(r io.Reader) error {
@@ -231,7 +233,7 @@ func (c *counter) read(r io.Reader) error {
 	for {
 		b, err := in.ReadSlice('\n')
 		long := false
-		for errors.Is(err, bufio.ErrBufferFull) { // no line of ours
+		for errors.Is(err, bufio.ErrBufferFull) { // longer than any line that this package writes
 			long = true
 			_, err = in.ReadSlice('\n')
 		}
@@ -239,7 +241,7 @@ func (c *counter) read(r io.Reader) error {
 			return err
 		}
 		if len(b) > 0 || long {
-			c.line(b, long)
+			c.addLine(b, long)
 		}
 		if err == io.EOF {
 			return nil
@@ -247,7 +249,7 @@ func (c *counter) read(r io.Reader) error {
 	}
 }
 
-func (c *counter) line(b []byte, long bool) {
+func (c *counter) addLine(b []byte, long bool) {
 	if long || len(b) > maxLine || b[len(b)-1] != '\n' {
 		c.damaged++
 		return
@@ -265,16 +267,16 @@ func (c *counter) add(u *Use) {
 	if c.first.IsZero() || u.Time.Before(c.first) {
 		c.first = u.Time
 	}
-	face := entry(c.faces, u.Face, func() *Face { return &Face{Name: u.Face} })
+	face := getOrCreate(c.faces, u.Face, func() *Face { return &Face{Name: u.Face} })
 	face.add(u)
 	if u.Kind == KindModel {
 		face.Answers++
-		m := entry(c.models, u.Model, func() *Model { return &Model{Name: u.Model} })
-		m.Answers, m.Usage, m.Last = m.Answers+1, m.Usage.Add(*u.Usage), later(m.Last, u.Time)
+		m := getOrCreate(c.models, u.Model, func() *Model { return &Model{Name: u.Model} })
+		m.Answers, m.Usage, m.Last = m.Answers+1, m.Usage.Add(*u.Usage), laterOf(m.Last, u.Time)
 		return
 	}
 	if u.Key != "" {
-		s := entry(c.skills, u.Key, func() *Skill { return &Skill{Key: u.Key, Faces: map[string]int{}} })
+		s := getOrCreate(c.skills, u.Key, func() *Skill { return &Skill{Key: u.Key, Faces: map[string]int{}} })
 		s.add(u)
 		s.Name = u.Skill
 		s.Faces[u.Face]++
@@ -285,7 +287,7 @@ func (c *counter) add(u *Use) {
 	}
 	switch {
 	case u.Tool != "" && (u.Kind == KindCall || u.Kind == KindScript):
-		t := entry(to, id, func() *Tool { return &Tool{Name: u.Tool} })
+		t := getOrCreate(to, id, func() *Tool { return &Tool{Name: u.Tool} })
 		t.Skill, t.Key = u.Skill, u.Key
 		t.add(u)
 	case u.Key == "":
@@ -293,7 +295,7 @@ func (c *counter) add(u *Use) {
 	}
 }
 
-func entry[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
+func getOrCreate[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
 	v := m[k]
 	if v == nil {
 		v = fresh()
@@ -304,21 +306,21 @@ func entry[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
 
 func (c *counter) report() *Report {
 	return &Report{First: c.first, Unknown: c.unknown, Damaged: c.damaged,
-		Faces:  sorted(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
-		Skills: sorted(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
-		Tools:  measured(c.tools), Scripts: measured(c.scripts),
-		Models: sorted(c.models, func(m *Model) (int, string) { return m.Answers, m.Name })}
+		Faces:  sortByRank(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
+		Skills: sortByRank(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
+		Tools:  measureTools(c.tools), Scripts: measureTools(c.scripts),
+		Models: sortByRank(c.models, func(m *Model) (int, string) { return m.Answers, m.Name })}
 }
 
-func measured(m map[toolID]*Tool) []Tool {
+func measureTools(m map[toolID]*Tool) []Tool {
 	for _, t := range m {
 		t.measure()
 	}
-	return sorted(m, func(t *Tool) (int, string) { return t.Calls, t.Name + " " + t.Key })
+	return sortByRank(m, func(t *Tool) (int, string) { return t.Calls, t.Name + " " + t.Key })
 }
 
-// sorted are the values, the highest rank first, then by name.
-func sorted[K comparable, V any](m map[K]*V, by func(*V) (rank int, name string)) []V {
+// sortByRank returns the values by descending rank, then by name.
+func sortByRank[K comparable, V any](m map[K]*V, by func(*V) (rank int, name string)) []V {
 	all := slices.SortedFunc(maps.Values(m), func(a, b *V) int {
 		i, n := by(a)
 		j, o := by(b)
@@ -331,7 +333,7 @@ func sorted[K comparable, V any](m map[K]*V, by func(*V) (rank int, name string)
 	return out
 }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

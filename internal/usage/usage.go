@@ -1,11 +1,10 @@
-// Package usage counts what skills, tools and models are used for: a local log, one
-// line a use, and the report that is read from it.
+// Package usage counts the use of skills, tools and models in a local log with one line
+// per use, and reads reports from it.
 //
-// A line says when, by which face of the program, which skill, tool, script or
-// model, how long, how many tokens, and how it ended. It never holds what was said,
-// arguments, results, prompts or secrets, nor a name that only a model made up.
-// Nothing is sent anywhere. Writing never fails a call: what cannot be written is
-// not counted.
+// A line records the time, the interface of the program, the skill, tool, script or model,
+// the duration, the tokens and the outcome. It never contains messages, arguments,
+// results, prompts or secrets, nor names that a model invented. Nothing is sent anywhere.
+// A failed write never fails a call: the use is just not counted.
 package usage
 
 import (
@@ -19,57 +18,57 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// The faces of the program.
+// Interfaces of the program.
 const (
 	FaceMCP  = "mcp"
 	FaceChat = "chat"
 	FaceRun  = "run"
 )
 
-// Kind is what was done.
+// Kind is the kind of a use.
 type Kind string
 
-// The kinds of uses.
+// Kinds of uses.
 const (
 	KindLoad   Kind = "load"   // the instructions of a skill were delivered
-	KindFile   Kind = "file"   // a file of a skill was
+	KindFile   Kind = "file"   // a file of a skill was delivered
 	KindScript Kind = "script" // a script of a skill was run
 	KindCall   Kind = "call"   // a tool of an MCP server was called
 	KindModel  Kind = "model"  // a model answered
 )
 
-// Outcome is how a use ended.
+// Outcome is the result of a use.
 type Outcome string
 
-// The outcomes.
+// Outcomes.
 const (
 	OK      Outcome = "ok"
 	Failed  Outcome = "failed"
-	Refused Outcome = "refused" // by policy or by a person; nothing was done
+	Refused Outcome = "refused" // by policy or by the user; nothing was done
 )
 
-// Use is one use. Skill and Key name a skill that there is, else they are empty.
+// Use is one use. Skill and Key name an existing skill, or are empty.
 type Use struct {
-	Time    time.Time     `json:"time"` // Note sets it where it is zero
+	Time    time.Time     `json:"time"` // set by Note if zero
 	Face    string        `json:"face"` // mcp, chat or run
 	Kind    Kind          `json:"kind"`
 	Skill   string        `json:"skill,omitempty"`
-	Key     string        `json:"key,omitempty"`    // which of the skills of that name
-	Tool    string        `json:"tool,omitempty"`   // a tool by its name here, or a script by its path in the skill
+	Key     string        `json:"key,omitempty"`    // distinguishes skills with the same name
+	Tool    string        `json:"tool,omitempty"`   // local name of a tool, or path of a script in its skill
 	Model   string        `json:"model,omitempty"`  // as vendor:name
 	Tokens  int           `json:"tokens,omitempty"` // delivered, estimated
-	Usage   *llm.Usage    `json:"usage,omitempty"`  // of a model's answer
-	Took    time.Duration `json:"-"`                // 0 is not known
+	Usage   *llm.Usage    `json:"usage,omitempty"`  // of a model answer
+	Took    time.Duration `json:"-"`                // 0 means unknown
 	Outcome Outcome       `json:"outcome"`
 }
 
-// line is a use as the log has it.
-type line struct {
+// logLine is the log form of a use.
+type logLine struct {
 	Use
 	Millis float64 `json:"ms,omitempty"`
 }
 
-// Limits of a line, in bytes. The append of one page or less is one piece.
+// Limits of a line, in bytes. An append of at most one page is atomic.
 const (
 	maxLine = 4096
 	maxName = 256
@@ -77,15 +76,15 @@ const (
 )
 
 var (
-	errLong    = errors.New("the line is too long")
-	errDamaged = errors.New("the line is damaged")
+	errLong    = errors.New("line too long")
+	errDamaged = errors.New("damaged line")
 )
 
-// encode is the line of a use, with its end.
+// encode returns the log line of a use, including the newline.
 func (u Use) encode() ([]byte, error) {
-	u.Skill, u.Tool, u.Model = short(u.Skill, maxName), short(u.Tool, maxName), short(u.Model, maxName)
-	u.Key, u.Face = short(u.Key, maxKey), short(u.Face, maxName)
-	b, err := json.Marshal(line{u, math.Round(float64(u.Took)/float64(time.Microsecond)) / 1000})
+	u.Skill, u.Tool, u.Model = truncate(u.Skill, maxName), truncate(u.Tool, maxName), truncate(u.Model, maxName)
+	u.Key, u.Face = truncate(u.Key, maxKey), truncate(u.Face, maxName)
+	b, err := json.Marshal(logLine{u, math.Round(float64(u.Took)/float64(time.Microsecond)) / 1000})
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +104,8 @@ func (k Kind) known() bool {
 
 func (o Outcome) known() bool { return o == OK || o == Failed || o == Refused }
 
-// short cuts a name to at most n bytes, as whole characters.
-func short(s string, n int) string {
+// truncate truncates a name to at most n bytes at a rune boundary.
+func truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s

@@ -11,41 +11,41 @@ import (
 	"golang.org/x/term"
 )
 
-// Bounds of a screen: each of its cells is kept, and a terminal may say that it has
-// four thousand millions of them.
+// Limits of the screen size. Each cell takes memory, and a terminal may report billions of
+// them.
 const (
 	maxWidth  = 1000
 	maxHeight = 500
 )
 
-// bounded is a message to the program, with a size that is within the bounds.
-func bounded(_ tea.Model, msg tea.Msg) tea.Msg {
+// clampSize limits the size in a window size message.
+func clampSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		return tea.WindowSizeMsg{Width: min(size.Width, maxWidth), Height: min(size.Height, maxHeight)}
 	}
 	return msg
 }
 
-// watched is a terminal of which it is known when something was drawn on it: before
-// that, nothing can be put above what is drawn.
-type watched struct {
+// observedTerminal is a terminal that reports the first write of the renderer. Nothing can be
+// printed above the screen before that.
+type observedTerminal struct {
 	*os.File
-	drawn func() // called once; must not wait
-	once  sync.Once
+	onDraw func() // called once; must not block
+	once   sync.Once
 }
 
-// Write writes to the terminal. The first drawing has it say when something is pasted.
-func (w *watched) Write(p []byte) (int, error) {
+// Write writes to the terminal. The renderer enables bracketed paste in its first write.
+func (w *observedTerminal) Write(p []byte) (int, error) {
 	n, err := w.File.Write(p)
 	if bytes.Contains(p, []byte(ansi.SetModeBracketedPaste)) {
-		w.once.Do(w.drawn)
+		w.once.Do(w.onDraw)
 	}
 	return n, err
 }
 
-// option has a program write here. A terminal beyond the bounds is not asked for its
+// programOption makes the program write here. A terminal beyond the limits is not asked for its
 // size.
-func (w *watched) option() tea.ProgramOption {
+func (w *observedTerminal) programOption() tea.ProgramOption {
 	if width, height, err := term.GetSize(int(w.Fd())); err == nil && (width > maxWidth || height > maxHeight) {
 		return func(p *tea.Program) {
 			tea.WithOutput(struct{ io.Writer }{w})(p)
