@@ -25,8 +25,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// keep is how long an unused bundle is kept.
-const keep = 30 * 24 * time.Hour
+// maxAge is the age at which unused bundles are removed.
+const maxAge = 30 * 24 * time.Hour
 
 // Bundle is a copy of a tree. It is not removed before it is closed.
 type Bundle struct {
@@ -75,7 +75,7 @@ func key(t *sandbox.Tree) string {
 // reuse returns the bundle at dir, or nil if there is none or it differs from
 // the tree.
 func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
-	held, err := hold(dir)
+	held, err := openLocked(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -97,8 +97,8 @@ func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 	return &Bundle{Dir: dir, held: held}, nil
 }
 
-// hold opens and locks dir, so that sweep ignores it.
-func hold(dir string) (*os.File, error) {
+// openLocked opens and locks dir, so that sweep ignores it.
+func openLocked(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func compare(dir string, t *sandbox.Tree) (bool, error) {
 				same = false
 			}
 		}
-		d := &differ{r: copied, same: same}
+		d := &comparer{r: copied, same: same}
 		err := Copy(d, t, f)
 		same = d.same && same
 		if copied != nil {
@@ -144,14 +144,14 @@ func compare(dir string, t *sandbox.Tree) (bool, error) {
 	return same, nil
 }
 
-// differ compares written data with the data of a reader.
-type differ struct {
+// comparer compares written data with the data of a reader.
+type comparer struct {
 	r    io.Reader
 	same bool
 	buf  []byte
 }
 
-func (d *differ) Write(b []byte) (int, error) {
+func (d *comparer) Write(b []byte) (int, error) {
 	if d.same {
 		if len(d.buf) < len(b) {
 			d.buf = make([]byte, len(b))
@@ -184,9 +184,9 @@ func hasShape(dir string, t *sandbox.Tree) bool {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && dirs[rel] && asMade(fi, 0o555):
+		case e.IsDir() && dirs[rel] && hasMode(fi, 0o555):
 			return nil
-		case e.Type().IsRegular() && want[rel] != nil && fi.Size() == want[rel].Size && asMade(fi, mode(want[rel])):
+		case e.Type().IsRegular() && want[rel] != nil && fi.Size() == want[rel].Size && hasMode(fi, mode(want[rel])):
 			left--
 			return nil
 		}
@@ -218,25 +218,25 @@ func create(all, dir string, t *sandbox.Tree) error {
 	}
 	defer root.Close()
 	for _, f := range t.Files {
-		if err := add(root, t, f); err != nil {
+		if err := copyFile(root, t, f); err != nil {
 			return err
 		}
 	}
 	if err := protect(tmp); err != nil {
 		return fmt.Errorf("create bundle: %w", err)
 	}
-	if err := os.Rename(tmp, dir); err != nil && !there(dir) {
+	if err := os.Rename(tmp, dir); err != nil && !isDir(dir) {
 		return fmt.Errorf("create bundle: %w", err)
 	}
 	return nil
 }
 
-func there(dir string) bool {
+func isDir(dir string) bool {
 	_, err := os.Lstat(dir)
 	return err == nil
 }
 
-func add(root *os.Root, t *sandbox.Tree, f sandbox.File) error {
+func copyFile(root *os.Root, t *sandbox.Tree, f sandbox.File) error {
 	if d := filepath.Dir(f.Path); d != "." {
 		if err := root.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("create bundle: %w", err)
@@ -290,7 +290,7 @@ func sweep(all string) {
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {
 		fi, err := e.Info()
-		if err != nil || time.Since(fi.ModTime()) < keep {
+		if err != nil || time.Since(fi.ModTime()) < maxAge {
 			continue
 		}
 		dir := filepath.Join(all, e.Name())

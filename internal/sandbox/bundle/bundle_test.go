@@ -151,15 +151,15 @@ func TestSweep(t *testing.T) {
 	used := open(t, cache, tree(map[string]string{"a": "used"}))
 	unused := open(t, cache, tree(map[string]string{"a": "unused"}))
 	unused.Close()
-	old := time.Now().Add(-2 * keep)
+	old := time.Now().Add(-2 * maxAge)
 	for _, d := range []string{used.Dir, unused.Dir} {
 		if err := os.Chtimes(d, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
 	open(t, cache, tree(map[string]string{"a": "new"}))
-	if !there(used.Dir) || there(unused.Dir) {
-		t.Errorf("used is there: %v, unused is there: %v", there(used.Dir), there(unused.Dir))
+	if !isDir(used.Dir) || isDir(unused.Dir) {
+		t.Errorf("used is there: %v, unused is there: %v", isDir(used.Dir), isDir(unused.Dir))
 	}
 }
 

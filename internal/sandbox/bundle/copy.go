@@ -82,7 +82,7 @@ func Program(cache, exe string) (string, *Bundle, error) {
 		return "", nil, err
 	}
 	const name = "loadout-stage"
-	b, err := Open(cache, &sandbox.Tree{Path: "program", FS: alone{name, exe},
+	b, err := Open(cache, &sandbox.Tree{Path: "program", FS: singleFile{name, exe},
 		Files: []sandbox.File{{Path: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: true}}})
 	if err != nil {
 		return "", nil, err
@@ -90,10 +90,10 @@ func Program(cache, exe string) (string, *Bundle, error) {
 	return filepath.Join(b.Dir, name), b, nil
 }
 
-// alone is a file system with one file.
-type alone struct{ name, path string }
+// singleFile is a file system with one file.
+type singleFile struct{ name, path string }
 
-func (a alone) Open(name string) (fs.File, error) {
+func (a singleFile) Open(name string) (fs.File, error) {
 	if name != a.name {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

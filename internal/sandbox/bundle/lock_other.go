@@ -16,5 +16,5 @@ func lock(_ *os.File, exclusive bool) error {
 	return nil
 }
 
-// asMade always returns true: this system has no such permissions.
-func asMade(fs.FileInfo, fs.FileMode) bool { return true }
+// hasMode always returns true: this system has no such permissions.
+func hasMode(fs.FileInfo, fs.FileMode) bool { return true }

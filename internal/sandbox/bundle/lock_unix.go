@@ -22,9 +22,9 @@ func lock(f *os.File, exclusive bool) error {
 	}
 }
 
-// asMade reports whether this user owns a file with the permissions that it was
+// hasMode reports whether this user owns a file with the permissions that it was
 // created with.
-func asMade(fi fs.FileInfo, perm fs.FileMode) bool {
+func hasMode(fi fs.FileInfo, perm fs.FileMode) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid() && fi.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) == perm
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// inside is the user and group ID of code in the sandbox.
-const inside = "1000"
+// sandboxID is the user and group ID of code in the sandbox.
+const sandboxID = "1000"
 
 // stagePath is the path of the stage in a sandbox.
 const stagePath = "/run/loadout/" + stage.Name
@@ -42,7 +42,7 @@ func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args
 	if p.atLeast(0, 8) {
 		add("--disable-userns")
 	}
-	add("--uid", inside, "--gid", inside, "--hostname", s.Hostname, "--cap-drop", "ALL", "--new-session", "--as-pid-1")
+	add("--uid", sandboxID, "--gid", sandboxID, "--hostname", s.Hostname, "--cap-drop", "ALL", "--new-session", "--as-pid-1")
 	add("--clearenv")
 	for _, kv := range launcher.Environment() {
 		name, value, _ := strings.Cut(kv, "=")
@@ -52,7 +52,7 @@ func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args
 		add("--perms", fmt.Sprintf("%04o", t.Mode), "--size", strconv.FormatInt(t.Size, 10), "--tmpfs", t.Path)
 	}
 	add("--proc", "/proc")
-	for _, f := range covered {
+	for _, f := range hiddenFiles {
 		if _, err := os.Lstat(f); err == nil {
 			add("--ro-bind", "/dev/null", f)
 		}
@@ -78,8 +78,8 @@ func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args
 	return args, texts
 }
 
-// covered are files in /proc with information about the machine.
-var covered = []string{"/proc/kcore", "/proc/keys", "/proc/kallsyms", "/proc/kmsg", "/proc/config.gz", "/proc/timer_list", "/proc/sched_debug", "/proc/sysrq-trigger"}
+// hiddenFiles are files in /proc with information about the machine.
+var hiddenFiles = []string{"/proc/kcore", "/proc/keys", "/proc/kallsyms", "/proc/kmsg", "/proc/config.gz", "/proc/timer_list", "/proc/sched_debug", "/proc/sysrq-trigger"}
 
 func bindOption(b *stage.Bind) string {
 	option := "--ro-bind"

@@ -104,7 +104,7 @@ func TestChildEnds(t *testing.T) {
 	if len(with(dir)) == 0 {
 		t.Fatal("nothing has the directory")
 	}
-	inner := s.(*box).Sandbox
+	inner := s.(*instance).Sandbox
 	children, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, f := range children { // bubblewrap is one of ours
 		list, _ := os.ReadFile(f)

@@ -28,14 +28,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-type box struct {
+type instance struct {
 	*launcher.Sandbox
 	enforced map[string]string
 	proxy    *network.Proxy
 }
 
 // State implements [sandbox.Sandbox].
-func (b *box) State() sandbox.State {
+func (b *instance) State() sandbox.State {
 	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
 }
 
@@ -48,7 +48,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	var held heldBundles
+	var held bundles
 	limits := spec.Limits.WithDefaults()
 	setup := layout.View(spec, limits)
 	exe, err := b.addCopies(spec, &setup, &held)
@@ -78,7 +78,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	var group *cgroup.Group
 	var child child
 	cfg.OnClose = func() {
-		child.end()
+		child.kill()
 		proxy.Close()
 		held.close()
 		if group != nil {
@@ -99,13 +99,13 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, explain(err)
 	}
-	return &box{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
+	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// heldBundles are the copies that a sandbox uses.
-type heldBundles []*bundle.Bundle
+// bundles are the copies that a sandbox uses.
+type bundles []*bundle.Bundle
 
-func (h heldBundles) close() {
+func (h bundles) close() {
 	for _, b := range h {
 		b.Close()
 	}
@@ -115,7 +115,7 @@ func (b *Backend) root() bool { return os.Geteuid() == 0 }
 
 // addCopies adds verified copies of the read-only trees to the view. It returns
 // the path of a stage that the sandbox user can execute.
-func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *heldBundles) (string, error) {
+func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundles) (string, error) {
 	cache := b.opts.Cache
 	if cache == "" {
 		var err error
@@ -157,7 +157,7 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *heldBu
 
 // stage returns the executable to start in the sandbox: this one, or a copy if
 // it was replaced or another user cannot reach it.
-func (b *Backend) stage(cache string, held *heldBundles) (string, error) {
+func (b *Backend) stage(cache string, held *bundles) (string, error) {
 	exe := b.opts.Stage
 	if exe == "" {
 		var err error
@@ -281,8 +281,8 @@ func (c *child) attach(g *cgroup.Group, info io.Reader) error {
 	return err
 }
 
-// end kills the child if bubblewrap has ended without it.
-func (c *child) end() {
+// kill kills the child if bubblewrap has ended without it.
+func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fd > 0 {

@@ -40,7 +40,7 @@ const prefix = "loadout-"
 var (
 	count  atomic.Int64
 	swept  sync.Once
-	places = sync.OnceValue(func() map[string]string { return find("/proc/self/mountinfo", "/proc/self/cgroup") })
+	places = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
 )
 
 // controllers are the controllers used in version 1.
@@ -85,26 +85,26 @@ func (g *Group) limit(controller, dir string, l Limits) error {
 	switch controller {
 	case "memory":
 		// Swap counts too, if it is accounted.
-		if err := write(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
+		if err := writeValue(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
 			return err
 		}
-		if err := write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := writeValue(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	case "pids":
-		return write(dir, "pids.max", strconv.Itoa(l.Processes))
+		return writeValue(dir, "pids.max", strconv.Itoa(l.Processes))
 	}
-	if err := write(dir, "cpu.cfs_period_us", "100000"); err != nil {
+	if err := writeValue(dir, "cpu.cfs_period_us", "100000"); err != nil {
 		return err
 	}
-	return write(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
+	return writeValue(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
 }
 
 // makeUnified creates a version 2 group with the available controllers.
 func (g *Group) makeUnified(dir string, l Limits) error {
 	for _, c := range controllers {
-		write(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // the group's own controllers are checked below
+		writeValue(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // the group's own controllers are checked below
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -119,13 +119,13 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 	n := 0
 	for c, v := range values {
 		if err == nil && slices.Contains(names, c) {
-			err = write(dir, v[0], v[1])
+			err = writeValue(dir, v[0], v[1])
 			g.dirs[c] = dir
 			n++
 		}
 	}
 	if slices.Contains(names, "memory") && err == nil {
-		write(dir, "memory.swap.max", "0") // not supported everywhere
+		writeValue(dir, "memory.swap.max", "0") // not supported everywhere
 	}
 	if err == nil && n == 0 {
 		err = errors.New("no controller is delegated")
@@ -139,7 +139,7 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 	return nil
 }
 
-func write(dir, file, value string) error {
+func writeValue(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (g *Group) Controllers() []string {
 // Attach adds a process and its future children to the group.
 func (g *Group) Attach(pid int) error {
 	for _, dir := range g.unique() {
-		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		if err := writeValue(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return fmt.Errorf("attach to control group: %w", err)
 		}
 	}
@@ -228,9 +228,9 @@ func sweep(at map[string]string) {
 	}
 }
 
-// find returns the path of this process's group by controller, "" for version
+// findGroups returns the path of this process's group by controller, "" for version
 // 2.
-func find(mountinfo, cgroup string) map[string]string {
+func findGroups(mountinfo, cgroup string) map[string]string {
 	out := map[string]string{}
 	own := map[string]string{}
 	eachLine(cgroup, func(line string) {
@@ -249,12 +249,12 @@ func find(mountinfo, cgroup string) map[string]string {
 		switch right[0] {
 		case "cgroup2":
 			if p, ok := own[""]; ok {
-				out[""] = below(left[4], left[3], p)
+				out[""] = groupPath(left[4], left[3], p)
 			}
 		case "cgroup":
 			for o := range strings.SplitSeq(right[2], ",") {
 				if p, ok := own[o]; ok && slices.Contains(controllers, o) {
-					out[o] = below(left[4], left[3], p)
+					out[o] = groupPath(left[4], left[3], p)
 				}
 			}
 		}
@@ -262,8 +262,8 @@ func find(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
-// below returns the path of a group in a mount that shows the subtree at root.
-func below(mount, root, group string) string {
+// groupPath returns the path of a group in a mount that shows the subtree at root.
+func groupPath(mount, root, group string) string {
 	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
 		group = rest
 	}

@@ -13,28 +13,28 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Users in a container: it idles as one, commands are the other.
+// Users in a container: one idles, the other runs commands.
 const (
 	idler = "65532:65532"
 	user  = "1000:1000"
 )
 
-// stateDir is where a container keeps the numbers of its commands.
+// stateDir contains the PIDs of the commands in a container.
 const stateDir = "/run/loadout"
 
-// label marks our containers.
+// label marks the containers of this program.
 const label = "dev.loadout"
 
-// bind is a directory of the host in a container.
+// bind is a host directory mounted in a container.
 type bind struct {
 	host, path string
 	writable   bool
 }
 
-// creation are the arguments that create a container.
-func (b *Backend) creation(e *engine, name string, spec *sandbox.Spec, binds []bind) []string {
+// createArguments returns the arguments that create a container.
+func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, binds []bind) []string {
 	l := spec.Limits.WithDefaults()
-	memory := strconv.FormatInt(memory(l), 10)
+	memory := strconv.FormatInt(memoryLimit(l), 10)
 	cpu := int64((l.CPU + time.Second - 1) / time.Second)
 	same := func(name string, n int64) string {
 		return name + "=" + strconv.FormatInt(n, 10) + ":" + strconv.FormatInt(n, 10)
@@ -63,16 +63,16 @@ func (b *Backend) creation(e *engine, name string, spec *sandbox.Spec, binds []b
 	return append(args, "--entrypoint", "sleep", b.opts.Image, "2147483647")
 }
 
-// memory is the limit of memory of a container: what is there as files counts too.
-func memory(l sandbox.Limits) int64 { return l.Memory + l.Work + l.Tmp + l.Shm }
+// memoryLimit returns the memory limit of a container, including its in-memory files.
+func memoryLimit(l sandbox.Limits) int64 { return l.Memory + l.Work + l.Tmp + l.Shm }
 
-// idleProcesses are those of a container itself and of calls into it.
+// idleProcesses is the number of processes of the container itself and of calls into it.
 const idleProcesses = 8
 
-// tmpfs is a file system in memory that the users of the container share.
+// tmpfs returns an in-memory file system shared by the users of the container.
 func (b *Backend) tmpfs(e *engine, path string, size int64, inodes int) string {
 	s := path + ":rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(size, 10)
-	if e.kind == "docker" { // Podman knows no such option
+	if e.kind == "docker" { // not supported by Podman
 		s += ",nr_inodes=" + strconv.Itoa(inodes)
 	}
 	return s
@@ -90,7 +90,7 @@ func workSize(spec *sandbox.Spec, l sandbox.Limits) int64 {
 	return size
 }
 
-// String is the bind as a value of --mount, which engines read as CSV.
+// String formats the bind as a value of --mount, which engines parse as CSV.
 func (m bind) String() string {
 	fields := []string{"type=bind", "source=" + m.host, "target=" + m.path}
 	if !m.writable {
@@ -103,23 +103,21 @@ func (m bind) String() string {
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// hostMark tells the containers of this machine from those of others that use
-// the same engine.
-func hostMark() string {
+// hostID identifies this machine, because several machines can share an engine.
+func hostID() string {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:4])
 }
 
-// newName names a container after whoever made it.
+// newName returns a container name that contains the machine and PID of its creator.
 func newName() string {
-	return "loadout-" + hostMark() + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:12])
+	return "loadout-" + hostID() + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:12])
 }
 
-// ownerOf is the process of this machine that made a container, 0 if it is not
-// of this machine.
-func ownerOf(name string) int {
-	rest, ok := strings.CutPrefix(name, "loadout-"+hostMark()+"-")
+// ownerPID returns the PID of the creator of a container, or 0 if it is on another machine.
+func ownerPID(name string) int {
+	rest, ok := strings.CutPrefix(name, "loadout-"+hostID()+"-")
 	if !ok {
 		return 0
 	}

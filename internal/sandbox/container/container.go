@@ -1,20 +1,18 @@
-// Package container isolates code in a container of Docker or Podman, by their
-// command-line clients. It is for systems without the namespaces of Linux, and
-// for skills that need what an image has.
+// Package container isolates code in Docker or Podman containers, using their command-line
+// clients. It serves systems without Linux namespaces, and skills that need the content of
+// an image.
 //
-// A container has no network, a read-only root, no capabilities, no new
-// privileges, limits by control groups, and file systems in memory for all that
-// is written. It idles as one user; commands run in it as another, so that they
-// can be ended together, and cannot end it. It is removed with the sandbox, or
-// at the next start where this program was killed.
+// A container has no network, a read-only root, no capabilities, no_new_privs, control
+// group limits and in-memory file systems for all written data. One user idles in it.
+// Commands run as another user, so that they can be killed together but cannot kill the
+// container. It is removed with the sandbox. If this program was killed, the next start
+// removes it.
 //
-// An engine may leave out what it was asked for. So each container is looked at
-// from inside before it has anything to run: one without seccomp, with
-// capabilities or with a network is not used, and what limits are not there are
-// told as not enforced.
+// An engine may ignore options. So each container is inspected from inside before it runs
+// code. A container without seccomp, with capabilities or with a network is rejected, and
+// missing limits are reported as not enforced.
 //
-// The image must have sh, tar and sleep. It is never fetched unless that is
-// asked for.
+// The image must contain sh, tar and sleep. It is only pulled if [Options.Pull] is set.
 package container
 
 import (
@@ -23,24 +21,23 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// DefaultImage is the image of sandboxes for which none is named. It is not
-// fetched by itself.
+// DefaultImage is the default image. It is not pulled automatically.
 const DefaultImage = "python:3-slim"
 
-// Options adjust the back end. The zero value is ready to use.
+// Options configure the back end. The zero value is ready to use.
 type Options struct {
-	// Engine is the client to use, docker or podman or the path of one; default is
-	// whichever of them is found, in this order.
+	// Engine is the client: docker, podman or the path of one. The default is the first
+	// one found, in this order.
 	Engine string
-	// Image is what containers are made of; default is [DefaultImage].
+	// Image is the image of containers. The default is [DefaultImage].
 	Image string
-	// Pull fetches the image where it is missing.
+	// Pull pulls a missing image.
 	Pull bool
-	// Runtime is the engine's runtime, as runsc; default is the engine's own.
+	// Runtime is the engine's runtime, such as runsc. The default is the engine's own.
 	Runtime string
-	// Cache is the directory for verified copies of trees, which nobody but this
-	// user may change, and which the engine sees; default is loadout in the user's
-	// cache directory, for root /var/cache/loadout.
+	// Cache is the directory for verified copies of trees. Only this user may be able to
+	// change it, and the engine must see it. The default is loadout in the user's cache
+	// directory, for root /var/cache/loadout.
 	Cache string
 }
 
@@ -54,7 +51,7 @@ type Backend struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end.
+// New returns the back end. opts may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {
@@ -66,10 +63,10 @@ func New(opts *Options) *Backend {
 	return b
 }
 
-// Name is container.
+// Name returns "container".
 func (b *Backend) Name() string { return "container" }
 
-// Tier is [sandbox.Isolated], with the runtime runsc [sandbox.Virtual].
+// Tier returns [sandbox.Isolated], or [sandbox.Virtual] with the runtime runsc.
 func (b *Backend) Tier() sandbox.Tier {
 	if b.opts.Runtime == "runsc" {
 		return sandbox.Virtual

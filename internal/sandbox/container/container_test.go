@@ -131,7 +131,7 @@ func TestKillOne(t *testing.T) {
 
 func TestCreation(t *testing.T) {
 	b := New(&Options{Image: "test:1", Runtime: "runsc"})
-	args := b.creation(&engine{kind: "docker"}, "loadout-x", &sandbox.Spec{Limits: sandbox.Limits{Memory: 100 << 20, Processes: 10, Cores: 1.5}}, []bind{{host: `/a,b"c`, path: "/skill"}, {"/home/me", "/workspace", true}})
+	args := b.createArguments(&engine{kind: "docker"}, "loadout-x", &sandbox.Spec{Limits: sandbox.Limits{Memory: 100 << 20, Processes: 10, Cores: 1.5}}, []bind{{host: `/a,b"c`, path: "/skill"}, {"/home/me", "/workspace", true}})
 	line := strings.Join(args, " ")
 	for _, want := range []string{
 		"create --name loadout-x", "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--pids-limit 18", "--memory 222298112 --memory-swap 222298112", "--cpus 1.5",
@@ -201,8 +201,8 @@ func TestSweep(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	ours := "loadout-" + hostMark() + "-" + strconv.Itoa(os.Getpid()) + "-a"
-	left := "loadout-" + hostMark() + "-" + strconv.Itoa(dead.Process.Pid) + "-a"
+	ours := "loadout-" + hostID() + "-" + strconv.Itoa(os.Getpid()) + "-a"
+	left := "loadout-" + hostID() + "-" + strconv.Itoa(dead.Process.Pid) + "-a"
 	other := "loadout-00000000-" + strconv.Itoa(dead.Process.Pid) + "-a"
 	for _, name := range []string{ours, left, other} {
 		if err := os.WriteFile(filepath.Join(engine.Dir, name+".json"), []byte("{}"), 0o600); err != nil {

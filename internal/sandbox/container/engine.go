@@ -14,25 +14,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// patience bounds what an engine does at once, such as removing a container.
-const patience = 30 * time.Second
+// callTimeout is the timeout of short engine calls, such as removing a container.
+const callTimeout = 30 * time.Second
 
-// engine is a client of a container engine. It inherits our environment, which
-// configures it; nothing of that reaches a container.
+// engine is the client of a container engine. It inherits this program's environment,
+// which configures it. A container gets none of it.
 type engine struct {
 	path    string
 	kind    string // docker or podman
 	version string
 }
 
-// command is a call of the client. Arguments are never put together to a line.
+// command prepares a call of the client, without a shell.
 func (e *engine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// callError says what the client said when it failed.
+// callError is a failed call with the client's message.
 type callError struct {
 	args []string
 	said string
@@ -48,9 +48,9 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// call runs the client to its end and returns what it printed.
+// call runs the client and returns its output.
 func (e *engine) call(ctx context.Context, in io.Reader, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	cmd := e.command(ctx, args...)
 	var out, errs bytes.Buffer
@@ -74,8 +74,8 @@ func lastLine(s string) string {
 	return last
 }
 
-// engine finds a client and asks whether there is an engine behind it.
-func (b *Backend) engine(ctx context.Context) (*engine, error) {
+// findEngine finds a client whose engine responds.
+func (b *Backend) findEngine(ctx context.Context) (*engine, error) {
 	names := []string{"docker", "podman"}
 	if b.opts.Engine != "" {
 		names = []string{b.opts.Engine}
@@ -96,7 +96,7 @@ func (b *Backend) engine(ctx context.Context) (*engine, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		found = append(found, &sandbox.UnavailableError{Backend: b.Name(), Missing: "the engine of " + name + " does not answer", Err: err, Fix: startEngine[e.kind]})
+		found = append(found, &sandbox.UnavailableError{Backend: b.Name(), Missing: "a responding engine for " + name, Err: err, Fix: startEngine[e.kind]})
 	}
 	if len(found) > 0 {
 		return nil, found[0]
@@ -108,23 +108,23 @@ var (
 	versionFormat = map[string]string{"docker": "{{.Server.Version}}", "podman": "{{.Client.Version}}"}
 	startEngine   = map[string]string{
 		"docker": "start it: systemctl start docker, or Docker Desktop; the user must be in the group docker",
-		"podman": "start it: podman machine start, or on Linux see what podman info says",
+		"podman": "start it: podman machine start; on Linux check podman info",
 	}
 )
 
-// image makes sure that there is the image.
-func (b *Backend) image(ctx context.Context, e *engine) error {
+// ensureImage checks that the image exists, and pulls it if that is allowed.
+func (b *Backend) ensureImage(ctx context.Context, e *engine) error {
 	_, err := e.call(ctx, nil, "image", "inspect", "--format", "{{.Id}}", b.opts.Image)
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	fix := e.kind + " pull " + b.opts.Image
 	if !b.opts.Pull {
-		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Fix: "get it: " + fix}
+		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Fix: "run " + fix}
 	}
-	cmd := e.command(ctx, "pull", b.opts.Image) // as long as it takes
+	cmd := e.command(ctx, "pull", b.opts.Image) // without a timeout
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Err: errors.Join(err, errors.New(lastLine(string(out)))), Fix: "get it: " + fix}
+		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Err: errors.Join(err, errors.New(lastLine(string(out)))), Fix: "run " + fix}
 	}
 	return nil
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Bounds on what is collected: commands make the files.
+// Limits of collected files, because untrusted commands make them.
 const (
 	maxCollected = 20_000
 	maxDepth     = 64
 )
 
-// pack writes what a container is to have in its memory: the directories of the
-// layout, writable trees, secrets.
-func pack(w io.Writer, spec *sandbox.Spec) error {
+// writeArchive writes a tar of the files for the container: the directories of the layout,
+// writable trees and secrets.
+func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 	tw := tar.NewWriter(w)
 	made := map[string]bool{"work": true}
 	dir := func(p string) error {
@@ -81,10 +81,9 @@ func pack(w io.Writer, spec *sandbox.Spec) error {
 	return tw.Close()
 }
 
-// Collect hands over the files below the work directory, as tar in the container
-// reads them. They are kept in a file of ours meanwhile, as tar has an order of
-// its own.
-func (s *box) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
+// Collect visits the files below the work directory in order. It stores the container's
+// tar in a temporary file, because tar has its own order.
+func (s *instance) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
 	spool, err := os.CreateTemp("", "loadout-files-")
 	if err != nil {
 		return fmt.Errorf("collect files: %w", err)
@@ -94,7 +93,7 @@ func (s *box) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) e
 	if err := s.spool(ctx, spool); err != nil {
 		return err
 	}
-	found, err := index(spool)
+	found, err := listEntries(spool)
 	if err != nil {
 		return err
 	}
@@ -109,34 +108,34 @@ func (s *box) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) e
 	return nil
 }
 
-// spool writes a tar of the work directory.
-func (s *box) spool(ctx context.Context, w io.Writer) error {
+// spool writes a tar of the work directory to w.
+func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := s.engine.command(ctx, "exec", "--user", user, s.name, "tar", "-c", "-f", "-", "-C", sandbox.WorkDir, "--exclude", "./in", ".")
 	l := s.spec.Limits.WithDefaults()
-	room := &limited{w, workSize(s.spec, l) + 2048*int64(l.Inodes) + 1<<20}
+	room := &limitedWriter{w, workSize(s.spec, l) + 2048*int64(l.Inodes) + 1<<20}
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = room, &limited{&said, 4 << 10}
+	cmd.Stdout, cmd.Stderr = room, &limitedWriter{&said, 4 << 10}
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case room.left < 0:
-		return errors.New("collect files: there are more than fit into the work directory")
-	case err != nil && exitCode(err) != 1: // 1: some file changed meanwhile or could not be read
+		return errors.New("collect files: more data than the work directory can hold")
+	case err != nil && exitCode(err) != 1: // 1: a file changed meanwhile or was unreadable
 		return &callError{[]string{"collect files"}, lastLine(said.String()), err}
 	}
 	return nil
 }
 
-// limited writes the beginning of what is written to it.
-type limited struct {
+// limitedWriter is a writer that discards everything beyond a limit.
+type limitedWriter struct {
 	w    io.Writer
 	left int64
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limitedWriter) Write(b []byte) (int, error) {
 	keep := b[:max(0, min(int64(len(b)), l.left))]
 	l.left -= int64(len(b))
 	_, err := l.w.Write(keep)
@@ -149,9 +148,9 @@ type entry struct {
 	at int64
 }
 
-// index reads a tar of the work directory, and lists in order what is in it. Only
-// regular files count, and only those at an honest path.
-func index(r io.ReadSeeker) ([]entry, error) {
+// listEntries returns the sorted regular files in a tar of the work directory. It ignores
+// everything else, and invalid paths.
+func listEntries(r io.ReadSeeker) ([]entry, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -162,13 +161,13 @@ func index(r io.ReadSeeker) ([]entry, error) {
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return nil, fmt.Errorf("the tar of files cannot be read: %w", err)
+			return nil, fmt.Errorf("read tar of collected files: %w", err)
 		}
 		name := strings.TrimPrefix(h.Name, "./")
-		if h.Typeflag != tar.TypeReg || sparse(h) || !fs.ValidPath(name) || name == "." || name == "in" || strings.HasPrefix(name, "in/") || strings.Count(name, "/") > maxDepth {
+		if h.Typeflag != tar.TypeReg || isSparse(h) || !fs.ValidPath(name) || name == "." || name == "in" || strings.HasPrefix(name, "in/") || strings.Count(name, "/") > maxDepth {
 			continue
 		}
-		at, err := r.Seek(0, io.SeekCurrent) // headers are read to their end and no further
+		at, err := r.Seek(0, io.SeekCurrent) // headers are read exactly
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +179,8 @@ func index(r io.ReadSeeker) ([]entry, error) {
 	return slices.CompactFunc(found, func(a, b entry) bool { return a.Path == b.Path }), nil
 }
 
-// sparse reports whether a file is in the tar in parts, which ours never are.
-func sparse(h *tar.Header) bool {
+// isSparse reports whether a file is stored sparsely, which tar was not asked to do.
+func isSparse(h *tar.Header) bool {
 	for k := range h.PAXRecords {
 		if strings.HasPrefix(k, "GNU.sparse.") {
 			return true
@@ -197,11 +196,11 @@ func report(b *Backend, e *engine, enforced map[string]string) *sandbox.Report {
 		switch {
 		case l.Enforced:
 		case name == "inodes" && e.kind != "docker":
-			l.By = e.kind + " cannot bound the number of files"
+			l.By = e.kind + " cannot limit the number of files"
 		case name == "memory", name == "processes", name == "cores":
-			l.By, l.Fix = "no such limit of a control group is in the container", "let "+e.kind+" have the control groups for memory, pids and cpu: see the warnings of "+e.kind+" info"
+			l.By, l.Fix = "the container has no such control group limit", "give "+e.kind+" access to the memory, pids and cpu control groups: see the warnings of "+e.kind+" info"
 		default:
-			l.By = e.kind + " was asked for it, but it is not to be seen in the container"
+			l.By = e.kind + " was given the limit, but the container does not have it"
 		}
 		r.Layers = append(r.Layers, l)
 	}

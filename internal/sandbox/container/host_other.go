@@ -2,8 +2,8 @@
 
 package container
 
-// environmentFile is "": there is no name for an open file here.
+// environmentFile is empty: this system has no paths for open files.
 const environmentFile = ""
 
-// gone cannot tell, so that nothing is removed that may be in use.
-func gone(int) bool { return false }
+// processEnded always returns false, because it cannot know. So nothing in use is removed.
+func processEnded(int) bool { return false }

@@ -7,5 +7,5 @@ import "syscall"
 // environmentFile is the first extra file of the client.
 const environmentFile = "/dev/fd/3"
 
-// gone reports whether there is no such process any more.
-func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
+// processEnded reports whether a process does not exist any more.
+func processEnded(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }

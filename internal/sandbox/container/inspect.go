@@ -11,10 +11,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// look unpacks files and tells what the container is like from inside, for
-// [read]. The number of a process of the host is its argument. It uses what the
-// shell has itself. Of control groups all above count, as a limit may be at any.
-const look = `tar -x -f - -C / || exit
+// inspectScript unpacks files and prints the properties of the container for [read]. Its argument
+// is the PID of a host process. It only uses shell built-ins. It reads the control groups
+// of all ancestors, because each can set a limit.
+const inspectScript = `tar -x -f - -C / || exit
 for f in /proc/self/status /proc/self/limits /proc/self/mountinfo /proc/net/dev /proc/net/route /proc/net/ipv6_route /proc/version "/proc/$0/stat"; do
 [ -r "$f" ] || continue
 printf '= %s\n' "$f"
@@ -39,21 +39,21 @@ esac
 done </proc/self/cgroup 2>/dev/null
 exit 0`
 
-// facts are what a container is like from inside.
+// facts are the properties of a container, seen from inside.
 type facts struct {
 	status  map[string]string    // of a command
-	limits  map[string]int64     // of a command, by name
-	groups  map[string][]float64 // limits of control groups, by file
+	limits  map[string]int64     // rlimits of a command, by name
+	groups  map[string][]float64 // control group limits, by file
 	mounts  map[string][2]string // type and options, by path
-	devices []string             // of the network
-	routes  []string             // devices that there are routes for
-	net     bool                 // the two before are known
-	version string               // of the kernel
-	host    string               // what there is about a process with a number of one of the host's
+	devices []string             // network devices
+	routes  []string             // devices with routes
+	net     bool                 // devices and routes are known
+	version string               // kernel version
+	host    string               // stat of the process with the PID of a host process
 }
 
-// read reads what look has told.
-func read(said string) *facts {
+// parseFacts parses the output of look.
+func parseFacts(said string) *facts {
 	f := &facts{status: map[string]string{}, limits: map[string]int64{}, groups: map[string][]float64{}, mounts: map[string][2]string{}}
 	file, dev, route := "", false, false
 	for line := range strings.Lines(said) {
@@ -75,7 +75,7 @@ func read(said string) *facts {
 			for _, name := range []string{"Max cpu time", "Max file size", "Max open files"} {
 				if rest, ok := strings.CutPrefix(line, name+" "); ok {
 					soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-					if n, err := strconv.ParseInt(soft, 10, 64); err == nil { // or unlimited
+					if n, err := strconv.ParseInt(soft, 10, 64); err == nil { // otherwise unlimited
 						f.limits[name] = n
 					}
 				}
@@ -100,7 +100,7 @@ func read(said string) *facts {
 			f.version = line
 		case "groups":
 			if len(words) > 1 {
-				if n, err := strconv.ParseFloat(words[1], 64); err == nil && n >= 0 { // or max
+				if n, err := strconv.ParseFloat(words[1], 64); err == nil && n >= 0 { // otherwise max
 					if words[0] == "cpu.cfs_quota_us" {
 						n /= 100_000 // engines set this period
 					} else if period, err := strconv.ParseFloat(words[len(words)-1], 64); words[0] == "cpu.max" && err == nil {
@@ -117,13 +117,13 @@ func read(said string) *facts {
 	return f
 }
 
-// asleep are devices that the kernel itself puts into each network namespace.
-var asleep = []string{"lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
+// inactiveDevices are devices that the kernel creates in each network namespace.
+var inactiveDevices = []string{"lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
 
-// network says what network there is besides the loopback interface, "" if none.
-func (f *facts) network() string {
+// networkAccess returns the available network besides loopback, or "".
+func (f *facts) networkAccess() string {
 	for _, d := range f.devices {
-		if !slices.Contains(asleep, d) {
+		if !slices.Contains(inactiveDevices, d) {
 			return "the interface " + d
 		}
 	}
@@ -135,8 +135,8 @@ func (f *facts) network() string {
 	return ""
 }
 
-// least is the lowest of the limits in control groups.
-func (f *facts) least(files ...string) float64 {
+// minLimit returns the lowest of the control group limits in files.
+func (f *facts) minLimit(files ...string) float64 {
 	least := math.Inf(1)
 	for _, file := range files {
 		for _, n := range f.groups[file] {
@@ -146,21 +146,21 @@ func (f *facts) least(files ...string) float64 {
 	return least
 }
 
-// own reports whether the container has a kernel that is not this machine's.
-func (f *facts) own() bool {
+// hasOwnKernel reports whether the container has another kernel than this machine.
+func (f *facts) hasOwnKernel() bool {
 	b, _ := os.ReadFile("/proc/version")
 	return f.version != "" && f.version != strings.TrimSpace(string(b))
 }
 
-// faults are why the container does not isolate.
+// faults returns why the container does not isolate.
 func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 	var out []string
-	virtual := b.virtual(f)
+	virtual := b.isVirtual(f)
 	if b.Tier() == sandbox.Virtual && !virtual {
-		out = append(out, "the runtime "+b.opts.Runtime+" is not in use: its kernel is this machine's")
+		out = append(out, "the runtime "+b.opts.Runtime+" is not active: the container has this machine's kernel")
 	}
 	if f.status["Seccomp"] != "2" && !virtual {
-		out = append(out, "no seccomp filter is in force")
+		out = append(out, "no active seccomp filter")
 	}
 	for _, set := range []string{"CapEff", "CapPrm", "CapAmb"} {
 		have, told := f.status[set]
@@ -168,36 +168,36 @@ func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 			continue
 		}
 		if !told || strings.Trim(have, "0") != "" {
-			out = append(out, "capabilities are left: "+set+" "+have)
+			out = append(out, "remaining capabilities: "+set+" "+have)
 			break
 		}
 	}
 	if have, told := f.status["NoNewPrivs"]; have != "1" && (told || !virtual) {
-		out = append(out, "privileges can be had by programs that give them")
+		out = append(out, "setuid programs can gain privileges")
 	}
-	if have := f.network(); spec.Network.Mode != sandbox.HostNetwork && have != "" {
-		out = append(out, "there is a network: "+have)
+	if have := f.networkAccess(); spec.Network.Mode != sandbox.HostNetwork && have != "" {
+		out = append(out, "network access: "+have)
 	} else if spec.Network.Mode != sandbox.HostNetwork && !f.net {
-		out = append(out, "what network there is cannot be seen")
+		out = append(out, "the network cannot be inspected")
 	}
-	if started := startOf(f.host); started != "" && started == startOf(self()) {
-		out = append(out, "processes of the host can be seen")
+	if started := startTime(f.host); started != "" && started == startTime(ownStat()) {
+		out = append(out, "host processes are visible")
 	}
 	return out
 }
 
-// virtual reports whether a runtime is in use that has a kernel of its own.
-func (b *Backend) virtual(f *facts) bool {
-	return b.opts.Runtime != "" && b.opts.Runtime != "runc" && b.opts.Runtime != "crun" && f.own()
+// isVirtual reports whether the runtime provides its own kernel.
+func (b *Backend) isVirtual(f *facts) bool {
+	return b.opts.Runtime != "" && b.opts.Runtime != "runc" && b.opts.Runtime != "crun" && f.hasOwnKernel()
 }
 
-func self() string {
+func ownStat() string {
 	b, _ := os.ReadFile("/proc/self/stat")
 	return string(b)
 }
 
-// startOf is when a process started, by its stat.
-func startOf(stat string) string {
+// startTime returns the start time in a process's stat.
+func startTime(stat string) string {
 	_, rest, _ := strings.Cut(stat, ") ")
 	if f := strings.Fields(rest); len(f) > 19 {
 		return f[19]
@@ -205,7 +205,7 @@ func startOf(stat string) string {
 	return ""
 }
 
-// enforced tells each limit and layer with what enforces it, as it was seen.
+// enforced returns the observed mechanism for each limit and layer.
 func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
 	l := spec.Limits.WithDefaults()
 	seen := func(is bool, by string) string {
@@ -221,22 +221,22 @@ func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]s
 	sized := func(option string) bool {
 		for _, dir := range []string{sandbox.WorkDir, sandbox.TmpDir, "/dev/shm"} {
 			if m := f.mounts[dir]; m[0] != "tmpfs" || !strings.Contains(m[1], ","+option+"=") {
-				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // which cannot be asked for
+				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // cannot be set for /dev/shm
 			}
 		}
 		return true
 	}
 	syscalls := e.kind + "'s seccomp profile"
 	if f.status["Seccomp"] != "2" {
-		syscalls = seen(b.virtual(f), b.opts.Runtime)
+		syscalls = seen(b.isVirtual(f), b.opts.Runtime)
 	}
 	return map[string]string{
 		"filesystem":        seen(strings.HasPrefix(f.mounts["/"][1], ",ro,"), e.kind+": read-only root"),
 		"processes_visible": "process namespace", "syscalls": syscalls, "privileges": "no capabilities, no new privileges",
 		"network": seen(spec.Network.Mode != sandbox.HostNetwork, "network namespace"), "kill": e.kind,
-		"memory":     seen(f.least("memory.max", "memory.limit_in_bytes") <= float64(memory(l)), "control group"),
-		"processes":  seen(f.least("pids.max") <= float64(l.Processes+idleProcesses), "control group"),
-		"cores":      seen(f.least("cpu.max", "cpu.cfs_quota_us") <= l.Cores*1.01, "control group"),
+		"memory":     seen(f.minLimit("memory.max", "memory.limit_in_bytes") <= float64(memoryLimit(l)), "control group"),
+		"processes":  seen(f.minLimit("pids.max") <= float64(l.Processes+idleProcesses), "control group"),
+		"cores":      seen(f.minLimit("cpu.max", "cpu.cfs_quota_us") <= l.Cores*1.01, "control group"),
 		"cpu":        seen(limit("Max cpu time", int64((l.CPU+time.Second-1)/time.Second)), "RLIMIT_CPU"),
 		"file_size":  seen(limit("Max file size", l.FileSize), "RLIMIT_FSIZE"),
 		"open_files": seen(limit("Max open files", int64(l.OpenFiles)), "RLIMIT_NOFILE"),

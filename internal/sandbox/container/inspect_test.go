@@ -53,7 +53,7 @@ func TestEngineWithoutLimits(t *testing.T) {
 func TestEngineThatDoesNotIsolate(t *testing.T) {
 	for fault, want := range map[string]string{"network": "there is a network: the interface ", "seccomp": "no seccomp filter", "privileges": "privileges can be had"} {
 		if fault == "network" {
-			if n := read("= /proc/net/dev\n" + file(t, "/proc/net/dev")).network(); n == "" {
+			if n := parseFacts("= /proc/net/dev\n" + file(t, "/proc/net/dev")).networkAccess(); n == "" {
 				t.Log("this machine has no network")
 				continue
 			}
@@ -118,12 +118,12 @@ cpu.max max 100000
 `
 
 func TestFacts(t *testing.T) {
-	f := read(good)
+	f := parseFacts(good)
 	b := New(nil)
 	if faults := b.faults(f, &sandbox.Spec{}); len(faults) > 0 {
 		t.Errorf("%q", faults)
 	}
-	if f.least("memory.max") != 1048576 || f.least("cpu.max") != 1.5 || f.limits["Max cpu time"] != 30 || len(f.limits) != 1 || f.mounts["/work"][0] != "tmpfs" {
+	if f.minLimit("memory.max") != 1048576 || f.minLimit("cpu.max") != 1.5 || f.limits["Max cpu time"] != 30 || len(f.limits) != 1 || f.mounts["/work"][0] != "tmpfs" {
 		t.Errorf("%+v", f)
 	}
 	for _, c := range []struct{ old, new, want string }{
@@ -134,14 +134,14 @@ func TestFacts(t *testing.T) {
 		{"  sit0:", "  eth0:", "the interface eth0"},
 		{"Gateway\n", "Gateway\nsit0\t00000000\t0100\n", "a route by sit0"},
 		{"= /proc/net/route\n", "", "cannot be seen"},
-		{"= groups", "= /proc/7/stat\n" + self() + "= groups", "processes of the host"},
+		{"= groups", "= /proc/7/stat\n" + ownStat() + "= groups", "processes of the host"},
 	} {
-		faults := b.faults(read(strings.Replace(good, c.old, c.new, 1)), &sandbox.Spec{})
+		faults := b.faults(parseFacts(strings.Replace(good, c.old, c.new, 1)), &sandbox.Spec{})
 		if len(faults) != 1 || !strings.Contains(faults[0], c.want) {
 			t.Errorf("%q: %q", c.want, faults)
 		}
 	}
-	if faults := b.faults(read(""), &sandbox.Spec{}); len(faults) != 4 {
+	if faults := b.faults(parseFacts(""), &sandbox.Spec{}); len(faults) != 4 {
 		t.Errorf("of nothing: %q", faults)
 	}
 }
@@ -150,14 +150,14 @@ func TestFacts(t *testing.T) {
 func TestFactsOfRuntime(t *testing.T) {
 	b := New(&Options{Runtime: "runsc"})
 	of := strings.NewReplacer("Seccomp:\t2\n", "Seccomp:\t0\n", "NoNewPrivs:\t1\n", "").Replace(good)
-	if faults := b.faults(read(of), &sandbox.Spec{}); len(faults) > 0 {
+	if faults := b.faults(parseFacts(of), &sandbox.Spec{}); len(faults) > 0 {
 		t.Errorf("%q", faults)
 	}
-	if by := b.enforced(&engine{kind: "docker"}, read(of), &sandbox.Spec{})["syscalls"]; by != "runsc" {
+	if by := b.enforced(&engine{kind: "docker"}, parseFacts(of), &sandbox.Spec{})["syscalls"]; by != "runsc" {
 		t.Errorf("system calls by %q", by)
 	}
 	of = strings.Replace(good, "Linux version 4.4.0\n", file(t, "/proc/version"), 1)
-	if faults := b.faults(read(of), &sandbox.Spec{}); len(faults) != 1 || !strings.Contains(faults[0], "runsc is not in use") {
+	if faults := b.faults(parseFacts(of), &sandbox.Spec{}); len(faults) != 1 || !strings.Contains(faults[0], "runsc is not in use") {
 		t.Errorf("%q", faults)
 	}
 }

@@ -16,34 +16,33 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// The scripts that are run in containers: constant, with what varies as
-// arguments.
+// Shell scripts for containers. They are constant; variable parts are arguments.
 const (
-	// there is whether a program is.
-	there = `case $0 in */*) [ -f "$0" ] && [ -x "$0" ];; *) command -v -- "$0" >/dev/null;; esac`
-	// begin notes the number of a command, and becomes it.
-	begin = `echo "$$" >"$0" && unset PWD OLDPWD SHLVL _ && exec "$@"`
-	// endOne ends a command's process group, endAll everything of its user.
-	endOne = `read -r p <"$0" && { kill -9 -- "-$p" || kill -9 "$p"; }`
-	endAll = `kill -9 -1`
+	// existsScript tests whether a program exists.
+	existsScript = `case $0 in */*) [ -f "$0" ] && [ -x "$0" ];; *) command -v -- "$0" >/dev/null;; esac`
+	// startScript records the PID of a command and executes it.
+	startScript = `echo "$$" >"$0" && unset PWD OLDPWD SHLVL _ && exec "$@"`
+	// killScript kills a command's process group, endAll all processes of its user.
+	killScript    = `read -r p <"$0" && { kill -9 -- "-$p" || kill -9 "$p"; }`
+	killAllScript = `kill -9 -1`
 )
 
-// grace is how long the client may take to see that a command was killed.
-const grace = 5 * time.Second
+// killTimeout is the time that the client has to notice that a command was killed.
+const killTimeout = 5 * time.Second
 
-// process is one command, with the client that is attached to it.
+// process is a command with its attached client.
 type process struct {
-	s      *box
-	id     string
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout io.ReadCloser
-	stderr io.ReadCloser
-	began  time.Time
-	done   chan struct{}
-	exit   sandbox.Exit
-	killed sync.Once
-	ours   atomic.Bool // we ended it
+	s        *instance
+	id       string
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser
+	stdout   io.ReadCloser
+	stderr   io.ReadCloser
+	began    time.Time
+	done     chan struct{}
+	exit     sandbox.Exit
+	killOnce sync.Once
+	killed   atomic.Bool // killed by this program
 }
 
 var _ sandbox.Process = (*process)(nil)
@@ -52,7 +51,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output closes itself when everything was read.
+// output closes itself at the end of the data.
 type output struct{ r io.ReadCloser }
 
 func (o output) Read(b []byte) (int, error) {
@@ -73,15 +72,15 @@ func (p *process) Wait() sandbox.Exit {
 }
 
 // Exec starts a command.
-func (s *box) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
+func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return nil, errors.New("sandbox: a command without a program")
+		return nil, errors.New("sandbox: command has no program")
 	}
 	dir := cmd.Dir
 	if dir == "" {
 		dir = sandbox.WorkDir
 	}
-	if err := s.find(ctx, cmd.Args[0], dir); err != nil {
+	if err := s.checkProgram(ctx, cmd.Args[0], dir); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -89,11 +88,11 @@ func (s *box) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, erro
 	p := &process{s: s, id: stateDir + "/" + strconv.Itoa(s.next), done: make(chan struct{})}
 	s.mu.Unlock()
 	args := []string{"exec", "-i", "--user", user, "--workdir", dir}
-	env, files, err := environment(s.spec.Environment(cmd, sandbox.SamePath))
+	env, files, err := environmentArguments(s.spec.Environment(cmd, sandbox.SamePath))
 	if err != nil {
 		return nil, err
 	}
-	args = append(append(args, env...), s.name, "sh", "-c", begin, p.id)
+	args = append(append(args, env...), s.name, "sh", "-c", startScript, p.id)
 	p.cmd = s.engine.command(context.Background(), append(args, cmd.Args...)...)
 	p.cmd.ExtraFiles = files
 	err = p.start()
@@ -106,9 +105,9 @@ func (s *box) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, erro
 	return p, nil
 }
 
-// find makes sure that a program is there, as the client does not tell that it
-// is not from what the program says.
-func (s *box) find(ctx context.Context, program, dir string) error {
+// checkProgram checks that a program exists, because the client does not distinguish a missing one
+// from a program's exit code.
+func (s *instance) checkProgram(ctx context.Context, program, dir string) error {
 	key := program
 	if strings.Contains(program, "/") && program[0] != '/' {
 		key = dir + "/" + program
@@ -119,13 +118,13 @@ func (s *box) find(ctx context.Context, program, dir string) error {
 	if known {
 		return nil
 	}
-	_, err := s.engine.call(ctx, nil, "exec", "--user", user, "--workdir", dir, "--env", "PATH=/usr/local/bin:/usr/bin:/bin", s.name, "sh", "-c", there, program)
+	_, err := s.engine.call(ctx, nil, "exec", "--user", user, "--workdir", dir, "--env", "PATH=/usr/local/bin:/usr/bin:/bin", s.name, "sh", "-c", existsScript, program)
 	switch code := exitCode(err); {
 	case err == nil:
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case code == 1 || code == 126 || code == 127: // the latter from the engine, as for a directory that is not there
-		return &sandbox.StartError{Program: program, Err: errors.New("no such program in the image, or it may not be executed")}
+	case code == 1 || code == 126 || code == 127: // 126 and 127 come from the engine, for example for a missing directory
+		return &sandbox.StartError{Program: program, Err: errors.New("program not found in the image, or not executable")}
 	default:
 		return err
 	}
@@ -146,7 +145,7 @@ func (p *process) start() error {
 	var theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
-			f.Close() // of nil too
+			f.Close() // also if nil
 		}
 	}()
 	var ours [3]*os.File
@@ -170,7 +169,7 @@ func (p *process) start() error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	if p.s.closed {
-		return fail(errors.New("the sandbox has ended"))
+		return fail(errors.New("sandbox has ended"))
 	}
 	if err := p.cmd.Start(); err != nil {
 		return fail(err)
@@ -189,8 +188,8 @@ func (p *process) wait() {
 	}
 	p.exit = sandbox.Exit{Code: code, Reason: sandbox.Exited}
 	l := p.s.spec.Limits.WithDefaults()
-	if p.ours.Load() {
-		code = -1 // whether it was faster cannot be told, and does not matter
+	if p.killed.Load() {
+		code = -1 // whether the command ended first is unknown and does not matter
 	}
 	switch code {
 	case 0:
@@ -200,16 +199,16 @@ func (p *process) wait() {
 	case 137:
 		p.exit.Signal = "SIGKILL"
 		if out, err := p.s.engine.call(context.Background(), nil, "inspect", "--format", "{{.State.OOMKilled}}", p.s.name); err == nil && out == "true" {
-			p.exit.Reason, p.exit.Detail = sandbox.OOM, "it used more than "+strconv.FormatInt(l.Memory>>20, 10)+" MiB of memory"
-		} else if time.Since(p.began) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not tell
-			p.exit.Reason, p.exit.Detail = sandbox.CPU, "it was ended from outside, most likely as it used more than "+l.CPU.String()+" of processor time"
+			p.exit.Reason, p.exit.Detail = sandbox.OOM, "memory limit exceeded ("+strconv.FormatInt(l.Memory>>20, 10)+" MiB)"
+		} else if time.Since(p.began) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not report the reason
+			p.exit.Reason, p.exit.Detail = sandbox.CPU, "killed, probably because of the CPU time limit ("+l.CPU.String()+")"
 		}
 	case 152:
-		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGXCPU", sandbox.CPU, "it used more than "+l.CPU.String()+" of processor time"
+		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGXCPU", sandbox.CPU, "CPU time limit exceeded ("+l.CPU.String()+")"
 	case 153:
-		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGXFSZ", sandbox.FileSize, "it wrote a file of more than "+strconv.FormatInt(l.FileSize>>20, 10)+" MiB"
+		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGXFSZ", sandbox.FileSize, "file size limit exceeded ("+strconv.FormatInt(l.FileSize>>20, 10)+" MiB)"
 	case 159:
-		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGSYS", sandbox.Denied, "it made a system call that is not allowed here"
+		p.exit.Signal, p.exit.Reason, p.exit.Detail = "SIGSYS", sandbox.Denied, "forbidden system call"
 	case 143:
 		p.exit.Signal = "SIGTERM"
 	}
@@ -220,28 +219,28 @@ func (p *process) wait() {
 	close(p.done)
 }
 
-// Kill ends the command in the container, which does not end with the client.
-// Where that cannot be done, the container is killed.
+// Kill kills the command in the container, because it does not end with its client. If
+// that fails, Kill kills the container.
 func (p *process) Kill() {
-	p.killed.Do(func() {
+	p.killOnce.Do(func() {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if p.s.closed || !p.s.running[p] {
 			return
 		}
-		script := []string{"sh", "-c", endOne, p.id}
+		script := []string{"sh", "-c", killScript, p.id}
 		if len(p.s.running) == 1 {
-			script = []string{"sh", "-c", endAll}
+			script = []string{"sh", "-c", killAllScript}
 		}
-		p.ours.Store(true)
-		p.s.calls.Go(func() { p.end(script) })
+		p.killed.Store(true)
+		p.s.calls.Go(func() { p.runKill(script) })
 	})
 }
 
-func (p *process) end(script []string) {
+func (p *process) runKill(script []string) {
 	ctx := context.Background()
-	p.s.engine.call(ctx, nil, append([]string{"exec", "--user", user, p.s.name}, script...)...) // what counts is whether it has ended
-	t := time.NewTimer(grace)
+	p.s.engine.call(ctx, nil, append([]string{"exec", "--user", user, p.s.name}, script...)...) // only whether the command has ended matters
+	t := time.NewTimer(killTimeout)
 	defer t.Stop()
 	select {
 	case <-p.done:
@@ -249,7 +248,7 @@ func (p *process) end(script []string) {
 	case <-t.C:
 	}
 	p.s.engine.call(ctx, nil, "kill", p.s.name)
-	t.Reset(grace)
+	t.Reset(killTimeout)
 	select {
 	case <-p.done:
 	case <-t.C:
@@ -257,16 +256,16 @@ func (p *process) end(script []string) {
 	}
 }
 
-// longestLine is what clients read of a file as one line, with room to spare.
-const longestLine = 32 << 10
+// maxLine is slightly below the line length that clients accept in a file.
+const maxLine = 32 << 10
 
-// environment gives the client the variables of a command. They go through a
-// file, so that nobody sees them who sees the arguments of processes; only those
-// that no such file can have are arguments.
-func environment(vars []string) (args []string, files []*os.File, err error) {
+// environmentArguments passes the variables of a command to the client in a file, so that they do
+// not appear in process arguments. Only variables that such a file cannot express become
+// arguments.
+func environmentArguments(vars []string) (args []string, files []*os.File, err error) {
 	var lines strings.Builder
 	for _, kv := range vars {
-		if environmentFile == "" || strings.ContainsAny(kv, "\n\r") || strings.TrimSpace(kv) != kv || kv[0] == '#' || len(kv) > longestLine {
+		if environmentFile == "" || strings.ContainsAny(kv, "\n\r") || strings.TrimSpace(kv) != kv || kv[0] == '#' || len(kv) > maxLine {
 			args = append(args, "--env", kv)
 			continue
 		}
@@ -280,7 +279,7 @@ func environment(vars []string) (args []string, files []*os.File, err error) {
 		return nil, nil, err
 	}
 	go func() {
-		io.WriteString(w, lines.String()) // ends when the client has read it, or has gone
+		io.WriteString(w, lines.String()) // ends when the client has read it or has ended
 		w.Close()
 	}()
 	return append(args, "--env-file", environmentFile), []*os.File{r}, nil

@@ -15,23 +15,23 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start makes a container that idles.
+// Start creates an idle container.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	if spec.Network.Mode == sandbox.ProxyNetwork {
-		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network by allow-list", Fix: "use native or bwrap"}
+		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network with an allow-list", Fix: "use native or bwrap"}
 	}
-	e, err := b.engine(ctx)
+	e, err := b.findEngine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.image(ctx, e); err != nil {
+	if err := b.ensureImage(ctx, e); err != nil {
 		return nil, err
 	}
 	b.sweep(ctx, e)
-	s := &box{b: b, engine: e, spec: spec, name: newName(), known: map[string]bool{}, running: map[*process]bool{}}
+	s := &instance{b: b, engine: e, spec: spec, name: newName(), known: map[string]bool{}, running: map[*process]bool{}}
 	if err := s.start(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -39,8 +39,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// box is a container.
-type box struct {
+// instance is a container.
+type instance struct {
 	b      *Backend
 	engine *engine
 	spec   *sandbox.Spec
@@ -50,14 +50,14 @@ type box struct {
 	enforced map[string]string
 
 	mu      sync.Mutex
-	known   map[string]bool // programs that are there
+	known   map[string]bool // existing programs
 	running map[*process]bool
 	next    int
 	closed  bool
-	calls   sync.WaitGroup // calls that nobody waits for
+	calls   sync.WaitGroup // background calls
 }
 
-func (s *box) start(ctx context.Context) error {
+func (s *instance) start(ctx context.Context) error {
 	binds, err := s.binds()
 	if err != nil {
 		return err
@@ -68,40 +68,40 @@ func (s *box) start(ctx context.Context) error {
 		}
 		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: what, Err: err}
 	}
-	if _, err := s.engine.call(ctx, nil, s.b.creation(s.engine, s.name, s.spec, binds)...); err != nil {
-		return unavailable("a container cannot be made", err)
+	if _, err := s.engine.call(ctx, nil, s.b.createArguments(s.engine, s.name, s.spec, binds)...); err != nil {
+		return unavailable("creating a container", err)
 	}
 	if _, err := s.engine.call(ctx, nil, "start", s.name); err != nil {
-		return unavailable("a container cannot be started", err)
+		return unavailable("starting a container", err)
 	}
-	// Files come in by a stream, as engines do not copy into memory.
+	// Files are streamed, because engines do not copy into in-memory file systems.
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := pack(w, s.spec)
+		err := writeArchive(w, s.spec)
 		w.CloseWithError(err)
 		packed <- err
 	}()
-	said, err := s.engine.call(ctx, r, "exec", "-i", "--user", user, s.name, "sh", "-c", look, strconv.Itoa(os.Getpid()))
+	said, err := s.engine.call(ctx, r, "exec", "-i", "--user", user, s.name, "sh", "-c", inspectScript, strconv.Itoa(os.Getpid()))
 	r.Close()
 	if packErr := <-packed; packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) {
 		return packErr
 	}
 	if err != nil {
-		return unavailable("files cannot be put into a container", err)
+		return unavailable("copying files into a container", err)
 	}
-	// Engines leave out what they cannot do, and say so at most in a warning.
-	seen := read(said)
+	// Engines ignore options that they cannot apply, at most with a warning.
+	seen := parseFacts(said)
 	if faults := s.b.faults(seen, s.spec); len(faults) > 0 {
-		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "it does not isolate here", Err: errors.New(strings.Join(faults, "; ")),
-			Fix: "use an engine with seccomp whose containers may have no network, as " + s.engine.kind + " by its defaults"}
+		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "isolation on this machine", Err: errors.New(strings.Join(faults, "; ")),
+			Fix: "use an engine with seccomp that supports containers without a network, such as " + s.engine.kind + " with its defaults"}
 	}
 	s.enforced = s.b.enforced(s.engine, seen, s.spec)
 	return nil
 }
 
-// binds are the directories of the host that the container has.
-func (s *box) binds() ([]bind, error) {
+// binds returns the host directories mounted in the container.
+func (s *instance) binds() ([]bind, error) {
 	cache := s.b.opts.Cache
 	if cache == "" {
 		var err error
@@ -123,7 +123,7 @@ func (s *box) binds() ([]bind, error) {
 		out = append(out, bind{host: c.Dir, path: t.Path})
 	}
 	for _, m := range s.spec.Mounts {
-		if _, err := os.Stat(m.Host); err != nil { // engines would make it
+		if _, err := os.Stat(m.Host); err != nil { // engines would create it
 			return nil, fmt.Errorf("start sandbox: %w", err)
 		}
 		out = append(out, bind{m.Host, m.Path, m.Writable})
@@ -131,8 +131,7 @@ func (s *box) binds() ([]bind, error) {
 	return out, nil
 }
 
-// sweep removes, once, the containers of programs of this machine that have
-// ended without it.
+// sweep removes, once, containers of this machine whose program has ended.
 func (b *Backend) sweep(ctx context.Context, e *engine) {
 	b.mu.Lock()
 	first := !b.swept
@@ -146,19 +145,17 @@ func (b *Backend) sweep(ctx context.Context, e *engine) {
 		return
 	}
 	for name := range strings.FieldsSeq(out) {
-		if pid := ownerOf(name); pid > 0 && gone(pid) {
-			e.call(ctx, nil, "rm", "--force", "--volumes", name) // next time, if not now
+		if pid := ownerPID(name); pid > 0 && processEnded(pid) {
+			e.call(ctx, nil, "rm", "--force", "--volumes", name) // a failure is retried at the next start
 		}
 	}
 }
 
-// State says what is enforced in this container, as was seen from inside when it
-// started.
-func (s *box) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
+// State returns what is enforced, as observed from inside at the start.
+func (s *instance) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
 
-// Close removes the container with all that runs in it. It does not end with
-// the client's end.
-func (s *box) Close() error {
+// Close removes the container and everything that runs in it.
+func (s *instance) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -167,7 +164,7 @@ func (s *box) Close() error {
 	s.closed = true
 	var all []*process
 	for p := range s.running {
-		p.ours.Store(true)
+		p.killed.Store(true)
 		all = append(all, p)
 	}
 	s.mu.Unlock()
@@ -177,7 +174,7 @@ func (s *box) Close() error {
 	}
 	for _, p := range all {
 		if err != nil {
-			p.cmd.Process.Kill() // the container may live on, we go on
+			p.cmd.Process.Kill() // the container may remain, but the caller continues
 		}
 		<-p.done
 	}
@@ -191,10 +188,10 @@ func (s *box) Close() error {
 	return nil
 }
 
-// Probe runs a command in a container, and reports what is enforced in it, as it
-// was seen from inside.
+// Probe runs a command in a container and reports what is enforced, as observed from
+// inside.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
-	e, err := b.engine(ctx)
+	e, err := b.findEngine(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +200,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 		return nil, err
 	}
 	if res.Reason != sandbox.OK {
-		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "a program could not be run in it", Err: fmt.Errorf("%s %s", res.Reason, res.Detail)}
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running a program", Err: fmt.Errorf("%s %s", res.Reason, res.Detail)}
 	}
 	return report(b, e, res.Enforced), nil
 }

@@ -68,8 +68,8 @@ func (s *Sandbox) Busy() bool {
 // Ended returns a channel that is closed when the first process ended.
 func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
-// lasting is a thread that lives as long as this program.
-var lasting = sync.OnceValue(func() chan func() {
+// lastingThread is a thread that lives as long as this program.
+var lastingThread = sync.OnceValue(func() chan func() {
 	c := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -83,6 +83,6 @@ var lasting = sync.OnceValue(func() chan func() {
 // onLastingThread calls f on a thread that lives as long as this program.
 func onLastingThread(f func() error) error {
 	done := make(chan error)
-	lasting() <- func() { done <- f() }
+	lastingThread() <- func() { done <- f() }
 	return <-done
 }

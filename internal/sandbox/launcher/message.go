@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// body reads what follows a header.
-func (s *Sandbox) body(header []byte, v any) (uint32, error) {
+// readBody reads the body of a message after its header.
+func (s *Sandbox) readBody(header []byte, v any) (uint32, error) {
 	kind, size, err := stage.ParseHeader(header)
 	if err != nil {
 		return 0, err
@@ -25,9 +25,9 @@ func (s *Sandbox) body(header []byte, v any) (uint32, error) {
 	return kind, json.Unmarshal(b, v)
 }
 
-// receive hands out what the stage says until it ends.
-func (s *Sandbox) receive() {
-	defer s.lost()
+// dispatch dispatches the messages of the stage until it ends.
+func (s *Sandbox) dispatch() {
+	defer s.failAll()
 	header := make([]byte, len(stage.FrameBytes(0, 0)))
 	for {
 		if _, err := io.ReadFull(s.conn, header); err != nil {
@@ -45,24 +45,24 @@ func (s *Sandbox) receive() {
 		case stage.KindStarted:
 			var m stage.Started
 			if json.Unmarshal(b, &m) == nil {
-				s.answer(m.ID, answer{started: m})
+				s.deliver(m.ID, answer{started: m})
 			}
 		case stage.KindCollected:
 			var m stage.Collected
 			if json.Unmarshal(b, &m) == nil {
-				s.answer(m.ID, answer{collected: m})
+				s.deliver(m.ID, answer{collected: m})
 			}
 		case stage.KindExited:
 			var m stage.Exited
 			if json.Unmarshal(b, &m) == nil {
-				s.exited(&m)
+				s.finishCommand(&m)
 			}
 		}
 	}
 }
 
-// ask registers a request; the caller sends it.
-func (s *Sandbox) ask() (int, chan answer) {
+// addRequest registers a request and returns its ID. The caller sends it.
+func (s *Sandbox) addRequest() (int, chan answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
@@ -71,7 +71,7 @@ func (s *Sandbox) ask() (int, chan answer) {
 	return s.next, c
 }
 
-func (s *Sandbox) answer(id int, a answer) {
+func (s *Sandbox) deliver(id int, a answer) {
 	s.mu.Lock()
 	c := s.waiting[id]
 	delete(s.waiting, id)
@@ -81,8 +81,8 @@ func (s *Sandbox) answer(id int, a answer) {
 	}
 }
 
-// lost ends everything that waits, as the stage has gone.
-func (s *Sandbox) lost() {
+// failAll fails all pending requests and commands after the stage has ended.
+func (s *Sandbox) failAll() {
 	<-s.ended
 	s.mu.Lock()
 	waiting, procs := s.waiting, s.procs
@@ -92,20 +92,20 @@ func (s *Sandbox) lost() {
 		c <- answer{err: errGone}
 	}
 	for _, p := range procs {
-		p.lost()
+		p.fail()
 	}
 }
 
 var errGone = sandbox.ErrEnded
 
-// head keeps the beginning of what a stage writes to its standard error, which is
-// nothing unless it crashes, and then says first why.
-type head struct {
+// headBuffer stores the beginning of a stage's standard error. A stage only writes to it when it
+// crashes, with the reason first.
+type headBuffer struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (h *head) Write(b []byte) (int, error) {
+func (h *headBuffer) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	const most = 4 << 10
@@ -113,8 +113,8 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// line is the first line of what was written that says something.
-func (h *head) line() string {
+// firstLine returns the first non-empty line.
+func (h *headBuffer) firstLine() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for line := range strings.Lines(string(h.b)) {
@@ -122,5 +122,5 @@ func (h *head) line() string {
 			return line
 		}
 	}
-	return "it said nothing"
+	return "no output"
 }

@@ -88,8 +88,8 @@ func (p *process) finish(e sandbox.Exit) {
 	close(p.done)
 }
 
-// lost finishes a command whose stage has ended.
-func (p *process) lost() {
+// fail finishes a command whose stage has ended.
+func (p *process) fail() {
 	e := sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.Exited}
 	if p.s.cfg.EndReason != nil {
 		if why, detail := p.s.cfg.EndReason(); why != "" {
@@ -128,7 +128,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 	if dir == "" {
 		dir = sandbox.WorkDir
 	}
-	id, answered := s.ask()
+	id, answered := s.addRequest()
 	p := &process{s: s, id: id, stdin: ours[0], stdout: ours[1], stderr: ours[2], done: make(chan struct{})}
 	s.mu.Lock()
 	s.procs[id] = p
@@ -140,7 +140,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 		s.mu.Unlock()
 		closeAll(ours)
 	}
-	err := s.send(stage.KindExec, &stage.Exec{ID: id, Path: args[0], Args: args, Env: s.spec.Environment(cmd, s.cfg.HostPath), Dir: place(dir, s.cfg.HostPath)}, theirs[:]...)
+	err := s.send(stage.KindExec, &stage.Exec{ID: id, Path: args[0], Args: args, Env: s.spec.Environment(cmd, s.cfg.HostPath), Dir: translateDir(dir, s.cfg.HostPath)}, theirs[:]...)
 	closeAll(theirs)
 	if err != nil {
 		forget()
@@ -168,13 +168,13 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 	}
 }
 
-func place(dir string, at func(string) string) string {
+func translateDir(dir string, at func(string) string) string {
 	c := sandbox.Cmd{Args: []string{dir}}
 	return c.Arguments(at)[0]
 }
 
-// exited finishes a command after the stage reported its end.
-func (s *Sandbox) exited(m *stage.Exited) {
+// finishCommand finishes a command after the stage reported its end.
+func (s *Sandbox) finishCommand(m *stage.Exited) {
 	s.mu.Lock()
 	p := s.procs[m.ID]
 	delete(s.procs, m.ID)
@@ -193,7 +193,7 @@ func (s *Sandbox) exited(m *stage.Exited) {
 	e := sandbox.Exit{Code: m.Code, CPU: time.Duration(m.CPU), MaxRSS: m.MaxRSS, Reason: sandbox.Exited}
 	if m.Signal != 0 {
 		e.Signal = unix.SignalName(syscall.Signal(m.Signal))
-		e.Reason, e.Detail = s.reason(m)
+		e.Reason, e.Detail = s.endReason(m)
 	} else if m.Code == 0 {
 		e.Reason = sandbox.OK
 	}
@@ -205,8 +205,8 @@ func (s *Sandbox) exited(m *stage.Exited) {
 	p.finish(e)
 }
 
-// reason returns why a signal ended a command.
-func (s *Sandbox) reason(m *stage.Exited) (sandbox.Reason, string) {
+// endReason returns why a signal ended a command.
+func (s *Sandbox) endReason(m *stage.Exited) (sandbox.Reason, string) {
 	l := s.spec.Limits.WithDefaults()
 	switch sig := syscall.Signal(m.Signal); {
 	case m.OOM:
@@ -234,7 +234,7 @@ func (s *Sandbox) Collect(ctx context.Context, visit func(sandbox.File, io.Reade
 		return err
 	}
 	defer r.Close()
-	id, answered := s.ask()
+	id, answered := s.addRequest()
 	err = s.send(stage.KindCollect, &stage.Collect{ID: id}, w)
 	w.Close()
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *Sandbox) streamFile(t *sandbox.Tree, f sandbox.File) error {
 	for left := f.Size; left > 0; {
 		n, err := io.ReadFull(src, buf[:min(left, int64(len(buf)))])
 		if err != nil {
-			return changed(t, f, err)
+			return changedError(t, f, err)
 		}
 		h.Write(buf[:n])
 		if err := s.sendBytes(stage.KindData, buf[:n]); err != nil {
@@ -55,15 +55,15 @@ func (s *Sandbox) streamFile(t *sandbox.Tree, f sandbox.File) error {
 		left -= int64(n)
 	}
 	if n, err := src.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
-		return changed(t, f, nil) // the file grew
+		return changedError(t, f, nil) // the file grew
 	}
 	if f.SHA256 != "" && !strings.EqualFold(hex.EncodeToString(h.Sum(nil)), f.SHA256) {
-		return changed(t, f, nil)
+		return changedError(t, f, nil)
 	}
 	return nil
 }
 
-func changed(t *sandbox.Tree, f sandbox.File, err error) error {
+func changedError(t *sandbox.Tree, f sandbox.File, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the file shrank
 	}

@@ -20,16 +20,16 @@ import (
 )
 
 // Inside is the user and group ID of code in the sandbox.
-const inside = 1000
+const sandboxID = 1000
 
-type box struct {
+type instance struct {
 	*launcher.Sandbox
 	enforced map[string]string
 	proxy    *network.Proxy
 }
 
 // State implements [sandbox.Sandbox].
-func (b *box) State() sandbox.State {
+func (b *instance) State() sandbox.State {
 	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
 }
 
@@ -44,7 +44,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	setup := view(spec, limits)
-	setup.UID = inside
+	setup.UID = sandboxID
 	if proxy != nil {
 		setup.Listen = network.Port
 		setup.Files = append(setup.Files, proxy.Files()...)
@@ -69,7 +69,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, explain(err)
 	}
-	return &box{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
+	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
 // explain names what is missing if the kernel creates no namespaces.
@@ -122,8 +122,8 @@ func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 		Env: launcher.Environment(),
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags: flags, Setsid: true,
-			UidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: uid, Size: 1}},
-			GidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}},
+			UidMappings:                []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: uid, Size: 1}},
+			GidMappings:                []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: gid, Size: 1}},
 			GidMappingsEnableSetgroups: root,
 			AmbientCaps:                capabilities,
 		},

@@ -46,7 +46,7 @@ func (s *Server) check(a netip.Addr) error {
 // checked address. It never connects to the name, whose meaning could change
 // after the check.
 func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
-	if !s.begin() {
+	if !s.startWork() {
 		return nil, net.ErrClosed
 	}
 	defer s.wg.Done()
@@ -77,7 +77,7 @@ func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
 			raw.Close()
 			return nil, net.ErrClosed
 		}
-		c.touch()
+		c.resetIdle()
 		return c, nil
 	}
 	switch {

@@ -38,7 +38,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			c.head = append(c.head, p[:min(n, 2*maxHeader-len(c.head))]...)
 		}
 		c.mu.Unlock()
-		if over := c.pass(n); over != nil {
+		if over := c.recordBytes(n); over != nil {
 			return 0, over
 		}
 	}
@@ -46,27 +46,27 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	c.touch()
+	c.resetIdle()
 	n, err := c.Conn.Write(p)
-	if over := c.pass(n); over != nil && err == nil {
+	if over := c.recordBytes(n); over != nil && err == nil {
 		err = over
 	}
 	return n, err
 }
 
-// pass records n bytes.
-func (c *conn) pass(n int) error {
+// recordBytes records n bytes.
+func (c *conn) recordBytes(n int) error {
 	c.passed.Add(int64(n))
-	c.touch()
-	if c.metered && !c.server.spend(int64(n)) {
+	c.resetIdle()
+	if c.metered && !c.server.spendQuota(int64(n)) {
 		c.Close()
 		return errQuota
 	}
 	return nil
 }
 
-// touch restarts the idle timeout.
-func (c *conn) touch() {
+// resetIdle restarts the idle timeout.
+func (c *conn) resetIdle() {
 	t := time.Now().Add(c.idle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,14 +160,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// single is a listener for one existing connection. Its second Accept returns
+// singleListener is a listener for one existing connection. Its second Accept returns
 // when the connection has ended.
-type single struct {
+type singleListener struct {
 	*innerConn
 	once sync.Once
 }
 
-func (l *single) Accept() (net.Conn, error) {
+func (l *singleListener) Accept() (net.Conn, error) {
 	var first net.Conn
 	l.once.Do(func() { first = l.innerConn })
 	if first != nil {
@@ -177,7 +177,7 @@ func (l *single) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-func (l *single) Addr() net.Addr { return l.LocalAddr() }
+func (l *singleListener) Addr() net.Addr { return l.LocalAddr() }
 
 // innerConn carries requests for one target inside a CONNECT.
 type innerConn struct {
@@ -193,10 +193,10 @@ func (c *innerConn) Close() error {
 	return err
 }
 
-// replayed is a connection that returns already read data first.
-type replayed struct {
+// replayConn is a connection that returns already read data first.
+type replayConn struct {
 	*conn
 	r io.Reader
 }
 
-func (c *replayed) Read(p []byte) (int, error) { return c.r.Read(p) }
+func (c *replayConn) Read(p []byte) (int, error) { return c.r.Read(p) }

@@ -39,7 +39,7 @@ func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.Host, d.Port = t.host, t.port
-	if !s.permit(w, r, d, t) {
+	if !s.checkPolicy(w, r, d, t) {
 		return
 	}
 	if r.Method == http.MethodConnect {
@@ -65,7 +65,7 @@ func (s *Server) serveInner(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, d, http.StatusBadRequest, "invalid request: "+fault, "")
 		return
 	}
-	if s.permit(w, r, d, t) {
+	if s.checkPolicy(w, r, d, t) {
 		s.forward(w, r, d, t)
 	}
 }
@@ -122,13 +122,13 @@ func headerOf(head []byte) (textproto.MIMEHeader, error) {
 	return tr.ReadMIMEHeader()
 }
 
-// permit reports whether policy allows the request. If not, it answers the
+// checkPolicy reports whether policy allows the request. If not, it answers the
 // request.
-func (s *Server) permit(w http.ResponseWriter, r *http.Request, d *Decision, t target) bool {
+func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision, t target) bool {
 	rule, ok := s.findRule(t)
 	switch {
 	case !ok:
-		s.deny(t.String())
+		s.recordDenied(t.String())
 		hint := fmt.Sprintf("To allow it, the skill requests %q in its front matter (metadata.sandbox.network), and the operator adds it to sandbox.network", t.String())
 		if a, err := netip.ParseAddr(t.host); err == nil && address.NonPublicReason(a.Unmap()) != "" {
 			hint += ", and to sandbox.private because its address is not public"
@@ -137,7 +137,7 @@ func (s *Server) permit(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	case r.Method == http.MethodTrace:
 		// Its response would contain the request with the added headers.
 		s.refuse(w, r, d, http.StatusForbidden, "the method TRACE is not allowed", "")
-	case !s.spend(0):
+	case !s.spendQuota(0):
 		s.refuse(w, r, d, http.StatusForbidden, errQuota.Error(), "")
 	default:
 		d.Allowed, d.Reason = true, "rule "+rule.String()
@@ -154,10 +154,10 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, d *Decision, sta
 		d.Reason = text
 	}
 	s.log(d)
-	answer(w, r, status, text, hint)
+	writeAnswer(w, r, status, text, hint)
 }
 
-func answer(w http.ResponseWriter, r *http.Request, status int, text, hint string) {
+func writeAnswer(w http.ResponseWriter, r *http.Request, status int, text, hint string) {
 	body := "loadout: " + text + "\n"
 	if hint != "" {
 		body += hint + "\n"
@@ -193,7 +193,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t 
 		r.Header.Del("Upgrade") // HTTP/2 could carry more requests
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &counted{ReadCloser: r.Body, n: &sent}
+		r.Body = &countingReader{ReadCloser: r.Body, n: &sent}
 	}
 	add := s.injections(t)
 	proxy := &httputil.ReverseProxy{
@@ -215,7 +215,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t 
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode != http.StatusSwitchingProtocols {
-				resp.Body = &counted{ReadCloser: resp.Body, n: &received}
+				resp.Body = &countingReader{ReadCloser: resp.Body, n: &received}
 			}
 			return nil
 		},
@@ -226,12 +226,12 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t 
 	proxy.ServeHTTP(w, r)
 }
 
-type counted struct {
+type countingReader struct {
 	io.ReadCloser
 	n *atomic.Int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n.Add(int64(n))
 	return n, err
@@ -251,7 +251,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, d *Decision, t tar
 	switch {
 	case errors.As(err, &no):
 		d.Allowed, d.Reason = false, no.reason
-		s.deny(t.String())
+		s.recordDenied(t.String())
 		status, text = http.StatusForbidden, "host "+t.String()+" is not allowed for this skill: its address is not public"
 		hint = "To allow it, the operator adds its address to sandbox.private."
 	case errors.Is(err, errQuota):
@@ -271,7 +271,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, d *Decision, t tar
 	if d.Allowed {
 		d.Reason = text
 	}
-	answer(w, r, status, text, hint)
+	writeAnswer(w, r, status, text, hint)
 }
 
 func isTimeout(err error) bool {

@@ -184,7 +184,7 @@ type connKey struct{}
 func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !s.begin() {
+			if !s.startWork() {
 				panic(http.ErrAbortHandler)
 			}
 			defer s.wg.Done()
@@ -205,7 +205,7 @@ func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 // Serve accepts connections until [Server.Close], then returns nil. It closes
 // the listener. It may be called for several listeners.
 func (s *Server) Serve(l net.Listener) error {
-	if !s.begin() {
+	if !s.startWork() {
 		l.Close()
 		return nil
 	}
@@ -247,8 +247,8 @@ func (s *Server) Denied() []string {
 	return list
 }
 
-// begin registers work that Close waits for. It returns false after Close.
-func (s *Server) begin() bool {
+// startWork registers work that Close waits for. It returns false after Close.
+func (s *Server) startWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -272,9 +272,9 @@ func (s *Server) untrack(c *conn) {
 	delete(s.conns, c)
 }
 
-// spend subtracts n bytes from the remaining quota and reports whether it was
+// spendQuota subtracts n bytes from the remaining quota and reports whether it was
 // sufficient.
-func (s *Server) spend(n int64) bool {
+func (s *Server) spendQuota(n int64) bool {
 	used := s.used.Add(n)
 	return s.max < 0 || used <= s.max
 }
@@ -295,7 +295,7 @@ func (s *Server) log(d *Decision) {
 	}
 }
 
-func (s *Server) deny(hostPort string) {
+func (s *Server) recordDenied(hostPort string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

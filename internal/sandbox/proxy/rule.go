@@ -52,20 +52,20 @@ func ParseRule(s string) (Rule, error) {
 	if port, ok := strings.CutPrefix(s, "*:"); ok {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return fault("the port is no number from 1 to 65535")
+			return fault("the port is not a number from 1 to 65535")
 		}
 		return Rule{all: true, port: uint16(n)}, nil
 	}
 	rest, sub := strings.CutPrefix(s, "*.")
 	if strings.Contains(rest, "*") {
-		return fault("a * stands only for the whole first part, as in *.example.com")
+		return fault("a * must be the whole first label, as in *.example.com")
 	}
 	host, port, err := splitAuthority(rest)
 	if err != nil {
 		return fault(err.Error())
 	}
 	if sub && isIP(host) {
-		return fault("an address has no names below it")
+		return fault("an IP address has no subdomains")
 	}
 	if sub && !strings.Contains(host, ".") {
 		return fault("a whole top-level domain cannot be allowed")
@@ -73,7 +73,7 @@ func ParseRule(s string) (Rule, error) {
 	return Rule{host: host, port: port, sub: sub}, nil
 }
 
-// String is the rule as [ParseRule] reads it, normalised.
+// String formats the rule for [ParseRule], normalized.
 func (r Rule) String() string {
 	s := r.host
 	if strings.Contains(s, ":") {
@@ -91,8 +91,7 @@ func (r Rule) String() string {
 	return s
 }
 
-// Match reports whether the rule covers a host, as [NormalizeHost] returned it,
-// at a port.
+// Match reports whether the rule covers a host from [NormalizeHost] at a port.
 func (r Rule) Match(host string, port uint16) bool {
 	switch {
 	case host == "" || r.host == "" && !r.all:
@@ -108,9 +107,9 @@ func (r Rule) Match(host string, port uint16) bool {
 	return host == r.host
 }
 
-// The profile is the one of browsers for looking a name up, without the rule on
-// hyphens, which names in use break (r3---sn.example), and without the one on
-// other characters, which is ours below and admits the underscore.
+// The profile is that of browsers for lookups, except for two rules. The hyphen rule would
+// reject names in use (r3---sn.example). The character rule is replaced by the check
+// below, which permits underscores.
 var lookup = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
@@ -118,58 +117,57 @@ var lookup = idna.New(
 	idna.CheckHyphens(false),
 )
 
-// NormalizeHost returns the one form of a host in which it is compared, resolved
-// and dialled: ASCII, lower case, no trailing dot; an IP address in its canonical
-// form and without brackets. It refuses whatever a resolver or a C library could
-// take for another host than it looks like: numbers and shortened or mapped
-// addresses, zones, escapes, user information, control characters, empty labels.
-// Normalising twice changes nothing.
+// NormalizeHost returns the canonical form of a host, in which it is compared, resolved
+// and dialled: ASCII, lower case, no trailing dot; an IP address in canonical form without
+// brackets. It rejects everything that a resolver or C library could interpret
+// differently: numbers, shortened or mapped addresses, zones, escapes, user information,
+// control characters and empty labels. It is idempotent.
 func NormalizeHost(s string) (string, error) {
 	if s == "" {
-		return "", errors.New("there is no host")
+		return "", errors.New("empty host")
 	}
 	if len(s) > 1024 {
-		return "", errors.New("the host is too long")
+		return "", errors.New("host too long")
 	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		switch {
 		case addr.Zone() != "":
-			return "", errors.New("an address with a zone is not accepted")
+			return "", errors.New("address with a zone")
 		case addr.Is4In6():
-			return "", errors.New("an IPv4 address must not be written as IPv6")
+			return "", errors.New("IPv4 address in IPv6 form")
 		}
 		return addr.String(), nil
 	}
 	if !utf8.ValidString(s) {
-		return "", errors.New("the host is not a valid domain name")
+		return "", errors.New("invalid domain name")
 	}
 	for _, c := range s {
 		if c <= ' ' || c == 0x7f || strings.ContainsRune("%@:/\\?#[]", c) {
-			return "", errors.New("the host has characters that no host has")
+			return "", errors.New("invalid character in host")
 		}
 	}
 	host, err := lookup.ToASCII(strings.TrimSuffix(s, "."))
 	if again, err2 := lookup.ToASCII(host); err != nil || err2 != nil || again != host {
-		return "", errors.New("the host is not a valid domain name")
+		return "", errors.New("invalid domain name")
 	}
 	if len(host) > 253 {
-		return "", errors.New("the host is too long")
+		return "", errors.New("host too long")
 	}
 	labels := strings.Split(host, ".")
 	for _, label := range labels {
 		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return "", errors.New("the host is not a valid domain name")
+			return "", errors.New("invalid domain name")
 		}
 		for _, c := range []byte(label) {
 			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return "", errors.New("the host is not a valid domain name")
+				return "", errors.New("invalid domain name")
 			}
 		}
 	}
-	// As in the URL Standard: a name whose last label is a number is an IPv4
-	// address, in a form that is not the canonical one parsed above.
+	// As in the URL Standard, a name whose last label is a number is an IPv4 address.
+	// Canonical addresses were parsed above.
 	if isNumber(labels[len(labels)-1]) {
-		return "", errors.New("a number is not accepted as host")
+		return "", errors.New("number as host")
 	}
 	return host, nil
 }
@@ -187,30 +185,30 @@ func isIP(host string) bool {
 	return err == nil
 }
 
-// splitAuthority parses host, host:port, [v6] and [v6]:port, strictly, and
-// normalises the host; the port is 0 if there is none.
+// splitAuthority strictly parses host, host:port, [v6] and [v6]:port, and normalizes the
+// host. The port is 0 if absent.
 func splitAuthority(s string) (host string, port uint16, err error) {
 	name, after := s, ""
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return "", 0, errors.New("a bracket is not closed")
+			return "", 0, errors.New("missing closing bracket")
 		}
 		name, after = s[1:end], s[end+1:]
 		if !strings.Contains(name, ":") {
-			return "", 0, errors.New("brackets are for an IPv6 address")
+			return "", 0, errors.New("brackets without an IPv6 address")
 		}
 	} else if i := strings.IndexByte(s, ':'); i >= 0 {
 		name, after = s[:i], s[i:]
 		if strings.Contains(after[1:], ":") {
-			return "", 0, errors.New("an IPv6 address needs brackets, and a host has one port")
+			return "", 0, errors.New("IPv6 address without brackets, or more than one port")
 		}
 	}
 	if after != "" {
 		digits, ok := strings.CutPrefix(after, ":")
 		n, err := strconv.ParseUint(digits, 10, 16)
 		if !ok || err != nil || n == 0 || digits[0] == '0' {
-			return "", 0, errors.New("the port is not a number from 1 to 65535")
+			return "", 0, errors.New("port is not a number from 1 to 65535")
 		}
 		port = uint16(n)
 	}
@@ -218,16 +216,16 @@ func splitAuthority(s string) (host string, port uint16, err error) {
 	return host, port, err
 }
 
-// target is where one request goes.
+// target is the destination of a request.
 type target struct {
-	host string // normalised
+	host string // normalized
 	port uint16
-	tls  bool // we speak TLS to it ourselves
+	tls  bool // this server terminates TLS to it
 }
 
 func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
 
-// hostHeader is the target as a client would name it in a Host header.
+// hostHeader returns the target as a client writes it in a Host header.
 func (t target) hostHeader() string {
 	if t.port != t.defaultPort() {
 		return t.String()

@@ -23,18 +23,18 @@ import (
 	"time"
 )
 
-// Injection is a header that the proxy sets on requests to a host, so that the
-// script that sends them does not hold the value. What the script sends under that
-// name is dropped. A host needs a rule in Options.Allow as well.
+// Injection is a header that the proxy sets on requests to a host, so that scripts do not
+// need the value. A header of that name from the script is dropped. The host also needs a
+// rule in Options.Allow.
 //
-// The header is added to HTTPS, which the proxy opens for these hosts. To plain HTTP
-// it is added only with Plain: else a script could have a secret sent where everybody
-// on the way reads it, by leaving an s away.
+// The header is added to HTTPS requests, which the proxy decrypts for these hosts. It is
+// only added to plain HTTP if Plain is set. Otherwise a script could expose the secret on
+// the network by using http instead of https.
 type Injection struct {
-	Host   string // a rule as ParseRule reads it
+	Host   string // rule for ParseRule
 	Header string
-	Value  string // whole, with "Bearer " where that is needed
-	Name   string // of the secret, for decisions and errors
+	Value  string // complete value, including "Bearer " if necessary
+	Name   string // name of the secret, for decisions and errors
 	Plain  bool
 }
 
@@ -44,15 +44,14 @@ type injection struct {
 	plain               bool
 }
 
-// String keeps the value out of what is printed.
+// String omits the value.
 func (in Injection) String() string { return fmt.Sprintf("secret %q for %q", in.Name, in.Host) }
 
-// GoString is String.
+// GoString is like String.
 func (in Injection) GoString() string { return in.String() }
 
-// notInjected are headers that are not a value for the host but say how the message
-// itself is sent.
-var notInjected = []string{
+// forbiddenHeaders are headers that control the transmission of a message and cannot be set.
+var forbiddenHeaders = []string{
 	"Host", "Connection", "Proxy-Connection", "Proxy-Authorization", "Keep-Alive", "Te", "Trailer",
 	"Transfer-Encoding", "Content-Length", "Upgrade", "Expect",
 }
@@ -65,24 +64,24 @@ func (in Injection) parse() (injection, error) {
 	header := textproto.CanonicalMIMEHeaderKey(in.Header)
 	for _, c := range []byte(header) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"(),/:;<=>?@[\\]{}", c) >= 0 {
-			return injection{}, fmt.Errorf("secret %q: %q is not the name of a header", in.Name, in.Header)
+			return injection{}, fmt.Errorf("secret %q: invalid header name %q", in.Name, in.Header)
 		}
 	}
-	if header == "" || slices.Contains(notInjected, header) {
-		return injection{}, fmt.Errorf("secret %q: the header %q cannot be set", in.Name, in.Header)
+	if header == "" || slices.Contains(forbiddenHeaders, header) {
+		return injection{}, fmt.Errorf("secret %q: header %q cannot be set", in.Name, in.Header)
 	}
 	for _, c := range []byte(in.Value) {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return injection{}, fmt.Errorf("secret %q: the value has control characters, perhaps a line end", in.Name)
+			return injection{}, fmt.Errorf("secret %q: control character in value, perhaps a newline", in.Name)
 		}
 	}
 	if strings.TrimSpace(in.Value) == "" {
-		return injection{}, fmt.Errorf("secret %q: the value is empty", in.Name)
+		return injection{}, fmt.Errorf("secret %q: empty value", in.Name)
 	}
 	return injection{rule: rule, header: header, value: in.Value, name: in.Name, plain: in.Plain}, nil
 }
 
-// injections are those that apply to requests for a target.
+// injections returns the injections for a target.
 func (s *Server) injections(t target) []injection {
 	var list []injection
 	for _, in := range s.secrets {
@@ -93,14 +92,14 @@ func (s *Server) injections(t target) []injection {
 	return list
 }
 
-// intercepts reports whether TLS to a target is opened.
+// intercepts reports whether the proxy decrypts TLS to a target.
 func (s *Server) intercepts(t target) bool {
 	return slices.ContainsFunc(s.secrets, func(in injection) bool { return in.rule.Match(t.host, t.port) })
 }
 
-// CA is the certificate, in PEM, of the authority that signs for hosts with secrets.
-// It is nil without secrets. Node takes it as an addition (NODE_EXTRA_CA_CERTS);
-// for what replaces the roots by a file, see [Server.CABundle].
+// CA returns the PEM certificate of the authority for hosts with secrets, or nil without
+// secrets. Node accepts it as an additional root (NODE_EXTRA_CA_CERTS). For programs that
+// need a complete root file, see [Server.CABundle].
 func (s *Server) CA() []byte {
 	if s.ca == nil {
 		return nil
@@ -108,7 +107,7 @@ func (s *Server) CA() []byte {
 	return bytes.Clone(s.ca.pem)
 }
 
-// rootFiles are where systems keep their roots in one file, in the order of
+// rootFiles are the root certificate files of various systems, in the order of
 // crypto/x509.
 var rootFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch
@@ -118,8 +117,7 @@ var rootFiles = []string{
 	"/etc/ssl/cert.pem",                                 // Alpine, macOS
 }
 
-// RootFile is the file in which this system keeps its roots, "" where it keeps
-// them in none.
+// RootFile returns the root certificate file of this system, or "".
 func RootFile() string {
 	for _, name := range rootFiles {
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
@@ -129,9 +127,9 @@ func RootFile() string {
 	return ""
 }
 
-// CABundle is [Server.CA] and the roots of the system, for SSL_CERT_FILE,
-// REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. A system that keeps its roots in no file is an
-// error; CA alone then serves for the hosts with secrets and for no other.
+// CABundle returns [Server.CA] and the system's roots, for SSL_CERT_FILE,
+// REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. It fails on a system without a root file; then CA
+// alone works for hosts with secrets, but for no others.
 func (s *Server) CABundle() ([]byte, error) {
 	for _, name := range rootFiles {
 		roots, err := os.ReadFile(name)
@@ -146,25 +144,25 @@ func (s *Server) CABundle() ([]byte, error) {
 		}
 		return append(roots, s.CA()...), nil
 	}
-	return nil, errors.New("this system has no file of root certificates")
+	return nil, errors.New("no root certificate file on this system")
 }
 
-// authority signs certificates for the hosts with secrets of one sandbox. Its key
-// is in memory only.
+// authority issues certificates for the hosts with secrets of one sandbox. Its key exists
+// only in memory.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	leaf *ecdsa.PrivateKey // of all certificates
+	leaf *ecdsa.PrivateKey // key of all certificates
 	pem  []byte
 
-	mu   sync.Mutex // guards made
-	made map[string]*tls.Certificate
+	mu    sync.Mutex // guards made
+	cache map[string]*tls.Certificate
 }
 
 const (
 	maxLeaves = 100
 	leafLife  = 24 * time.Hour
-	caLife    = 365 * 24 * time.Hour // a sandbox of a server may live long; nothing else trusts it
+	caLife    = 365 * 24 * time.Hour // long enough for a sandbox of a server; nothing else trusts it
 	clockSkew = time.Hour
 )
 
@@ -178,7 +176,7 @@ func newAuthority(secrets []injection) (*authority, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber:                serial(),
+		SerialNumber:                newSerial(),
 		Subject:                     pkix.Name{CommonName: "loadout sandbox"},
 		NotBefore:                   time.Now().Add(-clockSkew),
 		NotAfter:                    time.Now().Add(caLife),
@@ -188,7 +186,7 @@ func newAuthority(secrets []injection) (*authority, error) {
 		MaxPathLenZero:              true,
 		PermittedDNSDomainsCritical: true,
 	}
-	// Should the key ever leak, it is good for no other host.
+	// Name constraints make a leaked key useless for other hosts.
 	for _, in := range secrets {
 		if a, err := netip.ParseAddr(in.rule.host); err == nil {
 			template.PermittedIPRanges = append(template.PermittedIPRanges,
@@ -197,7 +195,7 @@ func newAuthority(secrets []injection) (*authority, error) {
 		}
 		template.PermittedDNSDomains = append(template.PermittedDNSDomains, in.rule.host)
 	}
-	// A kind of name that has no constraint is free.
+	// Name types without a constraint are unrestricted, so constrain each type.
 	if template.PermittedDNSDomains == nil {
 		template.PermittedDNSDomains = []string{"invalid"}
 	}
@@ -217,21 +215,21 @@ func newAuthority(secrets []injection) (*authority, error) {
 	}
 	return &authority{
 		cert: cert, key: key, leaf: leaf,
-		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		made: map[string]*tls.Certificate{},
+		pem:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		cache: map[string]*tls.Certificate{},
 	}, nil
 }
 
-// certificate is one for a host, made now or not long ago.
+// certificate returns a new or cached certificate for a host.
 func (a *authority) certificate(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.made[host]; c != nil && time.Until(c.Leaf.NotAfter) > leafLife/2 {
+	if c := a.cache[host]; c != nil && time.Until(c.Leaf.NotAfter) > leafLife/2 {
 		return c, nil
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial(),
-		Subject:      pkix.Name{CommonName: "host of a secret"}, // not the issuer's: that reads as self-signed
+		SerialNumber: newSerial(),
+		Subject:      pkix.Name{CommonName: "host of a secret"}, // differs from the issuer, so that the certificate does not look self-signed
 		NotBefore:    time.Now().Add(-clockSkew),
 		NotAfter:     time.Now().Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
@@ -251,14 +249,14 @@ func (a *authority) certificate(host string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	c := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leaf, Leaf: cert}
-	if len(a.made) >= maxLeaves { // a wildcard and a script that tries names
-		clear(a.made)
+	if len(a.cache) >= maxLeaves { // many hosts of a wildcard rule
+		clear(a.cache)
 	}
-	a.made[host] = c
+	a.cache[host] = c
 	return c, nil
 }
 
-func serial() *big.Int {
+func newSerial() *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		panic(err) // crypto/rand does not fail

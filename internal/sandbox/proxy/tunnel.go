@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// maxHello bounds what is read of a script before its TLS handshake has said where it
-// is going.
+// maxHello limits the data of a script before the end of its TLS ClientHello.
 const maxHello = 128 << 10
 
-// tunnel answers a CONNECT that the list allows. What is in it decides how it goes
-// on: requests are read where a secret is to be added, and on port 80; else bytes
-// pass unread once the server name is the right one.
+// tunnel answers a permitted CONNECT. It serves requests if a secret must be added, and on
+// port 80. Otherwise it checks the server name and copies bytes in both directions.
 func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
 	reads := s.intercepts(t) || t.port == 80
 	var up *conn
 	if !reads {
-		// Before the answer, which can then say why not.
+		// Connect before answering, so that the answer can contain the error.
 		var err error
 		if up, err = s.dial(r.Context(), t); err != nil {
 			s.fail(w, r, d, t, err)
@@ -33,7 +31,7 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	}
 	client, err := establish(w)
 	if err != nil {
-		d.Reason = "the script went away"
+		d.Reason = "script disconnected"
 		s.log(d)
 		return
 	}
@@ -43,7 +41,7 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	if up != nil {
 		defer up.Close()
 	}
-	// A server may speak first, except where the script must open with TLS.
+	// A server may speak first, except where the script must start with TLS.
 	if up != nil && t.port != 443 {
 		down.Go(func() { transfer(client, up) })
 	}
@@ -77,14 +75,14 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	transfer(up, client)
 	down.Wait()
 	d.Bytes = up.passed.Load()
-	if d.Allowed && !s.spend(0) {
+	if d.Allowed && !s.spendQuota(0) {
 		d.Reason = errQuota.Error()
 	}
 	s.log(d)
 }
 
-// establish takes a connection over from net/http and says that it is open.
-func establish(w http.ResponseWriter) (*replayed, error) {
+// establish hijacks the connection from net/http and confirms the tunnel.
+func establish(w http.ResponseWriter) (*replayConn, error) {
 	raw, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
@@ -95,14 +93,14 @@ func establish(w http.ResponseWriter) (*replayed, error) {
 		c.Close()
 		return nil, err
 	}
-	return &replayed{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
+	return &replayConn{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
 }
 
-// inspect says what is wrong with the beginning of a tunnel.
+// inspect returns the fault of the first bytes of a tunnel, or "".
 func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	switch {
 	case err != nil:
-		return "the tunnel did not begin with a TLS handshake that can be read"
+		return "the tunnel does not start with a valid TLS handshake"
 	case !isTLS && t.port == 443:
 		return "traffic on port 443 that is not TLS"
 	case !isTLS:
@@ -119,15 +117,15 @@ func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	}
 	if host != t.host {
 		other := target{host: host, port: t.port}
-		s.deny(other.String())
+		s.recordDenied(other.String())
 		return "the TLS handshake names " + host
 	}
 	return ""
 }
 
-// clientHello reads from a connection until crypto/tls has parsed the first message
-// of a TLS handshake, and returns the server name in it and all bytes read. It sends
-// nothing. Without an error, isTLS false means that the bytes are something else.
+// clientHello reads from a connection until crypto/tls has parsed a ClientHello. It
+// returns the server name and all bytes read, and sends nothing. Without an error, isTLS
+// false means that the data is not TLS.
 func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	rec := &recorder{Conn: c}
 	err = tls.Server(rec, &tls.Config{
@@ -143,7 +141,7 @@ func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	return name, isTLS, rec.read, err
 }
 
-// recorder lets a handshake read, remembers what, and lets it do nothing else.
+// recorder is a connection that records reads and discards writes.
 type recorder struct {
 	net.Conn
 	read []byte
@@ -162,7 +160,8 @@ func (r *recorder) Write(p []byte) (int, error)      { return len(p), nil }
 func (r *recorder) Close() error                     { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
-// transfer copies one direction. An end is passed on as such; an error ends both.
+// transfer copies one direction. It forwards EOF as a half-close; an error closes both
+// directions.
 func transfer(to, from interface {
 	net.Conn
 	CloseWrite() error
@@ -175,11 +174,11 @@ func transfer(to, from interface {
 	to.CloseWrite()
 }
 
-// intercept is the TLS server that the script takes for the host.
+// intercept terminates the script's TLS connection in place of the host.
 func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	leaf, err := s.ca.certificate(t.host)
 	if err != nil {
-		d.Allowed, d.Reason = false, "no certificate could be made"
+		d.Allowed, d.Reason = false, "cannot create a certificate"
 		s.log(d)
 		return
 	}
@@ -190,7 +189,7 @@ func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 		NextProtos:   []string{"http/1.1"},
 	})
 	if err := c.HandshakeContext(s.ctx); err != nil {
-		d.Reason = "the script did not complete a TLS handshake; it may not trust the sandbox's authority"
+		d.Reason = "the script did not complete the TLS handshake; it may not trust the sandbox's CA"
 		s.log(d)
 		return
 	}
@@ -199,8 +198,8 @@ func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	s.serveConn(c, t)
 }
 
-// serveConn reads requests for one target from a connection until it ends.
+// serveConn serves the requests for one target on a connection until it ends.
 func (s *Server) serveConn(c net.Conn, t target) {
 	inner := &innerConn{Conn: c, target: t, done: make(chan struct{})}
-	s.inner.Serve(&single{innerConn: inner})
+	s.inner.Serve(&singleListener{innerConn: inner})
 }

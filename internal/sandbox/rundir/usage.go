@@ -34,7 +34,7 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 		path string
 		size int64
 	}{{sandbox.WorkDir, l.Work}, {sandbox.TmpDir, l.Tmp}} {
-		size, n, err := count(b.HostPath(d.path), d.size, l.Inodes)
+		size, n, err := countFiles(b.HostPath(d.path), d.size, l.Inodes)
 		switch {
 		case size > d.size:
 			return fmt.Sprintf("more than %d MiB written to %s", d.size>>20, d.path), shortest
@@ -48,8 +48,8 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	return "", max(again, shortest)
 }
 
-// count returns the disk usage below dir. It stops when a limit is exceeded.
-func count(dir string, most int64, mostFiles int) (size int64, n int, err error) {
+// countFiles returns the disk usage below dir. It stops when a limit is exceeded.
+func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		var fi fs.FileInfo
 		if err == nil {
@@ -64,7 +64,7 @@ func count(dir string, most int64, mostFiles int) (size int64, n int, err error)
 		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 			size += int64(st.Blocks) * 512
 		}
-		if n++; size > most || n > mostFiles {
+		if n++; size > maxSize || n > maxFiles {
 			return errFull
 		}
 		return nil

@@ -11,28 +11,29 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options adjust [TestAttacks].
+// Options configure [TestAttacks].
 type Options struct {
-	// MayBreach are the ids of attacks that this back end is known not to
-	// contain. Every other breach fails the test.
+	// MayBreach lists the IDs of attacks that the back end is known not to contain. Any
+	// other breach fails the test.
 	MayBreach []string
-	// Beyond makes breaches of attacks that are not of the 63 fail the test too.
+	// Beyond makes breaches of the additional attacks, which are not among the 63, fail
+	// the test too.
 	Beyond bool
-	// Row receives each result, in order; nil receives none. Where the test
-	// runs again as another user it is called there.
+	// Row receives each result in order; nil receives none. If the test runs again as
+	// another user, Row is called there.
 	Row func(Row)
-	// Spec, if not nil, changes the spec of each attack's sandbox.
+	// Spec, if not nil, modifies the spec of each attack's sandbox.
 	Spec func(*sandbox.Spec)
 }
 
 // Row is the result of one attack.
 type Row struct {
 	Number  int
-	ID      string // as in A01; those beyond the 63 have a + at the end
+	ID      string // such as A01; additional attacks end in +
 	Attack  string
 	Verdict Verdict
-	By      string // what contained it, as the sandbox's state has it; or why it was skipped
-	Detail  string // what the attacker saw
+	By      string // what contained it according to the sandbox's state, or why it was skipped
+	Detail  string // what the attacker observed
 }
 
 func (r Row) String() string {
@@ -46,43 +47,43 @@ func (r Row) String() string {
 	return strings.TrimRight(s, " ")
 }
 
-// Verdict says what came of an attack.
+// Verdict is the outcome of an attack.
 type Verdict string
 
-// The verdicts.
+// Verdicts.
 const (
 	Contained Verdict = "contained"
 	Breached  Verdict = "breached"
 	Skipped   Verdict = "skipped"
 )
 
-// attack is one row of the suite.
+// attack is one attack of the suite.
 type attack struct {
 	id, name string
 	by       []string // layers and limits that may contain it, as in State.Enforced
 	needs    []need
-	run      func(*trial) bool // whether it was a breach
+	run      func(*trial) bool // reports a breach
 }
 
-// need says why an attack cannot be tried here, "" if it can.
+// need returns why an attack cannot be tried here, or "".
 type need func(*scene) string
 
-// AttackCount are the number of attacks that count.
+// AttackCount is the number of counted attacks.
 const AttackCount = 63
 
-// attacks are all of them in order.
-func attacks() []attack {
-	return slices.Concat(reads(), writes(), networks(), hosts(), bombs())
+// allAttacks returns all attacks in order.
+func allAttacks() []attack {
+	return slices.Concat(readAttacks(), writeAttacks(), networkAttacks(), hostAttacks(), resourceAttacks())
 }
 
-// TestAttacks runs the attacks against a back end and prints what came of them.
+// TestAttacks runs the attacks against a back end and prints the results.
 func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 	s := newScene(t)
 	var rows []Row
-	for i, a := range append(attacks(), beyond()...) {
+	for i, a := range append(allAttacks(), extraAttacks()...) {
 		t.Run(a.id+" "+a.name, func(t *testing.T) {
 			row := Row{Number: i + 1, ID: a.id, Attack: a.name}
-			x := &trial{t: t, scene: s, backend: b, opts: opts, mark: "attack-" + word()}
+			x := &trial{t: t, scene: s, backend: b, opts: opts, mark: "attack-" + randomWord()}
 			defer func() {
 				if row.Verdict != "" {
 					rows = append(rows, row)
@@ -97,14 +98,14 @@ func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 					t.Skip(why)
 				}
 			}
-			breached := x.fire(a)
+			breached := x.execute(a)
 			row.Verdict, row.Detail = Contained, x.detail
 			if breached {
 				row.Verdict = Breached
 			} else {
-				row.By = x.by(a.by)
+				row.By = x.containedBy(a.by)
 			}
-			switch say, fail := judge(row, opts); {
+			switch say, fail := explainRow(row, opts); {
 			case fail:
 				t.Error(say)
 			case say != "":
@@ -115,13 +116,13 @@ func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 	report(t, b, rows)
 }
 
-// judge says what is to be said of a result, and whether it fails the test.
-func judge(row Row, opts Options) (say string, fail bool) {
+// explainRow returns the message about a result and whether it fails the test.
+func explainRow(row Row, opts Options) (say string, fail bool) {
 	extra := strings.HasSuffix(row.ID, "+") && !opts.Beyond
 	allowed := slices.Contains(opts.MayBreach, row.ID)
 	switch {
 	case row.Verdict == Breached && (allowed || extra):
-		return "breached, as may be: " + row.Detail, false
+		return "breached, as expected: " + row.Detail, false
 	case row.Verdict == Breached:
 		return "breached: " + row.Detail, true
 	case allowed:

@@ -11,53 +11,53 @@ import (
 	"time"
 )
 
-// networks are the attacks by sockets.
-func networks() []attack {
+// networkAttacks returns the attacks that use sockets.
+func networkAttacks() []attack {
 	layer := []string{"network"}
 	return []attack{
-		{"C01", "TCP to 127.0.0.1", layer, nil, reaches("C01", "tcp", func(a at) []string { return []string{"tcp", a.TCP} })},
-		{"C02", "TCP to the host's address in its network", layer, []need{needAddress("LAN address", func(a at) string { return a.LAN })},
-			reaches("C02", "lan", func(a at) []string { return []string{"tcp", a.LAN} })},
-		{"C03", "UDP out, as DNS", layer, []need{needAddress("UDP", func(a at) string { return a.UDP })},
-			reaches("C03", "udp", func(a at) []string { return []string{a.UDP} })},
-		{"C04", "TCP to ::1", layer, []need{needAddress("IPv6", func(a at) string { return a.TCP6 })},
-			reaches("C04", "tcp6", func(a at) []string { return []string{"tcp", a.TCP6} })},
-		{"C05", "abstract unix socket of the host", layer, nil, reaches("C05", "abstract", func(a at) []string { return []string{"unix", a.Abstract} })},
-		{"C06", "unix socket by its path", append(layer, "filesystem"), nil, reaches("C06", "unix", func(a at) []string { return []string{"unix", a.Unix} })},
-		{"C07", "netlink, raw, packet and alg sockets", []string{"syscalls"}, []need{needFeature("odd")}, told("C07")},
-		{"C08", "AF_VSOCK", []string{"syscalls"}, []need{needFeature("vsock")}, told("C08")},
-		{"C09", "io_uring", []string{"syscalls"}, []need{needFeature("io_uring")}, told("C09")},
-		{"C11", "listen where the host is reached", layer, nil, listens},
+		{"C01", "TCP to 127.0.0.1", layer, nil, connectsToVictim("C01", "tcp", func(a addresses) []string { return []string{"tcp", a.TCP} })},
+		{"C02", "TCP to the host's address in its network", layer, []need{needAddress("LAN address", func(a addresses) string { return a.LAN })},
+			connectsToVictim("C02", "lan", func(a addresses) []string { return []string{"tcp", a.LAN} })},
+		{"C03", "UDP out, as DNS", layer, []need{needAddress("UDP", func(a addresses) string { return a.UDP })},
+			connectsToVictim("C03", "udp", func(a addresses) []string { return []string{a.UDP} })},
+		{"C04", "TCP to ::1", layer, []need{needAddress("IPv6", func(a addresses) string { return a.TCP6 })},
+			connectsToVictim("C04", "tcp6", func(a addresses) []string { return []string{"tcp", a.TCP6} })},
+		{"C05", "abstract unix socket of the host", layer, nil, connectsToVictim("C05", "abstract", func(a addresses) []string { return []string{"unix", a.Abstract} })},
+		{"C06", "unix socket by its path", append(layer, "filesystem"), nil, connectsToVictim("C06", "unix", func(a addresses) []string { return []string{"unix", a.Unix} })},
+		{"C07", "netlink, raw, packet and alg sockets", []string{"syscalls"}, []need{needFeature("odd")}, reportsBreach("C07")},
+		{"C08", "AF_VSOCK", []string{"syscalls"}, []need{needFeature("vsock")}, reportsBreach("C08")},
+		{"C09", "io_uring", []string{"syscalls"}, []need{needFeature("io_uring")}, reportsBreach("C09")},
+		{"C11", "listen on a port that the host can reach", layer, nil, acceptsFromHost},
 	}
 }
 
 func needFeature(name string) need { return func(s *scene) string { return s.feature(name) } }
 
-func needAddress(what string, of func(at) string) need {
+func needAddress(what string, of func(addresses) string) need {
 	return func(s *scene) string {
-		if of(s.victim.at) == "" {
+		if of(s.victim.addresses) == "" {
 			return "no " + what + " here"
 		}
 		return ""
 	}
 }
 
-// reaches is an attack that a counter of the victim decides.
-func reaches(id, counter string, args func(at) []string) func(*trial) bool {
+// connectsToVictim runs an attack and checks a counter of the victim.
+func connectsToVictim(id, counter string, args func(addresses) []string) func(*trial) bool {
 	return func(x *trial) bool {
 		before := x.victim.counts(x.t)
-		_, sent := x.attack(id, args(x.victim.at)...)
-		return x.victim.grew(x.t, before, sent, counter)
+		_, sent := x.attack(id, args(x.victim.addresses)...)
+		return x.victim.counterGrew(x.t, before, sent, counter)
 	}
 }
 
-// listens has the payload listen, and the host go there.
-func listens(x *trial) bool {
-	secret := word()
+// acceptsFromHost makes the payload listen and connects to it from the host.
+func acceptsFromHost(x *trial) bool {
+	secret := randomWord()
 	got := make(chan bool, 1)
-	tee := &portWatcher{found: func(port string) { go func() { got <- fetches("127.0.0.1:"+port, secret) }() }}
+	tee := &portWatcher{found: func(port string) { go func() { got <- servesSecret("127.0.0.1:"+port, secret) }() }}
 	res := x.exec(tee, "C11", secret)
-	x.started(res)
+	x.requireStart(res)
 	x.note(lastLine(res.Stdout))
 	if !tee.seen() {
 		return false
@@ -65,8 +65,8 @@ func listens(x *trial) bool {
 	return <-got
 }
 
-// fetches reports whether what listens at addr says secret.
-func fetches(addr, secret string) bool {
+// servesSecret reports whether the server at addr sends secret.
+func servesSecret(addr, secret string) bool {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return false

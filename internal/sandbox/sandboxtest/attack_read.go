@@ -7,51 +7,51 @@ import (
 	"strconv"
 )
 
-// told is an attack of which the payload itself knows the result.
-func told(id string, args ...string) func(*trial) bool {
+// reportsBreach runs an attack whose result the payload reports itself.
+func reportsBreach(id string, args ...string) func(*trial) bool {
 	return func(x *trial) bool {
 		_, breach := x.attack(id, args...)
 		return breach
 	}
 }
 
-// reads are the attacks on what is not for the skill to read.
-func reads() []attack {
+// readAttacks returns the attacks that read protected data.
+func readAttacks() []attack {
 	view := []string{"filesystem", "processes_visible"}
 	return []attack{
-		{"A01", "read /etc/shadow", view, []need{needFile("/etc/shadow")}, told("A01", "/etc/shadow")},
+		{"A01", "read /etc/shadow", view, []need{needFile("/etc/shadow")}, reportsBreach("A01", "/etc/shadow")},
 		{"A02", "read ~/.ssh/id_rsa", view, nil, func(x *trial) bool {
 			res, _ := x.attack("A02", x.key)
-			return x.leaked(res, "key")
+			return x.outputHasSecret(res, "key")
 		}},
 		{"A03", "read the hub's configuration, other skills", view, nil, func(x *trial) bool {
 			res, _ := x.attack("A03", x.config, x.other)
-			return x.leaked(res, "config", "other")
+			return x.outputHasSecret(res, "config", "other")
 		}},
 		{"A04", "secrets in the inherited environment", []string{"environment"}, nil, func(x *trial) bool {
 			res, _ := x.attack("A04")
-			return x.leaked(res, "env")
+			return x.outputHasSecret(res, "env")
 		}},
 		{"A05", "/proc/HUB/environ", view, []need{needOpenProc}, func(x *trial) bool {
 			res, _ := x.attack("A05", x.pid())
-			return x.leaked(res, "hubenv")
+			return x.outputHasSecret(res, "hubenv")
 		}},
 		{"A06", "list processes of the host", view, nil, func(x *trial) bool {
 			res, _ := x.attack("A06")
-			return x.leakedText(res, x.victim.mark)
+			return x.outputHasText(res, x.victim.mark)
 		}},
 		{"A07", "../../.. and /proc/PID/root", view, nil, func(x *trial) bool {
 			res, _ := x.attack("A07", x.key, x.pid())
-			return x.leaked(res, "key")
+			return x.outputHasSecret(res, "key")
 		}},
 		{"A08", "an inherited descriptor of a secret file", []string{"descriptors"}, nil, func(x *trial) bool {
 			res, _ := x.attack("A08")
-			return x.leaked(res, "fd")
+			return x.outputHasSecret(res, "fd")
 		}},
-		{"A09", "kernel log", []string{"syscalls"}, nil, told("A09")},
+		{"A09", "kernel log", []string{"syscalls"}, nil, reportsBreach("A09")},
 		{"A10", "the hub's key in the user's keyring", []string{"syscalls"}, []need{needKeyring}, func(x *trial) bool {
 			res, _ := x.attack("A10", x.victim.Key)
-			return x.leaked(res, "memory")
+			return x.outputHasSecret(res, "memory")
 		}},
 	}
 }
@@ -74,8 +74,8 @@ func needKeyring(s *scene) string {
 	return ""
 }
 
-// needOpenProc is for attacks that need what a tracer may: another layer
-// (Yama) forbids that on some machines whatever the sandbox.
+// needOpenProc is for attacks that need ptrace access. On some machines another layer
+// (Yama) forbids that independently of the sandbox.
 func needOpenProc(s *scene) string {
 	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err == nil && len(b) > 0 && b[0] != '0' && os.Getuid() != 0 {

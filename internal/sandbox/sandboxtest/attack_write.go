@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// writes are the attacks on files that are not for the skill to change, and on
-// those who take what it leaves.
-func writes() []attack {
+// writeAttacks returns the attacks that modify protected files, and those on the reader of
+// collected files.
+func writeAttacks() []attack {
 	view, out := []string{"filesystem"}, []string{"collect", "disk"}
 	return []attack{
 		{"B01", "append to ~/.bashrc", view, nil, func(x *trial) bool {
@@ -34,23 +34,23 @@ func writes() []attack {
 			_, err := os.Lstat(planted)
 			return x.changed(x.t, before) || err == nil
 		}},
-		{"B04", "symlinks for whoever collects", out, nil, func(x *trial) bool {
+		{"B04", "symlinks in collected files", out, nil, func(x *trial) bool {
 			x.attack("B04", x.config, filepath.Dir(x.key))
-			return x.collects("config", "key")
+			return x.collectsSecret("config", "key")
 		}},
 		{"B05", "hard link to a file of the host", view, nil, func(x *trial) bool {
 			x.attack("B05", x.config)
 			var st unix.Stat_t
-			must(x.t, unix.Stat(x.config, &st))
-			return st.Nlink > 1 || x.collects("config")
+			requireNoError(x.t, unix.Stat(x.config, &st))
+			return st.Nlink > 1 || x.collectsSecret("config")
 		}},
-		{"B07", "leave a setuid file on the host", []string{"collect", "disk"}, nil, func(x *trial) bool {
+		{"B07", "a setuid file remains on the host", []string{"collect", "disk"}, nil, func(x *trial) bool {
 			x.attack("B07")
 			x.close()
 			return x.setuidLeft()
 		}},
-		{"B08", "mknod", []string{"privileges", "syscalls"}, nil, told("B08")},
-		{"B09", "a FIFO for whoever collects", out, nil, func(x *trial) bool {
+		{"B08", "mknod", []string{"privileges", "syscalls"}, nil, reportsBreach("B08")},
+		{"B09", "a FIFO in collected files", out, nil, func(x *trial) bool {
 			x.attack("B09")
 			files, err := x.collected(3 * time.Second)
 			if err != nil {
@@ -61,12 +61,12 @@ func writes() []attack {
 	}
 }
 
-func (x *trial) leakedText(res *sandbox.Result, s string) bool {
+func (x *trial) outputHasText(res *sandbox.Result, s string) bool {
 	return bytes.Contains(res.Stdout, []byte(s))
 }
 
-// changesSkill lets the payload change its skill and has a second command in
-// the same sandbox look.
+// changesSkill lets the payload modify its skill, and checks it with a second command in
+// the same sandbox.
 func changesSkill(x *trial) bool {
 	_, breach := x.attack("B02")
 	res := x.exec(nil, "read", sandbox.SkillDir+"/SKILL.md")
@@ -77,18 +77,18 @@ func changesSkill(x *trial) bool {
 	return breach
 }
 
-// collects reports whether the host collects any of these secrets. It must get
-// what is harmless.
-func (x *trial) collects(secrets ...string) bool {
+// collectsSecret reports whether the host collects any of these secrets. It must collect the
+// harmless file.
+func (x *trial) collectsSecret(secrets ...string) bool {
 	files, err := x.collected(5 * time.Second)
 	if err != nil {
 		x.t.Errorf("collect: %v", err)
 	}
-	return x.has(files, secrets...)
+	return x.containsSecret(files, secrets...)
 }
 
-// has reports whether any of these secrets is in the files.
-func (x *trial) has(files map[string]string, secrets ...string) bool {
+// containsSecret reports whether the files contain any of these secrets.
+func (x *trial) containsSecret(files map[string]string, secrets ...string) bool {
 	for _, name := range secrets {
 		for path, data := range files {
 			if strings.Contains(data, x.secrets[name]) {
@@ -100,8 +100,7 @@ func (x *trial) has(files map[string]string, secrets ...string) bool {
 	return false
 }
 
-// setuidLeft reports whether a file of the attack is left anywhere that a back
-// end may keep files.
+// setuidLeft reports whether a setuid file remains anywhere a back end may store files.
 func (x *trial) setuidLeft() bool {
 	found := false
 	for _, dir := range []string{x.tmp, "/dev/shm", "/var/tmp"} {

@@ -16,25 +16,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// TestBackend checks that a back end is what package sandbox says of all of them.
+// TestBackend checks a back end against the contract of package sandbox.
 func TestBackend(t *testing.T, b sandbox.Backend) {
 	s := newScene(t)
-	for _, c := range behaviours() {
+	for _, c := range allBehaviours() {
 		t.Run(c.name, func(t *testing.T) {
-			if err := s.behaves(t, b, c); err != nil {
+			if err := s.checkBehaviour(t, b, c); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// behaviour is one sentence of the contract.
+// behaviour is one requirement of the contract.
 type behaviour struct {
 	name string
 	try  func(*check) error
 }
 
-// check is a behaviour being tried.
+// check is one running behaviour test.
 type check struct {
 	*scene
 	ctx  context.Context
@@ -44,11 +44,11 @@ type check struct {
 	box  sandbox.Sandbox
 }
 
-// behaves tries one behaviour.
-func (s *scene) behaves(t *testing.T, b sandbox.Backend, c behaviour) error {
+// checkBehaviour tests one behaviour.
+func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	k := &check{scene: s, ctx: ctx, b: b, mark: "behaves-" + word(), spec: newSpec(t)}
+	k := &check{scene: s, ctx: ctx, b: b, mark: "behaves-" + randomWord(), spec: newSpec(t)}
 	k.spec.Limits.Output = 1 << 20
 	defer func() {
 		if k.box != nil {
@@ -59,7 +59,7 @@ func (s *scene) behaves(t *testing.T, b sandbox.Backend, c behaviour) error {
 	return c.try(k)
 }
 
-// run runs the payload in the check's sandbox.
+// run runs the payload in the sandbox of the check.
 func (k *check) run(opts *sandbox.RunOptions, command string, args ...string) (*sandbox.Result, error) {
 	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
 }
@@ -83,20 +83,20 @@ func (k *check) start() error {
 	return nil
 }
 
-// says runs the payload and compares what it prints.
-func (k *check) says(want, command string, args ...string) error {
+// expectOutput runs the payload and compares its output.
+func (k *check) expectOutput(want, command string, args ...string) error {
 	res, err := k.run(nil, command, args...)
 	if err != nil {
 		return err
 	}
 	if got := string(res.Stdout); got != want || res.ExitCode != 0 {
-		return fmt.Errorf("%s said %.200q and %.200q, exit %d (%s %s), want %.200q", command, got, res.Stderr, res.ExitCode, res.Reason, res.Detail, want)
+		return fmt.Errorf("%s printed %.200q and %.200q, exit code %d (%s %s), want %.200q", command, got, res.Stderr, res.ExitCode, res.Reason, res.Detail, want)
 	}
 	return nil
 }
 
-// fails runs the payload, which must not succeed.
-func (k *check) fails(command string, args ...string) error {
+// expectFailure runs the payload, which must fail.
+func (k *check) expectFailure(command string, args ...string) error {
 	res, err := k.run(nil, command, args...)
 	if err != nil {
 		return err
@@ -107,13 +107,13 @@ func (k *check) fails(command string, args ...string) error {
 	return nil
 }
 
-func all(errs ...error) error { return errors.Join(errs...) }
+func joinErrors(errs ...error) error { return errors.Join(errs...) }
 
-func behaviours() []behaviour {
-	return slices.Concat(endings(), limits(), streams(), surroundings(), files())
+func allBehaviours() []behaviour {
+	return slices.Concat(exitBehaviours(), limitBehaviours(), streamBehaviours(), environmentBehaviours(), fileBehaviours())
 }
 
-func endings() []behaviour {
+func exitBehaviours() []behaviour {
 	return []behaviour{
 		{"exit codes", func(k *check) error {
 			for _, code := range []int{0, 1, 7, 255} {
@@ -128,7 +128,7 @@ func endings() []behaviour {
 			}
 			return nil
 		}},
-		{"a signal of its own", func(k *check) error {
+		{"a command that kills itself", func(k *check) error {
 			res, err := k.run(nil, "signal", "15")
 			if err != nil || res.ExitCode != 143 || res.Signal != "SIGTERM" || res.Reason != sandbox.Exited {
 				return fmt.Errorf("%+v, %v, want 143 SIGTERM", res, err)
@@ -144,11 +144,11 @@ func endings() []behaviour {
 				return fmt.Errorf("%+v, %v, want a timeout", res, err)
 			}
 			if took := time.Since(began); took > 3*time.Second {
-				return fmt.Errorf("it took %v", took)
+				return fmt.Errorf("timeout took %v", took)
 			}
-			return k.says("still", "both", "still", "")
+			return k.expectOutput("still", "both", "still", "")
 		}},
-		{"the end of the context ends it", func(k *check) error {
+		{"cancelling the context ends the command", func(k *check) error {
 			if err := k.start(); err != nil {
 				return err
 			}
@@ -182,12 +182,12 @@ func endings() []behaviour {
 			}
 			return nil
 		}},
-		{"Close ends what runs, twice is safe, nothing starts after", func(k *check) error {
+		{"Close ends running commands, can be called twice, and prevents new commands", func(k *check) error {
 			p, err := k.process("sleep")
 			if err != nil {
 				return err
 			}
-			if err := all(k.box.Close(), k.box.Close()); err != nil {
+			if err := joinErrors(k.box.Close(), k.box.Close()); err != nil {
 				return err
 			}
 			ended := make(chan sandbox.Exit, 1)
@@ -195,24 +195,24 @@ func endings() []behaviour {
 			select {
 			case e := <-ended:
 				if e.Code == 0 {
-					return fmt.Errorf("it ended with %+v", e)
+					return fmt.Errorf("command ended with %+v", e)
 				}
 			case <-time.After(3 * time.Second):
-				return errors.New("it runs after Close")
+				return errors.New("command still running after Close")
 			}
-			if pids := marked(k.mark); len(pids) > 0 && !within(time.Second, func() bool { return len(marked(k.mark)) == 0 }) {
-				return fmt.Errorf("processes %v live after Close", pids)
+			if pids := processesWithMark(k.mark); len(pids) > 0 && !poll(time.Second, func() bool { return len(processesWithMark(k.mark)) == 0 }) {
+				return fmt.Errorf("processes still running after Close: %v", pids)
 			}
 			if p, err := k.box.Exec(k.ctx, payloadCmd("exit", k.mark, "0")); err == nil {
 				p.Kill()
-				return errors.New("a command starts after Close")
+				return errors.New("command started after Close")
 			}
 			return nil
 		}},
 	}
 }
 
-// process starts the payload and throws its output away.
+// process starts the payload and discards its output.
 func (k *check) process(command string, args ...string) (sandbox.Process, error) {
 	if err := k.start(); err != nil {
 		return nil, err
@@ -226,8 +226,8 @@ func (k *check) process(command string, args ...string) (sandbox.Process, error)
 	return p, nil
 }
 
-// decoded runs the payload, which prints JSON.
-func (k *check) decoded(cmd *sandbox.Cmd, into any) error {
+// runJSON runs the payload and decodes its JSON output.
+func (k *check) runJSON(cmd *sandbox.Cmd, into any) error {
 	res, err := k.runCmd(nil, cmd)
 	if err != nil {
 		return err

@@ -18,18 +18,18 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// files are what goes into a sandbox and what it leaves.
-func files() []behaviour {
+// fileBehaviours returns the behaviours of files in a sandbox and of collected files.
+func fileBehaviours() []behaviour {
 	return []behaviour{
-		{"the skill is there, and cannot be changed", func(k *check) error {
+		{"the skill is present and read-only", func(k *check) error {
 			doc := sandbox.SkillDir + "/SKILL.md"
-			return all(k.says(skillText, "read", doc), k.says("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv"),
-				k.fails("write", doc, "changed"), k.fails("write", sandbox.SkillDir+"/new", "new"), k.says(skillText, "read", doc))
+			return joinErrors(k.expectOutput(skillText, "read", doc), k.expectOutput("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv"),
+				k.expectFailure("write", doc, "changed"), k.expectFailure("write", sandbox.SkillDir+"/new", "new"), k.expectOutput(skillText, "read", doc))
 		}},
-		{"a tree that has a file too many shows only what is named", func(k *check) error {
+		{"only files in the manifest are visible", func(k *check) error {
 			m := k.spec.Trees[0].FS.(fstest.MapFS)
 			m["extra.sh"] = &fstest.MapFile{Data: []byte("extra"), Mode: 0o755}
-			return all(k.fails("read", sandbox.SkillDir+"/extra.sh"), k.says("SKILL.md\ndata\npayload\n", "list", sandbox.SkillDir))
+			return joinErrors(k.expectFailure("read", sandbox.SkillDir+"/extra.sh"), k.expectOutput("SKILL.md\ndata\npayload\n", "list", sandbox.SkillDir))
 		}},
 		{"a changed file is an error, and nothing runs", func(k *check) error {
 			for _, change := range []func(fstest.MapFS){
@@ -51,8 +51,8 @@ func files() []behaviour {
 			}
 			return nil
 		}},
-		{"a file that changes between two readings", func(k *check) error {
-			k.spec.Trees[0].FS = &turning{FS: k.spec.Trees[0].FS}
+		{"a file that changes between two reads", func(k *check) error {
+			k.spec.Trees[0].FS = &changingFS{FS: k.spec.Trees[0].FS}
 			for range 3 {
 				box, err := k.b.Start(k.ctx, k.spec)
 				if err != nil {
@@ -62,7 +62,7 @@ func files() []behaviour {
 					continue
 				}
 				k.box = box
-				err = k.says("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv")
+				err = k.expectOutput("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv")
 				box.Close()
 				k.box = nil
 				if err != nil {
@@ -71,62 +71,62 @@ func files() []behaviour {
 			}
 			return nil
 		}},
-		{"files that are given", func(k *check) error {
+		{"writable trees", func(k *check) error {
 			given := treeOf(sandbox.InDir, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
 			given.Files[0].SHA256 = "" // need not be verified
 			k.spec.Trees = append(k.spec.Trees, given)
-			return all(k.says("given", "read", sandbox.InDir+"/a.txt"), k.says("deep", "read", sandbox.InDir+"/sub/b.txt"), k.says("written", "write", sandbox.InDir+"/a.txt", "mine"))
+			return joinErrors(k.expectOutput("given", "read", sandbox.InDir+"/a.txt"), k.expectOutput("deep", "read", sandbox.InDir+"/sub/b.txt"), k.expectOutput("written", "write", sandbox.InDir+"/a.txt", "mine"))
 		}},
 		{"other trees", func(k *check) error {
 			k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.NeedsDir+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), treeOf(sandbox.BuildDir, map[string][]byte{"lib.txt": []byte("built")}))
 			var env []string
-			if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+			if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 				return err
 			}
 			dir, _ := lookup(env, "LOADOUT_SKILL_OTHER_ONE")
-			return all(k.says("needed", "read", dir+"/SKILL.md"), k.says("needed", "read", sandbox.NeedsDir+"/other-one/SKILL.md"), k.says("built", "read", sandbox.BuildDir+"/lib.txt"),
-				k.fails("write", sandbox.NeedsDir+"/other-one/SKILL.md", "x"), k.fails("write", sandbox.BuildDir+"/lib.txt", "x"))
+			return joinErrors(k.expectOutput("needed", "read", dir+"/SKILL.md"), k.expectOutput("needed", "read", sandbox.NeedsDir+"/other-one/SKILL.md"), k.expectOutput("built", "read", sandbox.BuildDir+"/lib.txt"),
+				k.expectFailure("write", sandbox.NeedsDir+"/other-one/SKILL.md", "x"), k.expectFailure("write", sandbox.BuildDir+"/lib.txt", "x"))
 		}},
-		{"a tree of a file system that only its owner reads", func(k *check) error {
+		{"a tree from a file system that only its owner can read", func(k *check) error {
 			for name, f := range k.spec.Trees[0].FS.(fstest.MapFS) {
 				if name != "payload" {
 					f.Mode = 0o600
 				}
 			}
-			return k.says(skillText, "read", sandbox.SkillDir+"/SKILL.md")
+			return k.expectOutput(skillText, "read", sandbox.SkillDir+"/SKILL.md")
 		}},
-		{"the person's directory, to read", func(k *check) error { return k.workspace(false) }},
-		{"the person's directory, to change", func(k *check) error { return k.workspace(true) }},
+		{"the user's directory, read-only", func(k *check) error { return k.workspace(false) }},
+		{"the user's directory, writable", func(k *check) error { return k.workspace(true) }},
 		{"commands see each other's files", func(k *check) error {
-			return all(k.says("written", "write", sandbox.WorkDir+"/note", "from the first"), k.says("from the first", "read", sandbox.WorkDir+"/note"),
-				k.says("written", "write", sandbox.OutDir+"/note", "out"))
+			return joinErrors(k.expectOutput("written", "write", sandbox.WorkDir+"/note", "from the first"), k.expectOutput("from the first", "read", sandbox.WorkDir+"/note"),
+				k.expectOutput("written", "write", sandbox.OutDir+"/note", "out"))
 		}},
 		{"sandboxes do not see each other's files", func(k *check) error {
-			if err := k.says("written", "write", sandbox.WorkDir+"/note", "mine"); err != nil {
+			if err := k.expectOutput("written", "write", sandbox.WorkDir+"/note", "mine"); err != nil {
 				return err
 			}
 			if err := k.box.Close(); err != nil {
 				return err
 			}
 			k.box = nil
-			return k.fails("read", sandbox.WorkDir+"/note")
+			return k.expectFailure("read", sandbox.WorkDir+"/note")
 		}},
-		{"collects regular files, in order", collects},
-		{"collects again and again", func(k *check) error {
-			if err := k.says("written", "write", sandbox.OutDir+"/a", "a"); err != nil {
+		{"collects regular files, in order", collectsFiles},
+		{"collects repeatedly", func(k *check) error {
+			if err := k.expectOutput("written", "write", sandbox.OutDir+"/a", "a"); err != nil {
 				return err
 			}
 			for i, began := 0, time.Now(); i < 8000 && time.Since(began) < 3*time.Second; i++ {
 				n := 0
 				err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { n++; return nil })
 				if err != nil || n != 1 {
-					return fmt.Errorf("the %dth time: %d files, %w", i+1, n, err)
+					return fmt.Errorf("collection %d: %d files, %w", i+1, n, err)
 				}
 			}
-			return k.says("a", "read", sandbox.OutDir+"/a")
+			return k.expectOutput("a", "read", sandbox.OutDir+"/a")
 		}},
-		{"a visit that fails ends the collection", func(k *check) error {
-			if err := all(k.says("written", "write", sandbox.OutDir+"/a", "a"), k.says("written", "write", sandbox.OutDir+"/b", strings.Repeat("b", 100000))); err != nil {
+		{"a failing visit stops the collection", func(k *check) error {
+			if err := joinErrors(k.expectOutput("written", "write", sandbox.OutDir+"/a", "a"), k.expectOutput("written", "write", sandbox.OutDir+"/b", strings.Repeat("b", 100000))); err != nil {
 				return err
 			}
 			stop := errors.New("stop")
@@ -135,38 +135,38 @@ func files() []behaviour {
 			if !errors.Is(err, stop) || visits != 1 {
 				return fmt.Errorf("%d visits, %v", visits, err)
 			}
-			return k.says("a", "read", sandbox.OutDir+"/a")
+			return k.expectOutput("a", "read", sandbox.OutDir+"/a")
 		}},
 	}
 }
 
-// workspace mounts a directory of the host, if the back end can.
+// workspace mounts a host directory, if the back end can.
 func (k *check) workspace(writable bool) error {
 	dir, err := os.MkdirTemp(k.dir, "workspace-")
 	if err != nil {
 		return err
 	}
-	if err := all(os.WriteFile(dir+"/a.txt", []byte("a"), 0o666), os.Chmod(dir, 0o777), os.Chmod(dir+"/a.txt", 0o666)); err != nil {
+	if err := joinErrors(os.WriteFile(dir+"/a.txt", []byte("a"), 0o666), os.Chmod(dir, 0o777), os.Chmod(dir+"/a.txt", 0o666)); err != nil {
 		return err
 	}
 	k.spec.Mounts = []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir, Writable: writable}}
-	err = k.says("a", "read", sandbox.WorkspaceDir+"/a.txt")
+	err = k.expectOutput("a", "read", sandbox.WorkspaceDir+"/a.txt")
 	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok {
 		return nil
 	}
 	if !writable {
-		err = all(err, k.fails("write", sandbox.WorkspaceDir+"/a.txt", "b"), k.fails("write", sandbox.WorkspaceDir+"/b.txt", "b"))
+		err = joinErrors(err, k.expectFailure("write", sandbox.WorkspaceDir+"/a.txt", "b"), k.expectFailure("write", sandbox.WorkspaceDir+"/b.txt", "b"))
 	} else {
-		err = all(err, k.says("written", "write", sandbox.WorkspaceDir+"/a.txt", "b"))
+		err = joinErrors(err, k.expectOutput("written", "write", sandbox.WorkspaceDir+"/a.txt", "b"))
 	}
 	got, readErr := os.ReadFile(dir + "/a.txt")
 	if want := map[bool]string{false: "a", true: "b"}[writable]; string(got) != want {
-		err = all(err, fmt.Errorf("outside it has %q, want %q", got, want))
+		err = joinErrors(err, fmt.Errorf("content on the host is %q, want %q", got, want))
 	}
-	return all(err, readErr)
+	return joinErrors(err, readErr)
 }
 
-func collects(k *check) error {
+func collectsFiles(k *check) error {
 	k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.InDir, map[string][]byte{"given": []byte("given")}))
 	if _, err := k.run(nil, "links"); err != nil {
 		return err
@@ -193,13 +193,13 @@ func collects(k *check) error {
 	return nil
 }
 
-// turning is a file system in which a file is another each time it is opened.
-type turning struct {
+// changingFS is a file system in which a file changes each time it is opened.
+type changingFS struct {
 	fs.FS
 	opened int
 }
 
-func (f *turning) Open(name string) (fs.File, error) {
+func (f *changingFS) Open(name string) (fs.File, error) {
 	if name != "data/table.csv" {
 		return f.FS.Open(name)
 	}

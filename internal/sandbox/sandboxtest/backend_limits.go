@@ -9,22 +9,22 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limits are what a command is told when it has used too much, where the back
-// end says that it enforces that.
-func limits() []behaviour {
+// limitBehaviours returns the behaviours of exceeded limits, which are tested if the back end
+// enforces the limit.
+func limitBehaviours() []behaviour {
 	return []behaviour{
-		{"too much processor time", func(k *check) error {
+		{"too much CPU time", func(k *check) error {
 			k.spec.Limits.CPU, k.spec.Limits.Wall = time.Second, time.Minute
-			return k.endedFor("cpu", sandbox.CPU, "spin")
+			return k.expectEnd("cpu", sandbox.CPU, "spin")
 		}},
-		{"too much memory", func(k *check) error { return k.endedFor("memory", sandbox.OOM, "hog") }},
-		{"the limits are told of the sandbox that has them", func(k *check) error {
+		{"too much memory", func(k *check) error { return k.expectEnd("memory", sandbox.OOM, "hog") }},
+		{"the state reports the limits of this sandbox", func(k *check) error {
 			if err := k.start(); err != nil {
 				return err
 			}
 			for _, name := range LayerNames {
 				if _, ok := k.box.State().Enforced[name]; !ok {
-					return fmt.Errorf("nothing is said of %s", name)
+					return fmt.Errorf("missing entry for %s", name)
 				}
 			}
 			return nil
@@ -32,12 +32,11 @@ func limits() []behaviour {
 	}
 }
 
-// LayerNames are what each back end's state has a word on, if only "".
+// LayerNames are the keys that every back end's state must contain, possibly with "".
 var LayerNames = []string{"filesystem", "processes_visible", "syscalls", "privileges", "memory", "processes", "cpu", "cores", "file_size", "open_files", "disk", "inodes", "wall", "network"}
 
-// endedFor checks that a command is ended for a reason, and that the next one
-// runs.
-func (k *check) endedFor(limit string, why sandbox.Reason, command string) error {
+// expectEnd checks that a command is killed for a reason and that the next one runs.
+func (k *check) expectEnd(limit string, why sandbox.Reason, command string) error {
 	if err := k.start(); err != nil {
 		return err
 	}
@@ -48,5 +47,5 @@ func (k *check) endedFor(limit string, why sandbox.Reason, command string) error
 	if err != nil || res.Reason != why || !res.Killed || res.Detail == "" {
 		return fmt.Errorf("%+v, %v, want %s", res, err, why)
 	}
-	return k.says("still", "both", "still", "")
+	return k.expectOutput("still", "both", "still", "")
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// streams are what goes in and comes out of a command.
-func streams() []behaviour {
+// streamBehaviours returns the behaviours of standard input and output.
+func streamBehaviours() []behaviour {
 	return []behaviour{
-		{"stdout and stderr apart", func(k *check) error {
+		{"separate stdout and stderr", func(k *check) error {
 			res, err := k.run(nil, "both", "to out", "to err")
 			if err != nil || string(res.Stdout) != "to out" || string(res.Stderr) != "to err" || res.Truncated {
 				return fmt.Errorf("%q, %q, %v", res.Stdout, res.Stderr, err)
 			}
 			return nil
 		}},
-		{"no input is an end of input", func(k *check) error { return k.says(fmt.Sprintf("0 %x", sha256.Sum256(nil)), "sum") }},
+		{"no input means EOF", func(k *check) error { return k.expectOutput(fmt.Sprintf("0 %x", sha256.Sum256(nil)), "sum") }},
 		{"10 MB of binary input", func(k *check) error {
 			data := make([]byte, 10<<20)
 			rnd := rand.NewChaCha8([32]byte{1})
@@ -39,14 +39,14 @@ func streams() []behaviour {
 			}
 			return nil
 		}},
-		{"input that is not read", func(k *check) error {
+		{"unread input", func(k *check) error {
 			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(make([]byte, 1<<20))}, "exit", "4")
 			if err != nil || res.ExitCode != 4 {
 				return fmt.Errorf("%+v, %v", res, err)
 			}
 			return nil
 		}},
-		{"a conversation", converses},
+		{"a dialogue", exchangesLines},
 		{"output comes while the command runs", func(k *check) error {
 			if err := k.start(); err != nil {
 				return err
@@ -66,9 +66,9 @@ func streams() []behaviour {
 			case <-done:
 				return errors.New("no output before the end")
 			}
-			return all(k.box.Close(), <-done)
+			return joinErrors(k.box.Close(), <-done)
 		}},
-		{"output is capped and said to be", func(k *check) error {
+		{"output is limited and marked as truncated", func(k *check) error {
 			k.spec.Limits.Output = 1000
 			res, err := k.run(nil, "fill", "3000")
 			if err != nil || len(res.Stdout) != 1000 || !res.Truncated || res.Reason != sandbox.OK {
@@ -80,9 +80,9 @@ func streams() []behaviour {
 			}
 			return nil
 		}},
-		{"secrets are files, and not in the output", func(k *check) error {
+		{"secrets are files, and redacted from the output", func(k *check) error {
 			k.spec.Secrets = []sandbox.Secret{sandbox.NewSecret("token", "very-secret-value")}
-			return k.says("[secret token]", "read", sandbox.SecretsDir+"/token")
+			return k.expectOutput("[secret token]", "read", sandbox.SecretsDir+"/token")
 		}},
 		{"concurrent commands", func(k *check) error {
 			if err := k.start(); err != nil {
@@ -97,7 +97,7 @@ func streams() []behaviour {
 			}
 			var err error
 			for range cap(errs) {
-				err = all(err, <-errs)
+				err = joinErrors(err, <-errs)
 			}
 			return err
 		}},
@@ -107,7 +107,7 @@ func streams() []behaviour {
 func (k *check) echo(text string) error {
 	res, err := sandbox.RunIn(k.ctx, k.box, k.spec, payloadCmd("cat", k.mark), &sandbox.RunOptions{Stdin: strings.NewReader(text)})
 	if err != nil || string(res.Stdout) != text {
-		return fmt.Errorf("%d bytes came back of %d, %+.200v, %v", len(res.Stdout), len(text), res, err)
+		return fmt.Errorf("received %d of %d bytes, %+.200v, %v", len(res.Stdout), len(text), res, err)
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
-// converses speaks with a command line by line, as with a server.
-func converses(k *check) error {
+// exchangesLines exchanges lines with a command, like an MCP server.
+func exchangesLines(k *check) error {
 	if err := k.start(); err != nil {
 		return err
 	}
@@ -147,13 +147,13 @@ func converses(k *check) error {
 	return nil
 }
 
-// surroundings are what a command finds around it.
-func surroundings() []behaviour {
+// environmentBehaviours returns the behaviours of arguments, environment and state.
+func environmentBehaviours() []behaviour {
 	return []behaviour{
-		{"arguments as they are", func(k *check) error {
+		{"unchanged arguments", func(k *check) error {
 			args := []string{"", "two words", "line\nbreak", "$HOME `id` ;|&", "'\"", "ünï ☃", "-x", "\\", "*"}
 			var got []string
-			if err := k.decoded(payloadCmd("args", k.mark, args...), &got); err != nil {
+			if err := k.runJSON(payloadCmd("args", k.mark, args...), &got); err != nil {
 				return err
 			}
 			if !slices.Equal(got, args) {
@@ -165,7 +165,7 @@ func surroundings() []behaviour {
 			args := slices.Repeat([]string{strings.Repeat("a", 1000)}, 100)
 			args = append(args, strings.Repeat("b", 100<<10))
 			var got []string
-			if err := k.decoded(payloadCmd("args", k.mark, args...), &got); err != nil {
+			if err := k.runJSON(payloadCmd("args", k.mark, args...), &got); err != nil {
 				return err
 			}
 			if !slices.Equal(got, args) {
@@ -173,14 +173,14 @@ func surroundings() []behaviour {
 			}
 			return nil
 		}},
-		{"the environment is what the spec says and no more", cleanEnvironment},
+		{"the environment is exactly that of the spec", cleanEnvironment},
 		{"a large environment", func(k *check) error {
 			k.spec.Env = map[string]string{"BIG": strings.Repeat("e", 100<<10)}
 			for i := range 200 {
 				k.spec.Env[fmt.Sprintf("VAR_%d", i)] = strings.Repeat("v", 200)
 			}
 			var env []string
-			if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+			if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 				return err
 			}
 			for name, want := range k.spec.Env {
@@ -193,7 +193,7 @@ func surroundings() []behaviour {
 		{"the working directory", func(k *check) error {
 			for _, c := range []struct{ dir, variable string }{{"", "LOADOUT_WORK"}, {sandbox.OutDir, "LOADOUT_OUT"}, {sandbox.SkillDir, "LOADOUT_SKILL"}} {
 				var env []string
-				if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+				if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 					return err
 				}
 				want, _ := lookup(env, c.variable)
@@ -209,7 +209,7 @@ func surroundings() []behaviour {
 		{"paths of the layout in arguments and variables", func(k *check) error {
 			k.spec.Env = map[string]string{"WHERE": sandbox.WorkDir + "/x"}
 			var env, args []string
-			if err := all(k.decoded(payloadCmd("env", k.mark), &env), k.decoded(payloadCmd("args", k.mark, sandbox.WorkDir+"/x", "--out="+sandbox.WorkDir+"/x"), &args)); err != nil {
+			if err := joinErrors(k.runJSON(payloadCmd("env", k.mark), &env), k.runJSON(payloadCmd("args", k.mark, sandbox.WorkDir+"/x", "--out="+sandbox.WorkDir+"/x"), &args)); err != nil {
 				return err
 			}
 			work, _ := lookup(env, "LOADOUT_WORK")
@@ -219,24 +219,24 @@ func surroundings() []behaviour {
 			}
 			return nil
 		}},
-		{"no network is none", func(k *check) error {
+		{"no network", func(k *check) error {
 			for _, a := range [][2]string{{"tcp", k.victim.TCP}, {"unix", k.victim.Abstract}} {
-				if err := k.fails("dial", a[0], a[1]); err != nil {
+				if err := k.expectFailure("dial", a[0], a[1]); err != nil {
 					return err
 				}
 			}
 			var names []string
-			if err := k.decoded(payloadCmd("ifaces", k.mark), &names); err != nil {
+			if err := k.runJSON(payloadCmd("ifaces", k.mark), &names); err != nil {
 				return err
 			}
 			for _, n := range names {
 				if n != "lo" && k.b.Tier() >= sandbox.Isolated {
-					return fmt.Errorf("there are interfaces %q", names)
+					return fmt.Errorf("unexpected network interfaces %q", names)
 				}
 			}
 			return nil
 		}},
-		{"the state names what is enforced", func(k *check) error {
+		{"the state lists what is enforced", func(k *check) error {
 			if err := k.start(); err != nil {
 				return err
 			}
@@ -244,7 +244,7 @@ func surroundings() []behaviour {
 			if len(enforced) == 0 {
 				return errors.New("nothing")
 			}
-			enforced["mine"] = "changed" // the caller's to keep
+			enforced["mine"] = "changed" // must not affect the sandbox
 			if k.box.State().Enforced["mine"] != "" {
 				return errors.New("the map is shared")
 			}
@@ -258,7 +258,7 @@ func cleanEnvironment(k *check) error {
 	cmd := payloadCmd("env", k.mark)
 	cmd.Env = map[string]string{"OF_CMD": "c\nd", "BOTH": "cmd"}
 	var got []string
-	if err := k.decoded(cmd, &got); err != nil {
+	if err := k.runJSON(cmd, &got); err != nil {
 		return err
 	}
 	want := map[string]string{"OF_SPEC": "a b", "OF_CMD": "c\nd", "BOTH": "cmd"}
@@ -271,7 +271,7 @@ func cleanEnvironment(k *check) error {
 	for _, kv := range got {
 		name, _, _ := strings.Cut(kv, "=")
 		if _, ok := lookup(known, name); !ok {
-			return fmt.Errorf("%s comes from nowhere", kv)
+			return fmt.Errorf("unexpected variable %s", kv)
 		}
 	}
 	if len(got) != len(known) {

@@ -9,14 +9,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxGrowth is how much more memory a host may have after a flood of 300 MB.
+// maxGrowth limits the memory growth of the host after 300 MB of output.
 const maxGrowth = 5 << 20
 
-// TestOutputFlood checks that output which nobody asked for costs the host little: with
-// 300 MB of it a command is ended, what is kept is bounded, and the test's own
-// memory grows by less than 5 MB.
+// TestOutputFlood checks that excessive output is cheap for the host. A command with 300
+// MB of output must be killed, the stored output limited, and the test's own memory must
+// grow by less than 5 MB.
 func TestOutputFlood(t *testing.T, b sandbox.Backend) {
-	x := &trial{t: t, scene: newScene(t), backend: b, mark: "flood-" + word()}
+	x := &trial{t: t, scene: newScene(t), backend: b, mark: "flood-" + randomWord()}
 	defer func() { x.close(); sweep(x.mark) }()
 	x.exec(nil, "both", "warm", "up")
 	debug.FreeOSMemory()

@@ -17,37 +17,37 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// orphanVariable has the mark for the processes of a host that is to be killed.
+// orphanVariable contains the mark for the processes of a host that will be killed.
 const orphanVariable = "LOADOUT_TEST_ORPHAN"
 
-// TestOrphans checks that no process of a sandbox outlives the program that
-// started it, even if that was killed. The test binary is run again for the
-// calling test, up to the call.
+// TestOrphans checks that no process of a sandbox outlives the program that started it,
+// even if that was killed. It runs the test binary again for the calling test, up to the
+// call.
 func TestOrphans(t *testing.T, b sandbox.Backend) {
 	if mark := os.Getenv(orphanVariable); mark != "" {
-		abandon(t, b, mark)
+		runAbandoned(t, b, mark)
 		return
 	}
-	if err := newScene(t).orphans(t); err != nil {
+	if err := newScene(t).findOrphans(t); err != nil {
 		t.Error(err)
 	}
 }
 
-// abandon starts what there is to start and waits to be killed.
-func abandon(t *testing.T, b sandbox.Backend, mark string) {
+// runAbandoned starts a sandbox and waits to be killed.
+func runAbandoned(t *testing.T, b sandbox.Backend, mark string) {
 	k := &check{ctx: context.Background(), b: b, mark: mark, spec: newSpec(t)}
-	must(t, k.start())
+	requireNoError(t, k.start())
 	p, err := k.box.Exec(k.ctx, payloadCmd("sleep", mark))
-	must(t, err)
+	requireNoError(t, err)
 	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
-	must(t, err)
-	_, err = k.run(nil, "E11") // leaves a process behind it, where it may
+	requireNoError(t, err)
+	_, err = k.run(nil, "E11") // leaves a process behind if it can
 	fmt.Printf("\nSTARTED %q %v\n", line, err)
 	time.Sleep(20 * time.Second)
 }
 
-func (s *scene) orphans(t *testing.T) error {
-	mark := "orphan-" + word()
+func (s *scene) findOrphans(t *testing.T) error {
+	mark := "orphan-" + randomWord()
 	defer sweep(mark)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v")
 	cmd.Env = append(os.Environ(), orphanVariable+"="+mark, payloadVariable+"="+s.bin)
@@ -67,14 +67,14 @@ func (s *scene) orphans(t *testing.T) error {
 		fmt.Fprintln(&said, in.Text())
 		started = strings.HasPrefix(in.Text(), "STARTED \"asleep\\n\"")
 	}
-	before := marked(mark)
+	before := processesWithMark(mark)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if !started || len(before) == 0 {
-		return fmt.Errorf("the host did not start, or its sandbox had only %v:\n%s", before, said.String())
+		return fmt.Errorf("host did not start, or its sandbox contained only %v:\n%s", before, said.String())
 	}
-	if !within(3*time.Second, func() bool { return len(marked(mark)) == 0 }) {
-		return fmt.Errorf("of %v these live on after their host was killed: %v", before, marked(mark))
+	if !poll(3*time.Second, func() bool { return len(processesWithMark(mark)) == 0 }) {
+		return fmt.Errorf("processes %v: still running after their host was killed: %v", before, processesWithMark(mark))
 	}
 	return nil
 }

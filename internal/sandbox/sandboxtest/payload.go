@@ -18,14 +18,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Digest is the digest in all specs of this package, for back ends that demand
-// an opt-in for one.
+// Digest is the digest in all specs of this package, for back ends that require an
+// approved digest.
 const Digest = "sha256:5a6db0c5a4d0ba0f5ec9f2f5b36fc8a24b0ad2df5a6c4b8e5f1f7d3f00000063"
 
 const payloadPackage = "internal/sandbox/sandboxtest/internal/payload"
 
-// payloadVariable names a payload that was built before, for tests that run
-// again as a user who may not have a compiler's caches.
+// payloadVariable names an existing payload, for tests that run again as a user without
+// access to the build cache.
 const payloadVariable = "LOADOUT_TEST_PAYLOAD"
 
 var payload struct {
@@ -34,7 +34,7 @@ var payload struct {
 	err   error
 }
 
-// payloadBytes is the program that is run in sandboxes, built once.
+// payloadBytes returns the program to run in sandboxes, built once.
 func payloadBytes(t *testing.T) []byte {
 	t.Helper()
 	payload.once.Do(func() { payload.bytes, payload.err = buildPayload() })
@@ -55,7 +55,7 @@ func buildPayload() ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// skillTree is a skill with the payload as its program.
+// skillTree returns a skill that contains the payload.
 func skillTree(program []byte) sandbox.Tree {
 	return treeOf(sandbox.SkillDir, map[string][]byte{
 		"SKILL.md": []byte(skillText), "payload": program, "data/table.csv": []byte("a,b\n1,2\n"),
@@ -64,8 +64,7 @@ func skillTree(program []byte) sandbox.Tree {
 
 const skillText = "---\nname: attacker\ndescription: Attacks.\n---\n\nUnchanged.\n"
 
-// treeOf is a verified tree of files; one that is called payload may be
-// executed.
+// treeOf returns a verified tree of files. A file named payload is executable.
 func treeOf(place string, files map[string][]byte) sandbox.Tree {
 	t := sandbox.Tree{Path: place}
 	m := fstest.MapFS{}
@@ -83,7 +82,7 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// PolicyLimits is the policy under test.
+// PolicyLimits returns the policy under test.
 func PolicyLimits() sandbox.Limits {
 	return sandbox.Limits{
 		Memory: 256 << 20, Processes: 64, CPU: 5 * time.Second, Cores: 1, Wall: 6 * time.Second,
@@ -91,7 +90,7 @@ func PolicyLimits() sandbox.Limits {
 	}
 }
 
-// newSpec is the spec of a sandbox for the payload.
+// newSpec returns the spec of a sandbox for the payload.
 func newSpec(t *testing.T) *sandbox.Spec {
 	return &sandbox.Spec{Trees: []sandbox.Tree{skillTree(payloadBytes(t))}, Limits: PolicyLimits(), Digest: Digest}
 }
@@ -100,5 +99,5 @@ func payloadCmd(command, mark string, args ...string) *sandbox.Cmd {
 	return &sandbox.Cmd{Args: append([]string{sandbox.SkillDir + "/payload", command, mark}, args...)}
 }
 
-// cores is how many processors the machine lets this process use.
+// cores returns the number of CPUs available to this process.
 func cores() int { return runtime.NumCPU() }

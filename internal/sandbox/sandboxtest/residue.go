@@ -13,25 +13,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// TestResidue runs n commands, ends them in all the ways there are at times that
-// are random but the same each time, and checks that nothing is left: no
-// process, mount, cgroup, descriptor or file.
+// TestResidue runs n commands and ends them in every possible way at random but
+// reproducible times. It checks that no process, mount, control group, descriptor or file
+// remains.
 func TestResidue(t *testing.T, b sandbox.Backend, n int) {
-	x := &trial{t: t, scene: newScene(t), backend: b, mark: "residue-" + word()}
+	x := &trial{t: t, scene: newScene(t), backend: b, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
-	x.residual(n, rand.New(rand.NewPCG(2, 2)), 1) // what is kept for good is there now
+	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // creates what is cached permanently
 	before := tracesOf(x.tmp, x.mark)
 	began := time.Now()
-	x.residual(n, rnd, 0)
+	x.runMany(n, rnd, 0)
 	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(began).Round(time.Millisecond))
 	var after traces
-	if !within(3*time.Second, func() bool { after = tracesOf(x.tmp, x.mark); return after.within(before) }) {
+	if !poll(3*time.Second, func() bool { after = tracesOf(x.tmp, x.mark); return after.within(before) }) {
 		t.Errorf("left behind:\nbefore %+v\nafter  %+v", before, after)
 	}
 }
 
-// within reports whether there is nothing that was not there before.
+// within reports whether tr contains nothing new compared to before.
 func (tr traces) within(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
@@ -44,11 +44,11 @@ func (tr traces) within(before traces) bool {
 // ways are the ways in which a run ends.
 var ways = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
 
-// residual runs one after another; most, if not zero, bounds how many.
-func (x *trial) residual(n int, rnd *rand.Rand, most int) {
+// runMany runs commands one after another, at most limit if that is not zero.
+func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	x.t.Helper()
 	for i := range n {
-		if most > 0 && i >= most {
+		if limit > 0 && i >= limit {
 			return
 		}
 		way, after := ways[rnd.IntN(len(ways))], time.Duration(rnd.IntN(40))*time.Millisecond
@@ -59,8 +59,8 @@ func (x *trial) residual(n int, rnd *rand.Rand, most int) {
 	}
 }
 
-// endsIn runs a command that is ended in some way after a time, and reports
-// whether everything came back.
+// endsIn runs a command that ends in the given way after a time, and reports whether all
+// calls returned.
 func (x *trial) endsIn(way string, after time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -88,7 +88,7 @@ func (x *trial) runOnce(way string, after time.Duration) {
 		cmd.Timeout = after + time.Millisecond
 	}
 	switch way {
-	case "start": // the context ends while the sandbox is made
+	case "start": // the context ends during the start of the sandbox
 		time.AfterFunc(after/4, cancel)
 		if box, err := x.backend.Start(ctx, spec); err == nil {
 			box.Close()
@@ -105,7 +105,7 @@ func (x *trial) runOnce(way string, after time.Duration) {
 	}
 }
 
-// endsFrom ends a command by Kill or by closing the sandbox under it.
+// endsFrom ends a command by Kill or by closing its sandbox.
 func (x *trial) endsFrom(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
 	box, err := x.backend.Start(ctx, spec)
 	if err != nil {

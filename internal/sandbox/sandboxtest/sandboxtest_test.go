@@ -38,11 +38,11 @@ func TestPlainIsBreached(t *testing.T) {
 		return
 	}
 	var all []string
-	for _, a := range append(attacks(), beyond()...) {
+	for _, a := range append(allAttacks(), extraAttacks()...) {
 		all = append(all, a.id)
 	}
-	if len(attacks()) != AttackCount {
-		t.Errorf("%d attacks, want %d", len(attacks()), AttackCount)
+	if len(allAttacks()) != AttackCount {
+		t.Errorf("%d attacks, want %d", len(allAttacks()), AttackCount)
 	}
 	var rows []Row
 	TestAttacks(t, plain{}, Options{MayBreach: all, Row: func(r Row) { rows = append(rows, r) }})
@@ -80,14 +80,14 @@ func TestABreachFails(t *testing.T) {
 		{Row{ID: "A08+", Verdict: Breached}, Options{}, false, "as may be"},
 		{Row{ID: "A08+", Verdict: Breached}, Options{Beyond: true}, true, "breached"},
 	} {
-		if say, fail := judge(c.row, c.opts); fail != c.fail || !strings.Contains(say, c.say) || (say == "") != (c.say == "") {
+		if say, fail := explainRow(c.row, c.opts); fail != c.fail || !strings.Contains(say, c.say) || (say == "") != (c.say == "") {
 			t.Errorf("%v with %+v: %q, %v", c.row, c.opts, say, fail)
 		}
 	}
 }
 
 func TestAttacksAreNumbered(t *testing.T) {
-	all := attacks()
+	all := allAttacks()
 	if !slices.IsSortedFunc(all, func(a, b attack) int { return strings.Compare(a.id, b.id) }) {
 		t.Error("attacks are out of order")
 	}
@@ -114,9 +114,9 @@ func TestPlainMisbehaves(t *testing.T) {
 		return
 	}
 	s := newScene(t)
-	for _, c := range behaviours() {
+	for _, c := range allBehaviours() {
 		t.Run(c.name, func(t *testing.T) {
-			err := s.behaves(t, plain{}, c)
+			err := s.checkBehaviour(t, plain{}, c)
 			if want := slices.Contains(plainFails, c.name); (err != nil) != want {
 				t.Errorf("%v, want an error: %v", err, want)
 			}
@@ -129,15 +129,15 @@ func TestFlood(t *testing.T) { TestOutputFlood(t, plain{}) }
 // Plain leaves the processes that left their group.
 func TestPlainLeavesResidue(t *testing.T) {
 	s := newScene(t)
-	x := &trial{t: t, scene: s, backend: plain{}, mark: "residue-" + word()}
+	x := &trial{t: t, scene: s, backend: plain{}, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
 	before := tracesOf(x.tmp, x.mark)
-	x.residual(12, rand.New(rand.NewPCG(1, 1)), 0)
+	x.runMany(12, rand.New(rand.NewPCG(1, 1)), 0)
 	if tracesOf(x.tmp, x.mark).within(before) {
 		t.Error("nothing is left")
 	}
 	sweep(x.mark)
-	if !within(2*time.Second, func() bool { return tracesOf(x.tmp, x.mark).within(before) }) {
+	if !poll(2*time.Second, func() bool { return tracesOf(x.tmp, x.mark).within(before) }) {
 		t.Errorf("more is left than processes: %+v, %+v", before, tracesOf(x.tmp, x.mark))
 	}
 }
@@ -148,7 +148,7 @@ func TestPlainLeavesOrphans(t *testing.T) {
 		TestOrphans(t, plain{})
 		return
 	}
-	err := newScene(t).orphans(t)
+	err := newScene(t).findOrphans(t)
 	if err == nil || !strings.Contains(err.Error(), "live on") {
 		t.Errorf("%v, want processes that live on", err)
 	}

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scene is what attacks are on: a home with secrets, and a victim process that
-// stands for the hub.
+// scene is the environment of the attacks: a home directory with secrets, and a victim
+// process that represents the hub.
 type scene struct {
-	dir     string // all of it
+	dir     string // contains all of it
 	home    string
-	tmp     string // TMPDIR of the test, where back ends put their things
-	bin     string // the payload, for the host to run
+	tmp     string // TMPDIR of the test, where back ends store files
+	bin     string // payload for the host to run
 	key     string // ~/.ssh/id_rsa
 	rc      string // ~/.bashrc
 	config  string // hub.yaml
 	other   string // SKILL.md of another skill
-	setuid  string // a setuid copy of the payload that works, or ""
+	setuid  string // working setuid copy of the payload, or ""
 	secrets map[string]string
 	victim  *victim
 }
 
-// at says where the victim is to be found.
-type at struct {
+// addresses contains the addresses of the victim.
+type addresses struct {
 	PID                            int
 	TCP, TCP6, LAN, Abstract, Unix string
 	UDP, Addr, Key, NoKey          string
@@ -45,31 +45,31 @@ type at struct {
 }
 
 type victim struct {
-	at
+	addresses
 	mark  string
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines *bufio.Scanner
 }
 
-func word() string { return strings.ToLower(rand.Text()[:16]) }
+func randomWord() string { return strings.ToLower(rand.Text()[:16]) }
 
-// newScene makes a scene that ends with the test.
+// newScene creates a scene that ends with the test.
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
 	s := &scene{dir: dir, home: filepath.Join(dir, "home"), tmp: filepath.Join(dir, "tmp"), bin: filepath.Join(dir, "payload"), secrets: map[string]string{}}
 	s.key, s.rc, s.config, s.other = s.home+"/.ssh/id_rsa", s.home+"/.bashrc", s.home+"/.config/hub.yaml", s.home+"/skills/other/SKILL.md"
 	for _, d := range []string{s.tmp, s.home + "/.ssh", s.home + "/.config", s.home + "/skills/other"} {
-		must(t, os.MkdirAll(d, 0o755))
+		requireNoError(t, os.MkdirAll(d, 0o755))
 	}
-	must(t, os.WriteFile(s.bin, payloadBytes(t), 0o755))
+	requireNoError(t, os.WriteFile(s.bin, payloadBytes(t), 0o755))
 	for name, path := range map[string]string{"key": s.key, "config": s.config, "other": s.other, "rc": s.rc, "fd": s.home + "/held"} {
-		s.secrets[name] = "secret" + name + word()
-		must(t, os.WriteFile(path, []byte("# "+s.secrets[name]+"\n"), 0o600))
+		s.secrets[name] = "secret" + name + randomWord()
+		requireNoError(t, os.WriteFile(path, []byte("# "+s.secrets[name]+"\n"), 0o600))
 	}
 	for _, name := range []string{"env", "hubenv", "memory"} {
-		s.secrets[name] = "secret" + name + word()
+		s.secrets[name] = "secret" + name + randomWord()
 	}
 	t.Setenv("TMPDIR", s.tmp)
 	t.Setenv("LOADOUT_TEST_ENV", s.secrets["env"])
@@ -79,32 +79,32 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// leakFD opens a secret file as a careless ancestor does: for children too.
+// leakFD opens a secret file without close-on-exec, like a careless parent process.
 func (s *scene) leakFD(t *testing.T) {
 	fd, err := unix.Open(s.home+"/held", unix.O_RDONLY, 0)
-	must(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 }
 
 func (s *scene) startVictim(t *testing.T) *victim {
-	v := &victim{mark: "victim-" + word()}
+	v := &victim{mark: "victim-" + randomWord()}
 	v.cmd = exec.Command(s.bin, "victim", v.mark, s.home, lanAddress(), s.config)
 	v.cmd.Env = []string{"LOADOUT_TEST_HUB_ENV=" + s.secrets["hubenv"], "LOADOUT_TEST_HUB_MEMORY=" + s.secrets["memory"]}
 	v.cmd.Stderr = os.Stderr
 	v.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	var err error
 	v.in, err = v.cmd.StdinPipe()
-	must(t, err)
+	requireNoError(t, err)
 	out, err := v.cmd.StdoutPipe()
-	must(t, err)
-	must(t, v.cmd.Start())
+	requireNoError(t, err)
+	requireNoError(t, v.cmd.Start())
 	t.Cleanup(func() {
 		v.in.Close()
 		kill := time.AfterFunc(3*time.Second, func() { v.cmd.Process.Kill() })
@@ -113,38 +113,38 @@ func (s *scene) startVictim(t *testing.T) *victim {
 	})
 	v.lines = bufio.NewScanner(out)
 	if !v.lines.Scan() {
-		t.Fatal("the victim did not start")
+		t.Fatal("victim did not start")
 	}
-	must(t, json.Unmarshal(v.lines.Bytes(), &v.at))
+	requireNoError(t, json.Unmarshal(v.lines.Bytes(), &v.addresses))
 	return v
 }
 
-// counts are the victim's counters.
+// counts returns the victim's counters.
 func (v *victim) counts(t *testing.T) map[string]int {
 	t.Helper()
 	if _, err := fmt.Fprintln(v.in, "counts"); err != nil {
-		t.Fatalf("the victim is gone: %v", err)
+		t.Fatalf("victim ended: %v", err)
 	}
 	if !v.lines.Scan() {
-		t.Fatal("the victim is gone")
+		t.Fatal("victim ended")
 	}
 	c := map[string]int{}
-	must(t, json.Unmarshal(v.lines.Bytes(), &c))
+	requireNoError(t, json.Unmarshal(v.lines.Bytes(), &c))
 	return c
 }
 
-// grew reports whether a counter rises above what it was. What is on its way is
-// given time, more of it if the attacker believes that something is.
-func (v *victim) grew(t *testing.T, before map[string]int, sent bool, name string) bool {
+// counterGrew reports whether a counter exceeds its earlier value. It waits for data in transit,
+// longer if the attacker believes that it sent something.
+func (v *victim) counterGrew(t *testing.T, before map[string]int, sent bool, name string) bool {
 	t.Helper()
 	wait := 100 * time.Millisecond
 	if sent {
 		wait = time.Second
 	}
-	return within(wait, func() bool { return v.counts(t)[name] > before[name] })
+	return poll(wait, func() bool { return v.counts(t)[name] > before[name] })
 }
 
-// lanAddress is an address of this host that is not its loopback.
+// lanAddress returns a non-loopback address of this host.
 func lanAddress() string {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
@@ -155,18 +155,17 @@ func lanAddress() string {
 	return ""
 }
 
-// setuidVariable names a setuid copy of the payload, which root made for the
-// test of another user.
+// setuidVariable names a setuid copy of the payload, created by root for the test of
+// another user.
 const setuidVariable = "LOADOUT_TEST_SETUID"
 
-// findSetuid returns a setuid program that gives rights where nothing prevents
-// it.
+// findSetuid returns a working setuid program.
 func (s *scene) findSetuid(t *testing.T) string {
 	p := os.Getenv(setuidVariable)
 	if os.Getuid() == 0 {
 		p = filepath.Join(s.dir, "setuid")
-		must(t, os.WriteFile(p, payloadBytes(t), 0o755))
-		must(t, os.Chmod(p, 0o4755|os.ModeSetuid))
+		requireNoError(t, os.WriteFile(p, payloadBytes(t), 0o755))
+		requireNoError(t, os.Chmod(p, 0o4755|os.ModeSetuid))
 		return p
 	}
 	if p == "" {
@@ -178,8 +177,8 @@ func (s *scene) findSetuid(t *testing.T) string {
 	return p
 }
 
-// feature runs a part of an attack outside of any sandbox and says why it
-// cannot work there, "" if it does.
+// feature runs part of an attack outside of any sandbox. It returns why it does not work
+// there, or "".
 func (s *scene) feature(name string) string {
 	cmd := exec.Command(s.bin, "feature", "feature", name)
 	cmd.Env = []string{}
@@ -199,13 +198,13 @@ func lastLine(b []byte) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// contents of files of the scene, to see whether they change.
+// contents returns the contents of files, to detect changes.
 func (s *scene) contents(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		must(t, err)
+		requireNoError(t, err)
 		all[p] = string(b)
 	}
 	return all

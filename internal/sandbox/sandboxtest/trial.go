@@ -15,11 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// patience is how long a run may take beyond the policy's wall time before it
-// counts as hanging.
-const patience = 20 * time.Second
+// hangTimeout is the time after the policy's wall time until a run counts as hanging.
+const hangTimeout = 20 * time.Second
 
-// trial is one attack on its way.
+// trial is one running attack.
 type trial struct {
 	*scene
 	t       *testing.T
@@ -30,11 +29,11 @@ type trial struct {
 	spec   *sandbox.Spec
 	box    sandbox.Sandbox
 	state  sandbox.State
-	detail string // what is to be said of the result
+	detail string // details of the result
 }
 
-// fire runs an attack and cleans up after it.
-func (x *trial) fire(a attack) bool {
+// execute runs an attack and cleans up.
+func (x *trial) execute(a attack) bool {
 	x.detail = ""
 	defer func() {
 		x.close()
@@ -43,7 +42,7 @@ func (x *trial) fire(a attack) bool {
 	return a.run(x)
 }
 
-// start makes the sandbox.
+// start starts the sandbox.
 func (x *trial) start() sandbox.Sandbox {
 	x.t.Helper()
 	if x.box != nil {
@@ -67,25 +66,25 @@ func (x *trial) start() sandbox.Sandbox {
 func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Result {
 	x.t.Helper()
 	x.start()
-	ctx, cancel := context.WithTimeout(context.Background(), x.spec.Limits.Wall+patience)
+	ctx, cancel := context.WithTimeout(context.Background(), x.spec.Limits.Wall+hangTimeout)
 	defer cancel()
 	res, err := sandbox.RunIn(ctx, x.box, x.spec, payloadCmd(command, x.mark, args...), &sandbox.RunOptions{Stdout: tee})
 	if res == nil {
 		x.t.Fatalf("%s: %v", command, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		x.note("it hung")
+		x.note("timed out")
 	}
 	x.state = x.box.State()
 	return res
 }
 
-// attack runs the payload's part of an attack, and says whether the payload
-// believes that it got through.
+// attack runs the payload's part of an attack, and returns whether the payload believes
+// that it succeeded.
 func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 	x.t.Helper()
 	res := x.exec(nil, id, args...)
-	x.started(res)
+	x.requireStart(res)
 	last := lastLine(res.Stdout)
 	switch {
 	case strings.HasPrefix(last, "BREACH"):
@@ -95,32 +94,31 @@ func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 		x.note(strings.TrimPrefix(last, "BLOCKED "))
 		return res, false
 	}
-	if !mayEnd(id, res) {
-		x.t.Fatalf("%s ended before it came to a result: %+v\nstdout: %.500s\nstderr: %.1000s", id, res, res.Stdout, res.Stderr)
+	if !mayBeKilled(id, res) {
+		x.t.Fatalf("%s ended without a result: %+v\nstdout: %.500s\nstderr: %.1000s", id, res, res.Stdout, res.Stderr)
 	}
 	x.note("ended: " + string(res.Reason) + " " + res.Signal + " " + res.Detail)
 	return res, false
 }
 
-// mayEnd reports whether an attacker without a word at the end was stopped, and
-// did not just fall over. Bombs are, and who makes a forbidden system call.
-func mayEnd(id string, res *sandbox.Result) bool {
+// mayBeKilled reports whether an attacker without a result was stopped by the sandbox and did
+// not just crash. That applies to resource attacks and forbidden system calls.
+func mayBeKilled(id string, res *sandbox.Result) bool {
 	if bytes.Contains(res.Stderr, []byte("panic: ")) {
 		return false
 	}
 	return id[0] == 'E' || res.Reason == sandbox.Denied || res.Signal == "SIGSYS"
 }
 
-// started fails the test if the payload did not even begin: that contains
-// nothing.
-func (x *trial) started(res *sandbox.Result) {
+// requireStart fails the test if the payload did not start, because that proves nothing.
+func (x *trial) requireStart(res *sandbox.Result) {
 	x.t.Helper()
 	if !bytes.HasPrefix(res.Stdout, []byte("ready\n")) {
-		x.t.Fatalf("the payload did not start: %+v\nstdout: %.500s\nstderr: %.500s", res, res.Stdout, res.Stderr)
+		x.t.Fatalf("payload did not start: %+v\nstdout: %.500s\nstderr: %.500s", res, res.Stdout, res.Stderr)
 	}
 }
 
-// note adds to what is said of the result.
+// note adds a detail to the result.
 func (x *trial) note(s string) {
 	s = strings.ReplaceAll(strings.TrimSpace(s), x.dir, "SCENE")
 	if len(s) > 160 {
@@ -132,12 +130,12 @@ func (x *trial) note(s string) {
 	x.detail = s
 }
 
-// leaked reports whether the output has a secret of the scene.
-func (x *trial) leaked(res *sandbox.Result, names ...string) bool {
+// outputHasSecret reports whether the output contains a secret of the scene.
+func (x *trial) outputHasSecret(res *sandbox.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 
-// collected is what the host gets from the sandbox, by path.
+// collected returns the files collected from the sandbox, by path.
 func (x *trial) collected(d time.Duration) (map[string]string, error) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -167,7 +165,7 @@ func (x *trial) collected(d time.Duration) (map[string]string, error) {
 
 var errHung = errors.New("collecting hung")
 
-// close ends the sandbox, within a time.
+// close closes the sandbox, with a timeout.
 func (x *trial) close() {
 	x.t.Helper()
 	if x.box == nil {
@@ -183,24 +181,24 @@ func (x *trial) close() {
 			x.t.Errorf("close: %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		x.t.Error("close did not end")
+		x.t.Error("close timed out")
 	}
 }
 
-// survivors closes the sandbox and reports whether any process of the attack
-// lives on.
-func (x *trial) survivors() bool {
+// hasSurvivors closes the sandbox and reports whether any process of the attack is still
+// running.
+func (x *trial) hasSurvivors() bool {
 	x.t.Helper()
 	x.close()
-	gone := within(500*time.Millisecond, func() bool { return len(marked(x.mark)) == 0 })
+	gone := poll(500*time.Millisecond, func() bool { return len(processesWithMark(x.mark)) == 0 })
 	if !gone {
-		x.note("processes live on")
+		x.note("processes still running")
 	}
 	return !gone
 }
 
-// by says what of the possible layers the sandbox has.
-func (x *trial) by(names []string) string {
+// containedBy returns the possible layers that the sandbox has.
+func (x *trial) containedBy(names []string) string {
 	var all []string
 	for _, n := range names {
 		if m := x.state.Enforced[n]; m != "" {

@@ -20,23 +20,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// againVariable marks the test binary that was started by itself.
+// againVariable marks a test binary that was started by itself.
 const againVariable = "LOADOUT_TEST_AGAIN"
 
-// userNumber is who runs tests for root: a number that systems give to nobody,
-// and another one for each package, as some limits count all that a user has
-// and tests of packages run side by side.
+// userNumber returns the unprivileged UID for tests run by root. It is unused on normal
+// systems and differs between packages, because some limits apply per user and packages
+// are tested concurrently.
 func userNumber() int {
 	h := fnv.New32a()
 	h.Write([]byte(filepath.Base(os.Args[0])))
 	return 60600 + int(h.Sum32()%500)
 }
 
-// AsUser runs the calling test again as an unprivileged user if it runs as
-// root, and reports whether it did: then there is nothing left to do. The user
-// is a number that nobody has. The
-// results of subtests become subtests of t. The test has a terminal of its own
-// then, see [InTerminal].
+// AsUser runs the calling test again as an unprivileged user if it runs as root. It
+// reports whether it did; then the caller returns. Results of subtests become subtests of
+// t. The test gets its own terminal, see [InTerminal].
 func AsUser(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -47,9 +45,8 @@ func AsUser(t *testing.T) bool {
 	return true
 }
 
-// InTerminal runs the calling test again in a terminal of its own if it has
-// none, and reports whether it did. Attacks on the terminal are skipped
-// without one.
+// InTerminal runs the calling test again in its own terminal if it has none, and reports
+// whether it did. Attacks on the terminal are skipped without one.
 func InTerminal(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(againVariable) != "" || needTTY(nil) == "" {
@@ -63,19 +60,19 @@ func runAgain(t *testing.T, uid, gid int) {
 	t.Helper()
 	dir := t.TempDir()
 	for d := filepath.Dir(dir); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o711)) // made by testing for its own user alone
+		requireNoError(t, os.Chmod(d, 0o711)) // testing creates them for its own user only
 	}
-	must(t, os.Mkdir(dir+"/tmp", 0o700))
-	must(t, copyFile("/proc/self/exe", dir+"/test", 0o755))
-	must(t, os.WriteFile(dir+"/payload", payloadBytes(t), 0o755))
+	requireNoError(t, os.Mkdir(dir+"/tmp", 0o700))
+	requireNoError(t, copyFile("/proc/self/exe", dir+"/test", 0o755))
+	requireNoError(t, os.WriteFile(dir+"/payload", payloadBytes(t), 0o755))
 	env := append(os.Environ(), againVariable+"=1", payloadVariable+"="+dir+"/payload", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
 	for _, p := range []string{dir, dir + "/tmp", dir + "/test", dir + "/payload"} {
-		must(t, os.Chown(p, uid, gid))
+		requireNoError(t, os.Chown(p, uid, gid))
 	}
-	if os.Getuid() == 0 && uid != 0 { // in a directory of that user, so for nobody else
-		must(t, os.Chmod(dir, 0o700))
-		must(t, os.WriteFile(dir+"/setuid", payloadBytes(t), 0o755))
-		must(t, os.Chmod(dir+"/setuid", 0o755|os.ModeSetuid))
+	if os.Getuid() == 0 && uid != 0 { // in a directory owned by that user
+		requireNoError(t, os.Chmod(dir, 0o700))
+		requireNoError(t, os.WriteFile(dir+"/setuid", payloadBytes(t), 0o755))
+		requireNoError(t, os.Chmod(dir+"/setuid", 0o755|os.ModeSetuid))
 		env = append(env, setuidVariable+"="+dir+"/setuid")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,7 +98,7 @@ func runAgain(t *testing.T, uid, gid int) {
 	forward(t, out.String(), err)
 }
 
-// subtests is what the test's own -run says of subtests.
+// subtests returns the part of the -run flag that selects subtests.
 func subtests() string {
 	for _, a := range os.Args {
 		if run, ok := strings.CutPrefix(a, "-test.run="); ok {
@@ -114,7 +111,7 @@ func subtests() string {
 
 var resultLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
 
-// forward makes subtests of the results in the output of a test.
+// forward turns the results in a test's output into subtests.
 func forward(t *testing.T, out string, err error) {
 	t.Helper()
 	results := map[string]string{}
@@ -143,7 +140,7 @@ func forward(t *testing.T, out string, err error) {
 	case !strings.Contains(out, "--- PASS: "+t.Name()+" ") && strings.Contains(out, "--- SKIP: "+t.Name()+" "):
 		t.Skip("skipped as the other user")
 	case !strings.Contains(out, "--- PASS: "+t.Name()+" "):
-		t.Error("it did not run as the other user")
+		t.Error("test did not run as the other user")
 	}
 }
 
@@ -164,19 +161,18 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return err
 }
 
-// newTerminal makes a terminal of which nobody reads the other end but to
-// throw it away.
+// newTerminal creates a terminal and discards its output.
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skipf("no terminals here: %v", err)
 	}
-	must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	requireNoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetUint32(fd, unix.TIOCGPTN)
-	must(t, err)
+	requireNoError(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	requireNoError(t, err)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within polls until ok or the time is over. It is for what the kernel does in
-// its own time.
-func within(d time.Duration, ok func() bool) bool {
+// poll polls ok until it returns true or d has passed.
+func poll(d time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return true
@@ -26,8 +25,8 @@ func within(d time.Duration, ok func() bool) bool {
 	}
 }
 
-// marked are the processes of this host that have mark as an argument.
-func marked(mark string) []int {
+// processesWithMark returns the host processes that have mark as an argument.
+func processesWithMark(mark string) []int {
 	var pids []int
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range all {
@@ -35,23 +34,24 @@ func marked(mark string) []int {
 		if err != nil || !bytes.Contains(append([]byte{0}, b...), []byte("\x00"+mark+"\x00")) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil && !zombie(pid) {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil && !isZombie(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func zombie(pid int) bool {
+func isZombie(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	i := bytes.LastIndexByte(b, ')')
 	return err != nil || i < 0 || len(b) < i+3 || b[i+2] == 'Z' || b[i+2] == 'X'
 }
 
-// sweep ends what is left of an attack, and the files that it has outside.
+// sweep kills the remaining processes of an attack and removes its files outside the
+// sandbox.
 func sweep(mark string) {
-	within(3*time.Second, func() bool {
-		pids := marked(mark)
+	poll(3*time.Second, func() bool {
+		pids := processesWithMark(mark)
 		for _, pid := range pids {
 			unix.Kill(pid, unix.SIGKILL)
 		}
@@ -65,10 +65,10 @@ func sweep(mark string) {
 	}
 }
 
-// rss is how much memory this process has, in bytes.
+// rss returns the resident memory of this process in bytes.
 func rss() int64 { return statusField("self", "VmRSS:") << 10 }
 
-// statusField is a number in a process's status; -1 if there is none.
+// statusField returns a number from a process's status, or -1.
 func statusField(pid, field string) int64 {
 	b, _ := os.ReadFile("/proc/" + pid + "/status")
 	for line := range strings.Lines(string(b)) {
@@ -82,7 +82,7 @@ func statusField(pid, field string) int64 {
 	return -1
 }
 
-// traces are what sandboxes may leave on a host.
+// traces are the objects that sandboxes may leave on a host.
 type traces struct {
 	mounts  int
 	cgroups int
@@ -94,13 +94,13 @@ type traces struct {
 func tracesOf(tmp, mark string) traces {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
 	fds, _ := os.ReadDir("/proc/self/fd")
-	tr := traces{mounts: bytes.Count(b, []byte("\n")), fds: len(fds), cgroups: countCgroups(), marked: marked(mark)}
+	tr := traces{mounts: bytes.Count(b, []byte("\n")), fds: len(fds), cgroups: countCgroups(), marked: processesWithMark(mark)}
 	tr.files, _ = filepath.Glob(tmp + "/*")
 	return tr
 }
 
-// countCgroups counts the cgroups that have the number of this process in their
-// names. Others come and go as other tests run.
+// countCgroups counts the control groups with this process's PID in their names, because
+// tests of other packages run concurrently.
 func countCgroups() int {
 	n, pid := 0, strconv.Itoa(os.Getpid())
 	filepath.WalkDir("/sys/fs/cgroup", func(_ string, d os.DirEntry, err error) error {

@@ -83,10 +83,10 @@ func run(c conn) {
 	if err != nil {
 		return
 	}
-	if first() {
-		deafen()
+	if isInit() {
+		resetSignals()
 	}
-	go s.receive()
+	go s.dispatch()
 	go s.reap()
 	if s.seal.Memory > 0 {
 		go s.watch()
@@ -118,23 +118,23 @@ func (s *stage) prepare() (abi int, err error) {
 		case KindSetup:
 			var setup Setup
 			if err := s.body(size, &setup); err != nil {
-				return 0, step(err, "read instructions")
+				return 0, wrapStep(err, "read instructions")
 			}
-			if err := setup.build(); err != nil {
+			if err := setup.buildView(); err != nil {
 				return 0, err
 			}
 			if setup.Listen != 0 {
 				if s.listen, err = listen(setup.Listen); err != nil {
-					return 0, step(err, "listen for the proxy")
+					return 0, wrapStep(err, "listen for the proxy")
 				}
 			}
 		case KindFile:
 			var f File
 			if err := s.body(size, &f); err != nil {
-				return 0, step(err, "read instructions")
+				return 0, wrapStep(err, "read instructions")
 			}
-			if err := s.write(f); err != nil {
-				return 0, step(err, "write %s", f.Path)
+			if err := s.writeFileData(f); err != nil {
+				return 0, wrapStep(err, "write %s", f.Path)
 			}
 		case KindFilter:
 			filter = make([]byte, size)
@@ -143,17 +143,17 @@ func (s *stage) prepare() (abi int, err error) {
 			}
 		case KindRestrict:
 			if err := s.body(size, &s.seal); err != nil {
-				return 0, step(err, "read instructions")
+				return 0, wrapStep(err, "read instructions")
 			}
 			return s.restrictSelf(filter)
 		default:
-			return 0, step(syscall.EPROTO, "read instructions")
+			return 0, wrapStep(syscall.EPROTO, "read instructions")
 		}
 	}
 }
 
-// write writes a file whose content follows.
-func (s *stage) write(f File) error {
+// writeFileData writes a file whose content follows.
+func (s *stage) writeFileData(f File) error {
 	makeParents(f.Path)
 	fd, err := syscall.Open(f.Path, syscall.O_CREAT|syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW|syscall.O_EXCL, f.Mode)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	syscall.Umask(0o022) // the default that programs expect
 	for _, p := range l.ReadOnly {
 		if err := setAttrAt(p, attrReadOnly|attrNoSUID|attrNoDev); err != nil {
-			return 0, step(err, "make %s read-only", p)
+			return 0, wrapStep(err, "make %s read-only", p)
 		}
 	}
 	spareThreads(l.Threads)
@@ -202,28 +202,28 @@ func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	}
 	for _, r := range l.Rlimits {
 		if err := setrlimit(r); err != nil {
-			return 0, step(err, "set resource limit %d", r.Resource)
+			return 0, wrapStep(err, "set resource limit %d", r.Resource)
 		}
 	}
 	if err := prctl(prSetDumpable, 0, 0); err != nil {
-		return 0, step(err, "hide the first process")
+		return 0, wrapStep(err, "hide the first process")
 	}
 	if l.Caps {
 		if err := dropCapabilities(); err != nil {
-			return 0, step(err, "drop capabilities")
+			return 0, wrapStep(err, "drop capabilities")
 		}
 	}
 	if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
-		return 0, step(err, "set no_new_privs")
+		return 0, wrapStep(err, "set no_new_privs")
 	}
 	if l.Landlock != nil {
 		if abi, err = l.Landlock.restrict(); err != nil {
-			return abi, step(err, "Landlock")
+			return abi, wrapStep(err, "Landlock")
 		}
 	}
 	if l.Seccomp {
 		if err := loadFilter(filter); err != nil {
-			return abi, step(err, "seccomp")
+			return abi, wrapStep(err, "seccomp")
 		}
 	}
 	return abi, nil

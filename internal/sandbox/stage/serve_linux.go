@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// receive passes on what is asked until the socket is closed.
-func (s *stage) receive() {
+// dispatch dispatches requests until the socket is closed.
+func (s *stage) dispatch() {
 	defer close(s.execs)
 	for {
 		kind, size, fds, err := s.header()
@@ -38,7 +38,7 @@ func (s *stage) receive() {
 	}
 }
 
-// start starts a command from the thread that has given up its rights.
+// start starts a command on the restricted thread.
 func (s *stage) start(r request) {
 	defer func() {
 		for _, fd := range r.fds {
@@ -47,7 +47,7 @@ func (s *stage) start(r request) {
 	}()
 	path, err := lookPath(r.exec.Path, r.exec.Env)
 	pid := 0
-	s.mu.Lock() // so that reap does not see it end before it is known
+	s.mu.Lock() // so that reap does not see its exit before it is registered
 	if err == nil {
 		pid, err = syscall.ForkExec(path, r.exec.Args, &syscall.ProcAttr{
 			Dir: r.exec.Dir, Env: r.exec.Env,
@@ -73,7 +73,7 @@ func (s *stage) start(r request) {
 	s.reply(KindStarted, started)
 }
 
-// reap waits for whatever ends: commands, and the orphans that they leave.
+// reap waits for all child processes: commands and their orphans.
 func (s *stage) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -82,16 +82,16 @@ func (s *stage) reap() {
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.ECHILD:
-			<-s.started // there is nothing to wait for until a command is started
+			<-s.started // no children until a command is started
 		case err != nil:
 			os.Exit(1)
 		case status.Exited() || status.Signaled():
-			s.reaped(pid, status, &use)
+			s.handleExit(pid, status, &use)
 		}
 	}
 }
 
-func (s *stage) reaped(pid int, status syscall.WaitStatus, use *syscall.Rusage) {
+func (s *stage) handleExit(pid int, status syscall.WaitStatus, use *syscall.Rusage) {
 	s.mu.Lock()
 	c := s.running[pid]
 	delete(s.running, pid)
@@ -109,7 +109,7 @@ func (s *stage) reaped(pid int, status syscall.WaitStatus, use *syscall.Rusage) 
 		e.Code = status.ExitStatus()
 	}
 	if last {
-		s.killAll() // what the last command leaves has no one to run for
+		s.killAll() // kill the remaining processes of the last command
 	}
 	s.reply(KindExited, e)
 }

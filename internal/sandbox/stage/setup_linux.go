@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// stepError says what a stage was doing when something failed.
+// stepError is an error with the failed step of a stage.
 type stepError struct {
 	step string
 	err  error
@@ -16,56 +16,56 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-func step(err error, format string, args ...any) error {
+func wrapStep(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return &stepError{fmt.Sprintf(format, args...), err}
 }
 
-// build makes the view of the sandbox and enters it.
-func (s *Setup) build() error {
+// buildView creates the view of the sandbox and enters it.
+func (s *Setup) buildView() error {
 	if s.Reap {
 		if err := prctl(prSetSubreaper, 1, 0); err != nil {
-			return step(err, "adopt orphans")
+			return wrapStep(err, "adopt orphans")
 		}
 	}
 	var trees []int
 	if s.Root {
 		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-			return step(err, "keep mounts private")
+			return wrapStep(err, "keep mounts private")
 		}
 		var err error
-		if trees, err = s.take(); err != nil {
+		if trees, err = s.openMounts(); err != nil {
 			return err
 		}
 	}
 	if s.UID != 0 {
-		if err := become(s.UID); err != nil {
-			return step(err, "become user %d", s.UID)
+		if err := switchUser(s.UID); err != nil {
+			return wrapStep(err, "become user %d", s.UID)
 		}
 	}
 	if s.Root {
-		if err := s.enter(trees); err != nil {
+		if err := s.enterRoot(trees); err != nil {
 			return err
 		}
 	}
 	if s.Hostname != "" {
 		if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
-			return step(err, "set the host name")
+			return wrapStep(err, "set the host name")
 		}
 	}
 	if s.Loopback {
 		if err := loopbackUp(); err != nil {
-			return step(err, "bring up the loopback interface")
+			return wrapStep(err, "bring up the loopback interface")
 		}
 	}
 	return nil
 }
 
-// become changes the user where the stage was started as another. The user
-// that it was may not have a name in its namespace, so there is no way back.
-func become(uid int) error {
+// switchUser switches the user. The previous user may have no ID in this namespace, so this is
+// irreversible.
+func switchUser(uid int) error {
 	if syscall.Getuid() == uid && syscall.Getgid() == uid {
 		return nil
 	}
@@ -78,9 +78,9 @@ func become(uid int) error {
 	return syscall.Setresuid(uid, uid, uid)
 }
 
-// take copies the mounts of the host that the sandbox is to have. It happens
-// before the user changes, who may not see what leads to them.
-func (s *Setup) take() ([]int, error) {
+// openMounts opens copies of the host's mounts. It runs before the user changes, because the new
+// user may not be able to reach them.
+func (s *Setup) openMounts() ([]int, error) {
 	trees := make([]int, len(s.Binds))
 	for i, b := range s.Binds {
 		trees[i] = -1
@@ -89,7 +89,7 @@ func (s *Setup) take() ([]int, error) {
 			continue
 		}
 		if err != nil {
-			return nil, step(err, "mount %s", b.Host)
+			return nil, wrapStep(err, "mount %s", b.Host)
 		}
 		attr := uint64(attrNoSUID | attrNoDev)
 		if strings.HasPrefix(b.Path, "/dev/") {
@@ -102,29 +102,28 @@ func (s *Setup) take() ([]int, error) {
 			attr |= attrNoExec
 		}
 		if err := setAttr(fd, attr); err != nil {
-			return nil, step(err, "protect the mount of %s", b.Host)
+			return nil, wrapStep(err, "protect the mount of %s", b.Host)
 		}
 		trees[i] = fd
 	}
 	return trees, nil
 }
 
-// enter makes a root directory in memory, puts everything into it, and leaves
-// the host's behind.
-func (s *Setup) enter(trees []int) error {
-	const staging = "/tmp" // any directory that all systems have: it is only covered
+// enterRoot creates an in-memory root directory, populates it, and detaches the host's root.
+func (s *Setup) enterRoot(trees []int) error {
+	const staging = "/tmp" // any directory that exists everywhere; it is only mounted over
 	syscall.Umask(0)
 	if err := syscall.Mount("tmpfs", staging, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=755,size=4m,nr_inodes=4k"); err != nil {
-		return step(err, "make a root directory")
+		return wrapStep(err, "make a root directory")
 	}
 	for _, t := range s.Tmpfs {
 		if err := t.mount(staging); err != nil {
-			return step(err, "make %s", t.Path)
+			return wrapStep(err, "make %s", t.Path)
 		}
 	}
 	if s.Proc {
 		if err := mountProc(staging); err != nil {
-			return step(err, "mount /proc")
+			return wrapStep(err, "mount /proc")
 		}
 	}
 	for i, b := range s.Binds {
@@ -133,39 +132,39 @@ func (s *Setup) enter(trees []int) error {
 		}
 		at := staging + b.Path
 		if err := makePoint(at, b.File); err != nil {
-			return step(err, "make a place for %s", b.Path)
+			return wrapStep(err, "make a mount point for %s", b.Path)
 		}
 		if err := moveMount(trees[i], at); err != nil {
-			return step(err, "mount %s", b.Path)
+			return wrapStep(err, "mount %s", b.Path)
 		}
 		syscall.Close(trees[i])
 	}
 	for _, d := range s.Dirs {
 		if err := makePoint(staging+d, false); err != nil {
-			return step(err, "make %s", d)
+			return wrapStep(err, "make %s", d)
 		}
 	}
 	for _, l := range s.Links {
 		makeParents(staging + l.Path)
 		if err := syscall.Symlink(l.Target, staging+l.Path); err != nil && err != syscall.EEXIST {
-			return step(err, "link %s", l.Path)
+			return wrapStep(err, "link %s", l.Path)
 		}
 	}
 	for _, f := range s.Files {
 		if err := writeFile(staging+f.Path, f.Data, f.Mode); err != nil {
-			return step(err, "write %s", f.Path)
+			return wrapStep(err, "write %s", f.Path)
 		}
 	}
 	if err := syscall.Chdir(staging); err != nil {
-		return step(err, "enter the root directory")
+		return wrapStep(err, "enter the root directory")
 	}
 	if err := syscall.PivotRoot(".", "."); err != nil {
-		return step(err, "change the root directory")
+		return wrapStep(err, "change the root directory")
 	}
 	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
-		return step(err, "leave the host's root directory")
+		return wrapStep(err, "detach the host's root directory")
 	}
-	return step(syscall.Chdir("/"), "enter the root directory")
+	return wrapStep(syscall.Chdir("/"), "enter the root directory")
 }
 
 func (t *Tmpfs) mount(root string) error {
@@ -180,8 +179,7 @@ func (t *Tmpfs) mount(root string) error {
 	return syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
-// mountProc mounts a new /proc, and takes back what of it is about the machine
-// rather than its processes and not for reading everything.
+// mountProc mounts a new /proc and hides the parts about the machine.
 func mountProc(root string) error {
 	proc := root + "/proc"
 	if err := makePoint(proc, false); err != nil {
@@ -191,20 +189,20 @@ func mountProc(root string) error {
 		return err
 	}
 	for _, p := range []string{"/sys", "/sysrq-trigger", "/irq", "/bus", "/fs"} {
-		if err := cover(proc+p, proc+p); err != nil {
+		if err := coverPath(proc+p, proc+p); err != nil {
 			return err
 		}
 	}
 	for _, p := range []string{"/kcore", "/keys", "/kallsyms", "/kmsg", "/config.gz", "/timer_list", "/sched_debug"} {
-		if err := cover("/dev/null", proc+p); err != nil {
+		if err := coverPath("/dev/null", proc+p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cover mounts what is at from over to, read-only. What is not there needs none.
-func cover(from, to string) error {
+// coverPath mounts from over to, read-only. A missing target needs no cover.
+func coverPath(from, to string) error {
 	var st syscall.Stat_t
 	if syscall.Lstat(to, &st) == syscall.ENOENT {
 		return nil
@@ -220,12 +218,12 @@ func cover(from, to string) error {
 	return moveMount(fd, to)
 }
 
-// makePoint makes a directory or an empty file to mount on.
+// makePoint creates a directory or an empty file as a mount point.
 func makePoint(path string, file bool) error {
 	makeParents(path)
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err == nil && (st.Mode&syscall.S_IFMT == syscall.S_IFREG) == file {
-		return nil // a part of what is mounted there
+		return nil // inside an existing mount
 	}
 	if !file {
 		if err := syscall.Mkdir(path, 0o755); err != nil && err != syscall.EEXIST {
@@ -240,8 +238,7 @@ func makePoint(path string, file bool) error {
 	return syscall.Close(fd)
 }
 
-// makeParents makes the directories above path. What cannot be made is told by
-// whatever comes next.
+// makeParents creates the parent directories of path. Errors show in the next operation.
 func makeParents(path string) {
 	for _, p := range parents(path) {
 		syscall.Mkdir(p, 0o755)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// System calls and constants that package syscall lacks. The numbers from 424
-// on are the same on every architecture.
+// System calls and constants that package syscall lacks. Numbers from 424 on are the same
+// on all architectures.
 const (
 	sysCloseRange     = 436
 	sysOpenTree       = 428
@@ -38,7 +38,7 @@ const (
 	prSetSubreaper    = 36
 	prSetName         = 15
 
-	// Every capability by uid 0 off, all of it locked.
+	// All secure bits, locked: uid 0 has no special capabilities.
 	secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 	seccompSetFilter = 1
@@ -64,12 +64,11 @@ func closeRange(first, last uint) error {
 	return errnoOf(e)
 }
 
-// closeInherited closes whatever was left open for us. A package that was initialised
-// before this one may have opened a file, and then the runtime has an epoll instance and
-// ends the process where it is gone: that stays, told from what is inherited by being
-// closed for commands.
+// closeInherited closes inherited descriptors. If a package initialized before this one
+// has opened a file, the runtime has an epoll instance and crashes without it. That
+// descriptor stays open; it differs from inherited ones by its close-on-exec flag.
 func closeInherited() {
-	const most = 64 // free numbers in a row: what the runtime has is among the lowest
+	const most = 64 // consecutive unused numbers; the runtime's descriptors are among the lowest
 	first := uint(ControlFD + 1)
 	for fd, free := first, 0; free < most; fd++ {
 		flags, _, e := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
@@ -90,7 +89,7 @@ func closeInherited() {
 	closeRange(first, ^uint(0))
 }
 
-// openTree takes a copy of the mounts at path, not yet anywhere.
+// openTree returns a detached copy of the mounts at path.
 func openTree(path string) (int, error) {
 	p, err := cstr(path)
 	if err != nil {
@@ -103,7 +102,7 @@ func openTree(path string) (int, error) {
 
 type mountAttr struct{ set, clr, propagation, userns uint64 }
 
-// setAttr changes the mounts of a tree that openTree took.
+// setAttr changes the mount attributes of a tree from openTree.
 func setAttr(fd int, set uint64) error {
 	p, _ := cstr("")
 	attr := mountAttr{set: set}
@@ -111,7 +110,7 @@ func setAttr(fd int, set uint64) error {
 	return errnoOf(e)
 }
 
-// setAttrAt changes the mount at path.
+// setAttrAt changes the attributes of the mount at path.
 func setAttrAt(path string, set uint64) error {
 	p, err := cstr(path)
 	if err != nil {
@@ -122,7 +121,7 @@ func setAttrAt(path string, set uint64) error {
 	return errnoOf(e)
 }
 
-// moveMount puts a tree that openTree took at path.
+// moveMount attaches a tree from openTree at path.
 func moveMount(fd int, path string) error {
 	empty, _ := cstr("")
 	p, err := cstr(path)
@@ -137,21 +136,21 @@ func moveMount(fd int, path string) error {
 func setrlimit(r Rlimit) error {
 	lim := syscall.Rlimit{Cur: r.Soft, Max: r.Hard}
 	if r.Resource == syscall.RLIMIT_NOFILE {
-		// The runtime restores what it found in commands unless told this way.
+		// The runtime restores the original limit in commands unless it is set this way.
 		return syscall.Setrlimit(r.Resource, &lim)
 	}
 	_, _, e := syscall.RawSyscall6(sysPrlimit, 0, uintptr(r.Resource), uintptr(unsafe.Pointer(&lim)), 0, 0, 0)
 	return errnoOf(e)
 }
 
-// dropCapabilities gives up every capability of this thread for good.
+// dropCapabilities permanently drops all capabilities of this thread.
 func dropCapabilities() error {
 	if err := prctl(prCapAmbient, prAmbientClearAll, 0); err != nil {
 		return err
 	}
 	for c := uintptr(0); c < 64; c++ {
 		if err := prctl(prCapBsetDrop, c, 0); err == syscall.EINVAL {
-			break // there are no more
+			break // past the last capability
 		} else if err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func dropCapabilities() error {
 	return errnoOf(e)
 }
 
-// loadFilter installs a seccomp program in every thread.
+// loadFilter installs a seccomp program in all threads.
 func loadFilter(program []byte) error {
 	if len(program) == 0 || len(program)%8 != 0 {
 		return syscall.EINVAL
@@ -178,17 +177,17 @@ func loadFilter(program []byte) error {
 		insns unsafe.Pointer
 	}{uint16(len(program) / 8), unsafe.Pointer(&program[0])}
 	thread, _, e := syscall.RawSyscall(sysSeccomp, seccompSetFilter, seccompTsync, uintptr(unsafe.Pointer(&fprog)))
-	if e == 0 && thread != 0 { // one that could not be given the program
+	if e == 0 && thread != 0 { // a thread that could not install the program
 		return syscall.EBUSY
 	}
 	return errnoOf(e)
 }
 
-// deafen takes back the runtime's handlers of signals by which commands, which
-// are the same user, could end the first process of their namespace: without a
-// handler, the kernel keeps from it what comes from inside.
-func deafen() {
-	const preempts, child = syscall.SIGURG, syscall.SIGCHLD // are the runtime's own, and harmless
+// resetSignals resets the runtime's signal handlers. Commands run as the same user and could use
+// these signals to end the first process of their namespace. Without a handler, the kernel
+// drops signals to it from inside.
+func resetSignals() {
+	const preempts, child = syscall.SIGURG, syscall.SIGCHLD // used by the runtime itself, and harmless
 	var byDefault [4]uint64
 	for sig := syscall.SIGHUP; sig <= syscall.SIGSYS; sig++ {
 		if sig != preempts && sig != child {
@@ -197,7 +196,7 @@ func deafen() {
 	}
 }
 
-// loopbackUp brings up the loopback interface.
+// loopbackUp enables the loopback interface.
 func loopbackUp() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// interval is how often memory is looked at.
+// interval is the interval of memory checks.
 const interval = 50 * time.Millisecond
 
-// watch ends all commands when they hold more memory together than they may, or
-// have made more files. It is what there is without a control group for memory,
-// and where file systems in memory have no limit of files.
+// watch kills all commands when they exceed the limit of memory or files together. It
+// replaces a missing control group for memory, and file system limits for inodes.
 func (s *stage) watch() {
 	for wait := interval; ; {
 		time.Sleep(wait)
 		var room int64
-		if room = s.room(); room < 0 {
-			s.endAll(func(c *command) { c.full = true })
+		if room = s.freeInodes(); room < 0 {
+			s.killCommands(func(c *command) { c.full = true })
 		}
 		wait = max(interval/25, min(interval, time.Duration(room)*time.Second/filesPerSecond))
 		s.mu.Lock()
@@ -29,38 +28,37 @@ func (s *stage) watch() {
 		if n == 0 {
 			continue
 		}
-		if s.within() {
+		if s.withinMemoryLimit() {
 			continue
 		}
-		s.endAll(func(c *command) { c.oom = true })
+		s.killCommands(func(c *command) { c.oom = true })
 	}
 }
 
-// within reports whether memory is within its limit. Where that cannot be seen,
-// it is not.
-func (s *stage) within() bool {
-	pids, err := family()
+// withinMemoryLimit reports whether memory is within its limit. If it cannot be measured, it is not.
+func (s *stage) withinMemoryLimit() bool {
+	pids, err := commandProcesses()
 	if err != nil {
 		return false
 	}
 	buffers := socketBuffers()
-	n, err := resident(pids)
+	n, err := residentMemory(pids)
 	if err == nil && n+buffers > s.seal.Memory {
-		n, err = proportional(pids)
+		n, err = proportionalMemory(pids)
 	}
 	return err == nil && n+buffers <= s.seal.Memory
 }
 
-// socketBuffers is what the sockets of the sandbox may hold, but for those that
-// any program has: their memory is nobody's.
+// socketBuffers returns the memory that sockets of the sandbox may hold beyond normal use,
+// because it belongs to no process.
 func socketBuffers() int64 {
-	const usual, most = 128, 416 << 10 // sockets; bytes that one may have waiting
-	if !first() {
-		return 0 // those of the whole machine are counted together
+	const usual, most = 128, 416 << 10 // sockets; bytes that one can buffer
+	if !isInit() {
+		return 0 // the number is that of the whole machine
 	}
 	b, err := os.ReadFile("/proc/net/sockstat")
 	if err != nil {
-		return 0 // not every kernel tells
+		return 0 // some kernels lack it
 	}
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
@@ -71,11 +69,11 @@ func socketBuffers() int64 {
 	return 0
 }
 
-// filesPerSecond is more than can be made.
+// filesPerSecond is an upper bound of the file creation rate.
 const filesPerSecond = 200_000
 
-// room is how many files more the fullest of the counted file systems may have.
-func (s *stage) room() int64 {
+// freeInodes returns how many more files the fullest of the counted file systems may have.
+func (s *stage) freeInodes() int64 {
 	room := int64(filesPerSecond)
 	for _, p := range s.seal.Counted {
 		var st syscall.Statfs_t
@@ -86,8 +84,8 @@ func (s *stage) room() int64 {
 	return room
 }
 
-// endAll ends all commands for a reason.
-func (s *stage) endAll(mark func(*command)) {
+// killCommands kills all commands and marks the reason.
+func (s *stage) killCommands(mark func(*command)) {
 	s.mu.Lock()
 	for _, c := range s.running {
 		mark(c)
@@ -96,13 +94,13 @@ func (s *stage) endAll(mark func(*command)) {
 	s.killAll()
 }
 
-// resident sums up what processes hold in memory. What they share counts for
-// each, so that it may be too much.
-func resident(pids []int) (n int64, err error) {
+// residentMemory returns the resident memory of processes. Shared pages count for each process,
+// so it is an upper bound.
+func residentMemory(pids []int) (n int64, err error) {
 	page := int64(os.Getpagesize())
 	for _, pid := range pids {
 		b, err := readProc(pid, "statm")
-		if gone(err) {
+		if processEnded(err) {
 			continue
 		}
 		if err != nil {
@@ -116,19 +114,19 @@ func resident(pids []int) (n int64, err error) {
 	return n, nil
 }
 
-// gone reports whether an error says that a process has ended.
-func gone(err error) bool {
+// processEnded reports whether err means that a process has ended.
+func processEnded(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
 }
 
-// proportional sums up what is theirs and not a file's, with what is shared
-// divided among those who share it, which takes longer to find out. Memory that
-// was mapped to be shared is not anonymous for the kernel, but counts.
-func proportional(pids []int) (n int64, err error) {
+// proportionalMemory returns the anonymous memory of processes, with shared pages divided among
+// their users. It is slower than resident. Shared mappings are not anonymous for the
+// kernel, but count.
+func proportionalMemory(pids []int) (n int64, err error) {
 	for _, pid := range pids {
 		b, err := readProc(pid, "smaps_rollup")
 		if err != nil {
-			more, err := resident([]int{pid})
+			more, err := residentMemory([]int{pid})
 			if err != nil {
 				return 0, err
 			}
@@ -157,13 +155,13 @@ func readProc(pid int, name string) ([]byte, error) {
 	return b[:max(n, 0)], err
 }
 
-// first reports whether the stage is the first process of a namespace, whose
-// end is the end of all others.
-func first() bool { return os.Getpid() == 1 }
+// isInit reports whether the stage is the init process of a PID namespace, so that its end
+// kills all others.
+func isInit() bool { return os.Getpid() == 1 }
 
-// family lists the processes that commands have come to be.
-func family() ([]int, error) {
-	if !first() {
+// commandProcesses returns the processes started by commands.
+func commandProcesses() ([]int, error) {
+	if !isInit() {
 		return descendants(os.Getpid(), nil), nil
 	}
 	var pids []int
@@ -179,7 +177,7 @@ func family() ([]int, error) {
 	return pids, nil
 }
 
-// descendants appends the children of a process and theirs.
+// descendants appends the direct and indirect children of a process.
 func descendants(pid int, to []int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(dir)
@@ -194,7 +192,7 @@ func descendants(pid int, to []int) []int {
 	return to
 }
 
-// kill ends a command: its process group, and everything where it runs alone.
+// kill kills a command's process group, and all processes if no other command runs.
 func (s *stage) kill(id int) {
 	s.mu.Lock()
 	alone := len(s.running) == 1
@@ -217,19 +215,19 @@ func (s *stage) kill(id int) {
 	}
 }
 
-// killAll ends all commands and what they left.
+// killAll kills all commands and their remaining processes.
 func (s *stage) killAll() {
-	if first() {
+	if isInit() {
 		syscall.Kill(-1, syscall.SIGKILL)
 		return
 	}
 	killDescendants()
 }
 
-// killDescendants ends whatever comes from this process.
+// killDescendants kills all descendants of this process.
 func killDescendants() {
-	// Others may be born between a look and the signals: look until nobody
-	// new is there. What is dead but not reaped stays in the list for a while.
+	// New processes can appear between listing and killing, so repeat until there are no
+	// new ones. Dead processes stay listed until they are reaped.
 	signalled := map[int]bool{}
 	for range 100 {
 		fresh := false

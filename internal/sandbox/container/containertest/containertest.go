@@ -1,5 +1,5 @@
-// Package containertest is a container engine for tests: a program that is
-// called as docker is, and makes its containers with bubblewrap and nsenter.
+// Package containertest provides a container engine for tests: a program with the command
+// line of docker that creates containers with bubblewrap and nsenter.
 package containertest
 
 import (
@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// Engine is a client to be named in options, with its state in Dir.
+// Engine is a client for the back end's options, with its state in Dir.
 type Engine struct{ Path, Dir string }
 
-// New builds the engine. It skips the test where it cannot work. faults are what
-// it gets wrong: limits, network, seccomp, privileges.
+// New builds the engine, or skips the test if it cannot work here. faults are the features
+// that it implements wrongly: limits, network, seccomp, privileges.
 func New(t *testing.T, faults ...string) *Engine {
 	t.Helper()
 	for _, p := range []string{"bwrap", "nsenter"} {
@@ -35,8 +35,7 @@ func New(t *testing.T, faults ...string) *Engine {
 	return e
 }
 
-// Calls are the arguments of all calls so far, of those for one command if one
-// is named.
+// Calls returns the arguments of all calls so far, optionally of one command.
 func (e *Engine) Calls(t *testing.T, command string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(e.Dir, "calls"))
@@ -53,7 +52,7 @@ func (e *Engine) Calls(t *testing.T, command string) [][]string {
 	return out
 }
 
-// Containers are the names of those that there are.
+// Containers returns the names of the existing containers.
 func (e *Engine) Containers(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(e.Dir, "*.json"))

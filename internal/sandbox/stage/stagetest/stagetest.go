@@ -1,5 +1,5 @@
-// Package stagetest builds a stage for tests. Test binaries are stages too, but
-// with -race they need more memory than a sandbox allows its first process.
+// Package stagetest builds a stage for tests. Test binaries are stages too, but with -race
+// they need more memory than a sandbox allows its first process.
 package stagetest
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
-// Variable names a stage that was built before, for tests that run again as a
-// user who may not have a compiler's caches.
+// Variable names an existing stage, for tests that run again as a user without access to
+// the build cache.
 const Variable = "LOADOUT_TEST_STAGE"
 
-// Main runs the tests with a stage in *to, and is called by TestMain. The
-// directory it is in can be reached by every user.
+// Main runs the tests with the path of a stage in *to. TestMain calls it. Every user can
+// reach the stage.
 func Main(m *testing.M, to *string) {
 	os.Exit(Run(m.Run, to))
 }
 
-// Run is Main for tests that do more around theirs: it returns the exit code.
+// Run is like Main but returns the exit code.
 func Run(tests func() int, to *string) int {
 	if *to = os.Getenv(Variable); *to != "" {
 		return tests()
@@ -47,13 +47,13 @@ func build(dir, to string) error {
 	return testprogram.Program{Package: "internal/sandbox/stage/stagetest/stage"}.Install(to)
 }
 
-// OpenDir is a directory that every user can reach, and that is removed with
-// what is protected in it.
+// OpenDir returns a temporary directory that every user can reach. It is removed with its
+// read-only content.
 func OpenDir(t *testing.T) string {
 	t.Helper()
 	parent := ""
 	if os.Geteuid() == 0 {
-		parent = "/tmp" // the tests' own may be closed
+		parent = "/tmp" // the tests' own may be inaccessible
 	}
 	dir, err := os.MkdirTemp(parent, "stagetest-")
 	if err == nil {
@@ -74,8 +74,8 @@ func OpenDir(t *testing.T) string {
 	return dir
 }
 
-// Open lets every user get to a path below the directory for temporary files,
-// as those who run sandboxes for root must arrange.
+// Open makes a path below the temporary directory accessible to every user. A program that
+// runs sandboxes as root must do the same.
 func Open(t *testing.T, path string) {
 	t.Helper()
 	for p := path; len(p) > len(os.TempDir()) && p != "/tmp"; p = filepath.Dir(p) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Engine is called as docker is, for tests: see package containertest.
+// Engine implements the command line of docker for tests; see package containertest.
 package main
 
 import (
@@ -22,17 +22,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is the directory of the engine, and faults are what it gets wrong; both
-// are set when it is built.
+// state is the directory of the engine, and faults are its faulty features. Both are set
+// at build time.
 var state, faults string
 
-func faulty(what string) bool { return slices.Contains(strings.Split(faults, ","), what) }
+func hasFault(what string) bool { return slices.Contains(strings.Split(faults, ","), what) }
 
-// made is a container.
-type made struct {
-	Args []string // of bwrap
-	PID  int      // of its first process
-	// Limits are arguments of prlimit.
+// container is a container.
+type container struct {
+	Args []string // bwrap arguments
+	PID  int      // PID of the first process
+	// Limits are prlimit arguments.
 	Limits []string
 	Memory int64
 	OOM    bool
@@ -42,7 +42,7 @@ func main() {
 	if len(os.Args) < 2 {
 		fail(125, "no command")
 	}
-	note(os.Args[1:])
+	logCall(os.Args[1:])
 	args := os.Args[2:]
 	switch os.Args[1] {
 	case "version":
@@ -89,7 +89,7 @@ func check(err error) {
 	}
 }
 
-func note(args []string) {
+func logCall(args []string) {
 	f, err := os.OpenFile(filepath.Join(state, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	check(err)
 	defer f.Close()
@@ -99,29 +99,29 @@ func note(args []string) {
 
 func file(name string) string { return filepath.Join(state, name+".json") }
 
-func load(name string) *made {
+func load(name string) *container {
 	b, err := os.ReadFile(file(name))
 	if err != nil {
 		fail(1, "Error response from daemon: No such container: "+name)
 	}
-	var m made
+	var m container
 	check(json.Unmarshal(b, &m))
 	return &m
 }
 
-func (m *made) save(name string) {
+func (m *container) save(name string) {
 	b, err := json.Marshal(m)
 	check(err)
 	check(os.WriteFile(file(name), b, 0o600))
 }
 
-// flags without a value; all others have one.
-var bare = []string{"--init", "--read-only", "-i", "--force", "--volumes", "--all"}
+// boolFlags are flags without a value.
+var boolFlags = []string{"--init", "--read-only", "-i", "--force", "--volumes", "--all"}
 
-// parse splits flags from what comes after them.
+// parse splits flags from positional arguments.
 func parse(args []string) (flags [][2]string, rest []string) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		if slices.Contains(bare, args[0]) {
+		if slices.Contains(boolFlags, args[0]) {
 			flags, args = append(flags, [2]string{args[0]}), args[1:]
 			continue
 		}
@@ -132,14 +132,14 @@ func parse(args []string) (flags [][2]string, rest []string) {
 
 func create(args []string) {
 	flags, rest := parse(args)
-	m := &made{Args: []string{"--unshare-user", "--unshare-all", "--uid", "1000", "--gid", "1000", "--as-pid-1", "--new-session", "--cap-drop", "ALL", "--clearenv",
+	m := &container{Args: []string{"--unshare-user", "--unshare-all", "--uid", "1000", "--gid", "1000", "--as-pid-1", "--new-session", "--cap-drop", "ALL", "--clearenv",
 		"--proc", "/proc", "--dev", "/dev"}}
 	for _, p := range []string{"/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc/alternatives", "/etc/ld.so.cache"} {
 		m.Args = append(m.Args, "--ro-bind-try", p, p)
 	}
 	name, entry, groups := "", "", map[string]string{}
 	for _, f := range flags {
-		if faulty("limits") && slices.Contains([]string{"--memory", "--pids-limit", "--cpus", "--ulimit"}, f[0]) {
+		if hasFault("limits") && slices.Contains([]string{"--memory", "--pids-limit", "--cpus", "--ulimit"}, f[0]) {
 			continue
 		}
 		switch f[0] {
@@ -148,7 +148,7 @@ func create(args []string) {
 		case "--entrypoint":
 			entry = f[1]
 		case "--network":
-			if f[1] == "host" || faulty("network") {
+			if f[1] == "host" || hasFault("network") {
 				m.Args = append(m.Args, "--share-net")
 			}
 		case "--memory":
@@ -187,7 +187,7 @@ func create(args []string) {
 			m.Args = append(m.Args, kind, source, target)
 		}
 	}
-	// There are no control groups, only what they would look like.
+	// Simulate the files of control groups.
 	dir := filepath.Join(state, name+".groups")
 	check(os.Mkdir(dir, 0o755))
 	for file, value := range groups {
@@ -218,7 +218,7 @@ func start(name string) {
 		b, _ := os.ReadFile(log.Name())
 		fail(1, string(b))
 	}
-	for { // until it is what it is to be
+	for { // until the first process is ready
 		exe, err := os.Readlink("/proc/" + strconv.Itoa(info.PID) + "/exe")
 		if err != nil {
 			b, _ := os.ReadFile(log.Name())
@@ -255,19 +255,19 @@ func run(args []string) {
 			file.Close()
 		}
 	}
-	// Runtimes give each command a session of its own.
+	// Runtimes start each command in a new session.
 	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(m.PID), "-U", "--preserve-credentials", "-m", "-p", "-n", "-i", "-u", "--wd=" + "/proc/" + strconv.Itoa(m.PID) + "/root" + dir, "--", "setsid", "setpriv", "--no-new-privs", "prlimit"}, append(m.Limits, rest[1:]...)...)...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if faulty("privileges") {
+	if hasFault("privileges") {
 		cmd.Args = slices.DeleteFunc(cmd.Args, func(a string) bool { return a == "--no-new-privs" })
 	}
-	runtime.LockOSThread() // of which the command has the filter
-	if !faulty("seccomp") {
-		filter()
+	runtime.LockOSThread() // the command inherits the filter of this thread
+	if !hasFault("seccomp") {
+		installFilter()
 	}
 	check(cmd.Start())
-	go watch(m, rest[0])
+	go watchMemory(m, rest[0])
 	cmd.Wait()
 	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 		os.Exit(128 + int(ws.Signal()))
@@ -275,8 +275,8 @@ func run(args []string) {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// watch ends what runs in a container when it holds more memory than it may.
-func watch(m *made, name string) {
+// watchMemory kills the container when it exceeds its memory limit.
+func watchMemory(m *container, name string) {
 	space, err := os.Readlink("/proc/" + strconv.Itoa(m.PID) + "/ns/pid")
 	check(err)
 	for range time.Tick(20 * time.Millisecond) {
@@ -307,8 +307,8 @@ func watch(m *made, name string) {
 	}
 }
 
-// filter puts this thread under a seccomp filter that lets all through.
-func filter() {
+// installFilter installs a seccomp filter that permits everything in this thread.
+func installFilter() {
 	if os.Geteuid() != 0 {
 		check(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	}

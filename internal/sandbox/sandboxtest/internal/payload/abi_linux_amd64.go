@@ -2,11 +2,10 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// int80 makes a system call as a 32-bit program does.
+// int80 makes a system call like a 32-bit program.
 func int80(nr, a, b, c uint32) (r int32)
 
-// foreignABI makes calls that a filter for this architecture alone does not
-// see as what they are.
+// foreignABI makes system calls that a filter for this architecture alone misinterprets.
 func foreignABI(t *tally) {
 	const x32 = 0x40000000
 	fd, _, e := unix.RawSyscall(x32|unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0)

@@ -47,18 +47,18 @@ func forkBomb(t *tally) {
 	var e unix.Errno
 	for len(kids) < most && e == 0 {
 		var pid int
-		if pid, e = sleeper(6); e == 0 {
+		if pid, e = forkSleeper(6); e == 0 {
 			kids = append(kids, pid)
 		}
 	}
-	pause(200 * time.Millisecond) // for what counts and ends processes
-	n := alive(kids)
-	endAll(kids)
-	t.try(fmt.Sprintf("%d processes", n), over(n, 80, e))
+	pause(200 * time.Millisecond) // give watchers time to react
+	n := countRunning(kids)
+	killAll(kids)
+	t.try(fmt.Sprintf("%d processes", n), errorIfExceeded(n, 80, e))
 }
 
-// over says whether n is more than the policy with some slack allows.
-func over(n, most int, e unix.Errno) error {
+// errorIfExceeded returns nil if n exceeds the policy's limit with some slack.
+func errorIfExceeded(n, most int, e unix.Errno) error {
 	if n > most {
 		return nil
 	}
@@ -66,15 +66,15 @@ func over(n, most int, e unix.Errno) error {
 }
 
 func memoryOne(t *tally) {
-	t.try("400 MB private", hold(1, 400*mib, unix.MAP_PRIVATE))
-	t.try("400 MB shared", hold(1, 400*mib, unix.MAP_SHARED))
+	t.try("400 MB private", allocateInChildren(1, 400*mib, unix.MAP_PRIVATE))
+	t.try("400 MB shared", allocateInChildren(1, 400*mib, unix.MAP_SHARED))
 }
 
-func memoryFour(t *tally) { t.try("4 × 100 MB", hold(4, 100*mib, unix.MAP_PRIVATE)) }
+func memoryFour(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
 
-// hold makes children that each have memory of a size, and says whether they
-// could keep it for a while.
-func hold(children int, size int64, kind uintptr) error {
+// allocateInChildren starts children that each allocate memory, and checks whether they could hold it
+// for a while.
+func allocateInChildren(children int, size int64, kind uintptr) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func hold(children int, size int64, kind uintptr) error {
 	fd := int(w.Fd())
 	var kids []int
 	for range children {
-		pid, e := toucher(size, kind, fd)
+		pid, e := forkToucher(size, kind, fd)
 		if e != 0 {
 			err = e
 			break
@@ -92,30 +92,30 @@ func hold(children int, size int64, kind uintptr) error {
 		kids = append(kids, pid)
 	}
 	w.Close()
-	defer func() { endAll(kids) }()
+	defer func() { killAll(kids) }()
 	full := 0
-	for buf := make([]byte, children); full < children && err == nil; { // a child that has ended has closed its end
+	for buf := make([]byte, children); full < children && err == nil; { // an ended child has closed its end
 		var n int
 		n, err = r.Read(buf)
 		full += n
 	}
 	pause(500 * time.Millisecond)
-	if n := alive(kids); full < children || n < children {
-		return fmt.Errorf("%d of %d had their memory, %d live: %v", full, children, n, err)
+	if n := countRunning(kids); full < children || n < children {
+		return fmt.Errorf("%d of %d children allocated their memory, %d alive: %v", full, children, n, err)
 	}
 	return nil
 }
 
 func bigFile(t *tally) {
-	n, err := fill(filepath.Join(work(), t.mark), 200)
+	n, err := writeMegabytes(filepath.Join(workDir(), t.mark), 200)
 	if n > 55 {
 		err = nil
 	}
 	t.try(fmt.Sprintf("%d MB in a file", n), err)
 }
 
-// fill writes a file of some MB and says how many it became.
-func fill(path string, size int) (int, error) {
+// writeMegabytes writes a file of size MB and returns the size reached.
+func writeMegabytes(path string, size int) (int, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return 0, err
@@ -130,13 +130,13 @@ func fill(path string, size int) (int, error) {
 	return size, nil
 }
 
-// fillMany writes much more than it may: whoever watches a disk is late where
-// the machine is busy, and is not to be beaten by that.
-func fillMany(dir, mark string) (int, error) {
+// writeManyFiles writes much more than the limit, because a watcher reacts late on a busy
+// machine.
+func writeManyFiles(dir, mark string) (int, error) {
 	const most = 640
 	total := 0
 	for i := 0; total < most; i++ {
-		n, err := fill(filepath.Join(dir, mark+strconv.Itoa(i)), 4)
+		n, err := writeMegabytes(filepath.Join(dir, mark+strconv.Itoa(i)), 4)
 		total += n
 		if err != nil {
 			return total, err
@@ -146,7 +146,7 @@ func fillMany(dir, mark string) (int, error) {
 }
 
 func manyFiles(t *tally) {
-	n, err := fillMany(work(), t.mark)
+	n, err := writeManyFiles(workDir(), t.mark)
 	if n > 68 {
 		err = nil
 	}
@@ -158,7 +158,7 @@ func inodes(t *tally) {
 	var err error
 	for dir := ""; n < 20000; n++ {
 		if n%1000 == 0 {
-			dir = filepath.Join(work(), strconv.Itoa(n))
+			dir = filepath.Join(workDir(), strconv.Itoa(n))
 			if err = os.Mkdir(dir, 0o755); err != nil {
 				break
 			}
@@ -177,7 +177,7 @@ func fillShm(t *tally) {
 		dir  string
 		most int
 	}{{"/dev/shm", 16}, {"/tmp", 32}, {os.TempDir(), 32}} {
-		n, err := fillMany(place.dir, t.mark+"-")
+		n, err := writeManyFiles(place.dir, t.mark+"-")
 		if n > place.most+2 {
 			err = nil
 		}
@@ -201,30 +201,30 @@ func flood(*tally) {
 	}
 }
 
-// daemon leaves a process that has no ties to this one.
+// daemon starts a process that is detached from this one.
 func daemon(t *tally) {
-	cmd, err := again("between", t.mark, nil)
+	cmd, err := startSelf("between", t.mark, nil)
 	if err == nil {
 		err = cmd.Wait()
 	}
 	t.try("daemon", err)
 }
 
-// between starts a process and leaves it.
-func between([]string) {
-	if _, err := again("stay", os.Args[2], nil); err != nil {
+// startAndExit starts a process and exits.
+func startAndExit([]string) {
+	if _, err := startSelf("stay", os.Args[2], nil); err != nil {
 		os.Exit(1)
 	}
 }
 
-// holdStdout leaves a process that has this one's output open.
+// holdStdout starts a process that keeps this one's output open.
 func holdStdout(t *tally) {
-	_, err := again("stay", t.mark, os.Stdout)
+	_, err := startSelf("stay", t.mark, os.Stdout)
 	t.try("child", err)
 }
 
-// again starts this program in a session of its own.
-func again(what, mark string, out *os.File) (*exec.Cmd, error) {
+// startSelf starts this program in its own session.
+func startSelf(what, mark string, out *os.File) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -251,14 +251,14 @@ func openMany(t *tally) {
 	t.try(strconv.Itoa(n)+" descriptors", err)
 }
 
-// spinTwo takes seconds, and tells how much of the processors two children got.
+// spinTwo runs two spinning children for seconds, and prints their CPU time.
 func spinTwo(t *tally) {
 	runtime.LockOSThread()
 	seconds, _ := strconv.ParseInt(t.args[0], 10, 64)
 	began := time.Now()
 	var kids []int
 	for range 2 {
-		if pid, e := spinner(seconds); e == 0 {
+		if pid, e := forkSpinner(seconds); e == 0 {
 			kids = append(kids, pid)
 		}
 	}
@@ -294,7 +294,7 @@ func threads(t *tally) {
 		}
 		break
 	}
-	t.try(fmt.Sprintf("%d threads", n), over(n, 80, unix.EAGAIN))
+	t.try(fmt.Sprintf("%d threads", n), errorIfExceeded(n, 80, unix.EAGAIN))
 }
 
 func memfd(t *tally) {
@@ -305,7 +305,7 @@ func memfd(t *tally) {
 	t.try(fmt.Sprintf("%d MB in a memfd", n), err)
 }
 
-// memfds does what one memfd may not by several.
+// memfds exceeds the limit with several memfds.
 func memfds(t *tally) {
 	total := 0
 	for total < 400 {
@@ -336,9 +336,9 @@ func fillMemfd(size int) (int, error) {
 	return size, nil
 }
 
-// nest makes directories in one another.
+// nest creates nested directories.
 func nest(t *tally) {
-	dir, err := unix.Open(work(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	dir, err := unix.Open(workDir(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	n := 0
 	for ; err == nil && n < 2000; n++ {
 		if err = unix.Mkdirat(dir, "d", 0o755); err != nil {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A child below is a copy of a Go process with one thread, so it makes raw
-// system calls and touches memory, and nothing else.
+// The children below are copies of a Go process with one thread. They must only make raw
+// system calls and touch memory.
 
-// noCall stands for no system call.
+// noCall means no system call.
 const noCall = ^uintptr(0)
 
 //go:nosplit
@@ -39,7 +39,7 @@ func nap(seconds int64) {
 	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// inChild makes one system call in a child that was made with flags.
+// inChild makes one system call in a child created with flags.
 //
 //go:norace
 func inChild(flags, call, a, b uintptr) error {
@@ -86,7 +86,7 @@ func rawClone3(args unsafe.Pointer, size uintptr) (uintptr, unix.Errno) {
 	return pid, e
 }
 
-// reap waits for a child that exits with an errno.
+// reap waits for a child whose exit code is an errno.
 func reap(pid uintptr) error {
 	var ws unix.WaitStatus
 	for {
@@ -100,7 +100,7 @@ func reap(pid uintptr) error {
 		break
 	}
 	if ws.Signaled() {
-		return fmt.Errorf("ended by %v", ws.Signal())
+		return fmt.Errorf("killed by %v", ws.Signal())
 	}
 	if ws.ExitStatus() != 0 {
 		return unix.Errno(ws.ExitStatus())
@@ -108,10 +108,10 @@ func reap(pid uintptr) error {
 	return nil
 }
 
-// sleeper forks a child that sleeps.
+// forkSleeper forks a sleeping child.
 //
 //go:norace
-func sleeper(seconds int64) (int, unix.Errno) {
+func forkSleeper(seconds int64) (int, unix.Errno) {
 	pid, e := rawFork(0)
 	if e == 0 && pid == 0 {
 		nap(seconds)
@@ -120,10 +120,10 @@ func sleeper(seconds int64) (int, unix.Errno) {
 	return int(pid), e
 }
 
-// spinner forks a child that uses the processor for a while.
+// forkSpinner forks a child that uses the CPU for a while.
 //
 //go:norace
-func spinner(seconds int64) (int, unix.Errno) {
+func forkSpinner(seconds int64) (int, unix.Errno) {
 	pid, e := rawFork(0)
 	if e == 0 && pid == 0 {
 		spin(seconds)
@@ -148,11 +148,11 @@ func spin(seconds int64) {
 	}
 }
 
-// toucher forks a child that maps and touches memory, says so on fd, and keeps
-// it for a while.
+// forkToucher forks a child that maps and touches memory, reports that on fd, and keeps it for
+// a while.
 //
 //go:norace
-func toucher(size int64, kind uintptr, fd int) (int, unix.Errno) {
+func forkToucher(size int64, kind uintptr, fd int) (int, unix.Errno) {
 	pid, e := rawFork(0)
 	if e == 0 && pid == 0 {
 		touchAndStay(size, kind, fd)
@@ -172,7 +172,7 @@ func touchAndStay(size int64, kind uintptr, fd int) {
 	exit(0)
 }
 
-// touch maps memory in pieces and writes to each page.
+// touch maps memory in parts and writes to each page.
 //
 //go:nosplit
 //go:norace
@@ -194,7 +194,7 @@ func touch(size, kind uintptr) unix.Errno {
 //go:norace
 func poke(addr uintptr) { **(**byte)(unsafe.Pointer(&addr)) = 1 }
 
-func endAll(pids []int) {
+func killAll(pids []int) {
 	for _, pid := range pids {
 		unix.Kill(pid, unix.SIGKILL)
 	}
@@ -203,9 +203,8 @@ func endAll(pids []int) {
 	}
 }
 
-// alive counts the children that have not ended, and leaves those that have to
-// be waited for.
-func alive(pids []int) int {
+// countRunning counts the running children, without reaping the others.
+func countRunning(pids []int) int {
 	n := 0
 	for _, pid := range pids {
 		var info unix.Siginfo

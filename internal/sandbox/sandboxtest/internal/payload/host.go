@@ -28,11 +28,11 @@ func (t *tally) pid() int {
 }
 
 func signalVictim(t *tally) {
-	signal.Ignore(unix.SIGUSR1) // the number may be our own here
+	signal.Ignore(unix.SIGUSR1) // in case the PID is our own in this namespace
 	t.try("kill", unix.Kill(t.pid(), unix.SIGUSR1))
 }
 
-// signalAll uses a signal that nobody minds.
+// signalAll uses a harmless signal.
 func signalAll(t *tally) { t.try("kill -1", unix.Kill(-1, unix.SIGWINCH)) }
 
 func errnoOf(e unix.Errno) error {
@@ -57,9 +57,9 @@ func limitVictim(t *tally) {
 	t.try("prlimit", err)
 }
 
-// limitFirst looks at the limits of the first process there is: of a sandbox it
-// is the one that watches, and whoever may look may change. It only looks, as
-// without a sandbox it is the machine's.
+// limitFirst reads the limits of process 1, which is the watcher in a sandbox. A process
+// that may read them may also change them. It only reads, because without a sandbox
+// process 1 is the host's init.
 func limitFirst(t *tally) {
 	var old unix.Rlimit
 	t.try("prlimit of process 1", unix.Prlimit(1, unix.RLIMIT_NOFILE, nil, &old))
@@ -73,24 +73,24 @@ func pinVictim(t *tally) {
 	t.try("sched_setaffinity", unix.SchedSetaffinity(t.pid(), &set))
 }
 
-// gainRoot takes a setuid copy of this program, or "".
+// gainRoot executes a setuid copy of this program, if there is one.
 func gainRoot(t *tally) {
 	if t.args[0] != "" {
 		b, err := exec.Command(t.args[0]).Output()
 		if err == nil && strings.TrimSpace(string(b)) != "euid 0" {
-			err = errors.New("no more rights")
+			err = errors.New("no additional privileges")
 		}
 		t.try("setuid copy", err)
 	}
 	for _, p := range []string{"/usr/bin/su", "/bin/su"} {
 		if _, err := os.Stat(p); err == nil {
-			t.try(p, becomes(p))
+			t.try(p, runSetuid(p))
 		}
 	}
 }
 
-// becomes starts a program that waits for its input and looks at who it is.
-func becomes(p string) error {
+// runSetuid starts a program that waits for input and prints its user.
+func runSetuid(p string) error {
 	cmd := exec.Command(p)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -111,11 +111,11 @@ func becomes(p string) error {
 			}
 		}
 	}
-	return errors.New("no more rights")
+	return errors.New("no additional privileges")
 }
 
 func mountTmpfs(t *tally) {
-	dir := filepath.Join(work(), "mnt")
+	dir := filepath.Join(workDir(), "mnt")
 	os.Mkdir(dir, 0o755)
 	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4096")
 	if err == nil {
@@ -136,7 +136,7 @@ func newUserNamespace(t *tally) {
 }
 
 func changeRoot(t *tally) {
-	dir, _ := unix.BytePtrFromString(work())
+	dir, _ := unix.BytePtrFromString(workDir())
 	t.try("chroot", inChild(0, unix.SYS_CHROOT, uintptr(unsafe.Pointer(dir)), 0))
 	runtime.KeepAlive(dir)
 }
@@ -160,7 +160,7 @@ func (t *tally) tryFD(what string, fd uintptr, e unix.Errno) {
 	t.try(what, errnoOf(e))
 }
 
-// injectInput types a line into the terminal of whoever started the sandbox.
+// injectInput types a line into the terminal of the sandbox's starter.
 func injectInput(t *tally) {
 	fds := map[string]int{"stdin": 0, "stdout": 1, "stderr": 2}
 	if fd, err := unix.Open("/dev/tty", unix.O_RDWR, 0); err == nil {
@@ -201,7 +201,7 @@ func enterNamespace(t *tally) {
 	t.try("setns pidfd", err)
 }
 
-// writeProc opens what must not be open for writing, and writes nothing to it.
+// writeProc opens protected files for writing, without writing to them.
 func writeProc(t *tally) {
 	for _, p := range []string{"/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/proc/irq/default_smp_affinity"} {
 		fd, err := unix.Open(p, unix.O_WRONLY|unix.O_CLOEXEC, 0)

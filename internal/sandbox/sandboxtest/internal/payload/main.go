@@ -1,15 +1,14 @@
 //go:build linux
 
-// Command payload is what sandboxtest runs inside sandboxes: one subcommand an
-// attack, a few that do as they are told, and the victim that stands for the
-// hub outside. It is bounded in all that it does, and of no use to an attacker
-// that he does not have anyway.
+// Command payload is the program that sandboxtest runs inside sandboxes. It has one
+// subcommand for each attack, a few tools for tests, and the victim that represents the
+// hub on the host. Everything it does is bounded, and it gives an attacker no new
+// abilities.
 //
 //	payload COMMAND MARK [ARGUMENT...]
 //
-// MARK is there for the host to find the process by. An attack prints "ready",
-// and as its last line "BREACH" or "BLOCKED" with what it saw, as far as it can
-// tell.
+// The host finds the process by MARK. An attack prints "ready" first and, as its last
+// line, "BREACH" or "BLOCKED" with details, as far as it can tell.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 	"time"
 )
 
-// bound is how long anything here lives if nobody ends it.
+// bound is the maximum lifetime of any process of the payload.
 const bound = 20 * time.Second
 
 // bounded is false for the victim, which ends with its input.
@@ -40,7 +39,7 @@ func main() {
 			os.Exit(3)
 		}
 	})
-	debug.SetGCPercent(-1) // forks below are of the one thread
+	debug.SetGCPercent(-1) // the forks below require a single thread
 	name, args := os.Args[1], os.Args[3:]
 	if run := tools[name]; run != nil {
 		run(args)
@@ -68,14 +67,14 @@ var attacks = map[string]func(*tally){
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
 }
 
-// tally keeps what was tried and what came of it.
+// tally records the attempts and their results.
 type tally struct {
 	mark     string
 	args     []string
 	got, not []string
 }
 
-// try notes one thing that was tried: without an error it is a breach.
+// try records an attempt: without an error it is a breach.
 func (t *tally) try(what string, err error) {
 	if err == nil {
 		t.got = append(t.got, what)
@@ -100,9 +99,9 @@ func oneLine(all []string) string {
 	return s
 }
 
-func work() string { return os.Getenv("LOADOUT_WORK") }
+func workDir() string { return os.Getenv("LOADOUT_WORK") }
 
-func out() string {
+func outDir() string {
 	dir := os.Getenv("LOADOUT_OUT")
 	os.MkdirAll(dir, 0o755)
 	return dir

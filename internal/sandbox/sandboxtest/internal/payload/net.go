@@ -65,7 +65,7 @@ func ioURing(t *tally) {
 	t.try("io_uring_setup", e)
 }
 
-// listen takes a word that it gives to whoever comes.
+// listen takes a word to send to each client.
 func listen(t *tally) {
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -82,8 +82,8 @@ func listen(t *tally) {
 	t.try("accept", err)
 }
 
-// feature finds out whether the kernel has what an attack needs; the host runs
-// it outside of any sandbox.
+// feature checks whether the kernel has what an attack needs. The host runs it outside of
+// any sandbox.
 func feature(args []string) {
 	t := &tally{}
 	switch args[0] {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// show reads the beginning of a file and prints it for the host to judge.
-func show(path string) error {
+// printFile prints the beginning of a file for the host to check.
+func printFile(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func showFD(fd int) error {
 
 func readAny(t *tally) {
 	for _, p := range t.args {
-		t.try(p, show(p))
+		t.try(p, printFile(p))
 	}
 }
 
@@ -63,7 +63,7 @@ func pids() []string {
 	return all
 }
 
-// readEnviron takes the victim's pid.
+// readEnviron takes the victim's PID.
 func readEnviron(t *tally) {
 	for _, pid := range append(pids(), t.args...) {
 		if pid == strconv.Itoa(os.Getpid()) {
@@ -93,24 +93,24 @@ func listProcesses(t *tally) {
 	}
 }
 
-// climb takes a file of the host and the victim's pid.
+// climb takes a host file and the victim's PID.
 func climb(t *tally) {
 	file, pid := t.args[0], t.args[1]
 	up := strings.Repeat("../", 40)
 	for _, p := range []string{
-		up + file[1:], work() + "/" + up + file[1:], "/proc/self/cwd/" + up + file[1:],
+		up + file[1:], workDir() + "/" + up + file[1:], "/proc/self/cwd/" + up + file[1:],
 		"/proc/" + pid + "/root" + file, "/proc/" + pid + "/cwd/" + up + file[1:], "/proc/1/root" + file, "/proc/self/root" + file, "/proc/thread-self/root" + file,
 	} {
-		t.try(p, show(p))
+		t.try(p, printFile(p))
 	}
-	link := filepath.Join(work(), "climb")
+	link := filepath.Join(workDir(), "climb")
 	if err := os.Symlink(file, link); err == nil {
-		t.try("by a symlink", show(link))
+		t.try("by a symlink", printFile(link))
 		os.Remove(link)
 	}
 	for _, p := range pids() {
 		if p != strconv.Itoa(os.Getpid()) {
-			t.try(p, show("/proc/"+p+"/root"+file))
+			t.try(p, printFile("/proc/"+p+"/root"+file))
 		}
 	}
 }
@@ -127,14 +127,14 @@ func readFDs(t *tally) {
 		all, _ := filepath.Glob("/proc/" + pid + "/fd/*")
 		for _, p := range all {
 			if fi, err := os.Stat(p); err == nil && fi.Mode().IsRegular() {
-				t.try(p, show(p))
+				t.try(p, printFile(p))
 			}
 		}
 	}
 }
 
-// inheritedFDs looks for anything that was open before this program began. What
-// the runtime opens has no type.
+// inheritedFDs looks for descriptors that were open before this program started. The
+// runtime's own descriptors have no file type.
 func inheritedFDs(t *tally) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
@@ -190,7 +190,7 @@ func showKey(id int) error {
 	return nil
 }
 
-// readMemory takes the victim's pid, an address and a length.
+// readMemory takes the victim's PID, an address and a length.
 func readMemory(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])
 	addr, _ := strconv.ParseUint(t.args[1], 10, 64)
@@ -212,7 +212,7 @@ func readMemory(t *tally) {
 	t.try("/proc/PID/mem", err)
 }
 
-// stealFD takes the victim's pid and a descriptor of its.
+// stealFD takes the victim's PID and one of its descriptors.
 func stealFD(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])
 	fd, _ := strconv.Atoi(t.args[1])

@@ -18,21 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tools are for the host or for checks of behaviour: they print what they were
-// asked for and nothing else.
+// tools are commands for the host and for behaviour tests. They print only the requested
+// data.
 var tools = map[string]func([]string){
 	"victim":  victim,
 	"feature": feature,
-	"between": between,
+	"between": startAndExit,
 	"stay":    func([]string) { pause(bound / 2) },
 	"sleep":   func([]string) { fmt.Println("asleep"); pause(bound) },
 	"exit":    func(a []string) { os.Exit(number(a[0])) },
 	"signal":  func(a []string) { unix.Kill(os.Getpid(), unix.Signal(number(a[0]))); pause(bound) },
 	"args":    func(a []string) { json.NewEncoder(os.Stdout).Encode(a) },
 	"env":     func([]string) { json.NewEncoder(os.Stdout).Encode(os.Environ()) },
-	"pwd":     func([]string) { dir, err := os.Getwd(); say(dir, err) },
-	"read":    func(a []string) { b, err := os.ReadFile(a[0]); say(string(b), err) },
-	"write":   func(a []string) { say("written", os.WriteFile(a[0], []byte(a[1]), 0o755)) },
+	"pwd":     func([]string) { dir, err := os.Getwd(); printResult(dir, err) },
+	"read":    func(a []string) { b, err := os.ReadFile(a[0]); printResult(string(b), err) },
+	"write":   func(a []string) { printResult("written", os.WriteFile(a[0], []byte(a[1]), 0o755)) },
 	"cat":     func([]string) { io.Copy(os.Stdout, os.Stdin) },
 	"both":    func(a []string) { fmt.Print(a[0]); fmt.Fprint(os.Stderr, a[1]) },
 	"sum":     sum,
@@ -40,15 +40,18 @@ var tools = map[string]func([]string){
 	"fill":    func(a []string) { fillOutput(number(a[0])) },
 	"links":   links,
 	"list":    list,
-	"dial":    func(a []string) { c, err := net.DialTimeout(a[0], a[1], time.Second); say(fmt.Sprint(c != nil), err) },
-	"ifaces":  ifaces,
-	"spin":    func([]string) { signal.Ignore(unix.SIGXCPU); burn() },
-	"hog":     func([]string) { say("held", hold(4, 100*mib, unix.MAP_PRIVATE)) },
+	"dial": func(a []string) {
+		c, err := net.DialTimeout(a[0], a[1], time.Second)
+		printResult(fmt.Sprint(c != nil), err)
+	},
+	"ifaces": ifaces,
+	"spin":   func([]string) { signal.Ignore(unix.SIGXCPU); burn() },
+	"hog":    func([]string) { printResult("held", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) },
 }
 
 func number(s string) int { n, _ := strconv.Atoi(s); return n }
 
-func say(s string, err error) {
+func printResult(s string, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -59,10 +62,10 @@ func say(s string, err error) {
 func sum([]string) {
 	h := sha256.New()
 	n, err := io.Copy(h, os.Stdin)
-	say(fmt.Sprintf("%d %x", n, h.Sum(nil)), err)
+	printResult(fmt.Sprintf("%d %x", n, h.Sum(nil)), err)
 }
 
-// talk answers each line.
+// talk answers each input line.
 func talk([]string) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		fmt.Printf("heard %s\n", in.Text())
@@ -81,9 +84,9 @@ func fillOutput(n int) {
 	}
 }
 
-// links leaves things that are not for collecting beside one that is.
+// links creates entries that must not be collected next to one that must.
 func links([]string) {
-	dir := out()
+	dir := outDir()
 	os.WriteFile(filepath.Join(dir, "real"), []byte("real"), 0o644)
 	os.Symlink("real", filepath.Join(dir, "a-link"))
 	os.Symlink("/etc/passwd", filepath.Join(dir, "b-link"))
@@ -91,14 +94,14 @@ func links([]string) {
 	unix.Mkfifo(filepath.Join(dir, "d-fifo"), 0o644)
 	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
 	os.WriteFile(filepath.Join(dir, "sub", "deep"), []byte("deep"), 0o4755)
-	os.WriteFile(filepath.Join(work(), "beside"), []byte("beside"), 0o600)
+	os.WriteFile(filepath.Join(workDir(), "beside"), []byte("beside"), 0o600)
 }
 
 func list(a []string) {
 	for _, dir := range a {
 		all, err := os.ReadDir(dir)
 		if err != nil {
-			say("", err)
+			printResult("", err)
 		}
 		for _, e := range all {
 			fmt.Println(e.Name())
@@ -113,13 +116,13 @@ func ifaces([]string) {
 		names = append(names, i.Name)
 	}
 	b, _ := json.Marshal(names)
-	if err != nil { // no netlink: no more to see
+	if err != nil { // no netlink
 		b = []byte("null")
 	}
 	fmt.Println(string(b))
 }
 
-// counted are the signals that a victim tells of.
+// countSignals counts the signals that a victim reports.
 func countSignals(c *counter) {
 	usr, win := make(chan os.Signal, 64), make(chan os.Signal, 64)
 	signal.Notify(usr, unix.SIGUSR1)

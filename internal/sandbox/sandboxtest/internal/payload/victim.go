@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counter counts what came to the victim.
+// counter counts events of the victim.
 type counter struct {
 	mu   sync.Mutex
 	seen map[string]int // guarded by mu
@@ -33,10 +33,9 @@ func (c *counter) print(enc *json.Encoder) {
 	enc.Encode(c.seen)
 }
 
-// victim stands for the hub. It takes a directory for its socket, the address
-// of the host in its network or "", a file to keep open and a secret to have in
-// memory and in the user's keyring. It prints where it is to be found, and its
-// counters for each line of input; it ends with the input.
+// victim represents the hub. It takes a directory for its socket, the host's LAN address
+// or "", a file to keep open, and a secret for its memory and the user's keyring. It
+// prints its addresses, and its counters for each line of input. It ends with its input.
 func victim(args []string) {
 	bounded = false
 	dir, lan, file, secret := args[0], args[1], args[2], os.Getenv("LOADOUT_TEST_HUB_MEMORY")
@@ -69,7 +68,7 @@ func victim(args []string) {
 	if fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 		at["fd"] = fd
 	}
-	forget := keep(os.Args[2], secret, at)
+	forget := addKey(os.Args[2], secret, at)
 	enc := json.NewEncoder(os.Stdout)
 	enc.Encode(at)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -96,15 +95,15 @@ func (c *counter) accept(what, network, addr string) string {
 	return l.Addr().String()
 }
 
-// keep puts the secret into the user's keyring.
-func keep(name, secret string, at map[string]any) (forget func()) {
+// addKey adds the secret to the user's keyring.
+func addKey(name, secret string, at map[string]any) (forget func()) {
 	at["key"] = ""
 	id, err := unix.AddKey("user", name, []byte(secret), unix.KEY_SPEC_USER_KEYRING)
 	if err != nil {
 		at["nokey"] = err.Error()
 		return func() {}
 	}
-	unix.KeyctlSetperm(id, 0x3f3f0000) // its owner may, by whatever way
+	unix.KeyctlSetperm(id, 0x3f3f0000) // the owner may do everything
 	at["key"] = name
 	return func() {
 		unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0)

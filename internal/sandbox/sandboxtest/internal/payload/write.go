@@ -30,12 +30,12 @@ func changeSkill(t *tally) {
 	other := filepath.Join(dir, t.mark)
 	t.try("create", write(other, os.O_CREATE))
 	t.try("rename over", os.Rename(other, doc))
-	in := filepath.Join(work(), "SKILL.md")
+	in := filepath.Join(workDir(), "SKILL.md")
 	if write(in, os.O_CREATE) == nil {
 		t.try("rename from work", os.Rename(in, doc))
 	}
 	t.try("remount", unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND, ""))
-	t.try("mount over", unix.Mount(work(), dir, "", unix.MS_BIND, ""))
+	t.try("mount over", unix.Mount(workDir(), dir, "", unix.MS_BIND, ""))
 	t.try("rename the tree", os.Rename(dir, dir+"-away"))
 	t.try("truncate", os.Truncate(doc, 0))
 }
@@ -52,14 +52,14 @@ func write(p string, how int) error {
 
 // plantSymlink takes a file and a directory of the host.
 func plantSymlink(t *tally) {
-	os.WriteFile(filepath.Join(out(), "harmless"), []byte("harmless"), 0o644)
-	t.try("link to a file", os.Symlink(t.args[0], filepath.Join(out(), "report.txt")))
-	t.try("link to a directory", os.Symlink(t.args[1], filepath.Join(out(), "reports")))
+	os.WriteFile(filepath.Join(outDir(), "harmless"), []byte("harmless"), 0o644)
+	t.try("link to a file", os.Symlink(t.args[0], filepath.Join(outDir(), "report.txt")))
+	t.try("link to a directory", os.Symlink(t.args[1], filepath.Join(outDir(), "reports")))
 }
 
-// replaceOut makes a link of the directory that is collected.
+// replaceOut replaces the collected directory by a symlink.
 func replaceOut(t *tally) {
-	dir := out()
+	dir := outDir()
 	err := os.RemoveAll(dir)
 	if err == nil {
 		err = os.Symlink(t.args[0], dir)
@@ -67,27 +67,27 @@ func replaceOut(t *tally) {
 	t.try("link for /work/out", err)
 }
 
-// swapLinks makes a name a file and a link by turns, and a directory and a link
-// to one, while the host collects.
+// swapLinks alternates a name between a file and a symlink, and another between a
+// directory and a symlink, while the host collects.
 func swapLinks(t *tally) {
-	file, dir := filepath.Join(out(), "report.txt"), filepath.Join(out(), "reports")
-	os.MkdirAll(filepath.Join(work(), "dir"), 0o755)
-	os.WriteFile(filepath.Join(work(), "dir", filepath.Base(t.args[0])), []byte("harmless"), 0o644)
-	os.WriteFile(filepath.Join(work(), "file"), []byte("harmless"), 0o644)
-	os.Symlink(t.args[0], filepath.Join(work(), "file-link"))
-	os.Symlink(filepath.Dir(t.args[0]), filepath.Join(work(), "dir-link"))
-	os.Rename(filepath.Join(work(), "file"), file)
-	os.Rename(filepath.Join(work(), "dir"), dir)
+	file, dir := filepath.Join(outDir(), "report.txt"), filepath.Join(outDir(), "reports")
+	os.MkdirAll(filepath.Join(workDir(), "dir"), 0o755)
+	os.WriteFile(filepath.Join(workDir(), "dir", filepath.Base(t.args[0])), []byte("harmless"), 0o644)
+	os.WriteFile(filepath.Join(workDir(), "file"), []byte("harmless"), 0o644)
+	os.Symlink(t.args[0], filepath.Join(workDir(), "file-link"))
+	os.Symlink(filepath.Dir(t.args[0]), filepath.Join(workDir(), "dir-link"))
+	os.Rename(filepath.Join(workDir(), "file"), file)
+	os.Rename(filepath.Join(workDir(), "dir"), dir)
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, filepath.Join(work(), "file-link"), unix.RENAME_EXCHANGE)
-		unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, filepath.Join(work(), "dir-link"), unix.RENAME_EXCHANGE)
+		unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, filepath.Join(workDir(), "file-link"), unix.RENAME_EXCHANGE)
+		unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, filepath.Join(workDir(), "dir-link"), unix.RENAME_EXCHANGE)
 	}
 }
 
 func plantHardLink(t *tally) {
-	to := filepath.Join(out(), "linked.txt")
+	to := filepath.Join(outDir(), "linked.txt")
 	t.try("link", os.Link(t.args[0], to))
-	t.try("show", show(to))
+	t.try("show", printFile(to))
 }
 
 func plantSetuid(t *tally) {
@@ -95,7 +95,7 @@ func plantSetuid(t *tally) {
 	if err != nil {
 		self, err = os.ReadFile(filepath.Join(os.Getenv("LOADOUT_SKILL"), "payload"))
 	}
-	p := filepath.Join(out(), t.mark)
+	p := filepath.Join(outDir(), t.mark)
 	if err == nil {
 		err = os.WriteFile(p, self, 0o755)
 	}
@@ -111,13 +111,13 @@ func makeDevice(t *tally) {
 		if what == "char" {
 			dev = int(unix.Mkdev(1, 1)) // /dev/mem
 		}
-		p := filepath.Join(work(), t.mark+what)
+		p := filepath.Join(workDir(), t.mark+what)
 		t.try("mknod "+what, unix.Mknod(p, mode|0o666, dev))
 		os.Remove(p)
 	}
 }
 
 func plantFIFO(t *tally) {
-	os.WriteFile(filepath.Join(out(), "harmless"), []byte("harmless"), 0o644)
-	t.try("mkfifo", unix.Mkfifo(filepath.Join(out(), "a.txt"), 0o666))
+	os.WriteFile(filepath.Join(outDir(), "harmless"), []byte("harmless"), 0o644)
+	t.try("mkfifo", unix.Mkfifo(filepath.Join(outDir(), "a.txt"), 0o666))
 }

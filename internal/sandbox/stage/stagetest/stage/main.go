@@ -1,11 +1,11 @@
-// Stage is an executable that is nothing but a stage, for tests.
+// Stage is an executable that only contains a stage, for tests.
 package main
 
 import (
 	"fmt"
 	"os"
 
-	_ "github.com/loadout-dev/loadout/internal/sandbox/stage" // makes it one
+	_ "github.com/loadout-dev/loadout/internal/sandbox/stage" // contains the stage
 )
 
 func main() {

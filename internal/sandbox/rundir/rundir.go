@@ -40,10 +40,10 @@ type Dir struct {
 	// Write those that it may change.
 	Read, Write []string
 
-	lock   *os.File
-	held   []*bundle.Bundle
-	uid    int
-	places map[string]string // paths of the layout outside Root
+	lock      *os.File
+	held      []*bundle.Bundle
+	uid       int
+	hostPaths map[string]string // paths of the layout outside Root
 }
 
 // New creates a directory for a spec. Its errors are those of
@@ -68,7 +68,7 @@ func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	if err != nil {
 		return nil, unavailable("a directory for the sandbox", err)
 	}
-	if err = b.fill(opts, spec); err == nil && opts.UID != 0 {
+	if err = b.createLayout(opts, spec); err == nil && opts.UID != 0 {
 		if err = b.checkReachable(); err != nil {
 			err = unavailable(fmt.Sprintf("directories that user %d can reach", opts.UID), err)
 		}
@@ -132,7 +132,7 @@ func create(opts Options) (*Dir, error) {
 				lock.Close()
 				return nil, err
 			}
-			return &Dir{Root: dir, lock: lock, uid: opts.UID, places: map[string]string{}}, nil
+			return &Dir{Root: dir, lock: lock, uid: opts.UID, hostPaths: map[string]string{}}, nil
 		}
 		lock.Close() // another process sweeps and removes it
 	}
@@ -169,14 +169,14 @@ func sweep(dir string) {
 
 // HostPath returns the host path for a path of the layout.
 func (b *Dir) HostPath(p string) string {
-	if real, ok := b.places[p]; ok {
+	if real, ok := b.hostPaths[p]; ok {
 		return real
 	}
 	return b.Root + p
 }
 
-// fill creates the layout.
-func (b *Dir) fill(opts Options, spec *sandbox.Spec) error {
+// createLayout creates the layout.
+func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	for _, d := range []string{"/run", sandbox.SecretsDir, sandbox.NeedsDir} {
 		if err := os.Mkdir(b.HostPath(d), 0o755); err != nil {
 			return fmt.Errorf("make sandbox: %w", err)
@@ -235,7 +235,7 @@ func (b *Dir) addSymlink(p, real string) error {
 	if err := os.Symlink(real, b.Root+p); err != nil {
 		return fmt.Errorf("make sandbox: %w", err)
 	}
-	b.places[p] = real
+	b.hostPaths[p] = real
 	return nil
 }
 

@@ -63,12 +63,12 @@ func Start(spec *sandbox.Spec, opts Options) (*Sandbox, error) {
 	s := &Sandbox{opts: opts, spec: spec, box: x, ended: make(chan struct{}), watched: make(chan struct{}), running: map[*process]bool{}}
 	go func() {
 		defer close(s.watched)
-		x.Watch(spec.Limits.WithDefaults(), s.ended, s.busy, s.stopAll)
+		x.Watch(spec.Limits.WithDefaults(), s.ended, s.isBusy, s.stopAll)
 	}()
 	return s, nil
 }
 
-func (s *Sandbox) all() []*process {
+func (s *Sandbox) commands() []*process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*process
@@ -78,11 +78,11 @@ func (s *Sandbox) all() []*process {
 	return out
 }
 
-func (s *Sandbox) busy() bool { return len(s.all()) > 0 }
+func (s *Sandbox) isBusy() bool { return len(s.commands()) > 0 }
 
 // stopAll kills all commands because a disk limit is exceeded.
 func (s *Sandbox) stopAll(why string) {
-	for _, p := range s.all() {
+	for _, p := range s.commands() {
 		p.mu.Lock()
 		if p.stopped == "" {
 			p.stopped = why
@@ -118,7 +118,7 @@ func (s *Sandbox) Close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	for _, p := range s.all() {
+	for _, p := range s.commands() {
 		p.Kill()
 		<-p.done
 	}

@@ -61,7 +61,7 @@ type Sandbox struct {
 	cfg    *Config
 	spec   *sandbox.Spec
 	conn   *net.UnixConn
-	stderr *head
+	stderr *headBuffer
 	ended  chan struct{} // closed when the stage has ended
 	// Landlock is the active ABI, 0 for none.
 	Landlock int
@@ -86,7 +86,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, erro
 	if cfg.HostPath == nil {
 		cfg.HostPath = sandbox.SamePath
 	}
-	s := &Sandbox{cfg: cfg, spec: spec, stderr: &head{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
+	s := &Sandbox{cfg: cfg, spec: spec, stderr: &headBuffer{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
 	if err := s.launch(); err != nil {
 		if cfg.OnClose != nil {
 			cfg.OnClose()
@@ -97,7 +97,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, erro
 		s.Close()
 		return nil, err
 	}
-	go s.receive()
+	go s.dispatch()
 	return s, nil
 }
 
@@ -149,8 +149,8 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 		attached <- nil
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- s.instruct(attached) }()
-	ready, listener, err := s.ready()
+	go func() { sent <- s.sendSetup(attached) }()
+	ready, listener, err := s.readReady()
 	if err != nil {
 		s.end() // unblocks pending writes
 	}
@@ -163,7 +163,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 		return ctx.Err()
 	case err != nil:
 		<-s.ended
-		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "first process ended during setup", Err: errors.New(s.stderr.line())}
+		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "first process ended during setup", Err: errors.New(s.stderr.firstLine())}
 	case ready.Error != "":
 		return s.setupError(ready)
 	}
@@ -183,7 +183,7 @@ func (s *Sandbox) setupError(r *stage.Ready) error {
 	return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "cannot " + r.Step, Err: err, Fix: fixFor(r.Step)}
 }
 
-func (s *Sandbox) instruct(attached <-chan error) error {
+func (s *Sandbox) sendSetup(attached <-chan error) error {
 	if err := s.send(stage.KindSetup, &s.cfg.Setup); err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ func (s *Sandbox) sendBytes(kind uint32, b []byte) error {
 	return err
 }
 
-// ready reads the stage's answer and the listener that comes with it.
-func (s *Sandbox) ready() (*stage.Ready, net.Listener, error) {
+// readReady reads the stage's answer and the listener that comes with it.
+func (s *Sandbox) readReady() (*stage.Ready, net.Listener, error) {
 	header := make([]byte, len(stage.FrameBytes(0, 0)))
 	oob := make([]byte, syscall.CmsgSpace(4))
 	n, oobn, _, _, err := s.conn.ReadMsgUnix(header, oob)
@@ -256,7 +256,7 @@ func (s *Sandbox) ready() (*stage.Ready, net.Listener, error) {
 		return nil, nil, err
 	}
 	var r stage.Ready
-	if _, err := s.body(header, &r); err != nil {
+	if _, err := s.readBody(header, &r); err != nil {
 		return nil, nil, err
 	}
 	if oobn == 0 {

@@ -10,19 +10,19 @@ import (
 	"gvisor.dev/gvisor/pkg/seccomp"
 )
 
-// Features of the kernel that [RunWithout] takes away.
+// Kernel features that [RunWithout] disables.
 const (
 	UserNamespaces = "user namespaces"
 	Seccomp        = "seccomp"
 	Landlock       = "Landlock"
 )
 
-// withoutVariable names the feature that a test process is to do without.
+// withoutVariable names the feature disabled in a test process.
 const withoutVariable = "LOADOUT_TEST_WITHOUT"
 
-// RunWithout reports whether this process has been made one in which the kernel
-// seems to lack the feature. Where it is not, the test is run again in one that
-// is, its outcome is this test's, and there is nothing more to do:
+// RunWithout disables a kernel feature. It runs the calling test again in a process
+// without the feature, adopts its result, and returns false. In that process it returns
+// true:
 //
 //	if !sandboxtest.RunWithout(t, sandboxtest.Landlock) {
 //		return
@@ -30,8 +30,8 @@ const withoutVariable = "LOADOUT_TEST_WITHOUT"
 func RunWithout(t *testing.T, feature string) bool {
 	t.Helper()
 	if os.Getenv(withoutVariable) == feature {
-		if err := takeAway(feature); err != nil {
-			t.Fatalf("take away %s: %v", feature, err)
+		if err := disableFeature(feature); err != nil {
+			t.Fatalf("disable %s: %v", feature, err)
 		}
 		return true
 	}
@@ -47,9 +47,9 @@ func RunWithout(t *testing.T, feature string) bool {
 	return false
 }
 
-// takeAway makes the calls of a feature fail as they do in a kernel that has
-// none, or does not let this user have it.
-func takeAway(feature string) error {
+// disableFeature makes the system calls of a feature fail, as in a kernel without it or without
+// permission.
+func disableFeature(feature string) error {
 	rules, errno := seccomp.NewSyscallRules(), unix.ENOSYS
 	switch feature {
 	case UserNamespaces:

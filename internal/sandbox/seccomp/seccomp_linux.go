@@ -55,7 +55,7 @@ type kind struct {
 func program(k kind) ([]byte, error) {
 	errno := func(e unix.Errno) seccomp.Action { return seccomp.ReturnError.Code(uint16(e)) }
 	deny := seccomp.NewSyscallRules()
-	for _, nr := range slices.Concat(never, neverHere, k.more) {
+	for _, nr := range slices.Concat(forbidden, neverHere, k.more) {
 		deny.Set(nr, seccomp.MatchAll{})
 	}
 	deny.Set(unix.SYS_CLONE, anyFlag(0, namespaces))
@@ -90,7 +90,7 @@ func program(k kind) ([]byte, error) {
 	if !k.isolated {
 		affinity := seccomp.PerArg{seccomp.NotEqual(0)} // libraries bind their own threads this way
 		deny.Set(unix.SYS_SCHED_SETAFFINITY, affinity)
-		for _, nr := range neverShared {
+		for _, nr := range forbiddenShared {
 			deny.Set(nr, seccomp.MatchAll{})
 		}
 	}
@@ -145,8 +145,8 @@ func anyFlag(n int, flags uintptr) seccomp.Or {
 	return or
 }
 
-// never are calls that are always refused.
-var never = []uintptr{
+// forbidden are calls that are always refused.
+var forbidden = []uintptr{
 	// looking into other processes
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
 	// file systems and namespaces
@@ -162,14 +162,14 @@ var never = []uintptr{
 	unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// neverShared are calls also refused if other processes are visible.
-var neverShared = []uintptr{unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PROCESS_MRELEASE}
+// forbiddenShared are calls also refused if other processes are visible.
+var forbiddenShared = []uintptr{unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PROCESS_MRELEASE}
 
 // byName are calls that change modes, owners or attributes of files by name.
 var byName = []uintptr{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, 463, 466} // the last two are setxattrat and removexattrat
 
-// foreign are calls with the index of the argument that names a process, 0 for
-// the caller. The stage runs as the same user and must be protected.
+// foreign maps calls to the index of the argument that names a process; 0 means the
+// caller. The stage runs as the same user and must be protected.
 var foreign = map[uintptr]int{
 	unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0,
 	unix.SYS_SCHED_SETATTR: 0, unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1,

@@ -8,12 +8,12 @@ import (
 
 var neverHere = []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
 
-// prologue refuses the calls of the x32 interface, which come under the same
-// architecture with other numbers.
+// prologue rejects system calls of the x32 ABI, which have the same architecture with
+// other numbers.
 func prologue() []bpf.Instruction {
 	const x32 = 0x40000000
 	return []bpf.Instruction{
-		bpf.Stmt(bpf.Ld|bpf.Abs|bpf.W, 0), // the number of the call
+		bpf.Stmt(bpf.Ld|bpf.Abs|bpf.W, 0), // system call number
 		bpf.Jump(bpf.Jmp|bpf.Jge|bpf.K, x32, 0, 1),
 		bpf.Stmt(bpf.Ret|bpf.K, uint32(linux.SECCOMP_RET_ERRNO)|uint32(unix.EPERM)),
 	}

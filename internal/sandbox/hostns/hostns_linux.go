@@ -39,9 +39,9 @@ type Options struct {
 // Sandbox is a sandbox in the host's namespaces.
 type Sandbox struct {
 	*launcher.Sandbox
-	enforced map[string]string
-	watched  chan struct{} // closed when the disk watch has ended
-	left     *error        // error of removing the directory
+	enforced  map[string]string
+	watched   chan struct{} // closed when the disk watch has ended
+	removeErr *error        // error of removing the directory
 }
 
 // State implements [sandbox.Sandbox].
@@ -51,7 +51,7 @@ func (s *Sandbox) State() sandbox.State { return sandbox.State{Enforced: maps.Cl
 func (s *Sandbox) Close() error {
 	s.Sandbox.Close()
 	<-s.watched
-	return *s.left
+	return *s.removeErr
 }
 
 // Start starts a sandbox.
@@ -91,7 +91,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{Sandbox: inner, enforced: opts.Enforced(inner, group, spec), watched: make(chan struct{}), left: &left}
+	s := &Sandbox{Sandbox: inner, enforced: opts.Enforced(inner, group, spec), watched: make(chan struct{}), removeErr: &left}
 	go func() {
 		defer close(s.watched)
 		x.Watch(limits, inner.Ended(), inner.Busy, func(why string) { inner.Stop(sandbox.FileSize, why) })
@@ -115,14 +115,14 @@ func command(exe string, uid int) *exec.Cmd {
 	return cmd
 }
 
-// CountsUser reports whether processes are counted by user, as no control group
-// counts those of the sandbox: then another sandbox can use up what is left.
+// CountsUser reports whether processes are limited per user, because there is no control
+// group for them. Then another sandbox of the user can exhaust the limit.
 func CountsUser(g *cgroup.Group) bool {
 	return g == nil || !slices.Contains(g.Controllers(), "pids")
 }
 
-// rlimits are the limits of commands. Where processes are counted by user, those
-// that the user has now come on top.
+// rlimits returns the resource limits of commands. If processes are limited per user, the
+// existing processes of the user are added.
 func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	if !countsUser {
 		return launcher.Rlimits(l, false)

@@ -1,0 +1,70 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// extraAttacks returns the additional attacks. They are not among the 63, so that the number of
+// attacks remains comparable. They are printed, and fail the test if [Options.Beyond] is
+// set.
+func extraAttacks() []attack {
+	return []attack{
+		{"A08+", "any inherited descriptor, such as a directory", nil, nil, reportsBreach("A08+")},
+		{"B04+", "a symlink in place of /work/out", []string{"disk"}, nil, func(x *trial) bool {
+			x.attack("B04+", filepath.Dir(x.key))
+			return x.collectsSecret("key")
+		}},
+		{"B05+", "swap files and symlinks during collection", []string{"disk"}, nil, swapsFiles},
+		{"D06+", "prlimit() on the watching process", nil, nil, reportsBreach("D06+")},
+		{"E16+", "400 MB in ten memfds", []string{"memory"}, []need{needFeature("memfd")}, reportsBreach("E16+")},
+	}
+}
+
+// swapsFiles collects repeatedly while the payload swaps files.
+func swapsFiles(x *trial) bool {
+	box := x.start()
+	k := &check{scene: x.scene, ctx: x.t.Context(), b: x.backend, mark: x.mark, spec: x.spec, box: box}
+	p, err := k.process("B05+", x.key)
+	requireNoError(x.t, err)
+	defer p.Kill()
+	p.Stdin().Close()
+	began, rounds := time.Now(), 0
+	var failed error
+	for ; time.Since(began) < 2*time.Second; rounds++ {
+		files, err := x.collected(5 * time.Second)
+		if err == errHung {
+			x.note("collecting hung")
+			return true
+		}
+		if x.containsSecret(files, "key") {
+			return true
+		}
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("time %d: %w", rounds+1, err) // the file may have been removed meanwhile
+		}
+	}
+	x.state = box.State()
+	x.note(fmt.Sprintf("%d times, first error: %v", rounds, failed))
+	if exit := exitOf(p); exit != nil && exit.Reason != sandbox.OK {
+		x.t.Errorf("collecting ended the payload, %s: %+v", x.detail, *exit)
+	}
+	return false
+}
+
+// exitOf returns how a command ended, or nil if it is running.
+func exitOf(p sandbox.Process) *sandbox.Exit {
+	done := make(chan sandbox.Exit, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case e := <-done:
+		return &e
+	case <-time.After(10 * time.Millisecond):
+		return nil
+	}
+}
