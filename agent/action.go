@@ -44,7 +44,7 @@ func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.Eli
 			err = json.Unmarshal(raw, &r)
 		}
 		if err != nil || r.Action == "" || len(raw) > approval.MaxPayload {
-			return nil, errors.New("the action that a client is asked for cannot be read: write skill_name, action and data")
+			return nil, errors.New("invalid client action: expected skill_name, action and data")
 		}
 		return c.askClient(ctx, &r)
 	}

@@ -134,7 +134,7 @@ func NewElicitationHandler(desk *approval.Queue, session string, who policy.Prin
 			res.Action = "accept"
 			if len(answer.Content) > 0 {
 				if err := json.Unmarshal(answer.Content, &res.Content); err != nil {
-					return nil, fmt.Errorf("the answer is no object: %w", err)
+					return nil, fmt.Errorf("answer is not an object: %w", err)
 				}
 			}
 		}

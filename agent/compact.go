@@ -23,7 +23,7 @@ func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 			return err
 		}
 		if !t.hasAnswer() {
-			return errors.New("there is nothing to compact")
+			return errors.New("nothing to compact")
 		}
 		return t.compact(ctx)
 	})
@@ -183,7 +183,7 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 			b.WriteString("\n" + a.Text + "\n")
 			continue
 		}
-		gone = append(gone, session.Event{Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was put in short, and its instructions found no room"}})
+		gone = append(gone, session.Event{Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was compacted and its instructions did not fit"}})
 		fmt.Fprintf(&b, "\nThe skill %s is not loaded any more. Load it again where it is needed.\n", a.Skill.Name)
 	}
 	return kept, gone, b.String()

@@ -189,7 +189,7 @@ func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEn
 }
 
 // errSkillChanging means that SKILL.md changed between two reads.
-var errSkillChanging = errors.New("SKILL.md is being changed")
+var errSkillChanging = errors.New("SKILL.md changed while reading")
 
 func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	files, err := s.rt.Catalog().ListFiles(ctx, e) // which reads none of them

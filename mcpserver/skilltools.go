@@ -190,7 +190,7 @@ func decodeCursor(c string) (int, error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("cursor %q is not one that was given out; start again without it", c)
+	return 0, fmt.Errorf("unknown cursor %q; start again without a cursor", c)
 }
 
 type loadArgs struct {

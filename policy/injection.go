@@ -69,7 +69,7 @@ func parseInjection(entry map[string]string) (Injection, error) {
 		return in, err
 	}
 	if strings.Contains(entry["host"], "*") {
-		return in, errors.New("host must not be a pattern: a secret is added for one host")
+		return in, errors.New("host must not be a pattern: a secret belongs to one host")
 	}
 	in.Host = entry["host"]
 	if h.port != 0 {

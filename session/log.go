@@ -60,7 +60,7 @@ const maxLine = 64 << 20
 
 // ErrInUse is returned for a log that is already open, in this process or
 // another.
-var ErrInUse = errors.New("the session is open in another place")
+var ErrInUse = errors.New("session is in use elsewhere")
 
 // FileLog is a log in a file with one JSON document per line. Opening the file
 // drops an incomplete last line that a crash left. If the crash happened while
@@ -127,7 +127,7 @@ func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 			return fmt.Errorf("append to session log: %w", err)
 		}
 		if n := buf.Len() - before; n > maxLine {
-			return fmt.Errorf("append to session log: an event has %d bytes, more than %d", n, maxLine)
+			return fmt.Errorf("append to session log: event too large (%d bytes, limit %d)", n, maxLine)
 		}
 	}
 	if _, err := l.f.WriteAt(buf.Bytes(), l.size); err != nil {
@@ -173,7 +173,7 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, 0, fmt.Errorf("the event after event %d is damaged: %w", seq, err)
+			return nil, 0, fmt.Errorf("damaged event after event %d: %w", seq, err)
 		case e.Seq != seq+1:
 			return nil, 0, fmt.Errorf("event %d follows event %d", e.Seq, seq)
 		}
@@ -194,7 +194,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
+			return nil, fmt.Errorf("log too large (limit %d bytes)", maxLine)
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:
 			return line, err

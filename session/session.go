@@ -51,7 +51,7 @@ type Session struct {
 }
 
 // ErrClosed is returned by operations on a closed session.
-var ErrClosed = errors.New("the session is closed")
+var ErrClosed = errors.New("session is closed")
 
 // Open continues the conversation in o.Log with the skills that were active at
 // its end. Their servers are started when they are needed: see [Session.Tools].

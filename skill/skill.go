@@ -115,7 +115,7 @@ func (s *Skill) HasOwnName() bool { return !s.unnamed }
 
 // ErrRepaired is returned for frontmatter that has no verbatim JSON form
 // because it needed a repair.
-var ErrRepaired = errors.New("frontmatter has no verbatim form: it was repaired")
+var ErrRepaired = errors.New("repaired frontmatter has no verbatim form")
 
 // FrontmatterJSON returns the frontmatter as a JSON object by the YAML 1.2 core
 // schema. It has every field that the author wrote, in the same order, with

@@ -175,7 +175,7 @@ func TestScreenOfAConversation(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			p := openPane(t, columns, harbourHome(t), nil, "--skills", "skills", "--model", "demo")
-			p.shows("Say something")
+			p.shows("Message…")
 			p.types("use the skill tides", "Enter")
 			p.shows("OPENAI_API_KEY.")
 			p.types("/skills", "Enter")
@@ -209,7 +209,7 @@ func TestScreenOfApprovals(t *testing.T) {
 				asksFor("2", "edit_file", `{"path":"notes/a.txt","old":"two\n","new":"2\n"}`),
 				asksFor("3", "write_file", `{"path":"b.txt","content":"no"}`), jsonOf(map[string]string{"content": answer}))
 			p := openPane(t, columns, home, nil, "--skills", "skills", "--model", "openai:small", "--base-url", v.URL+"/v1", "--workspace", "project")
-			p.shows("Say something")
+			p.shows("Message…")
 			p.types("Write notes", "Enter")
 			p.golden(fmt.Sprintf("approval-%d", columns), "+ three")
 			p.types("y")
@@ -242,7 +242,7 @@ func TestScreenOfErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := openPane(t, 120, harbourHome(t), nil, "--skills", "skills", "--model", "openai:small", "--base-url", tt.server)
-			p.shows("Say something")
+			p.shows("Message…")
 			p.tmux("set-buffer", strings.TrimSuffix(strings.Repeat("a line\n", 30), "\n"))
 			p.tmux("paste-buffer", "-p")
 			p.shows("lines above")
@@ -327,7 +327,7 @@ func TestLinesOfJSON(t *testing.T) {
 func TestScreenResumesAndResizes(t *testing.T) {
 	p := openPane(t, 80, harbourHome(t), []string{"NO_COLOR=1"}, "--skills", "skills", "--model", "demo")
 	first := regexp.MustCompile(`conversation (\S+)`)
-	p.shows("Say something")
+	p.shows("Message…")
 	raw := p.tmux("capture-pane", "-p", "-J")
 	id := first.FindStringSubmatch(raw)
 	if id == nil {
@@ -342,11 +342,11 @@ func TestScreenResumesAndResizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.types("clear; HOME="+shellQuote(p.home)+" NO_COLOR=1 "+shellQuote(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
-	p.shows("Say something")
+	p.shows("Message…")
 	p.types("/resume "+id[1], "Enter")
 	p.shows("hello there")
 	p.tmux("resize-window", "-x", "40", "-y", "30")
-	p.shows("> Say something")
+	p.shows("> Message…")
 	if coloured := p.tmux("capture-pane", "-p", "-e"); strings.Contains(coloured, "\x1b[3") {
 		t.Errorf("with NO_COLOR there are colours: %q", coloured)
 	}

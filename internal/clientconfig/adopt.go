@@ -11,10 +11,9 @@ import (
 	"unicode"
 )
 
-// Servers is what a client's file says of MCP servers. It holds credentials
-// where the file does.
+// Servers contains the MCP servers in a client's file, including credentials.
 type Servers struct {
-	File   string         // as the client names it
+	File   string         // path as the client uses it
 	Exists bool           // the file is there
 	Data   []byte         // all of the file
 	ByName map[string]any // decoded entries; numbers of JSON are json.Number
@@ -23,8 +22,8 @@ type Servers struct {
 	projects map[string]map[string]any
 }
 
-// Read returns the servers in the target's file, none where there is no file.
-// Its errors are those of [Plan].
+// Read returns the servers in the target's file, or none without a file. Its errors are
+// those of [Plan].
 func Read(t Target) (*Servers, error) {
 	ch, doc, err := t.open()
 	if err != nil {
@@ -38,8 +37,7 @@ func Read(t Target) (*Servers, error) {
 	return s, nil
 }
 
-// Holds reports whether the entry of that name is exactly what [Plan] writes
-// for e.
+// Holds reports whether the entry with e's name is exactly what [Plan] writes for e.
 func (s *Servers) Holds(c Client, e Entry) bool {
 	e = e.named()
 	want, err := c.fields(e)
@@ -47,9 +45,8 @@ func (s *Servers) Holds(c Client, e Entry) bool {
 	return err == nil && there && equal(v, want.decoded())
 }
 
-// PlanAdopt reads the file and works out how to put the entry in the place of
-// the entries of those names, which have to be there, and of those of projects.
-// Everything else stays as with [Plan], whose errors it has.
+// PlanAdopt plans to replace the named entries, which must exist, and those of projects by
+// the entry. Everything else stays as with [Plan]. Its errors are those of [Plan].
 func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error) {
 	e = e.named()
 	ch, doc, err := t.open()
@@ -72,7 +69,7 @@ func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error
 	if err != nil {
 		return nil, err
 	}
-	return ch, ch.show(doc, last, e.Name, want, true)
+	return ch, ch.prepareDiff(doc, last, e.Name, want, true)
 }
 
 // Adoption records one [PlanAdopt], so that [PlanReturn] can revert it.
@@ -109,7 +106,7 @@ func PlanReturn(t Target, done []Adoption) (*Change, error) {
 		return ch, nil
 	}
 	ch.Action = Replace
-	return ch, ch.show(doc, last, done[0].Entry.named().Name, nil, false)
+	return ch, ch.prepareDiff(doc, last, done[0].Entry.named().Name, nil, false)
 }
 
 // revert returns the text without the adoption, and notes about entries that
@@ -122,14 +119,14 @@ func (a Adoption) revert(c Client, old, doc document, src []byte) (document, []b
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	doc, src, lost, err := giveBack(c, old, doc, src, a.Local)
+	doc, src, lost, err := restoreProjectEntries(c, old, doc, src, a.Local)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	notes = append(notes, lost...)
 	if v, there, err := doc.value(a.Entry.Name); err == nil && there && !slices.Contains(a.Names, a.Entry.Name) {
 		if _, ours := c.entry(a.Entry.Name, v); ours {
-			doc, src, err = step(c, doc, src, a.Entry.Name, nil)
+			doc, src, err = replaceEntry(c, doc, src, a.Entry.Name, nil)
 			return doc, src, notes, err
 		}
 	}
@@ -154,14 +151,14 @@ func (a Adoption) restoreEntries(c Client, old, doc document, src []byte) (docum
 		if !ok {
 			continue
 		}
-		if doc, src, err = step(c, doc, src, name, objectOf(m)); err != nil {
+		if doc, src, err = replaceEntry(c, doc, src, name, objectOf(m)); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	return doc, src, notes, nil
 }
 
-// adopt is the new text, and what it parses as.
+// adopt returns the new text and its parsed form.
 func adopt(c Client, doc document, src []byte, names []string, e Entry) (document, []byte, error) {
 	want, err := c.fields(e)
 	if err != nil {
@@ -171,19 +168,19 @@ func adopt(c Client, doc document, src []byte, names []string, e Entry) (documen
 		if name == e.Name {
 			continue // it is replaced
 		}
-		if doc, src, err = step(c, doc, src, name, nil); err != nil {
+		if doc, src, err = replaceEntry(c, doc, src, name, nil); err != nil {
 			return nil, nil, err
 		}
 	}
 	if v, there, err := doc.value(e.Name); err != nil || there && equal(v, want.decoded()) {
 		return doc, src, err
 	}
-	return step(c, doc, src, e.Name, want)
+	return replaceEntry(c, doc, src, e.Name, want)
 }
 
-// step makes one edit, and makes sure that it is no more than that: the entry of
-// that name becomes o, or goes where o is nil.
-func step(c Client, doc document, src []byte, name string, o object) (document, []byte, error) {
+// replaceEntry makes one edit and verifies that it changes nothing else. The named entry becomes
+// o, or is removed if o is nil.
+func replaceEntry(c Client, doc document, src []byte, name string, o object) (document, []byte, error) {
 	var e edit
 	var err error
 	if o == nil {
@@ -199,13 +196,13 @@ func step(c Client, doc document, src []byte, name string, o object) (document, 
 	return left, after, err
 }
 
-// show checks the file, names its backup, and makes the diff.
-func (c *Change) show(before, after document, name string, want object, backUp bool) error {
-	if err := c.before.writable(c.Target); err != nil {
+// prepareDiff verifies the file, chooses the backup and creates the diff.
+func (c *Change) prepareDiff(before, after document, name string, want object, backUp bool) error {
+	if err := c.before.checkWritable(c.Target); err != nil {
 		return err
 	}
 	if c.File != c.Target {
-		c.Notes = slices.Insert(c.Notes, 0, c.File+" leads to "+c.Target+", which is the file that changes")
+		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+", which will change")
 	}
 	if c.before.exists && backUp {
 		var err error
@@ -217,13 +214,13 @@ func (c *Change) show(before, after document, name string, want object, backUp b
 	if !c.before.exists {
 		oldName = "/dev/null"
 	}
-	c.diff = unified(oldName, c.File, c.before.data, c.after,
-		masked(c.before.data, before.marks(name), showOld(c.before.data, want.strings())),
-		masked(c.after, after.marks(name), showNew(c.after)))
+	c.diff = unifiedDiff(oldName, c.File, c.before.data, c.after,
+		maskText(c.before.data, before.marks(name), showOld(c.before.data, want.strings())),
+		maskText(c.after, after.marks(name), showNew(c.after)))
 	return nil
 }
 
-// objectOf is a decoded entry as it is written again.
+// objectOf converts a decoded entry for writing.
 func objectOf(m map[string]any) object {
 	o := object{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -232,8 +229,8 @@ func objectOf(m map[string]any) object {
 	return o
 }
 
-// other writes a decoded value that is no text, list of texts or object.
-func (l layout) other(v any) string {
+// formatValue formats a decoded value that is not a string, list of strings or object.
+func (l layout) formatValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		return l.value(objectOf(v))
@@ -251,8 +248,8 @@ func (l layout) other(v any) string {
 	return "null"
 }
 
-// writeTOML writes a decoded value on one line; "" for one that it cannot.
-func writeTOML(v any) string {
+// formatTOML formats a decoded value on one line, or returns "" if it cannot.
+func formatTOML(v any) string {
 	switch v := v.(type) {
 	case string:
 		return quoteTOML(v)
@@ -275,20 +272,20 @@ func writeTOML(v any) string {
 	case []any:
 		var items []string
 		for _, item := range v {
-			items = append(items, writeTOML(item))
+			items = append(items, formatTOML(item))
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case map[string]any:
 		var items []string
 		for _, f := range objectOf(v) {
-			items = append(items, tomlKey(f.key)+" = "+writeTOML(f.value))
+			items = append(items, tomlKey(f.key)+" = "+formatTOML(f.value))
 		}
 		return "{" + strings.Join(items, ", ") + "}"
 	}
 	return "" // then verify refuses it
 }
 
-// tomlKey is a key, in quotes where it has to be.
+// tomlKey formats a key, quoted if necessary.
 func tomlKey(s string) string {
 	bare := func(r rune) bool {
 		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '_' || r == '-'

@@ -10,40 +10,39 @@ import (
 	"path/filepath"
 )
 
-// maxFile bounds a configuration file.
+// maxFile limits the size of a configuration file, in bytes.
 const maxFile = 8 << 20
 
-// current is a file as it was read.
-type current struct {
+// fileState is the content of a file when it was read.
+type fileState struct {
 	exists bool
 	data   []byte
-	info   fs.FileInfo // nil where it does not exist
+	info   fs.FileInfo // nil if it does not exist
 }
 
 // Apply writes the change. It does nothing for [None].
 //
-// The file is replaced in one step, keeping its mode and, where the system
-// lets it, its owner; hard links to it and extended attributes are lost. A new
-// file has mode 0600, directories that are missing get 0700. It fails with an
-// [ErrChanged] and writes nothing if the file is no longer what Plan read;
-// between that check and the replacement there is a moment in which another
-// program's write would be lost. After an error the file is as it was, unless
-// the error says that a backup could not be deleted. Apply succeeds once.
+// The file is replaced atomically and keeps its mode and, if the system permits it, its
+// owner. Hard links to it and extended attributes are lost. A new file has mode 0600, new
+// directories 0700. If the file is no longer what Plan read, Apply fails with [ErrChanged]
+// and writes nothing. A write of another program between that check and the replacement
+// would be lost. After an error the file is unchanged, unless the error reports that a
+// backup could not be deleted. Apply succeeds only once.
 func (c *Change) Apply() error {
 	if c.Action == None {
 		return nil
 	}
-	if err := c.unchanged(); err != nil {
+	if err := c.checkUnchanged(); err != nil {
 		return err
 	}
 	if c.Action == Delete {
 		if err := os.Remove(c.Target); err != nil {
-			return c.failed("delete", err)
+			return c.fileError("delete", err)
 		}
 		return c.removeBackups()
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Target), 0o700); err != nil {
-		return c.failed("make the directory of", err)
+		return c.fileError("make the directory of", err)
 	}
 	made, err := c.backUp()
 	if err != nil {
@@ -58,12 +57,12 @@ func (c *Change) Apply() error {
 	return c.removeBackups()
 }
 
-func (c *Change) failed(verb string, err error) error {
-	return &FileError{File: c.Target, Problem: "cannot " + verb + " it: " + reason(err), Fix: "see who may write there, or change the file by hand", Err: err}
+func (c *Change) fileError(verb string, err error) error {
+	return &FileError{File: c.Target, Problem: "cannot " + verb + " it: " + causeText(err), Fix: "check the permissions, or change the file by hand", Err: err}
 }
 
-// reason is the cause of an error without the path that is named already.
-func reason(err error) string {
+// causeText returns the cause of an error without its path.
+func causeText(err error) string {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
@@ -75,9 +74,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// unchanged compares the file with what was read.
-func (c *Change) unchanged() error {
-	target, err := follow(c.File)
+// checkUnchanged compares the file with what was read.
+func (c *Change) checkUnchanged() error {
+	target, err := resolveSymlinks(c.File)
 	if err != nil {
 		return err
 	}
@@ -86,34 +85,34 @@ func (c *Change) unchanged() error {
 		return err
 	}
 	if target != c.Target || now.exists != c.before.exists || !bytes.Equal(now.data, c.before.data) {
-		return kindError{ErrChanged, c.File + " changed while its change was being looked at; nothing was written, look at it again"}
+		return kindError{ErrChanged, c.File + " changed during the review; nothing was written, review the change again"}
 	}
 	return nil
 }
 
-// replace puts the new text in the place of the file.
+// replace replaces the file by the new text.
 func (c *Change) replace() (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, ErrChanged) {
-			err = c.failed("write", err)
+			err = c.fileError("write", err)
 		}
 	}()
 	f, err := os.CreateTemp(filepath.Dir(c.Target), ".loadout-*.tmp")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone by then, if all is well
-	if err := errors.Join(c.fill(f), f.Close()); err != nil {
+	defer os.Remove(f.Name()) // fails after the rename
+	if err := errors.Join(c.writeTemp(f), f.Close()); err != nil {
 		return err
 	}
-	if err := c.unchanged(); err != nil {
+	if err := c.checkUnchanged(); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), c.Target)
 }
 
-// fill writes the new text, and gives f the mode and owner of the old file.
-func (c *Change) fill(f *os.File) error {
+// writeTemp writes the new text to f and gives it the mode and owner of the old file.
+func (c *Change) writeTemp(f *os.File) error {
 	if _, err := f.Write(c.after); err != nil {
 		return err
 	}
@@ -128,9 +127,8 @@ func (c *Change) fill(f *os.File) error {
 	return f.Sync()
 }
 
-// follow returns the file that path leads to, through links in any part of it.
-// What it leads to need not exist.
-func follow(path string) (string, error) {
+// resolveSymlinks resolves the symlinks in path. The target need not exist.
+func resolveSymlinks(path string) (string, error) {
 	missing := ""
 	for range 100 {
 		real, err := filepath.EvalSymlinks(path)
@@ -138,10 +136,10 @@ func follow(path string) (string, error) {
 			return filepath.Join(real, missing), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", &FileError{File: path, Problem: "cannot follow it: " + reason(err), Fix: "mend the link or the rights on its directories", Err: err}
+			return "", &FileError{File: path, Problem: "cannot resolve symlinks: " + causeText(err), Fix: "fix the symlink or the permissions of its directories", Err: err}
 		}
 		dir, base := filepath.Dir(path), filepath.Base(path)
-		if link, err := os.Readlink(path); err == nil { // a link to nothing, yet
+		if link, err := os.Readlink(path); err == nil { // dangling symlink
 			if dir, err = filepath.EvalSymlinks(dir); err != nil {
 				return "", err
 			}
@@ -155,43 +153,43 @@ func follow(path string) (string, error) {
 		}
 		path, missing = dir, filepath.Join(base, missing)
 	}
-	return "", &FileError{File: path, Problem: "its links lead nowhere", Fix: "mend the link"}
+	return "", &FileError{File: path, Problem: "too many symlinks", Fix: "fix the symlink"}
 }
 
-// readFile reads a regular file of bounded size, or says that there is none.
-func readFile(path string) (current, error) {
+// readFile reads a regular file of limited size. A missing file is no error.
+func readFile(path string) (fileState, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return current{}, nil
+		return fileState{}, nil
 	}
 	if err != nil {
-		return current{}, unreadable(path, err)
+		return fileState{}, unreadable(path, err)
 	}
-	if !info.Mode().IsRegular() { // before opening: a pipe would wait
-		return current{}, &FileError{File: path, Problem: "it is not a regular file", Fix: "move it away, or name another file"}
+	if !info.Mode().IsRegular() { // before opening, because opening a pipe would block
+		return fileState{}, &FileError{File: path, Problem: "not a regular file", Fix: "move it away, or name another file"}
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return current{}, unreadable(path, err)
+		return fileState{}, unreadable(path, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return current{}, unreadable(path, err)
+		return fileState{}, unreadable(path, err)
 	}
 	if len(data) > maxFile {
-		return current{}, &FileError{File: path, Problem: fmt.Sprintf("the file is larger than %d MiB", maxFile>>20), Fix: "add the entry by hand"}
+		return fileState{}, &FileError{File: path, Problem: fmt.Sprintf("file too large (limit %d MiB)", maxFile>>20), Fix: "add the entry by hand"}
 	}
-	return current{exists: true, data: data, info: info}, nil
+	return fileState{exists: true, data: data, info: info}, nil
 }
 
 func unreadable(path string, err error) error {
-	return &FileError{File: path, Problem: "cannot read it: " + reason(err), Fix: "see who may read it, or name another file", Err: err}
+	return &FileError{File: path, Problem: "cannot read the file: " + causeText(err), Fix: "check its permissions, or name another file", Err: err}
 }
 
-// writable refuses a file its owner made read-only. Renaming over it would
-// work, but not be what the owner meant.
-func (f current) writable(path string) error {
+// checkWritable rejects a read-only file. A rename could replace it, but the owner did not want
+// changes.
+func (f fileState) checkWritable(path string) error {
 	if f.exists && f.info.Mode().Perm()&0o200 == 0 {
 		return &FileError{File: path, Problem: "the file is read-only", Fix: "make it writable first, or change what generates it"}
 	}

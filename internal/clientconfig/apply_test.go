@@ -210,7 +210,7 @@ func TestBackups(t *testing.T) {
 		connect(t, target, clientconfig.Entry{Command: fmt.Sprint(i)})
 	}
 	_, err := clientconfig.Plan(target, clientconfig.Entry{Command: "ten"})
-	if err == nil || !strings.Contains(err.Error(), "9 backups") {
+	if err == nil || !strings.Contains(err.Error(), "too many backups (limit 9)") {
 		t.Errorf("got %v", err)
 	}
 	if back := undo(t, target); len(back.Removes) != 9 || read(t, target.File) != "{}" {
@@ -290,7 +290,7 @@ func TestNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(ch.Notes, "\n"); !strings.Contains(notes, "asks each person once") || !strings.Contains(notes, "comments or trailing commas") {
+	if notes := strings.Join(ch.Notes, "\n"); !strings.Contains(notes, "asks each user once") || !strings.Contains(notes, "comments or trailing commas, which") {
 		t.Errorf("got %s", notes)
 	}
 	if ch.Next == "" {

@@ -13,8 +13,7 @@ const (
 	maxBackups   = 9
 )
 
-// backup is a copy of the file from before a change. The package comment has
-// the rules.
+// backup is a copy of the file before a change. The package comment has the rules.
 type backup struct {
 	file string
 	data []byte
@@ -28,8 +27,8 @@ func backupName(file string, n int) string {
 	return fmt.Sprintf("%s%s-%d", file, backupSuffix, n)
 }
 
-// backupFor returns the backup of these bytes: the first that holds them or
-// that is free.
+// backupFor returns the path for a backup of data: the first one that already contains
+// data or does not exist.
 func backupFor(file string, data []byte) (string, error) {
 	for n := 1; n <= maxBackups; n++ {
 		name := backupName(file, n)
@@ -40,16 +39,16 @@ func backupFor(file string, data []byte) (string, error) {
 		if err != nil {
 			return "", unreadable(name, err)
 		}
-		if holds(name, info, data) {
+		if hasContent(name, info, data) {
 			return name, nil
 		}
 	}
-	return "", &FileError{File: file, Problem: fmt.Sprintf("there are %d backups of it", maxBackups),
-		Fix: "delete those of the files " + backupName(file, 1) + "* that are not needed"}
+	return "", &FileError{File: file, Problem: fmt.Sprintf("too many backups (limit %d)", maxBackups),
+		Fix: "delete the files " + backupName(file, 1) + "* that you do not need"}
 }
 
-// holds reports whether a file, which is no link, has these bytes.
-func holds(name string, info fs.FileInfo, data []byte) bool {
+// hasContent reports whether a file, which is not a symlink, contains data.
+func hasContent(name string, info fs.FileInfo, data []byte) bool {
 	if !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
 		return false
 	}
@@ -57,30 +56,31 @@ func holds(name string, info fs.FileInfo, data []byte) bool {
 	return err == nil && bytes.Equal(have.data, data)
 }
 
-// backUp makes the planned backup, and reports whether it did: it may be there.
+// backUp writes the planned backup, and reports whether it did: the backup may exist
+// already.
 func (c *Change) backUp() (made bool, err error) {
 	if c.Backup == "" {
 		return false, nil
 	}
 	f, err := os.OpenFile(c.Backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		if info, err := os.Lstat(c.Backup); err == nil && holds(c.Backup, info, c.before.data) {
+		if info, err := os.Lstat(c.Backup); err == nil && hasContent(c.Backup, info, c.before.data) {
 			return false, nil
 		}
-		return false, kindError{ErrChanged, c.Backup + " appeared meanwhile; nothing was written, look at the change again"}
+		return false, kindError{ErrChanged, c.Backup + " was created meanwhile; nothing was written, review the change again"}
 	}
 	if err != nil {
-		return false, c.failed("back up", err)
+		return false, c.fileError("back up", err)
 	}
 	_, err = f.Write(c.before.data)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		os.Remove(c.Backup)
-		return false, c.failed("back up", err)
+		return false, c.fileError("back up", err)
 	}
 	return true, nil
 }
 
-// readBackups returns the backups of a file, the oldest first.
+// readBackups returns the backups of a file, oldest first.
 func readBackups(file string) ([]backup, error) {
 	var found []backup
 	for n := 1; n <= maxBackups; n++ {
@@ -97,8 +97,8 @@ func readBackups(file string) ([]backup, error) {
 	return found, nil
 }
 
-// holds reports whether the entry is in the backup.
-func (b backup) holds(c Client, name string) bool {
+// hasEntry reports whether the backup contains the entry.
+func (b backup) hasEntry(c Client, name string) bool {
 	doc, err := parse(c, b.data)
 	if err != nil {
 		return false
@@ -107,8 +107,7 @@ func (b backup) holds(c Client, name string) bool {
 	return there || err != nil
 }
 
-// lastWithout returns the newest backup in which the entry is not yet, nil for
-// none.
+// lastWithout returns the newest backup without the entry, or nil.
 func lastWithout(c Client, backups []backup, name string) *backup {
 	for i := len(backups) - 1; i >= 0; i-- {
 		b := backups[i]
@@ -124,11 +123,11 @@ func lastWithout(c Client, backups []backup, name string) *backup {
 	return nil
 }
 
-// removeBackups deletes what an undo no longer needs.
+// removeBackups deletes the backups that an undo makes obsolete.
 func (c *Change) removeBackups() error {
 	for _, name := range c.Removes {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &FileError{File: name, Problem: "the entry is out, but this backup cannot be deleted: " + reason(err), Fix: "delete it yourself", Err: err}
+			return &FileError{File: name, Problem: "the entry was removed, but this backup cannot be deleted: " + causeText(err), Fix: "delete it yourself", Err: err}
 		}
 	}
 	return nil

@@ -1,44 +1,42 @@
-// Package clientconfig writes the entry for Loadout's MCP server into the
-// configuration file of an MCP client, and takes it out again.
+// Package clientconfig writes the entry for Loadout's MCP server into the configuration
+// file of an MCP client, and removes it again.
 //
-// A [Target] says which file: a [Client] of the table, a [Scope], and the
-// [Place] it is looked for in. [Plan] and [PlanUndo] read that file and return
-// a [Change], which can be shown with its Diff before Apply writes it.
-// [Snippet] is the same entry as text to paste by hand.
+// A [Target] selects the file: a [Client] of the table, a [Scope] and a [Place] to search.
+// [Plan] and [PlanUndo] read the file and return a [Change], whose Diff can be shown
+// before Apply writes it. [Snippet] returns the entry as text to paste by hand.
 //
 // # What happens to the file
 //
-// Everything but the one entry stays byte for byte: comments, order,
-// indentation, trailing commas, line ends, a byte order mark, unknown keys. An
-// entry of the same name is replaced whole, with the comments inside it. Where
-// it holds the same already, in any spelling, nothing changes. Every new text
-// is parsed and compared with the old one before it is offered, and a file
-// that does not parse, or has the entry in a form that cannot be edited safely,
-// is refused with a [FileError].
+// Everything except the entry stays byte for byte: comments, order, indentation, trailing
+// commas, line endings, a byte order mark, unknown keys. An existing entry of the same
+// name is replaced completely, including its comments. If it is already equivalent,
+// nothing changes. Every new text is parsed and compared with the old one first. A file
+// that does not parse, or contains the entry in a form that cannot be edited safely, is
+// rejected with a [FileError].
 //
 // # Backups
 //
-// Before a connecting Apply changes a file that exists, its bytes are in
-// FILE.loadout-backup beside FILE (and not beside what it may link to), readable
-// by the owner only. A backup is never overwritten: when one with other bytes is
-// there, the next goes to FILE.loadout-backup-2 and so on up to -9, after which
-// Plan refuses until some are deleted; one with the same bytes serves again.
-// An undo makes none, and removes them all, but for one that holds an entry of
-// the person's own that Loadout replaced. It does not restore a backup: it takes
-// out the entry, for the file may have been edited since. Only where the file is
-// exactly what Loadout made of a backup does it come back to the byte.
+// Before Apply connects a client whose file exists, it copies the file to
+// FILE.loadout-backup beside FILE (not beside the target of a symlink), readable by the
+// owner only. A backup is never overwritten: if one with other content exists, the next is
+// FILE.loadout-backup-2 and so on up to -9, after which Plan fails until some are deleted.
+// One with the same content is reused. An undo creates no backup and removes all of them,
+// except one that contains a user's own entry that Loadout replaced. An undo does not
+// restore a backup but removes the entry, because the file may have been edited since.
+// Only if the file is exactly what Loadout made of a backup, it is restored to the byte.
 //
 // # Secrets
 //
-// These files hold credentials. Errors carry positions, never content. A diff
-// shows the values of the new entry only; elsewhere it shows keys and structure,
-// and of an entry that goes its type, command, flags and the host of its URL.
+// These files contain credentials. Errors contain positions, never content. A diff shows
+// values of the new entry only. Elsewhere it shows keys and structure, and for a removed
+// entry its type, command, flags and the host of its URL.
 //
 // # Limits
 //
-// A file has at most 8 MiB, is UTF-8, and nests at most 500 deep, in TOML 64
-// (which also bounds the parts of a key). The package reads no environment variable; see [Place]. It keeps no state and
-// starts no goroutines; its functions may be called from several at once.
+// A file has at most 8 MiB, is UTF-8, and has at most 500 nesting levels, in TOML 64,
+// which also limits the parts of a key. The package reads no environment variables; see
+// [Place]. It has no state and starts no goroutines; its functions are safe for concurrent
+// use.
 package clientconfig
 
 import (
@@ -50,51 +48,50 @@ import (
 // Format is the syntax of a configuration file.
 type Format string
 
-// The formats. JSON is read with comments and trailing commas allowed, and
-// written without adding any.
+// Formats. JSON may contain comments and trailing commas; none are added.
 const (
 	JSON Format = "json"
 	TOML Format = "toml"
 )
 
-// Scope says for whom an entry counts.
+// Scope is the range of an entry.
 type Scope string
 
-// The scopes: every project of the person, or one project.
+// Scopes: every project of the user, or one project.
 const (
 	User    Scope = "user"
 	Project Scope = "project"
 )
 
-// Client is one program that can be given an MCP server, and what its
-// configuration looks like. The values come from [All] and [Lookup].
+// Client is an MCP client and the format of its configuration. Values come from [All] and
+// [Lookup].
 type Client struct {
-	// Name is what the person types; Title is the product's own name.
+	// Name is the name to type; Title is the product name.
 	Name, Title string
 	// Format is the syntax of its file.
 	Format Format
-	// Key is the member (JSON) or table (TOML) that holds the servers by name.
+	// Key is the member (JSON) or table (TOML) that contains the servers by name.
 	Key string
-	// Scopes are those the client has; the first is the default.
+	// Scopes are the supported scopes; the first is the default.
 	Scopes []Scope
-	// Remote says that its file can name a server by URL.
+	// Remote reports whether an entry can refer to a server by URL.
 	Remote bool
-	// Next tells the person what to do once the file is written.
+	// Next tells the user what to do after the change.
 	Next string
 
-	stdioType string // value of "type" for a command, "" for no such member
-	httpType  string // the same for a URL
-	urlKey    string // member that holds a Streamable HTTP URL
-	noRemote  string // what to do instead, where Remote is false
-	plain     bool   // the client reads JSON without comments
+	stdioType string // "type" of a command, "" for no such member
+	httpType  string // "type" of a URL
+	urlKey    string // member with a Streamable HTTP URL
+	noRemote  string // alternative if Remote is false
+	plain     bool   // the client rejects comments in JSON
 	where     map[Scope]location
 }
 
-// table lists the clients in the order they are shown.
+// table lists the clients in display order.
 //
-// Sources: code.claude.com/docs/en/mcp, modelcontextprotocol.io (Claude
-// Desktop), cursor.com/docs/mcp, code.visualstudio.com MCP configuration
-// reference, the Codex configuration reference, geminicli.com MCP servers.
+// Sources: code.claude.com/docs/en/mcp, modelcontextprotocol.io (Claude Desktop),
+// cursor.com/docs/mcp, code.visualstudio.com MCP configuration reference, the Codex
+// configuration reference, geminicli.com MCP servers.
 var table = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code",
@@ -103,21 +100,21 @@ var table = []Client{
 		Next: "start a new Claude Code session; /mcp lists the server",
 		where: map[Scope]location{
 			User: {env: "CLAUDE_CONFIG_DIR", inEnv: ".claude.json", home: ".claude.json",
-				note: "Claude Code writes this file itself while it runs: end its sessions first, or see with /mcp that the entry stayed"},
+				note: "Claude Code writes this file while it runs: end its sessions first, or check with /mcp that the entry is still there"},
 			Project: {project: ".mcp.json",
-				note: "Claude Code asks each person once before it uses the servers of a project"},
+				note: "Claude Code asks each user once before it uses the servers of a project"},
 		},
 	},
 	{
 		Name: "claude-desktop", Title: "Claude Desktop",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, plain: true,
 		noRemote: "add the URL in Claude Desktop under Settings, Connectors, or connect the local command instead",
-		Next:     "quit Claude Desktop and start it again",
+		Next:     "restart Claude Desktop",
 		where: map[Scope]location{
 			User: {
 				appData: "Claude/claude_desktop_config.json",
-				// Installed as a Windows package, it reads and writes a private
-				// copy of %APPDATA% (anthropics/claude-code#26073).
+				// If installed as a Windows package, it uses a private copy of %APPDATA%
+				// (anthropics/claude-code#26073).
 				packaged: "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json",
 			},
 		},
@@ -126,7 +123,7 @@ var table = []Client{
 		Name: "cursor", Title: "Cursor",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
 		urlKey: "url",
-		Next:   "see in the settings of Cursor, under Tools and MCP, that the server is switched on",
+		Next:   "check in the settings of Cursor, under Tools and MCP, that the server is enabled",
 		where: map[Scope]location{
 			User:    {home: ".cursor/mcp.json"},
 			Project: {project: ".cursor/mcp.json"},
@@ -151,15 +148,15 @@ var table = []Client{
 		where: map[Scope]location{
 			User: {env: "CODEX_HOME", inEnv: "config.toml", home: ".codex/config.toml"},
 			Project: {project: ".codex/config.toml",
-				note: "Codex reads this file only in a project it was told to trust"},
+				note: "Codex reads this file only in a trusted project"},
 		},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
-		// Its "url" alone meant SSE, and "type" was refused by some versions.
+		// "url" alone used to mean SSE, and some versions rejected "type".
 		urlKey: "httpUrl",
-		Next:   "start Gemini CLI again; /mcp lists the server",
+		Next:   "restart Gemini CLI; /mcp lists the server",
 		where: map[Scope]location{
 			User:    {env: "GEMINI_CLI_HOME", inEnv: ".gemini/settings.json", home: ".gemini/settings.json"},
 			Project: {project: ".gemini/settings.json"},
@@ -167,8 +164,7 @@ var table = []Client{
 	},
 }
 
-// All returns the clients in the order they are shown. The slice is the
-// caller's.
+// All returns the clients in display order. The caller may modify the slice.
 func All() []Client {
 	all := slices.Clone(table)
 	for i := range all {
@@ -177,7 +173,7 @@ func All() []Client {
 	return all
 }
 
-// Names returns the names of all clients, in the order of [All].
+// Names returns the names of all clients in the order of [All].
 func Names() []string {
 	var names []string
 	for _, c := range table {
@@ -186,18 +182,19 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the client of that name. The error is an [ErrUnknown] and
-// lists the names there are.
+// Lookup returns the client with a name. The error is [ErrUnknown] and lists the known
+// names.
 func Lookup(name string) (Client, error) {
 	for _, c := range All() {
 		if c.Name == name {
 			return c, nil
 		}
 	}
-	return Client{}, kindError{ErrUnknown, fmt.Sprintf("%q is not a client Loadout knows; use one of %s", name, strings.Join(Names(), ", "))}
+	return Client{}, kindError{ErrUnknown, fmt.Sprintf("unknown client %q; use one of %s", name, strings.Join(Names(), ", "))}
 }
 
-// scope gives the default for "" and refuses one the client has not.
+// scope returns s, or the default for "". It rejects a scope that the client does not
+// have.
 func (c Client) scope(s Scope) (Scope, error) {
 	if s == "" && len(c.Scopes) > 0 {
 		return c.Scopes[0], nil

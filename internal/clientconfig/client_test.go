@@ -110,7 +110,7 @@ func TestPathErrors(t *testing.T) {
 		{"claude-desktop", clientconfig.Project, clientconfig.Place{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "project" scope; use user`},
 		{"cursor", "team", clientconfig.Place{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "team" scope; use user or project`},
 		{"cursor", clientconfig.User, clientconfig.Place{Dir: "/d"}, nil, "set HOME"},
-		{"cursor", clientconfig.Project, clientconfig.Place{Home: "/h"}, nil, "project directory is not known"},
+		{"cursor", clientconfig.Project, clientconfig.Place{Home: "/h"}, nil, "unknown project directory"},
 	} {
 		_, err := lookup(t, tt.client).Path(tt.place, tt.scope)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.kind != nil && !errors.Is(err, tt.kind) {
@@ -206,16 +206,16 @@ func TestEntryErrors(t *testing.T) {
 	}{
 		{clientconfig.Entry{}, "either a command or a URL"},
 		{clientconfig.Entry{Command: "x", URL: "http://h/mcp"}, "either a command or a URL"},
-		{clientconfig.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "no arguments"},
-		{clientconfig.Entry{URL: "ftp://h/mcp"}, "URL of the server is not complete"},
-		{clientconfig.Entry{URL: "/mcp"}, "URL of the server is not complete"},
-		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name or password"},
-		{clientconfig.Entry{Name: "a.b", Command: "x"}, "not usable in every client"},
-		{clientconfig.Entry{Name: strings.Repeat("a", 65), Command: "x"}, "not usable in every client"},
+		{clientconfig.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "arguments are not allowed"},
+		{clientconfig.Entry{URL: "ftp://h/mcp"}, "incomplete server URL"},
+		{clientconfig.Entry{URL: "/mcp"}, "incomplete server URL"},
+		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name and password"},
+		{clientconfig.Entry{Name: "a.b", Command: "x"}, "invalid entry name"},
+		{clientconfig.Entry{Name: strings.Repeat("a", 65), Command: "x"}, "invalid entry name"},
 		{clientconfig.Entry{Command: "x\x00"}, "zero bytes"},
 		{clientconfig.Entry{Command: "x", Args: []string{"\xff"}}, "UTF-8"},
 		{clientconfig.Entry{Command: "x", Args: []string{strings.Repeat("a", 40<<10)}}, "32768 bytes"},
-		{clientconfig.Entry{Command: "x", Args: make([]string, 300)}, "300 arguments"},
+		{clientconfig.Entry{Command: "x", Args: make([]string, 300)}, "(300, limit 256)"},
 	} {
 		_, err := clientconfig.Snippet(lookup(t, "cursor"), tt.entry)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

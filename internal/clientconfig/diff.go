@@ -9,13 +9,13 @@ import (
 
 const (
 	contextLines = 3
-	maxLine      = 320     // characters of an unchanged or removed line that are shown
-	maxTable     = 4 << 20 // entries of the table of a comparison
+	maxLine      = 320     // maximum characters of an unchanged or removed line
+	maxTable     = 4 << 20 // maximum entries of the comparison table
 )
 
-// unified returns the difference of two texts in the unified format. It compares the texts
-// but shows the lines of their masked versions, which have the same line ends.
-func unified(oldName, newName string, before, after []byte, maskedBefore, maskedAfter string) string {
+// unifiedDiff returns a unified diff of two texts. It compares the texts but shows the lines
+// of their masked versions, which have the same line endings.
+func unifiedDiff(oldName, newName string, before, after []byte, maskedBefore, maskedAfter string) string {
 	a, b := splitLines(string(before)), splitLines(string(after))
 	shownA, shownB := splitLines(maskedBefore), splitLines(maskedAfter)
 	steps := linediff.Compare(a, b, maxTable)
@@ -32,7 +32,7 @@ func unified(oldName, newName string, before, after []byte, maskedBefore, masked
 				_, text = linediff.Elide(shownA[other], text)
 			}
 			text = printable(strings.TrimSuffix(text, "\r"))
-			if s.Op != '+' { // an added line is shown whole
+			if s.Op != '+' { // an added line is shown completely
 				text = shorten(text)
 			}
 			out.WriteByte(s.Op)
@@ -43,7 +43,7 @@ func unified(oldName, newName string, before, after []byte, maskedBefore, masked
 	return out.String()
 }
 
-// splitLines returns the lines of s. A final line end does not start another line.
+// splitLines returns the lines of s. A final newline does not start another line.
 func splitLines(s string) []string {
 	s = strings.TrimPrefix(s, string(bom))
 	if s == "" {

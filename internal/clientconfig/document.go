@@ -9,28 +9,28 @@ import (
 	"unicode/utf8"
 )
 
-// document is a parsed configuration file. It proposes edits and never changes
-// the bytes it was parsed from. An edit that cannot be made is a *refusal.
+// document is a parsed configuration file. It proposes edits and never changes its source.
+// An impossible edit returns a *refusal.
 type document interface {
-	// value returns the decoded entry of that name, and whether it is there.
+	// value returns the decoded entry with a name and whether it exists.
 	value(name string) (any, bool, error)
-	// with returns the edit that adds the entry, or replaces the one there is.
+	// with returns the edit that adds or replaces the entry.
 	with(name string, o object) (edit, error)
-	// without returns the edit that removes an entry that is there, and with
-	// container also what held it, if nothing else is in that.
+	// without returns the edit that removes an existing entry, and with container also its
+	// parent if that contains nothing else.
 	without(name string, container bool) (edit, error)
-	// hasContainer reports whether something to hold entries is there.
+	// hasContainer reports whether the parent of the entries exists.
 	hasContainer() bool
-	// empty reports whether nothing is there, not even a comment.
+	// empty reports whether the document contains nothing, not even a comment.
 	empty() bool
-	// decoded is everything in it.
+	// decoded returns the decoded document.
 	decoded() map[string]any
-	// marks are its comments and scalar values, in order, told apart by
-	// whether they are in the entry of that name.
+	// marks returns its comments and scalar values in order, marked whether they belong to
+	// the named entry.
 	marks(name string) []mark
 }
 
-// parse reads src as the configuration of c.
+// parse parses src as a configuration of c.
 func parse(c Client, src []byte) (document, error) {
 	if err := checkText(src); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func parse(c Client, src []byte) (document, error) {
 	return parseJSON(src, c.Key)
 }
 
-// blank is the document of a file that does not exist.
-func blank(c Client) document {
+// emptyDocument returns the document for a file that does not exist.
+func emptyDocument(c Client) document {
 	d, err := parse(c, nil)
 	if err != nil {
 		panic("client: a blank " + c.Name + " file does not parse: " + err.Error())
@@ -52,7 +52,7 @@ func blank(c Client) document {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// bomLen is the length of the byte order mark src begins with, 0 for none.
+// bomLen returns the length of the byte order mark at the start of src.
 func bomLen(src []byte) int {
 	if bytes.HasPrefix(src, bom) {
 		return len(bom)
@@ -62,7 +62,7 @@ func bomLen(src []byte) int {
 
 func checkText(src []byte) error {
 	if bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) {
-		return &refusal{-1, "the file is UTF-16", "save it as UTF-8"}
+		return &refusal{-1, "unsupported encoding UTF-16", "save it as UTF-8"}
 	}
 	if utf8.Valid(src) {
 		return nil
@@ -71,13 +71,13 @@ func checkText(src []byte) error {
 	for {
 		r, n := utf8.DecodeRune(src[at:])
 		if r == utf8.RuneError && n <= 1 {
-			return &refusal{at, "the file is not UTF-8 here", "save it as UTF-8"}
+			return &refusal{at, "invalid UTF-8", "save it as UTF-8"}
 		}
 		at += n
 	}
 }
 
-// newline is the line end that src uses first.
+// newline returns the first line ending in src.
 func newline(src []byte) string {
 	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
 		return "\r\n"
@@ -88,20 +88,19 @@ func newline(src []byte) string {
 // span is a half-open range of offsets.
 type span struct{ start, end int }
 
-// splice puts text in the place of a span.
+// splice replaces a span by text.
 type splice struct {
 	span
 	text string
 }
 
-// edit is a set of splices that do not overlap, in any order.
+// edit is a set of non-overlapping splices in any order.
 type edit []splice
 
-func insert(at int, text string) splice { return splice{span{at, at}, text} }
-func cut(start, end int) splice         { return splice{span{start, end}, ""} }
+func insertAt(at int, text string) splice { return splice{span{at, at}, text} }
+func cutSpan(start, end int) splice       { return splice{span{start, end}, ""} }
 
-// apply returns a new text. Of two insertions at one offset the first in e
-// comes first.
+// apply returns the edited text. Insertions at the same offset keep their order.
 func (e edit) apply(src []byte) []byte {
 	sorted := slices.Clone(e)
 	slices.SortStableFunc(sorted, func(a, b splice) int { return a.start - b.start })
@@ -116,11 +115,11 @@ func (e edit) apply(src []byte) []byte {
 	return out.Bytes()
 }
 
-// verify parses after and makes sure that it says what before says but for
-// the entry, which is o, or absent where o is nil. It is the last guard: what
-// it finds would be a fault of ours, so the file is left alone.
+// verify parses after and checks that it equals before except for the entry, which must be
+// o, or absent if o is nil. It is the last safeguard: a difference is a bug in this
+// package, and the file stays unchanged.
 func verify(c Client, before document, after []byte, name string, o object) (document, error) {
-	fault := &refusal{-1, "the entry cannot be edited in this file without touching something else", fixByHand}
+	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)
 	if err != nil {
 		return nil, fault
@@ -129,15 +128,14 @@ func verify(c Client, before document, after []byte, name string, o object) (doc
 	if err != nil || there != (o != nil) || there && !equal(value, o.decoded()) {
 		return nil, fault
 	}
-	if !equal(drop(before.decoded(), c.Key, name), drop(doc.decoded(), c.Key, name)) {
+	if !equal(dropEntry(before.decoded(), c.Key, name), dropEntry(doc.decoded(), c.Key, name)) {
 		return nil, fault
 	}
 	return doc, nil
 }
 
-// drop takes the entry out of a decoded document, and the container with it
-// when that leaves it empty.
-func drop(doc map[string]any, key, name string) map[string]any {
+// dropEntry removes the entry from a decoded document, and its parent if that becomes empty.
+func dropEntry(doc map[string]any, key, name string) map[string]any {
 	if servers, ok := doc[key].(map[string]any); ok {
 		delete(servers, name)
 		if len(servers) == 0 {
@@ -147,7 +145,7 @@ func drop(doc map[string]any, key, name string) map[string]any {
 	return doc
 }
 
-// equal is reflect.DeepEqual on decoded documents, with NaN equal to itself.
+// equal is like reflect.DeepEqual on decoded documents, but NaN equals itself.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -174,11 +172,10 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// isBlank reports whether s has nothing but white space, as JSON and TOML see
-// it.
+// isBlank reports whether s contains only white space according to JSON and TOML.
 func isBlank(s []byte) bool { return len(bytes.Trim(s, " \t\r\n")) == 0 }
 
-// indentAt is the white space that begins the line of an offset.
+// indentAt returns the white space at the start of the line with an offset.
 func indentAt(src []byte, offset int) string {
 	line := src[bytes.LastIndexByte(src[:offset], '\n')+1 : offset]
 	if n := bomLen(src); bytes.HasPrefix(line, bom) {
@@ -187,8 +184,8 @@ func indentAt(src []byte, offset int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// printable makes a line safe for a terminal: control and invisible characters
-// become "?".
+// printable replaces control and invisible characters in a line by "?", for output on a
+// terminal.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

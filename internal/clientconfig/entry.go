@@ -10,21 +10,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// DefaultName is the name of the entry where none is given.
+// DefaultName is the default name of the entry.
 const DefaultName = "loadout"
 
-// Entry is the server to put into a client's configuration: a command the
-// client starts, or a URL it connects to, and not both.
+// Entry is the server to add to a client's configuration: either a command that the client
+// starts or a URL that it connects to.
 type Entry struct {
-	// Name is the key of the entry: letters, digits, "_" and "-", at most 64;
-	// "" means [DefaultName].
+	// Name is the key of the entry: at most 64 letters, digits, "_" and "-". "" means
+	// [DefaultName].
 	Name string
-	// Command is the program, best as an absolute path: a client started from
-	// a desktop does not have the PATH of a terminal.
+	// Command is the program, preferably an absolute path: a client started from a desktop
+	// does not have the PATH of a terminal.
 	Command string
 	Args    []string
-	// URL is the Streamable HTTP endpoint. One with a user name or password in
-	// it is refused.
+	// URL is the Streamable HTTP endpoint. It must not contain a user name or password.
 	URL string
 }
 
@@ -37,27 +36,27 @@ var nameForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 func checkName(name string) error {
 	if !nameForm().MatchString(name) {
-		return fmt.Errorf("the entry's name %q is not usable in every client; use letters, digits, _ and -, at most 64", name)
+		return fmt.Errorf("invalid entry name %q: use at most 64 letters, digits, _ and -", name)
 	}
 	return nil
 }
 
-// check reports all that is wrong with e.
-func (e Entry) check() error {
+// validate returns all faults of e.
+func (e Entry) validate() error {
 	var errs []error
 	errs = append(errs, checkName(e.Name))
 	if (e.Command == "") == (e.URL == "") {
-		errs = append(errs, errors.New("an entry needs either a command or a URL; give one of them"))
+		errs = append(errs, errors.New("expected either a command or a URL"))
 	}
 	if e.URL != "" && len(e.Args) > 0 {
-		errs = append(errs, errors.New("an entry with a URL has no arguments; leave them out"))
+		errs = append(errs, errors.New("arguments are not allowed with a URL"))
 	}
 	if len(e.Args) > maxArgs {
-		errs = append(errs, fmt.Errorf("the command has %d arguments; use at most %d", len(e.Args), maxArgs))
+		errs = append(errs, fmt.Errorf("too many arguments (%d, limit %d)", len(e.Args), maxArgs))
 	}
 	for _, s := range append([]string{e.Command, e.URL}, e.Args...) {
 		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-			errs = append(errs, fmt.Errorf("a value of the entry is not text of at most %d bytes; give it as UTF-8 without zero bytes", maxText))
+			errs = append(errs, fmt.Errorf("invalid value: expected UTF-8 without zero bytes, at most %d bytes", maxText))
 		}
 	}
 	if e.URL != "" {
@@ -70,15 +69,15 @@ func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("the URL of the server is not complete; give one such as http://127.0.0.1:8484/mcp")
+		return errors.New("incomplete server URL; expected one such as http://127.0.0.1:8484/mcp")
 	case u.User != nil:
-		return errors.New("the URL has a user name or password in it, which would be written into the file; leave it out")
+		return errors.New("remove the user name and password from the URL; they would be written to the file")
 	}
 	return nil
 }
 
-// object is an ordered JSON object or TOML table; a value is a string, a
-// []string or an object.
+// object is an ordered JSON object or TOML table. A value is a string, a []string or an
+// object.
 type object []field
 
 type field struct {
@@ -86,13 +85,13 @@ type field struct {
 	value any
 }
 
-// fields returns what c wants to see below the name of e.
+// fields returns the content of the entry for c.
 func (c Client) fields(e Entry) (object, error) {
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return nil, err
 	}
 	if e.URL != "" && !c.Remote {
-		return nil, kindError{ErrUnsupported, c.Title + " has no servers by URL in this file; " + c.noRemote}
+		return nil, kindError{ErrUnsupported, c.Title + " does not support servers by URL in this file; " + c.noRemote}
 	}
 	var o object
 	add := func(key string, value any) { o = append(o, field{key, value}) }
@@ -113,8 +112,7 @@ func (c Client) fields(e Entry) (object, error) {
 	return o, nil
 }
 
-// entry is the reverse of fields: the Entry that gives exactly this value, and
-// whether there is one.
+// entry is the inverse of fields. It returns the Entry for a value, if there is one.
 func (c Client) entry(name string, value any) (Entry, bool) {
 	m, ok := value.(map[string]any)
 	if !ok {
@@ -132,7 +130,7 @@ func (c Client) entry(name string, value any) (Entry, bool) {
 	return e, err == nil && equal(o.decoded(), value)
 }
 
-// decoded is o as a decoder would return it.
+// decoded returns o in the form that a decoder returns.
 func (o object) decoded() map[string]any {
 	m := map[string]any{}
 	for _, f := range o {
@@ -152,7 +150,7 @@ func (o object) decoded() map[string]any {
 	return m
 }
 
-// strings returns every string value in o.
+// strings returns all strings in o.
 func (o object) strings() map[string]bool {
 	set := map[string]bool{}
 	for _, f := range o {
@@ -168,16 +166,15 @@ func (o object) strings() map[string]bool {
 	return set
 }
 
-// Snippet returns the entry as text to paste into c's configuration file by
-// hand: a whole JSON document, or a TOML table. It fails as [Plan] does for an
-// entry that is not usable, or not with this client.
+// Snippet returns the entry as text to paste into c's configuration file: a complete JSON
+// document or a TOML table. Its errors about the entry and the client are those of [Plan].
 func Snippet(c Client, e Entry) (string, error) {
 	e = e.named()
 	o, err := c.fields(e)
 	if err != nil {
 		return "", err
 	}
-	edit, err := blank(c).with(e.Name, o)
+	edit, err := emptyDocument(c).with(e.Name, o)
 	if err != nil {
 		return "", err
 	}

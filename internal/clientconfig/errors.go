@@ -6,19 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// The kinds of error a program can act on; test with errors.Is. A file that
-// cannot be edited is a [FileError].
+// Kinds of errors; test with errors.Is. A file that cannot be edited is a [FileError].
 var (
-	// ErrUnknown: there is no client of that name.
+	// ErrUnknown reports an unknown client.
 	ErrUnknown = errors.New("unknown client")
-	// ErrUnsupported: the client has no such scope, or no remote servers.
+	// ErrUnsupported reports a scope or remote server that the client does not support.
 	ErrUnsupported = errors.New("not supported by the client")
-	// ErrChanged: the file, or the place a link leads to, is not what it was
-	// when the change was planned. Plan again.
-	ErrChanged = errors.New("changed since it was read")
+	// ErrChanged reports that the file, or the target of a symlink, changed since the
+	// change was planned. Plan again.
+	ErrChanged = errors.New("file changed since it was read")
 )
 
-// kindError says one thing to the person and another to the program.
+// kindError has a message for users and a kind for programs.
 type kindError struct {
 	kind    error
 	message string
@@ -27,16 +26,16 @@ type kindError struct {
 func (e kindError) Error() string { return e.message }
 func (e kindError) Unwrap() error { return e.kind }
 
-// FileError says why a configuration file cannot be edited. It never carries
-// content of the file.
+// FileError reports why a configuration file cannot be edited. It never contains content
+// of the file.
 type FileError struct {
 	File string
-	// Line and Column are 1-based, counted in lines and characters; 0 where
-	// the error is about the file as a whole.
+	// Line and Column are 1-based, in lines and characters; 0 if the error is about the
+	// whole file.
 	Line, Column int
-	// Problem says what is wrong, Fix what to do about it.
+	// Problem describes the fault, Fix how to correct it.
 	Problem, Fix string
-	// Err is the cause, if it came from outside; nil otherwise.
+	// Err is an underlying error, or nil.
 	Err error
 }
 
@@ -56,8 +55,8 @@ const (
 	fixByHand = "change it by hand"
 )
 
-// refusal is a reason not to edit a text, at an offset in it; below zero for
-// the text as a whole. [locate] turns it into a FileError.
+// refusal is the reason why a text is not edited, at an offset; negative for the whole
+// text. [locate] converts it to a FileError.
 type refusal struct {
 	offset       int
 	problem, fix string
@@ -65,7 +64,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.problem }
 
-// locate gives a refusal the file's name, a line and a column.
+// locate adds the file name, line and column to a refusal.
 func locate(err error, file string, src []byte) error {
 	var r *refusal
 	if !errors.As(err, &r) {

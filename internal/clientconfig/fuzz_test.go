@@ -119,7 +119,7 @@ func shows(t *testing.T, src []byte, doc document) {
 		}
 		at = m.end
 	}
-	text := masked(src, marks, showOld(src, nil))
+	text := maskText(src, marks, showOld(src, nil))
 	if a, b := strings.Count(text, "\n"), bytes.Count(src, []byte("\n")); a != b {
 		t.Errorf("%d line ends are %d\n%q\n%q", b, a, src, text)
 	}

@@ -11,16 +11,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonDoc is JSON with comments and trailing commas. The parser of hujson gives
-// the offset of every value; edits are made on the bytes, so that what they do
-// not name stays.
+// jsonDoc is JSON with comments and trailing commas. The hujson parser provides the offset
+// of every value. Edits change the bytes, so that everything else stays.
 type jsonDoc struct {
 	src  []byte
 	key  string
 	root hujson.Value
-	top  *hujson.Object // the value of root; nil in a file with nothing in it
-	// servers is the member of top called key, -1 for none, and entries its
-	// value.
+	top  *hujson.Object // value of root; nil for an empty file
+	// servers is the index of the member key in top, -1 for none, and entries its value.
 	servers int
 	entries *hujson.Object
 }
@@ -36,8 +34,8 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	if err := checkDepth(src); err != nil {
 		return nil, err
 	}
-	// A copy with the byte order mark blanked keeps the offsets; the line end
-	// lets a comment end the file, which hujson refuses.
+	// Blanking the byte order mark keeps the offsets. The newline permits a comment at the
+	// end of the file, which hujson rejects.
 	text := append(bytes.Repeat([]byte(" "), n), src[n:]...)
 	text = append(text, '\n')
 	var err error
@@ -46,9 +44,9 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	}
 	var ok bool
 	if d.top, ok = d.root.Value.(*hujson.Object); !ok {
-		return nil, &refusal{d.root.StartOffset, "the file does not hold a JSON object", "make it {} or move it away"}
+		return nil, &refusal{d.root.StartOffset, "the file does not contain a JSON object", "make it {} or move it away"}
 	}
-	if d.servers, err = member(d.top, key); err != nil || d.servers < 0 {
+	if d.servers, err = findMember(d.top, key); err != nil || d.servers < 0 {
 		return d, err
 	}
 	value := d.top.Members[d.servers].Value
@@ -58,11 +56,11 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	return d, nil
 }
 
-// maxDepth bounds the stack of a recursive parser.
+// maxDepth limits the nesting depth, for recursive parsers.
 const maxDepth = 500
 
-// checkDepth refuses brackets nested deeper than that.
-// It counts those outside strings and comments, and reads broken text as well.
+// checkDepth rejects brackets nested deeper than maxDepth. It ignores strings and
+// comments, and accepts invalid JSON.
 func checkDepth(src []byte) error {
 	depth := 0
 	for i := 0; i < len(src); i++ {
@@ -76,10 +74,10 @@ func checkDepth(src []byte) error {
 		case bytes.HasPrefix(rest, []byte("//")):
 			i += lengthTo(rest, "\n")
 		case bytes.HasPrefix(rest, []byte("/*")):
-			i += len("/*") + lengthTo(rest[2:], "*/") + 1 // to the last of it
+			i += len("/*") + lengthTo(rest[2:], "*/") + 1 // to its last byte
 		case rest[0] == '{' || rest[0] == '[':
 			if depth++; depth > maxDepth {
-				return &refusal{i, "the file is nested too deep", fixSyntax}
+				return &refusal{i, "nesting too deep", fixSyntax}
 			}
 		case rest[0] == '}' || rest[0] == ']':
 			depth--
@@ -88,7 +86,7 @@ func checkDepth(src []byte) error {
 	return nil
 }
 
-// lengthTo is the length of s up to end, or all of it.
+// lengthTo returns the length of s up to and including end, or of all of s.
 func lengthTo(s []byte, end string) int {
 	if i := bytes.Index(s, []byte(end)); i >= 0 {
 		return i
@@ -96,25 +94,24 @@ func lengthTo(s []byte, end string) int {
 	return len(s)
 }
 
-// jsonRefusal takes from a parser's error the place and, where it cannot hold
-// content of the file, the reason.
+// jsonRefusal returns the position of a parser's error and, if it cannot contain content
+// of the file, the reason.
 func jsonRefusal(text []byte, err error) error {
-	problem := "this is not valid JSON"
+	problem := "invalid JSON"
 	cause := err
 	if inner := errors.Unwrap(err); inner != nil {
 		cause = inner
 	}
 	switch reason := cause.Error(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		problem += ": the file ends too early"
+		problem += ": unexpected end of file"
 	case strings.HasPrefix(reason, "invalid character "): // names one character
 		problem += ": " + reason
 	}
 	return &refusal{jsonOffset(text, err), problem, fixSyntax}
 }
 
-// jsonOffset is the place a parser's error names, -1 for none. The column
-// counts bytes.
+// jsonOffset returns the offset in a parser's error, or -1. Columns count bytes.
 func jsonOffset(text []byte, err error) int {
 	var line, column int
 	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n != 2 {
@@ -127,28 +124,28 @@ func jsonOffset(text []byte, err error) int {
 	return min(at+column-1, len(text)-1)
 }
 
-// member returns the index of the member of that name, -1 for none. Two of
-// them are refused: clients differ in which they take.
-func member(o *hujson.Object, name string) (int, error) {
+// findMember returns the index of the member with a name, or -1. Duplicates are rejected,
+// because clients differ in which one they use.
+func findMember(o *hujson.Object, name string) (int, error) {
 	found := -1
 	for i, m := range o.Members {
 		if m.Name.Value.(hujson.Literal).String() != name {
 			continue
 		}
 		if found >= 0 {
-			return -1, &refusal{m.Name.StartOffset, `"` + name + `" is there a second time`, "delete one of them"}
+			return -1, &refusal{m.Name.StartOffset, `"` + name + `" is duplicated`, "delete one of them"}
 		}
 		found = i
 	}
 	return found, nil
 }
 
-// find returns the index of an entry in d.entries, -1 for none.
+// find returns the index of an entry in d.entries, or -1.
 func (d *jsonDoc) find(name string) (int, error) {
 	if d.entries == nil {
 		return -1, nil
 	}
-	return member(d.entries, name)
+	return findMember(d.entries, name)
 }
 
 func (d *jsonDoc) value(name string) (any, bool, error) {
@@ -173,8 +170,7 @@ func (d *jsonDoc) decoded() map[string]any {
 	return decodeJSON(d.top).(map[string]any)
 }
 
-// decodeJSON keeps numbers as they are written. Of two members of one name it
-// takes the last.
+// decodeJSON decodes a value. Numbers keep their spelling; the last duplicate counts.
 func decodeJSON(v hujson.ValueTrimmed) any {
 	switch v := v.(type) {
 	case *hujson.Object:
@@ -214,15 +210,15 @@ func (d *jsonDoc) marks(name string) []mark {
 	return w.found
 }
 
-// jsonWalk collects marks in the order of the file.
+// jsonWalk collects marks in document order.
 type jsonWalk struct {
 	src   []byte
-	own   int // where the value of the entry begins
+	own   int // offset of the entry's value
 	found []mark
 }
 
-// value walks v, which is in the entry if in is set: as the value of its
-// member key, or as the nth element of it.
+// value visits v. If in is set, v belongs to the entry, as the value of its member key or
+// as the nth element of it.
 func (w *jsonWalk) value(v hujson.Value, in bool, key string, nth int) {
 	w.extra(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
 	isEntry := v.StartOffset == w.own
@@ -267,13 +263,12 @@ func literalKind(l hujson.Literal) markKind {
 // extra marks the comments between two tokens.
 func (w *jsonWalk) extra(at int, extra []byte) {
 	for _, c := range jsonComments(extra) {
-		end := min(at+c.end, len(w.src)) // the parser was given one line end more
+		end := min(at+c.end, len(w.src)) // the parsed text has one more newline
 		w.found = append(w.found, mark{span: span{at + c.start, end}, kind: markComment})
 	}
 }
 
-// jsonComments are the comments in what is between two tokens, without the
-// line ends of those that end there.
+// jsonComments returns the comments between two tokens, without their final newlines.
 func jsonComments(extra []byte) []span {
 	var found []span
 	for i := 0; i < len(extra); {

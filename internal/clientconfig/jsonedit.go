@@ -9,22 +9,22 @@ import (
 
 const defaultIndent = "  "
 
-// layout is how a value is written at one place: over several lines, or on one.
+// layout is the format of a value: on one line or several.
 type layout struct {
 	lines   bool
 	newline string
-	indent  string // of the line the value begins on
-	unit    string // one step of indentation
-	space   string // after ":" and ",", on one line
+	indent  string // of the line on which the value begins
+	unit    string // one level of indentation
+	space   string // after ":" and "," on one line
 }
 
-// inner is the layout one level down.
+// inner returns the layout one level deeper.
 func (l layout) inner() layout {
 	l.indent += l.unit
 	return l
 }
 
-// braces wraps the members of an object, which are written in l.inner().
+// braces joins the members of an object, which are formatted with l.inner().
 func (l layout) braces(members []string) string {
 	if !l.lines {
 		return "{" + strings.Join(members, ","+l.space) + "}"
@@ -58,7 +58,7 @@ func (l layout) value(v any) string {
 	}
 	o, ok := v.(object)
 	if !ok {
-		return l.other(v)
+		return l.formatValue(v)
 	}
 	var members []string
 	for _, f := range o {
@@ -73,7 +73,7 @@ func (d *jsonDoc) with(name string, o object) (edit, error) {
 	if d.top == nil {
 		l := layout{lines: true, newline: newline(d.src), unit: defaultIndent}
 		text := l.value(object{{d.key, object{{name, o}}}}) + l.newline
-		return edit{insert(bomLen(d.src), text)}, nil
+		return edit{insertAt(bomLen(d.src), text)}, nil
 	}
 	if d.entries == nil {
 		return d.add(d.root, field{d.key, object{{name, o}}}), nil
@@ -86,51 +86,50 @@ func (d *jsonDoc) with(name string, o object) (edit, error) {
 		return d.add(d.top.Members[d.servers].Value, field{name, o}), nil
 	}
 	m := d.entries.Members[i]
-	text := d.beside(m).value(o)
+	text := d.siblingLayout(m).value(o)
 	return edit{{span{m.Value.StartOffset, m.Value.EndOffset}, text}}, nil
 }
 
-// add appends a member to an object, written as its last member is.
+// add appends a member to an object in the format of its last member.
 func (d *jsonDoc) add(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
 	if len(o.Members) == 0 {
 		return d.addFirst(v, f)
 	}
 	last := o.Members[len(o.Members)-1]
-	l := d.beside(last)
+	l := d.siblingLayout(last)
 	text := l.member(f)
 	if l.lines {
 		text = l.newline + l.indent + text
 	} else {
 		text = l.space + text
 	}
-	if last.Value.AfterExtra != nil { // there is a comma after it, and is to be one after ours
+	if last.Value.AfterExtra != nil { // keep a trailing comma
 		comma := last.Value.EndOffset + len(last.Value.AfterExtra)
-		return edit{insert(comma+1+sameLine(o.AfterExtra, l.lines), text+",")}
+		return edit{insertAt(comma+1+sameLineComments(o.AfterExtra, l.lines), text+",")}
 	}
 	end := last.Value.EndOffset
-	return edit{insert(end, ","), insert(end+sameLine(o.AfterExtra, l.lines), text)}
+	return edit{insertAt(end, ","), insertAt(end+sameLineComments(o.AfterExtra, l.lines), text)}
 }
 
-// addFirst puts a member into an object that has none. White space and comments
-// that are there stay behind it.
+// addFirst adds a member to an empty object, before existing white space and comments.
 func (d *jsonDoc) addFirst(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
-	l := d.within(v)
+	l := d.contentLayout(v)
 	if !l.lines {
-		return edit{insert(v.StartOffset+1, l.member(f))}
+		return edit{insertAt(v.StartOffset+1, l.member(f))}
 	}
-	n := sameLine(o.AfterExtra, true)
+	n := sameLineComments(o.AfterExtra, true)
 	text := l.newline + l.inner().indent + l.inner().member(f)
 	if !bytes.Contains(o.AfterExtra[n:], []byte("\n")) {
 		text += l.newline + l.indent
 	}
-	return edit{insert(v.StartOffset+1+n, text)}
+	return edit{insertAt(v.StartOffset+1+n, text)}
 }
 
-// beside is the layout of a member that is there, for another one like it.
-func (d *jsonDoc) beside(m hujson.ObjectMember) layout {
-	l := layout{newline: newline(d.src), unit: d.unit()}
+// siblingLayout returns the layout of an existing member, for a new sibling.
+func (d *jsonDoc) siblingLayout(m hujson.ObjectMember) layout {
+	l := layout{newline: newline(d.src), unit: d.indentUnit()}
 	if bytes.Contains(m.Name.BeforeExtra, []byte("\n")) {
 		l.lines, l.indent = true, indentAt(d.src, m.Name.StartOffset)
 		return l
@@ -141,19 +140,18 @@ func (d *jsonDoc) beside(m hujson.ObjectMember) layout {
 	return l
 }
 
-// within is the layout of the inside of an object without members.
-func (d *jsonDoc) within(v hujson.Value) layout {
+// contentLayout returns the layout for the content of an empty object.
+func (d *jsonDoc) contentLayout(v hujson.Value) layout {
 	if len(d.top.Members) > 0 {
-		if l := d.beside(d.top.Members[0]); !l.lines {
+		if l := d.siblingLayout(d.top.Members[0]); !l.lines {
 			return l
 		}
 	}
-	return layout{lines: true, newline: newline(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.unit()}
+	return layout{lines: true, newline: newline(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.indentUnit()}
 }
 
-// unit is the indentation of the first member of the root, if it has a line of
-// its own.
-func (d *jsonDoc) unit() string {
+// indentUnit returns the indentation of the first member of the root, if it has its own line.
+func (d *jsonDoc) indentUnit() string {
 	if len(d.top.Members) > 0 {
 		first := d.top.Members[0].Name
 		outer := indentAt(d.src, d.root.StartOffset)
@@ -165,10 +163,10 @@ func (d *jsonDoc) unit() string {
 	return defaultIndent
 }
 
-// sameLine is the length of the comments that end on the line on which extra
-// begins, with the space before them: they belong to what stands there. It is
-// 0 where there are none, and where values do not have lines of their own.
-func sameLine(extra []byte, lines bool) int {
+// sameLineComments returns the length of the comments on the rest of the current line, with
+// preceding space: they belong to the value on that line. It is 0 without comments, or if
+// values do not have their own lines.
+func sameLineComments(extra []byte, lines bool) int {
 	n := 0
 	for _, c := range jsonComments(extra) {
 		if !lines || bytes.Contains(extra[n:c.end], []byte("\n")) {
@@ -184,46 +182,45 @@ func (d *jsonDoc) without(name string, container bool) (edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if container && d.bare(i) {
+	if container && d.isOnlyEntry(i) {
 		return d.remove(d.root, d.servers), nil
 	}
 	return d.remove(d.top.Members[d.servers].Value, i), nil
 }
 
-// bare reports whether entry i is all that the container holds, comments
-// counted.
-func (d *jsonDoc) bare(i int) bool {
+// isOnlyEntry reports whether entry i is the only content of the container, including comments.
+func (d *jsonDoc) isOnlyEntry(i int) bool {
 	m := d.entries.Members[i]
 	return len(d.entries.Members) == 1 && isBlank(m.Name.BeforeExtra) && isBlank(m.Value.AfterExtra) && isBlank(d.entries.AfterExtra)
 }
 
-// remove takes member i out of an object, with the comma that it no longer
-// needs. Comments around it stay, also those on the lines before it.
+// remove removes member i of an object and a comma that becomes superfluous. Comments
+// around it stay, also those on the lines before.
 func (d *jsonDoc) remove(v hujson.Value, i int) edit {
 	o := v.Value.(*hujson.Object)
 	m := o.Members[i]
 	if len(o.Members) == 1 && isBlank(m.Name.BeforeExtra) && isBlank(m.Value.AfterExtra) && isBlank(o.AfterExtra) {
-		return edit{cut(v.StartOffset+1, v.EndOffset-1)}
+		return edit{cutSpan(v.StartOffset+1, v.EndOffset-1)}
 	}
-	start, end := d.before(m), m.Value.EndOffset
+	start, end := d.cutStart(m), m.Value.EndOffset
 	comma := end + len(m.Value.AfterExtra)
 	switch last := i == len(o.Members)-1; {
 	case !last && !bytes.Contains(m.Name.BeforeExtra, []byte("\n")) && isBlank(m.Value.AfterExtra) && isBlank(o.Members[i+1].Name.BeforeExtra):
-		// On one line: the next takes its place.
-		return edit{cut(m.Name.StartOffset, o.Members[i+1].Name.StartOffset)}
+		// On one line, the next member moves up.
+		return edit{cutSpan(m.Name.StartOffset, o.Members[i+1].Name.StartOffset)}
 	case !last || m.Value.AfterExtra != nil:
-		return edit{cut(start, end), cut(comma, comma+1)}
+		return edit{cutSpan(start, end), cutSpan(comma, comma+1)}
 	case i == 0:
-		return edit{cut(start, end)}
+		return edit{cutSpan(start, end)}
 	}
 	previous := o.Members[i-1].Value
 	at := previous.EndOffset + len(previous.AfterExtra)
-	return edit{cut(at, at+1), cut(max(start, at+1), end)}
+	return edit{cutSpan(at, at+1), cutSpan(max(start, at+1), end)}
 }
 
-// before is where to begin cutting a member: after the comments that precede
-// it, or the token. A comment keeps its line end unless another follows.
-func (d *jsonDoc) before(m hujson.ObjectMember) int {
+// cutStart returns where to cut a member: after preceding comments or the previous token. A
+// comment keeps its newline unless another comment follows.
+func (d *jsonDoc) cutStart(m hujson.ObjectMember) int {
 	begin := m.Name.StartOffset - len(m.Name.BeforeExtra)
 	comments := jsonComments(m.Name.BeforeExtra)
 	if len(comments) == 0 {

@@ -7,30 +7,30 @@ import (
 	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// mark is a comment or a scalar value in a document, and where it stands.
+// mark is a comment or scalar value in a document, with its position.
 type mark struct {
 	span
 	kind markKind
-	in   bool   // in the entry
-	key  string // the member of the entry it is the value of, or an element of
-	nth  int    // which element, -1 for the value itself
-	text string // of a string, decoded; set in the entry only
+	in   bool   // belongs to the entry
+	key  string // member of the entry that it is the value of, or an element of
+	nth  int    // index of the element, -1 for the value itself
+	text string // decoded string; only set in the entry
 }
 
 type markKind int
 
 const (
 	markString  markKind = iota
-	markScalar           // a number or a date
+	markScalar           // number or date
 	markWord             // true, false, null
-	markComment          // kept out of sight like a value: people park tokens in them
+	markComment          // hidden like a value, because comments can contain tokens
 )
 
 const hidden = redact.Marker
 
-// masked returns src with every value and comment hidden but those that show
-// lets through. It has the same line ends at the same places.
-func masked(src []byte, marks []mark, show func(mark) string) string {
+// maskText returns src with all values and comments hidden except those that show returns.
+// Line endings stay in position.
+func maskText(src []byte, marks []mark, show func(mark) string) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range marks {
@@ -46,25 +46,24 @@ func masked(src []byte, marks []mark, show func(mark) string) string {
 	return b.String()
 }
 
-// showNew lets through what is in the entry, which is ours.
+// showNew shows the content of the new entry.
 func showNew(src []byte) func(mark) string {
 	return func(m mark) string {
 		if m.in {
 			return string(src[m.start:m.end])
 		}
-		return hide(m, src)
+		return placeholder(m, src)
 	}
 }
 
-// showOld lets through, of an entry that may be a person's, what cannot be a
-// secret: values of the new entry, the type, the command, the names of flags,
-// the host of a URL.
+// showOld shows those parts of an existing entry that cannot be secret: values that are
+// also in the new entry, the type, the command, names of flags and the host of a URL.
 func showOld(src []byte, known map[string]bool) func(mark) string {
 	return func(m mark) string {
 		raw := string(src[m.start:m.end])
 		switch {
 		case !m.in || m.kind != markString || strings.Contains(raw, "\n"):
-			return hide(m, src)
+			return placeholder(m, src)
 		case known[m.text]:
 			return raw
 		case m.nth < 0 && (m.key == "type" || m.key == "command") && !strings.Contains(m.text, "="):
@@ -74,12 +73,12 @@ func showOld(src []byte, known map[string]bool) func(mark) string {
 		case m.nth >= 0 && m.key == "args":
 			return `"` + flagOnly(m.text) + `"`
 		}
-		return hide(m, src)
+		return placeholder(m, src)
 	}
 }
 
-// hide stands for a value or comment.
-func hide(m mark, src []byte) string {
+// placeholder returns the placeholder for a value or comment.
+func placeholder(m mark, src []byte) string {
 	switch m.kind {
 	case markString:
 		return `"` + hidden + `"`
@@ -100,7 +99,7 @@ func hide(m mark, src []byte) string {
 	return "// " + hidden
 }
 
-// hostOnly leaves out what a URL may carry a token in: user, path and query.
+// hostOnly hides the parts of a URL that can contain a token: user, path and query.
 func hostOnly(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -109,8 +108,8 @@ func hostOnly(s string) string {
 	return u.Scheme + "://" + u.Host + "/" + hidden
 }
 
-// flagOnly leaves out what a flag is set to, and what is no flag but the name
-// of our own subcommand.
+// flagOnly hides the value of a flag, and any argument other than a flag or our own
+// subcommand.
 func flagOnly(s string) string {
 	name, _, set := strings.Cut(s, "=")
 	switch {

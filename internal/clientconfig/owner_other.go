@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing: the directory decides who owns a new file.
+// keepOwner does nothing: a new file inherits its owner from the directory.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives f the owner of another file, so that root, changing a file
-// of somebody's, does not take it from them. It fails where the owner cannot be
-// made the same; a group that cannot is let go.
+// keepOwner gives f the owner of another file, so that root does not take over a user's
+// file. It fails if the owner cannot be set; a group that cannot be set is ignored.
 func keepOwner(f *os.File, info fs.FileInfo) error {
 	now, err := f.Stat()
 	if err != nil {

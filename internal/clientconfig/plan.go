@@ -7,23 +7,22 @@ import (
 	"slices"
 )
 
-// Target says which configuration file is meant.
+// Target selects a configuration file.
 type Target struct {
 	Client Client
-	// Scope is [User] or [Project]; "" is the client's default.
+	// Scope is [User] or [Project]; "" means the client's default.
 	Scope Scope
 	Place Place
-	// File names the file instead of the client's usual one; a relative path
-	// is below Place.Dir. With it Place may be empty but for that.
+	// File overrides the client's usual file. A relative path is below Place.Dir; no other
+	// field of Place is needed then.
 	File string
 }
 
-// Action is what a [Change] does to the file.
+// Action is the effect of a [Change] on the file.
 type Action string
 
-// The actions of a plan to connect are Create (a new file), Add, Replace and
-// None; those of a plan to undo are Remove, Delete (of a file that holds
-// nothing else) and None.
+// Actions. Connecting yields Create (a new file), Add, Replace or None. An undo yields
+// Remove, Delete (of a file without other content) or None.
 const (
 	None    Action = "none"
 	Create  Action = "create"
@@ -33,39 +32,37 @@ const (
 	Delete  Action = "delete"
 )
 
-// Change is a planned edit of one file. Nothing is written before Apply. A
-// Change is used by one goroutine at a time.
+// Change is a planned edit of one file. Only Apply writes. A Change is not safe for
+// concurrent use.
 type Change struct {
-	// File is the configuration file as the client names it, and Target the
-	// one that is written: another where File is a link, or is below one.
+	// File is the configuration file as the client uses it. Target is the file to write,
+	// which differs if File involves symlinks.
 	File, Target string
 	Action       Action
-	// Backup is where Apply leaves the bytes the file has now; "" where none
-	// is made.
+	// Backup is the path at which Apply saves the current content, or "".
 	Backup string
-	// Removes are backups that Apply deletes, after an undo.
+	// Removes are the backups that Apply deletes after an undo.
 	Removes []string
-	// Notes are sentences the person should read before saying yes.
+	// Notes are sentences for the user to read before confirming.
 	Notes []string
-	// Next says what to do after Apply; "" for an undo.
+	// Next tells the user what to do after Apply; "" for an undo.
 	Next string
 
-	before current
+	before fileState
 	after  []byte
 	diff   string
 }
 
-// Diff returns the change in the unified form, "" for None. It shows the new
-// entry whole; of everything else the structure and the keys, with values and
-// comments replaced by "•••". See the package comment on secrets.
+// Diff returns the change as a unified diff, or "" for None. It shows the complete new
+// entry. Everywhere else it shows structure and keys, with values and comments replaced by
+// "•••". See the package comment on secrets.
 func (c *Change) Diff() string { return c.diff }
 
-// Plan reads the file and works out how to put the entry into it. A file that
-// does not exist is created by Apply. The action is [None] if the entry is
-// there already, in whatever spelling.
+// Plan plans to add or replace the entry. Apply creates a missing file. The action is
+// [None] if an equivalent entry exists.
 //
-// The error is an [ErrUnsupported] for what the client does not have, and a
-// [FileError] for a file that cannot be read or safely edited.
+// The error is [ErrUnsupported] for features that the client lacks, and a [FileError] for
+// a file that cannot be read or safely edited.
 func Plan(t Target, e Entry) (*Change, error) {
 	e = e.named()
 	want, err := t.Client.fields(e)
@@ -98,11 +95,10 @@ func Plan(t Target, e Entry) (*Change, error) {
 	return ch, ch.finish(t.Client, doc, e.Name, want)
 }
 
-// PlanUndo reads the file and works out how to take the entry of that name out
-// of it, "" meaning [DefaultName]. Of what Plan had to create it also removes
-// what is now empty: the object around the entries, and the file. Directories
-// stay. The action is [None] if there is nothing to undo; backups stay then,
-// and are named in the notes.
+// PlanUndo plans to remove the entry with a name; "" means [DefaultName]. It also removes
+// what Plan created if that is now empty: the parent object and the file, but no
+// directories. The action is [None] if there is nothing to undo; then backups stay and are
+// listed in the notes.
 //
 // Its errors are those of [Plan].
 func PlanUndo(t Target, name string) (*Change, error) {
@@ -126,7 +122,7 @@ func PlanUndo(t Target, name string) (*Change, error) {
 	}
 	if !there {
 		for _, b := range backups {
-			ch.Notes = append(ch.Notes, "the backup "+b.file+" is left; delete it if it is not needed")
+			ch.Notes = append(ch.Notes, "the backup "+b.file+" remains; delete it if you do not need it")
 		}
 		return ch, nil
 	}
@@ -134,8 +130,8 @@ func PlanUndo(t Target, name string) (*Change, error) {
 		return nil, ch.locate(err)
 	}
 	for i, b := range backups {
-		if i == 0 && b.holds(t.Client, name) {
-			ch.Notes = append(ch.Notes, "an entry of this name was there before Loadout's; it is in the backup "+b.file+", which stays")
+		if i == 0 && b.hasEntry(t.Client, name) {
+			ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; it is in the backup "+b.file+", which remains")
 			continue
 		}
 		ch.Removes = append(ch.Removes, b.file)
@@ -149,15 +145,15 @@ func (c *Change) undo(client Client, doc document, name string, value any, backu
 	original := lastWithout(client, backups, name)
 	if e, ok := client.entry(name, value); ok {
 		switch {
-		case original != nil && bytes.Equal(connected(client, original.data, e), c.before.data):
+		case original != nil && bytes.Equal(addEntry(client, original.data, e), c.before.data):
 			c.after = original.data
 			return nil
-		case len(backups) == 0 && bytes.Equal(connected(client, nil, e), c.before.data):
+		case len(backups) == 0 && bytes.Equal(addEntry(client, nil, e), c.before.data):
 			c.Action = Delete
 			return nil
 		}
 	}
-	// Without a backup the file did not exist.
+	// The file did not exist if there is no backup.
 	created := len(backups) == 0 || original != nil && !original.doc.hasContainer()
 	edit, err := doc.without(name, created)
 	if err != nil {
@@ -170,8 +166,8 @@ func (c *Change) undo(client Client, doc document, name string, value any, backu
 	return nil
 }
 
-// connected is src with the entry put in, nil where that cannot be done.
-func connected(c Client, src []byte, e Entry) []byte {
+// addEntry returns src with the entry added, or nil if that fails.
+func addEntry(c Client, src []byte, e Entry) []byte {
 	doc, err := parse(c, src)
 	if err != nil {
 		return nil
@@ -187,17 +183,17 @@ func connected(c Client, src []byte, e Entry) []byte {
 	return edit.apply(src)
 }
 
-// open reads the target and parses it.
+// open reads and parses the target.
 func (t Target) open() (*Change, document, error) {
 	file, err := t.path()
 	if err != nil {
 		return nil, nil, err
 	}
 	ch := &Change{File: file, Action: None}
-	if ch.Target, err = follow(file); err != nil {
+	if ch.Target, err = resolveSymlinks(file); err != nil {
 		return nil, nil, err
 	}
-	if err := t.contain(ch); err != nil {
+	if err := t.checkContained(ch); err != nil {
 		return nil, nil, err
 	}
 	if ch.before, err = readFile(ch.Target); err != nil {
@@ -217,29 +213,29 @@ func (t Target) path() (string, error) {
 	case filepath.IsAbs(t.File):
 		return filepath.Clean(t.File), nil
 	case !filepath.IsAbs(t.Place.Dir):
-		return "", fmt.Errorf("%s has no directory to be looked for in; give its full path", t.File)
+		return "", fmt.Errorf("relative path %s without a directory; use an absolute path", t.File)
 	}
 	return filepath.Join(t.Place.Dir, t.File), nil
 }
 
-// contain keeps the links of a repository, which may be a stranger's, from
-// choosing a file outside it.
-func (t Target) contain(ch *Change) error {
+// checkContained prevents the symlinks of an untrusted repository from selecting a file outside
+// of it.
+func (t Target) checkContained(ch *Change) error {
 	scope, _ := t.Client.scope(t.Scope)
 	if t.File != "" || scope != Project {
 		return nil
 	}
-	dir, err := follow(t.Place.Dir)
+	dir, err := resolveSymlinks(t.Place.Dir)
 	if err != nil {
 		return err
 	}
 	if rel, err := filepath.Rel(dir, ch.Target); err == nil && filepath.IsLocal(rel) {
 		return nil
 	}
-	return &FileError{File: ch.File, Problem: "it is a link out of the project, to " + ch.Target, Fix: "name that file yourself if it is the one to change"}
+	return &FileError{File: ch.File, Problem: "symlink out of the project, to " + ch.Target, Fix: "name that file explicitly if you want to change it"}
 }
 
-// notes are what the person should know about the file.
+// notes returns notes about the file for the user.
 func (t Target) notes(doc document) []string {
 	var notes []string
 	if scope, err := t.Client.scope(t.Scope); err == nil && t.File == "" {
@@ -248,25 +244,25 @@ func (t Target) notes(doc document) []string {
 		}
 	}
 	if d, ok := doc.(*jsonDoc); ok && t.Client.plain && !d.root.IsStandard() {
-		notes = append(notes, fmt.Sprintf("the file has comments or trailing commas, with which %s may not read it", t.Client.Title))
+		notes = append(notes, fmt.Sprintf("the file contains comments or trailing commas, which %s may reject", t.Client.Title))
 	}
 	return notes
 }
 
-// finish checks the new text and the file, and makes the diff.
+// finish verifies the new text and the file, and creates the diff.
 func (c *Change) finish(client Client, doc document, name string, want object) error {
 	var left document
 	var err error
 	if c.Action == Delete {
-		left = blank(client)
+		left = emptyDocument(client)
 	} else if left, err = verify(client, doc, c.after, name, want); err != nil {
 		return c.locate(err)
 	}
-	if err := c.before.writable(c.Target); err != nil {
+	if err := c.before.checkWritable(c.Target); err != nil {
 		return err
 	}
 	if c.File != c.Target {
-		c.Notes = slices.Insert(c.Notes, 0, c.File+" leads to "+c.Target+", which is the file that changes")
+		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+", which will change")
 	}
 	if c.before.exists && want != nil {
 		if c.Backup, err = backupFor(c.File, c.before.data); err != nil {
@@ -280,9 +276,9 @@ func (c *Change) finish(client Client, doc document, name string, want object) e
 	case Delete:
 		newName = "/dev/null"
 	}
-	c.diff = unified(oldName, newName, c.before.data, c.after,
-		masked(c.before.data, doc.marks(name), showOld(c.before.data, want.strings())),
-		masked(c.after, left.marks(name), showNew(c.after)))
+	c.diff = unifiedDiff(oldName, newName, c.before.data, c.after,
+		maskText(c.before.data, doc.marks(name), showOld(c.before.data, want.strings())),
+		maskText(c.after, left.marks(name), showNew(c.after)))
 	return nil
 }
 

@@ -6,22 +6,21 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Local is a server that counts in one project only, which a client keeps in the
-// person's own file all the same: Claude Code does, under
-// projects.PROJECT.mcpServers.
+// Local is a server for a single project, stored in the user's own file. Claude Code
+// stores them in projects.PROJECT.mcpServers.
 type Local struct {
-	Project string `json:"project"` // its directory, as the file has it
+	Project string `json:"project"` // its directory as written in the file
 	Name    string `json:"name"`
 }
 
-// projectsKey is the member of Claude Code's file that holds projects.
+// projectsKey is the member of Claude Code's file that contains the projects.
 const projectsKey = "projects"
 
-// Projects are the servers by name of each project in a client's own file; nil
-// for a client that keeps none there.
+// Projects returns the servers of each project by name, or nil if the client does not
+// store any in its own file.
 func (s *Servers) Projects() map[string]map[string]any { return s.projects }
 
-// projectsOf finds them in a decoded file.
+// projectsOf returns the projects in a decoded file.
 func projectsOf(t Target, all map[string]any) map[string]map[string]any {
 	if !t.Client.hasProjects() {
 		return nil
@@ -38,25 +37,25 @@ func projectsOf(t Target, all map[string]any) map[string]map[string]any {
 
 func (c Client) hasProjects() bool { return c.Name == "claude-code" }
 
-// adoptAll is adopt, with entries of projects that go as well.
+// adoptAll is like adopt, but also removes entries of projects.
 func adoptAll(c Client, doc document, src []byte, names []string, local []Local, e Entry) (document, []byte, error) {
 	var err error
 	for _, l := range local {
-		if doc, src, err = stepIn(c, doc, src, l, nil); err != nil {
+		if doc, src, err = replaceProjectEntry(c, doc, src, l, nil); err != nil {
 			return nil, nil, err
 		}
 	}
 	return adopt(c, doc, src, names, e)
 }
 
-// stepIn is step for an entry of a project.
-func stepIn(c Client, doc document, src []byte, l Local, o object) (document, []byte, error) {
-	in, err := projectIn(doc, c.Key, l.Project)
+// replaceProjectEntry is like step for an entry of a project.
+func replaceProjectEntry(c Client, doc document, src []byte, l Local, o object) (document, []byte, error) {
+	in, err := projectDocument(doc, c.Key, l.Project)
 	if err != nil {
 		return nil, nil, err
 	}
 	if in == nil {
-		return nil, nil, &refusal{-1, fmt.Sprintf("the project %s is not there", printable(l.Project)), fixByHand}
+		return nil, nil, &refusal{-1, fmt.Sprintf("project %s not found", printable(l.Project)), fixByHand}
 	}
 	var e edit
 	if o == nil {
@@ -71,20 +70,19 @@ func stepIn(c Client, doc document, src []byte, l Local, o object) (document, []
 		return nil, nil, err
 	}
 	after := e.apply(src)
-	left, err := verifyIn(c, doc, after, l, o)
+	left, err := verifyProject(c, doc, after, l, o)
 	return left, after, err
 }
 
-// projectIn is a project of a file, edited as a file of its own would be; nil
-// where it is not there.
-func projectIn(doc document, key, project string) (*jsonDoc, error) {
+// projectDocument returns a project of a file as its own document, or nil if it does not exist.
+func projectDocument(doc document, key, project string) (*jsonDoc, error) {
 	d, ok := doc.(*jsonDoc)
 	if !ok || d.top == nil {
 		return nil, nil
 	}
 	in := &jsonDoc{src: d.src, key: key, root: d.root, top: d.top, servers: -1}
 	for _, name := range []string{projectsKey, project} {
-		i, err := member(in.top, name)
+		i, err := findMember(in.top, name)
 		if err != nil || i < 0 {
 			return nil, err
 		}
@@ -94,7 +92,7 @@ func projectIn(doc document, key, project string) (*jsonDoc, error) {
 		}
 	}
 	var err error
-	if in.servers, err = member(in.top, key); err != nil || in.servers < 0 {
+	if in.servers, err = findMember(in.top, key); err != nil || in.servers < 0 {
 		return in, err
 	}
 	value := in.top.Members[in.servers].Value
@@ -104,16 +102,15 @@ func projectIn(doc document, key, project string) (*jsonDoc, error) {
 	return in, nil
 }
 
-// verifyIn is verify for an entry of a project: the text before and the one after
-// say the same but for that.
-func verifyIn(c Client, before document, after []byte, l Local, o object) (document, error) {
-	fault := &refusal{-1, "the entry cannot be edited in this file without touching something else", fixByHand}
+// verifyProject is like verify for an entry of a project.
+func verifyProject(c Client, before document, after []byte, l Local, o object) (document, error) {
+	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)
 	if err != nil {
 		return nil, fault
 	}
 	old, now := before.decoded(), doc.decoded()
-	was, is := settingsOf(old, l.Project), settingsOf(now, l.Project)
+	was, is := projectSettings(old, l.Project), projectSettings(now, l.Project)
 	if was == nil || is == nil {
 		return nil, fault
 	}
@@ -121,45 +118,45 @@ func verifyIn(c Client, before document, after []byte, l Local, o object) (docum
 	if v, there := servers[l.Name]; there != (o != nil) || there && !equal(v, o.decoded()) {
 		return nil, fault
 	}
-	drop(was, c.Key, l.Name)
-	drop(is, c.Key, l.Name)
+	dropEntry(was, c.Key, l.Name)
+	dropEntry(is, c.Key, l.Name)
 	if !equal(old, now) {
 		return nil, fault
 	}
 	return doc, nil
 }
 
-// settingsOf is a project in a decoded file, nil where it is not there.
-func settingsOf(all map[string]any, project string) map[string]any {
+// projectSettings returns a project in a decoded file, or nil.
+func projectSettings(all map[string]any, project string) map[string]any {
 	dirs, _ := all[projectsKey].(map[string]any)
 	settings, _ := dirs[project].(map[string]any)
 	return settings
 }
 
-// giveBack puts entries of projects back as they are in old, and says which
-// cannot go back.
-func giveBack(c Client, old, doc document, src []byte, local []Local) (document, []byte, []string, error) {
+// restoreProjectEntries restores entries of projects from old, and returns notes about those that
+// cannot be restored.
+func restoreProjectEntries(c Client, old, doc document, src []byte, local []Local) (document, []byte, []string, error) {
 	var notes []string
 	for _, l := range local {
-		from, _ := settingsOf(old.decoded(), l.Project)[c.Key].(map[string]any)
+		from, _ := projectSettings(old.decoded(), l.Project)[c.Key].(map[string]any)
 		m, ok := from[l.Name].(map[string]any)
 		if !ok {
 			continue
 		}
-		settings := settingsOf(doc.decoded(), l.Project)
+		settings := projectSettings(doc.decoded(), l.Project)
 		if settings == nil {
-			notes = append(notes, fmt.Sprintf("the project %s is gone from the file, and the entry %q of it is not put back", printable(l.Project), l.Name))
+			notes = append(notes, fmt.Sprintf("project %s is no longer in the file; its entry %q is not restored", printable(l.Project), l.Name))
 			continue
 		}
 		have, _ := settings[c.Key].(map[string]any)
 		if now, there := have[l.Name]; there {
 			if !equal(now, m) {
-				notes = append(notes, fmt.Sprintf("the entry %q of the project %s has been written anew since, and stays", l.Name, printable(l.Project)))
+				notes = append(notes, fmt.Sprintf("entry %q of project %s was changed since and stays", l.Name, printable(l.Project)))
 			}
 			continue
 		}
 		var err error
-		if doc, src, err = stepIn(c, doc, src, l, objectOf(m)); err != nil {
+		if doc, src, err = replaceProjectEntry(c, doc, src, l, objectOf(m)); err != nil {
 			return nil, nil, nil, err
 		}
 	}

@@ -113,8 +113,8 @@ func TestReturnToProjects(t *testing.T) {
 		back           []string // projects whose servers are as they were
 	}{
 		{"an edit elsewhere", `"numStartups": 3`, `"numStartups": 4`, "", []string{"/home/me/app", "/home/me/b"}},
-		{"a project that is gone", `"/home/me/b": {"mcpServers": {}},`, ``, "is gone from the file", []string{"/home/me/app"}},
-		{"an entry that is new", `"mcpServers": {}`, `"mcpServers": {"a": {"command": "new"}}`, "has been written anew", []string{"/home/me/app"}},
+		{"a project that is gone", `"/home/me/b": {"mcpServers": {}},`, ``, "no longer in the file", []string{"/home/me/app"}},
+		{"an entry that is new", `"mcpServers": {}`, `"mcpServers": {"a": {"command": "new"}}`, "was changed since", []string{"/home/me/app"}},
 		{"without a map of servers", `{"mcpServers": {}}`, `{}`, "", []string{"/home/me/app", "/home/me/b"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,42 +19,42 @@ func TestRefused(t *testing.T) {
 		line, column       int
 		problem, fix       string
 	}{
-		{"a missing comma", "cursor", "{\n  \"a\": \"SECRET\"\n  \"b\": 1\n}", 3, 3, "not valid JSON: invalid character", "correct the file"},
-		{"a bad escape", "cursor", "{\n  \"é\": \"SECRET \\q\"\n}", 2, 8, "not valid JSON", "by hand"},
-		{"a bad word", "cursor", "{\"a\": SECRET}", 1, 7, "not valid JSON", "by hand"},
-		{"cut off", "cursor", "{\"a\": [1, ", 1, 11, "ends too early", "correct the file"},
+		{"a missing comma", "cursor", "{\n  \"a\": \"SECRET\"\n  \"b\": 1\n}", 3, 3, "invalid JSON: invalid character", "correct the file"},
+		{"a bad escape", "cursor", "{\n  \"é\": \"SECRET \\q\"\n}", 2, 8, "invalid JSON", "by hand"},
+		{"a bad word", "cursor", "{\"a\": SECRET}", 1, 7, "invalid JSON", "by hand"},
+		{"cut off", "cursor", "{\"a\": [1, ", 1, 11, "unexpected end of file", "correct the file"},
 		{"two documents", "cursor", "{} {}", 1, 4, "invalid character", "correct the file"},
-		{"a byte order mark does not count", "cursor", "\xef\xbb\xbfx", 1, 1, "not valid JSON", "correct the file"},
-		{"an array", "cursor", "\n []", 2, 2, "does not hold a JSON object", "make it {}"},
-		{"a string", "cursor", "\"SECRET\"", 1, 1, "does not hold a JSON object", "make it {}"},
+		{"a byte order mark does not count", "cursor", "\xef\xbb\xbfx", 1, 1, "invalid JSON", "correct the file"},
+		{"an array", "cursor", "\n []", 2, 2, "does not contain a JSON object", "make it {}"},
+		{"a string", "cursor", "\"SECRET\"", 1, 1, "does not contain a JSON object", "make it {}"},
 		{"null for the servers", "cursor", "{\"mcpServers\": null}", 1, 16, "\"mcpServers\" is not an object", "make it {}"},
-		{"two containers", "cursor", "{\"mcpServers\": {},\n\"mcp\\u0053ervers\": {}}", 2, 1, "a second time", "delete one"},
-		{"two entries", "cursor", "{\"mcpServers\": {\"loadout\": {},\n \"loadout\": {}}}", 2, 2, "a second time", "delete one"},
-		{"only a comment", "vscode", "// SECRET\n", 2, 1, "ends too early", "correct the file"},
+		{"two containers", "cursor", "{\"mcpServers\": {},\n\"mcp\\u0053ervers\": {}}", 2, 1, "duplicat", "delete one"},
+		{"two entries", "cursor", "{\"mcpServers\": {\"loadout\": {},\n \"loadout\": {}}}", 2, 2, "duplicat", "delete one"},
+		{"only a comment", "vscode", "// SECRET\n", 2, 1, "unexpected end of file", "correct the file"},
 		{"UTF-16", "cursor", "\xff\xfe{\x00}\x00", 0, 0, "UTF-16", "save it as UTF-8"},
-		{"Latin-1", "cursor", "{\n\"a\": \"caf\xe9\"}", 2, 10, "not UTF-8", "save it as UTF-8"},
-		{"nested too deep", "cursor", "{\"a\": " + deep, 1, 506, "nested too deep", "correct the file"},
-		{"nested too deep behind comments", "cursor", "/**//**/" + deep, 1, 509, "nested too deep", "correct the file"},
-		{"nested too deep behind a string", "cursor", "[\"\\\"\", //\n" + deep, 2, 500, "nested too deep", "correct the file"},
-		{"nested too deep in objects", "cursor", strings.Repeat("{\"a\":", 600), 1, 2501, "nested too deep", "correct the file"},
+		{"Latin-1", "cursor", "{\n\"a\": \"caf\xe9\"}", 2, 10, "invalid UTF-8", "save it as UTF-8"},
+		{"nested too deep", "cursor", "{\"a\": " + deep, 1, 506, "nesting too deep", "correct the file"},
+		{"nested too deep behind comments", "cursor", "/**//**/" + deep, 1, 509, "nesting too deep", "correct the file"},
+		{"nested too deep behind a string", "cursor", "[\"\\\"\", //\n" + deep, 2, 500, "nesting too deep", "correct the file"},
+		{"nested too deep in objects", "cursor", strings.Repeat("{\"a\":", 600), 1, 2501, "nesting too deep", "correct the file"},
 
-		{"a bare value", "codex", "a = 1\nb = SECRET\n", 2, 5, "not valid TOML", "correct the file"},
-		{"no value", "codex", "a = 1\nb =\n", 2, 4, "a value is missing", "correct the file"},
-		{"an open string", "codex", "a = \"SECRET\nb = 1", 1, 5, "a string does not end", "correct the file"},
-		{"an open header", "codex", "[a\nb = 1", 1, 3, "not valid TOML", "correct the file"},
-		{"JSON", "codex", "{}", 1, 3, "not valid TOML", "correct the file"},
-		{"text after a value", "codex", "a = \"x\" SECRET", 1, 9, "not valid TOML", "correct the file"},
-		{"a table twice", "codex", "[a]\n[b]\n[a]\n", 3, 2, "a second time", "correct the file"},
-		{"a key twice", "codex", "a = 1\na = 2\n", 2, 1, "a second time", "correct the file"},
+		{"a bare value", "codex", "a = 1\nb = SECRET\n", 2, 5, "invalid TOML", "correct the file"},
+		{"no value", "codex", "a = 1\nb =\n", 2, 4, "missing value", "correct the file"},
+		{"an open string", "codex", "a = \"SECRET\nb = 1", 1, 5, "unterminated string", "correct the file"},
+		{"an open header", "codex", "[a\nb = 1", 1, 3, "invalid TOML", "correct the file"},
+		{"JSON", "codex", "{}", 1, 3, "invalid TOML", "correct the file"},
+		{"text after a value", "codex", "a = \"x\" SECRET", 1, 9, "invalid TOML", "correct the file"},
+		{"a table twice", "codex", "[a]\n[b]\n[a]\n", 3, 2, "duplicat", "correct the file"},
+		{"a key twice", "codex", "a = 1\na = 2\n", 2, 1, "duplicat", "correct the file"},
 		{"one value", "codex", "mcp_servers = { a = { command = \"SECRET\" } }", 1, 1, "mcp_servers is written as one value", "[mcp_servers.NAME]"},
 		{"a number", "codex", "'mcp_servers' = 5", 1, 1, "mcp_servers is written as one value", "[mcp_servers.NAME]"},
 		{"an array of tables", "codex", "[[mcp_servers]]", 1, 1, "mcp_servers is an array of tables", "[mcp_servers.NAME]"},
 		{"an array of entries", "codex", "\n [[mcp_servers.loadout]]", 2, 2, "mcp_servers.loadout is an array of tables", "[mcp_servers.NAME]"},
-		{"a dotted entry", "codex", "mcp_servers.loadout.command = \"SECRET\"", 1, 1, "mcp_servers.loadout is not in a table of its own", "by hand"},
-		{"an inline entry", "codex", "[mcp_servers]\nloadout = { command = \"SECRET\" }", 2, 1, "mcp_servers.loadout is not in a table of its own", "by hand"},
+		{"a dotted entry", "codex", "mcp_servers.loadout.command = \"SECRET\"", 1, 1, "mcp_servers.loadout does not have its own table", "by hand"},
+		{"an inline entry", "codex", "[mcp_servers]\nloadout = { command = \"SECRET\" }", 2, 1, "mcp_servers.loadout does not have its own table", "by hand"},
 		{"many dots in a key", "codex", "a" + strings.Repeat(".a", 100_000) + " = 1", 1, 129, "too many parts", "correct the file"},
 		{"many dots in a value", "codex", "a = {b" + strings.Repeat(" . a", 100_000) + " = 1}", 1, 264, "too many parts", "correct the file"},
-		{"nested too deep in arrays", "codex", "a = " + deep, 1, 69, "nested too deep", "correct the file"},
+		{"nested too deep in arrays", "codex", "a = " + deep, 1, 69, "nesting too deep", "correct the file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := at(t, tt.client, []byte(tt.text))
@@ -104,9 +104,9 @@ func TestRefusedFiles(t *testing.T) {
 		make func(file string) error
 		want string
 	}{
-		{"large", func(f string) error { return os.WriteFile(f, make([]byte, 8<<20+1), 0o600) }, "larger than 8 MiB"},
+		{"large", func(f string) error { return os.WriteFile(f, make([]byte, 8<<20+1), 0o600) }, "too large (limit 8 MiB)"},
 		{"directory", func(f string) error { return os.Mkdir(f, 0o700) }, "not a regular file"},
-		{"below-a-file/config", func(f string) error { return os.WriteFile(filepath.Dir(f), nil, 0o600) }, "cannot follow it"},
+		{"below-a-file/config", func(f string) error { return os.WriteFile(filepath.Dir(f), nil, 0o600) }, "cannot resolve symlinks"},
 		{"read-only", func(f string) error { return os.WriteFile(f, []byte("{}"), 0o400) }, "read-only"},
 	} {
 		target.File = filepath.Join(dir, tt.name)
@@ -127,11 +127,11 @@ func TestRefusedPaths(t *testing.T) {
 	target.File = filepath.Join(filepath.Dir(target.File), strings.Repeat("x", 250))
 	write(t, target.File, []byte("{}"))
 	var file *clientconfig.FileError
-	if ch, err := clientconfig.Plan(target, command); !errors.As(err, &file) || !strings.Contains(file.Problem, "cannot read it") {
+	if ch, err := clientconfig.Plan(target, command); !errors.As(err, &file) || !strings.Contains(file.Problem, "cannot read the file") {
 		t.Errorf("a name too long for a backup: got %v, %v", ch, err)
 	}
 	target.File = "config"
-	if ch, err := clientconfig.Plan(target, command); err == nil || !strings.Contains(err.Error(), "full path") {
+	if ch, err := clientconfig.Plan(target, command); err == nil || !strings.Contains(err.Error(), "absolute path") {
 		t.Errorf("relative to nothing: got %v, %v", ch, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// tomlDoc is a TOML document, of which whole tables are edited as lines: no
-// encoder for TOML keeps what it does not understand.
+// tomlDoc is a TOML document. Whole tables are edited as lines, because TOML encoders do
+// not preserve what they do not understand.
 type tomlDoc struct {
 	src     []byte
 	key     string
@@ -41,21 +41,21 @@ func (d *tomlDoc) decode() (map[string]any, error) {
 	return m, err
 }
 
-// refusal takes the place from a parser's error, whose text may quote the file.
+// refusal converts a parser's error. Its text is dropped, because it may quote the file.
 func (d *tomlDoc) refusal(err error) error {
-	r := &refusal{-1, "this is not valid TOML", fixSyntax}
+	r := &refusal{-1, "invalid TOML", fixSyntax}
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
 		r.offset = bomLen(d.src) + parse.Position.Start
 		if strings.Contains(parse.Message, "already been defined") || strings.Contains(parse.Message, "already exists") {
-			r.problem += ": a key or table is there a second time"
+			r.problem += ": duplicate key or table"
 		}
 	}
 	return r
 }
 
 func (d *tomlDoc) decoded() map[string]any {
-	m, _ := d.decode() // it did when the document was parsed
+	m, _ := d.decode() // the document was decoded before
 	return m
 }
 
@@ -64,7 +64,7 @@ func (d *tomlDoc) value(name string) (any, bool, error) {
 	return v, there, nil
 }
 
-// hasContainer is true: a table needs no other to hold it.
+// hasContainer returns true: a TOML table needs no parent.
 func (d *tomlDoc) hasContainer() bool { return true }
 
 func (d *tomlDoc) empty() bool { return isBlank(d.src[bomLen(d.src):]) }
@@ -77,7 +77,7 @@ func (d *tomlDoc) with(name string, o object) (edit, error) {
 	nl := newline(d.src)
 	text := d.table(name, o, nl)
 	if len(tables) == 0 {
-		return edit{insert(len(d.src), d.gap(nl)+text)}, nil
+		return edit{insertAt(len(d.src), d.separator(nl)+text)}, nil
 	}
 	e := edit{{tables[0], text}}
 	for _, t := range tables[1:] {
@@ -86,12 +86,11 @@ func (d *tomlDoc) with(name string, o object) (edit, error) {
 	return e, nil
 }
 
-// gap is what puts the end of the document at the start of a line after an
-// empty one.
-func (d *tomlDoc) gap(nl string) string {
+// separator returns the line endings that start a new paragraph at the end of the document.
+func (d *tomlDoc) separator(nl string) string {
 	body := d.src[bomLen(d.src):]
 	lines := bytes.Split(body, []byte("\n"))
-	last := lines[len(lines)-1] // without a line end
+	last := lines[len(lines)-1] // without a newline
 	switch {
 	case len(last) > 0 && isBlank(last):
 		return nl
@@ -115,14 +114,13 @@ func (d *tomlDoc) without(name string, _ bool) (edit, error) {
 	return e, nil
 }
 
-// tables are the lines of the entry: its table and those below it. A comment
-// between two lines of a table is part of it, one after the last is not. An
-// entry that is there in another form is refused.
+// tables returns the lines of the entry: its table and subtables. A comment inside a table
+// belongs to it, one after its last line does not. An entry in another form is rejected.
 func (d *tomlDoc) tables(name string) ([]span, error) {
 	var spans []span
 	for _, it := range d.scan.items {
 		container := slices.Equal(it.path, []string{d.key})
-		switch own := d.owns(it, name); {
+		switch own := d.ownsItem(it, name); {
 		case container && it.kind == tomlPair:
 			return nil, d.refuse(it, "%s is written as one value", d.key)
 		case container && it.kind == tomlList:
@@ -132,8 +130,8 @@ func (d *tomlDoc) tables(name string) ([]span, error) {
 			return nil, d.refuse(it, "%s.%s is an array of tables", d.key, name)
 		case it.kind != tomlPair:
 			spans = append(spans, it.span)
-		case it.table < 0 || !d.owns(d.scan.items[it.table], name):
-			return nil, d.refuse(it, "%s.%s is not in a table of its own", d.key, name)
+		case it.table < 0 || !d.ownsItem(d.scan.items[it.table], name):
+			return nil, d.refuse(it, "%s.%s does not have its own table", d.key, name)
 		default:
 			spans[len(spans)-1].end = it.end
 		}
@@ -141,15 +139,15 @@ func (d *tomlDoc) tables(name string) ([]span, error) {
 	return d.merge(spans), nil
 }
 
-func (d *tomlDoc) owns(it item, name string) bool {
+func (d *tomlDoc) ownsItem(it item, name string) bool {
 	return len(it.path) >= 2 && it.path[0] == d.key && it.path[1] == name
 }
 
 func (d *tomlDoc) refuse(it item, format string, args ...any) error {
-	return &refusal{it.at, fmt.Sprintf(format, args...) + ", which is not edited here", fmt.Sprintf("write it as [%s.NAME] tables, or %s", d.key, fixByHand)}
+	return &refusal{it.at, fmt.Sprintf(format, args...) + ", which cannot be edited", fmt.Sprintf("write it as [%s.NAME] tables, or %s", d.key, fixByHand)}
 }
 
-// merge joins spans with only empty lines between them.
+// merge joins spans that are only separated by empty lines.
 func (d *tomlDoc) merge(spans []span) []span {
 	var merged []span
 	for _, s := range spans {
@@ -162,8 +160,8 @@ func (d *tomlDoc) merge(spans []span) []span {
 	return merged
 }
 
-// withGap adds to a span one of the empty lines around it, if otherwise two
-// would meet, or one would be left at the end.
+// withGap extends a span by one adjacent empty line, if otherwise two would meet or one
+// would remain at the end.
 func (d *tomlDoc) withGap(s span) span {
 	before := d.src[bomLen(d.src):s.start]
 	previous := before[bytes.LastIndexByte(bytes.TrimSuffix(before, []byte("\n")), '\n')+1:]
@@ -178,18 +176,18 @@ func (d *tomlDoc) withGap(s span) span {
 	return s
 }
 
-// table writes the entry.
+// table formats the entry.
 func (d *tomlDoc) table(name string, o object, nl string) string {
 	var b strings.Builder
 	b.WriteString("[" + d.key + "." + tomlKey(name) + "]" + nl)
 	for _, f := range o {
-		b.WriteString(tomlKey(f.key) + " = " + writeTOML(f.value) + nl)
+		b.WriteString(tomlKey(f.key) + " = " + formatTOML(f.value) + nl)
 	}
 	return b.String()
 }
 
-// quoteTOML writes a basic string, or a literal one where that saves the
-// backslashes of a Windows path.
+// quoteTOML formats a basic string, or a literal one to avoid escaping the backslashes of
+// a Windows path.
 func quoteTOML(s string) string {
 	control := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if strings.Contains(s, `\`) && !strings.Contains(s, "'") && !control {
@@ -213,7 +211,7 @@ func quoteTOML(s string) string {
 func (d *tomlDoc) marks(name string) []mark {
 	marks := slices.Clone(d.scan.marks)
 	for _, it := range d.scan.items {
-		if !d.owns(it, name) {
+		if !d.ownsItem(it, name) {
 			continue
 		}
 		for i := it.first; i < it.last; i++ {

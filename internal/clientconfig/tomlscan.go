@@ -7,7 +7,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// itemKind tells the expressions of a TOML document apart.
+// itemKind is the kind of an expression in a TOML document.
 type itemKind int
 
 const (
@@ -18,22 +18,21 @@ const (
 
 // item is one expression of a TOML document.
 type item struct {
-	span  // whole lines, line end included
+	span  // whole lines, including the newline
 	kind  itemKind
-	path  []string // from the root: of the table, or of the key
-	at    int      // where the expression itself begins
-	table int      // index of the header a pair is below, -1 for the root
-	first int      // marks[first:last] are in it
+	path  []string // path of the table or key, from the root
+	at    int      // offset of the expression itself
+	table int      // index of the header that contains a pair, -1 for the root
+	first int      // its marks are marks[first:last]
 	last  int
 }
 
-// maxParts bounds the parts of a dotted key, those of all keys in one value
-// together, and how deep a value nests: the parser takes quadratic time.
+// maxParts limits the parts of a dotted key, those of all keys in one value together, and
+// the nesting depth of a value, because the parser takes quadratic time.
 const maxParts = 64
 
-// tomlScan finds the expressions of a document. It knows only what tells them
-// apart; whether the document is valid is left to a real parser, which may
-// then rely on the limits on depth and dotted keys that are kept here.
+// tomlScan splits a document into expressions. It does not validate the document; the real
+// parser does. The limits on depth and dotted keys protect that parser.
 type tomlScan struct {
 	src   []byte
 	pos   int
@@ -41,17 +40,17 @@ type tomlScan struct {
 	marks []mark
 }
 
-// scanTOML stops with a refusal at what no valid document has.
+// scanTOML scans src. It fails with a refusal on syntax that no valid document has.
 func scanTOML(src []byte) (*tomlScan, error) {
 	s := &tomlScan{src: src, pos: bomLen(src)}
 	table := -1
 	for {
-		s.skip(" \t\r\n")
+		s.skipAny(" \t\r\n")
 		if s.pos == len(src) {
 			return s, nil
 		}
 		if src[s.pos] == '#' {
-			s.comment()
+			s.skipComment()
 			continue
 		}
 		it := item{at: s.pos, table: table, first: len(s.marks)}
@@ -59,14 +58,14 @@ func scanTOML(src []byte) (*tomlScan, error) {
 		if it.start == 0 {
 			it.start = bomLen(src)
 		}
-		if err := s.expression(&it); err != nil {
+		if err := s.scanExpression(&it); err != nil {
 			return nil, err
 		}
-		s.skip(" \t\r")
+		s.skipAny(" \t\r")
 		if s.pos < len(src) && src[s.pos] == '#' {
-			s.comment()
+			s.skipComment()
 		}
-		s.skip("\r")
+		s.skipAny("\r")
 		if s.pos < len(src) {
 			if src[s.pos] != '\n' {
 				return nil, s.refuse("")
@@ -82,40 +81,40 @@ func scanTOML(src []byte) (*tomlScan, error) {
 }
 
 func (s *tomlScan) refuse(reason string) error {
-	return &refusal{s.pos, "this is not valid TOML" + reason, fixSyntax}
+	return &refusal{s.pos, "invalid TOML" + reason, fixSyntax}
 }
 
-func (s *tomlScan) skip(set string) {
+func (s *tomlScan) skipAny(set string) {
 	for s.pos < len(s.src) && strings.IndexByte(set, s.src[s.pos]) >= 0 {
 		s.pos++
 	}
 }
 
-func (s *tomlScan) next(text string) bool {
+func (s *tomlScan) accept(text string) bool {
 	return bytes.HasPrefix(s.src[s.pos:], []byte(text))
 }
 
-func (s *tomlScan) comment() {
+func (s *tomlScan) skipComment() {
 	n := lengthTo(s.src[s.pos:], "\n")
 	s.marks = append(s.marks, mark{span: span{s.pos, s.pos + n}, kind: markComment})
 	s.pos += n
 }
 
-// expression reads a header, or a key with its value.
-func (s *tomlScan) expression(it *item) (err error) {
+// scanExpression scans a header, or a key with its value.
+func (s *tomlScan) scanExpression(it *item) (err error) {
 	closing := "="
 	switch {
-	case s.next("[["):
+	case s.accept("[["):
 		it.kind, closing = tomlList, "]]"
 		s.pos += 2
-	case s.next("["):
+	case s.accept("["):
 		it.kind, closing = tomlHeader, "]"
 		s.pos++
 	}
-	if it.path, err = s.dotted(); err != nil {
+	if it.path, err = s.scanKey(); err != nil {
 		return err
 	}
-	if !s.next(closing) {
+	if !s.accept(closing) {
 		return s.refuse("")
 	}
 	s.pos += len(closing)
@@ -126,33 +125,33 @@ func (s *tomlScan) expression(it *item) (err error) {
 	if it.table >= 0 {
 		it.path = append(append([]string{}, s.items[it.table].path...), it.path...)
 	}
-	return s.value()
+	return s.skipValue()
 }
 
-// dotted reads a key and the space around it.
-func (s *tomlScan) dotted() ([]string, error) {
+// scanKey scans a key and the space around it.
+func (s *tomlScan) scanKey() ([]string, error) {
 	var path []string
 	for len(path) < maxParts {
-		s.skip(" \t")
-		part, err := s.part()
+		s.skipAny(" \t")
+		part, err := s.scanPart()
 		if err != nil {
 			return nil, err
 		}
 		path = append(path, part)
-		s.skip(" \t")
-		if !s.next(".") {
+		s.skipAny(" \t")
+		if !s.accept(".") {
 			return path, nil
 		}
 		s.pos++
 	}
-	return nil, s.refuse(": a key has too many parts")
+	return nil, s.refuse(": too many parts in a key")
 }
 
-// part reads one bare or quoted part of a key.
-func (s *tomlScan) part() (string, error) {
+// scanPart scans one bare or quoted part of a key.
+func (s *tomlScan) scanPart() (string, error) {
 	start := s.pos
-	if s.next(`"`) || s.next(`'`) {
-		if err := s.text(); err != nil {
+	if s.accept(`"`) || s.accept(`'`) {
+		if err := s.skipString(); err != nil {
 			return "", err
 		}
 		return s.unquote(start), nil
@@ -166,7 +165,7 @@ func (s *tomlScan) part() (string, error) {
 	return string(s.src[start:s.pos]), nil
 }
 
-// unquote is the value of the string from start to here, "" if it has none.
+// unquote decodes the string from start to the current position, or returns "".
 func (s *tomlScan) unquote(start int) string {
 	var doc struct{ V string }
 	if _, err := toml.Decode("V = "+string(s.src[start:s.pos]), &doc); err != nil {
@@ -175,11 +174,11 @@ func (s *tomlScan) unquote(start int) string {
 	return doc.V
 }
 
-// text skips a string of any of the four kinds.
-func (s *tomlScan) text() error {
+// skipString skips a string of any of the four kinds.
+func (s *tomlScan) skipString() error {
 	quote := s.src[s.pos]
 	mark := strings.Repeat(string(quote), 3)
-	long := s.next(mark)
+	long := s.accept(mark)
 	if !long {
 		mark = mark[:1]
 	}
@@ -190,49 +189,49 @@ func (s *tomlScan) text() error {
 			s.pos++
 		case s.src[s.pos] == '\n' && !long:
 			s.pos = begin
-			return s.refuse(": a string does not end")
-		case s.next(mark):
+			return s.refuse(": unterminated string")
+		case s.accept(mark):
 			s.pos += len(mark)
-			for n := 0; long && n < 2 && s.next(mark[:1]); n++ { // """"" ends with two of its own
+			for n := 0; long && n < 2 && s.accept(mark[:1]); n++ { // """"" ends with two quotes of its own
 				s.pos++
 			}
 			return nil
 		}
 	}
 	s.pos = begin
-	return s.refuse(": a string does not end")
+	return s.refuse(": unterminated string")
 }
 
-// value skips a value and marks what is in it.
-func (s *tomlScan) value() error {
-	s.skip(" \t")
+// skipValue skips a value and records its marks.
+func (s *tomlScan) skipValue() error {
+	s.skipAny(" \t")
 	v := tomlValue{begin: s.pos}
 	for s.pos < len(s.src) {
-		done, err := s.token(&v)
+		done, err := s.skipToken(&v)
 		if done || err != nil {
 			return err
 		}
 	}
-	return s.ended(v)
+	return s.checkValue(v)
 }
 
-// tomlValue is how far a value has been read.
+// tomlValue is the state of scanning a value.
 type tomlValue struct {
 	begin, depth int
-	nth          int // how many commas there were at depth 1
+	nth          int // number of commas at depth 1
 	dots         int
 }
 
-// token skips the next part of a value, and reports whether the value ends.
-func (s *tomlScan) token(v *tomlValue) (done bool, err error) {
+// skipToken skips the next part of a value, and reports whether the value ends.
+func (s *tomlScan) skipToken(v *tomlValue) (done bool, err error) {
 	start := s.pos
 	switch b := s.src[s.pos]; b {
 	case '\n', '#':
 		if v.depth == 0 {
-			return true, s.ended(*v)
+			return true, s.checkValue(*v)
 		}
 		if b == '#' {
-			s.comment()
+			s.skipComment()
 			return false, nil
 		}
 		s.pos++
@@ -245,7 +244,7 @@ func (s *tomlScan) token(v *tomlValue) (done bool, err error) {
 		}
 	case '[', '{':
 		if v.depth++; v.depth > maxParts {
-			return false, s.refuse(": it is nested too deep")
+			return false, s.refuse(": nesting too deep")
 		}
 		s.pos++
 	case ']', '}':
@@ -253,34 +252,34 @@ func (s *tomlScan) token(v *tomlValue) (done bool, err error) {
 		v.depth--
 		return v.depth <= 0, nil
 	case '"', '\'':
-		if err := s.text(); err != nil {
+		if err := s.skipString(); err != nil {
 			return false, err
 		}
 		s.mark(start, markString, *v)
 		return v.depth == 0, nil
 	case '.':
 		if v.dots++; v.dots > maxParts {
-			return false, s.refuse(": keys have too many parts")
+			return false, s.refuse(": too many parts in keys")
 		}
 		s.pos++
 	default:
-		s.word()
+		s.skipWord()
 		s.mark(start, markScalar, *v)
 	}
 	return false, nil
 }
 
-// ended refuses a value that is not there.
-func (s *tomlScan) ended(v tomlValue) error {
+// checkValue rejects a missing value.
+func (s *tomlScan) checkValue(v tomlValue) error {
 	if isBlank(s.src[v.begin:s.pos]) {
-		return s.refuse(": a value is missing")
+		return s.refuse(": missing value")
 	}
 	return nil
 }
 
-// word skips what stands unquoted in a value: a number with its fraction, a
-// date, a boolean, or a part of a key in an inline table.
-func (s *tomlScan) word() {
+// skipWord skips an unquoted part of a value: a number, a date, a boolean, or a part of a key
+// in an inline table.
+func (s *tomlScan) skipWord() {
 	number := strings.IndexByte("+-0123456789", s.src[s.pos]) >= 0
 	for s.pos < len(s.src) && strings.IndexByte(" \t\r\n,=[]{}#'\"", s.src[s.pos]) < 0 {
 		if s.src[s.pos] == '.' {

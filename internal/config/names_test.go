@@ -39,10 +39,10 @@ func TestNamesOfModels(t *testing.T) {
 func TestBadNamesOfModels(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]":                                "expected a map of names to models",
-		"{a: b}":                             `"b" is no model`,
+		"{a: b}":                             `invalid model "b"`,
 		"{'a:b': 'c:d'}":                     "invalid short name",
 		"{a: ['x']}":                         "expected a model",
-		"{a: {model: 'x:y', url: z}}":        `there is no "url"`,
+		"{a: {model: 'x:y', url: z}}":        `unknown key "url"`,
 		"{a: {model: 'x:y', key: [z]}}":      "key: expected a string",
 		"{a: {model: 'x:y', base_url: 'z'}}": "base_url",
 	} {

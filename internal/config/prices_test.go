@@ -74,7 +74,7 @@ func TestBadPrices(t *testing.T) {
 		"{'a:b': {input: .nan, output: 1}}":       "invalid price",
 		"{'a:b': {input: nan, output: 1}}":        "invalid price",
 		"{'a:b': {input: 1e99, output: 1}}":       "invalid price",
-		"{'a:b': {input: 1, output: 1, cash: 1}}": `there is no "cash"`,
+		"{'a:b': {input: 1, output: 1, cash: 1}}": `unknown price "cash"`,
 		"{'a:b': {input: [1], output: 1}}":        "invalid price",
 	} {
 		m := newMachine(t)

@@ -186,7 +186,7 @@ func (c *Change) revert(undo []func() error, why error) error {
 	}
 	unsettled := c.sync(".", newPath, oldPath)
 	if err := c.root.Remove(journalPath); err != nil {
-		return fmt.Errorf("%w (reverted, but the next change tries it again: %w)", why, err)
+		return fmt.Errorf("%w (reverted, but the next change will retry it: %w)", why, err)
 	}
 	c.stuck = false
 	if unsettled != nil {

@@ -11,7 +11,7 @@ import (
 var ErrUnfinished = errors.New("unfinished change of the installed skills")
 
 // ErrChangeEnded is returned for a [Change] that was committed or closed.
-var ErrChangeEnded = errors.New("the change has ended")
+var ErrChangeEnded = errors.New("change has ended")
 
 // NameError is returned for a name under which a skill cannot be installed or
 // removed.

@@ -76,7 +76,7 @@ func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	}
 	req, res, err := t.probe(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("ask the server for its authorization: %w", flowError(ctx, err))
+		return nil, fmt.Errorf("find the authorization server: %w", flowError(ctx, err))
 	}
 	a, err := t.begin(ctx, client, guard, old, req, res)
 	if other, ok := errors.AsType[*IssuerError](err); ok {

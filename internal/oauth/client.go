@@ -200,14 +200,14 @@ func (t *transport) checkAddr(host string, a netip.Addr) error {
 	case t.isPrivate():
 		return nil
 	}
-	return fmt.Errorf("it names %s at %s (%s), but a public server may not refer to a non-public address", host, a, what)
+	return fmt.Errorf("public server refers to non-public address %s (%s, %s)", a, host, what)
 }
 
 // check checks the addresses of a URL that is not fetched here, such as the
 // page for the browser.
 func (t *transport) check(ctx context.Context, u *url.URL) error {
 	if !isSecure(u) {
-		return fmt.Errorf("it refers to %s, which does not use https", u.Host)
+		return fmt.Errorf("URL does not use https: %s", u.Host)
 	}
 	if hostPort(u) == hostPort(t.server) && t.bounds == nil {
 		return nil

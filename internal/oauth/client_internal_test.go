@@ -16,7 +16,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-const notThere = "a public server may not refer to a non-public address"
+const notThere = "public server refers to non-public address"
 
 // private is a server of this machine, which counts who reaches it.
 func private(t *testing.T) (string, *atomic.Int32) {

@@ -88,7 +88,7 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 			continue
 		}
 		if len(m.AuthorizationServers) == 0 {
-			return nil, errors.New("the server's metadata names no authorization server")
+			return nil, errors.New("no authorization server in the server's metadata")
 		}
 		if len(wanted) == 0 {
 			wanted = m.ScopesSupported

@@ -10,5 +10,5 @@ import (
 
 func TestFilesKeep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "oauth")
-	oauthtest.Keep(t, func() oauth.Storage { return oauth.FileStorage(dir) })
+	oauthtest.TestStorage(t, func() oauth.Storage { return oauth.FileStorage(dir) })
 }

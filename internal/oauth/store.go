@@ -30,8 +30,8 @@ const (
 	leeway = 10 * time.Second
 )
 
-// A Store manages the sign-ins of one principal. It keeps nothing open. It is
-// safe for concurrent use by several processes.
+// A Store manages the sign-ins of one principal. It holds no open files. It is safe for
+// concurrent use by several processes.
 type Store struct {
 	storage   Storage
 	principal string

@@ -146,7 +146,7 @@ func New(opts Options) (*Builder, error) {
 	}
 	var faults []error
 	if !filepath.IsAbs(opts.Dir) {
-		faults = append(faults, errors.New("the directory for installed packages is not an absolute path"))
+		faults = append(faults, errors.New("directory for installed packages is not an absolute path"))
 	}
 	var err error
 	if b.index, err = parseRegistry("index of Python packages", opts.PythonIndex, DefaultPythonIndex); err != nil {

@@ -97,7 +97,7 @@ func lines(l []string) []byte { return []byte(strings.Join(l, "\n") + "\n") }
 
 func (j *job) node(skill fs.FS) error {
 	if len(j.needs.Files) == 0 {
-		return errors.New("install: needs that name no package.json")
+		return errors.New("install: no package.json in the requirements")
 	}
 	text, err := readInput(skill, j.needs.Files[0])
 	if err != nil {
@@ -135,15 +135,15 @@ func (j *job) node(skill fs.FS) error {
 func readInput(skill fs.FS, p string) ([]byte, error) {
 	f, err := skill.Open(p)
 	if err != nil {
-		return nil, fmt.Errorf("read what is needed: %w", err)
+		return nil, fmt.Errorf("read requirements: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxInput+1))
 	if err == nil && len(text) > maxInput {
-		err = fmt.Errorf("%s is larger than %d MiB", p, maxInput>>20)
+		err = fmt.Errorf("%s too large (limit %d MiB)", p, maxInput>>20)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what is needed: %w", err)
+		return nil, fmt.Errorf("read requirements: %w", err)
 	}
 	return text, nil
 }

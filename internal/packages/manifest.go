@@ -76,7 +76,7 @@ func (m *manifest) write(root *os.Root, name string) error {
 		err = root.WriteFile(name, data, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write the manifest of packages: %w", err)
+		return fmt.Errorf("write package manifest: %w", err)
 	}
 	return nil
 }

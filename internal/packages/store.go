@@ -46,7 +46,7 @@ type store struct {
 // holds the lock.
 func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory for packages: %w", err)
+		return nil, fmt.Errorf("create the package directory: %w", err)
 	}
 	f, err := os.OpenFile(s.lockFile(entry), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *store) begin(entry string) (*draft, error) {
 	}
 	dir, err := os.MkdirTemp(s.dir, buildPrefix+entry+"-")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for packages: %w", err)
+		return nil, fmt.Errorf("create a package directory: %w", err)
 	}
 	d := &draft{store: s, entry: entry, dir: dir, made: map[string]bool{}}
 	if d.root, err = os.OpenRoot(dir); err == nil {
@@ -95,7 +95,7 @@ func (s *store) begin(entry string) (*draft, error) {
 	}
 	if err != nil {
 		d.discard()
-		return nil, fmt.Errorf("make a directory for packages: %w", err)
+		return nil, fmt.Errorf("create a package directory: %w", err)
 	}
 	return d, nil
 }
@@ -180,16 +180,16 @@ func (d *draft) seal(files []file) error {
 	}
 	for dir := range d.made {
 		if err := d.root.Chmod(dir, 0o555); err != nil {
-			return fmt.Errorf("seal packages: %w", err)
+			return fmt.Errorf("write-protect packages: %w", err)
 		}
 	}
 	if err := d.root.Chmod(filesDir, 0o555); err != nil {
-		return fmt.Errorf("seal packages: %w", err)
+		return fmt.Errorf("write-protect packages: %w", err)
 	}
 	for i := range files {
 		info, err := d.root.Lstat(path.Join(filesDir, files[i].Path))
 		if err != nil {
-			return fmt.Errorf("seal packages: %w", err)
+			return fmt.Errorf("write-protect packages: %w", err)
 		}
 		files[i].Stamp = stampOf(info)
 	}
@@ -205,7 +205,7 @@ func (s *store) publish(d *draft) (*entry, error) {
 		return e, nil
 	} else if err != nil {
 		if err := s.remove(d.entry); err != nil {
-			return nil, fmt.Errorf("remove packages that were changed: %w", err)
+			return nil, fmt.Errorf("remove changed packages: %w", err)
 		}
 	}
 	err := os.Rename(d.dir, filepath.Join(s.dir, d.entry))

@@ -129,7 +129,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 			c.Module = "provider"
 		}
 		if !moduleName().MatchString(c.Module) || !className().MatchString(c.Class) {
-			return nil, fmt.Errorf("skill %s: provider: module %q and class %q are not names of Python: write module: provider and class: NAME in SKILL.md", s.Name, p.Module, p.Class)
+			return nil, fmt.Errorf("skill %s: provider: invalid Python names (module %q, class %q): write module: provider and class: NAME in SKILL.md", s.Name, p.Module, p.Class)
 		}
 		// The build step reads the required packages from the module in the
 		// command.
@@ -137,7 +137,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		start.Command = []string{"python3", Dir + "/" + shimFile, sandbox.SkillDir + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
 		start.Files[shimFile] = shim
 	default:
-		return nil, fmt.Errorf("skill %s: provider: it names neither a class nor a command nor a wasm file: add one in SKILL.md", s.Name)
+		return nil, fmt.Errorf("skill %s: provider: no class, command or wasm file: add one in SKILL.md", s.Name)
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -166,7 +166,7 @@ func merge(under, over json.RawMessage) (map[string]any, error) {
 		}
 		var m map[string]any
 		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("config is no object: %w", err)
+			return nil, fmt.Errorf("config is not an object: %w", err)
 		}
 		for k, v := range m {
 			out[k] = v

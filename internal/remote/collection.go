@@ -39,14 +39,14 @@ func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree,
 // findSkills lists the skills of a tree.
 func (c *Client) findSkills(ctx context.Context, l Location, t *tree) (*Collection, error) {
 	if n := len(t.entries); n > c.opts.Limits.Entries {
-		return nil, fmt.Errorf("open %s: it has %d files, more than %d", l.where(), n, c.opts.Limits.Entries)
+		return nil, fmt.Errorf("open %s: too many files (%d, limit %d)", l.where(), n, c.opts.Limits.Entries)
 	}
 	dir, err := t.startDir(l.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if n := t.skillFiles(dir); n > c.opts.Limits.Skills {
-		return nil, fmt.Errorf("open %s: it has %d skills, more than %d; name a directory of it", l.where(), n, c.opts.Limits.Skills)
+		return nil, fmt.Errorf("open %s: too many skills (%d, limit %d); name a directory in it", l.where(), n, c.opts.Limits.Skills)
 	}
 	listing, err := t.list(ctx, dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *tree) startDir(dir string) (string, error) {
 		dir = "."
 	}
 	if !fs.ValidPath(dir) {
-		return "", fmt.Errorf("look below %q: not a relative path below a directory", dir)
+		return "", fmt.Errorf("list skills below %q: not a relative path", dir)
 	}
 	if _, ok := t.dirs[dir]; ok {
 		return dir, nil

@@ -207,7 +207,7 @@ func (g *gitTrip) commit(ctx context.Context, name string) (string, error) {
 	}
 	commit := string(bytes.TrimSpace(out))
 	if !isCommit(commit) {
-		return "", fmt.Errorf("git names the commit %q", commit)
+		return "", fmt.Errorf("invalid commit name from git: %q", commit)
 	}
 	return commit, nil
 }
@@ -240,16 +240,16 @@ func (g *gitTrip) parseTree(r io.Reader) ([]entry, error) {
 		}
 		if dir {
 			if dirs++; dirs > maxTreeDirs {
-				return nil, fmt.Errorf("it has more than %d directories", maxTreeDirs)
+				return nil, fmt.Errorf("too many directories (limit %d)", maxTreeDirs)
 			}
 			continue
 		}
 		if out = append(out, e); len(out) > g.client.opts.Limits.Entries {
-			return nil, fmt.Errorf("it has more than %d files", g.client.opts.Limits.Entries)
+			return nil, fmt.Errorf("too many files (limit %d)", g.client.opts.Limits.Entries)
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return nil, fmt.Errorf("a file of it has a path of more than %d bytes", maxTreePath)
+		return nil, fmt.Errorf("path too long (limit %d bytes)", maxTreePath)
 	}
 	return out, lines.Err()
 }
@@ -259,7 +259,7 @@ func (g *gitTrip) parseEntry(line string) (e entry, dir bool, err error) {
 	about, name, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(about)
 	if !ok || len(fields) != 4 {
-		return entry{}, false, fmt.Errorf("git lists a file as %q", line)
+		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
 	}
 	mode, kind, id := fields[0], fields[1], fields[2]
 	e.path = name
@@ -277,7 +277,7 @@ func (g *gitTrip) parseEntry(line string) (e entry, dir bool, err error) {
 		e.kind, e.note = special, "it is of a kind that git does not name: "+mode
 	}
 	if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || e.size < 0 {
-		return entry{}, false, fmt.Errorf("git lists a file as %q", line)
+		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
 	}
 	e.open = func() (io.ReadCloser, error) { return g.objects.open(id, e.size) }
 	return e, false, nil

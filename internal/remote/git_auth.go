@@ -100,13 +100,13 @@ func (g *gitTrip) authenticate(ctx context.Context, refused error) (bool, error)
 	}
 	cred, err := g.client.credential(ctx, u.Host)
 	if err != nil {
-		return false, fmt.Errorf("the credential for %s: %w", u.Host, err)
+		return false, fmt.Errorf("read the credential for %s: %w", u.Host, err)
 	}
 	if cred == nil {
 		return false, refused
 	}
 	if strings.ContainsAny(cred.User+cred.Password, "\r\n\x00") {
-		return false, fmt.Errorf("the credential for %s has a line break in it", u.Host)
+		return false, fmt.Errorf("line break in the credential for %s", u.Host)
 	}
 	g.cred = cred
 	g.setCredential(u)
@@ -146,7 +146,7 @@ func (g *gitTrip) explain(err error) error {
 	case why == noMemory:
 		return fmt.Errorf("git exceeded its memory limit of %d MiB: %w", g.memory>>20, err)
 	case why == broken:
-		return fmt.Errorf("the repository breaks the rules of git: %w", err)
+		return fmt.Errorf("invalid git repository: %w", err)
 	}
 	return err
 }

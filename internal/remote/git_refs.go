@@ -92,7 +92,7 @@ func parseRefs(r io.Reader, also string) (*gitRefs, error) {
 	return out, lines.Err()
 }
 
-var errRefBytes = fmt.Errorf("the list of its branches and tags has more than %d bytes", maxRefBytes)
+var errRefBytes = fmt.Errorf("list of branches and tags too large (limit %d bytes)", maxRefBytes)
 
 func (r *gitRefs) setHead(target string) {
 	if checkRef(target) == nil {
@@ -111,7 +111,7 @@ func (r *gitRefs) add(id, name, also string) error {
 		return nil
 	}
 	if r.objects[name] = id; len(r.objects) > maxRefs {
-		return fmt.Errorf("it has more than %d branches and tags", maxRefs)
+		return fmt.Errorf("too many branches and tags (limit %d)", maxRefs)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func (g *gitTrip) pinAddresses(ctx context.Context, u *url.URL) error {
 	host := hostName(u.Hostname())
 	through, err := g.client.proxy(&http.Request{URL: u})
 	if err != nil {
-		return errors.New("the address of the proxy in the environment cannot be read")
+		return errors.New("invalid proxy address in the environment")
 	}
 	if ca := os.Getenv("SSL_CERT_FILE"); ca != "" { // as Go does
 		g.asking = append(g.asking, "-c", "http.sslCAInfo="+ca)

@@ -33,7 +33,7 @@ var knownHosts = []knownHost{
 func (c *Client) openHosted(ctx context.Context, l Location) (*Collection, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil {
-		return nil, fmt.Errorf("open a repository: its URL cannot be read: %w", ErrNoGit)
+		return nil, fmt.Errorf("open repository: invalid URL: %w", ErrNoGit)
 	}
 	for _, h := range c.hosts {
 		if u.Scheme == "https" && strings.EqualFold(u.Host, h.name) {

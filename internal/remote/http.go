@@ -150,7 +150,7 @@ func (t *trip) follow(ctx context.Context, u *url.URL, header http.Header) (*htt
 		}
 		resp.Body.Close()
 		if hop == maxRedirects {
-			return nil, fmt.Errorf("more than %d redirects", maxRedirects)
+			return nil, fmt.Errorf("too many redirects (limit %d)", maxRedirects)
 		}
 		next, err := u.Parse(resp.Header.Get("Location"))
 		if err != nil || resp.Header.Get("Location") == "" || next.Host == "" {

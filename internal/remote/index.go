@@ -41,7 +41,7 @@ type published struct {
 func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error) {
 	site, err := url.Parse(l.URL)
 	if err != nil || site.Host == "" {
-		return nil, errors.New("open an index: its URL cannot be read")
+		return nil, errors.New("open index: invalid URL")
 	}
 	places, only := indexURLs(site)
 	if l.Dir != "" {

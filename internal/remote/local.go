@@ -72,7 +72,7 @@ func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
 		case d.IsDir():
 			return nil
 		case len(entries) == c.opts.Limits.Entries:
-			return fmt.Errorf("it has more than %d files; name a folder in it", c.opts.Limits.Entries)
+			return fmt.Errorf("too many files (limit %d); name a folder in it", c.opts.Limits.Entries)
 		}
 		e := entry{path: p, open: func() (io.ReadCloser, error) { return openPlain(root, p) }}
 		info, err := d.Info()

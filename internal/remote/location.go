@@ -85,9 +85,9 @@ func maySecret(text string) bool {
 func parse(text, workDir string) (Location, error) {
 	switch {
 	case text == "":
-		return Location{}, errors.New("it is empty; write owner/repo, a URL, or ./folder")
+		return Location{}, errors.New("empty location; write owner/repo, a URL, or ./folder")
 	case len(text) > maxLocation:
-		return Location{}, fmt.Errorf("it has more than %d bytes", maxLocation)
+		return Location{}, fmt.Errorf("location too long (limit %d bytes)", maxLocation)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return Location{}, errors.New("invisible characters; type it again")
 	case text[0] == '-':
@@ -138,7 +138,7 @@ func parseLocal(text, workDir string) (Location, error) {
 	}
 	p, err := filepath.Abs(p)
 	if err != nil {
-		return Location{}, fmt.Errorf("the current directory: %w", err)
+		return Location{}, fmt.Errorf("find the current directory: %w", err)
 	}
 	return Location{Kind: Local, URL: p}, nil
 }
@@ -167,7 +167,7 @@ func parseShort(text string) (Location, error) {
 	if colon := strings.IndexByte(text, ':'); colon >= 0 && (slash < 0 || colon < slash) {
 		host := text[:colon+1]
 		if !strings.Contains(host, "@") {
-			return Location{}, errors.New("write ssh://host/path for a repository by ssh, https:// for the others")
+			return Location{}, errors.New("write ssh://host/path for a repository over ssh, or https://")
 		}
 		return parseRepo(host, text[colon+1:])
 	}
@@ -176,7 +176,7 @@ func parseShort(text string) (Location, error) {
 	}
 	owner, rest := text[:slash], text[slash+1:]
 	if strings.Contains(owner, ".") {
-		return Location{}, fmt.Errorf("write https://%s for what another host has, ./ before a folder", text)
+		return Location{}, fmt.Errorf("write https://%s for another host, or ./ before a folder", text)
 	}
 	return hosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
@@ -210,7 +210,7 @@ func parseRepo(before, rest string) (Location, error) {
 		authority, rest = rest[:slash], rest[slash:]
 	}
 	if strings.ContainsAny(rest, "?#") {
-		return Location{}, errors.New("a repository has no ? or # in its address; write @ before a branch, tag or commit")
+		return Location{}, errors.New("? or # in the address of a repository; write @ before a branch, tag or commit")
 	}
 	l := Location{Kind: Git}
 	if i := strings.Index(rest, "//"); i > 0 {
@@ -378,9 +378,9 @@ func checkDir(dir string) error {
 	case strings.Contains(dir, `\`):
 		return errors.New(`directories are divided by /, not by \`)
 	case dir == ".." || strings.HasPrefix(dir, "../") || strings.HasSuffix(dir, "/..") || strings.Contains(dir, "/../"):
-		return errors.New("the directory has .. in it; write its path from the top of the repository")
+		return errors.New(".. in the directory; write its path from the top of the repository")
 	case dir[0] == '/' || path.Clean(dir) != dir:
-		return errors.New("the directory has an empty name or a . in it; write its path from the top of the repository")
+		return errors.New("empty name or . in the directory; write its path from the top of the repository")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // errSecret is returned for texts that must not be repeated in messages.
 var errSecret = errors.New("contains a password or token, which would end up in histories and logs; " +
-	"leave it out: git's credential helpers, GITHUB_TOKEN and GITLAB_TOKEN are used")
+	"remove it: git's credential helpers, GITHUB_TOKEN and GITLAB_TOKEN are used")
 
 // hosts lists known hosts with the number of names in a repository path, or 0
 // for two or more.
@@ -75,10 +75,10 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 // webFile returns a location that is fetched as it is.
 func webFile(kind Kind, u *url.URL, dir string) (Location, error) {
 	if u.Fragment != "" {
-		return Location{}, errors.New("a # names no file; leave it out")
+		return Location{}, errors.New("# in the URL of a file; remove it")
 	}
 	if u.RawQuery != "" && kind == Index {
-		return Location{}, errors.New("an index has no ? in its address; leave it out")
+		return Location{}, errors.New("? in the address of an index; remove it")
 	}
 	return Location{Kind: kind, URL: u.String(), Dir: dir}.decode(url.PathUnescape)
 }
@@ -257,7 +257,7 @@ func checkURL(text string, kind Kind) error {
 	case u.Scheme != "https" && u.Scheme != "http" && kind != Git:
 		return errors.New("write https:// before the host")
 	case u.Scheme == "file" && u.Host != "":
-		return errors.New("a file: address has three slashes before its path")
+		return errors.New("expected three slashes before the path of a file: address")
 	case u.Scheme == "http" && !isLocalhost(u.Hostname()):
 		return errors.New("http can be changed by anyone on the way; write https://")
 	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file":
@@ -265,15 +265,15 @@ func checkURL(text string, kind Kind) error {
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("the path contains invisible characters")
 	case strings.Contains(p, "/../") || strings.HasSuffix(p, "/..") || strings.Contains(p, "/./") || strings.HasSuffix(p, "/."):
-		return errors.New("its path has . or .. in it; write the path that is meant")
+		return errors.New(". or .. in the path; write the resolved path")
 	case strings.HasPrefix(p, "/-"):
-		return errors.New("its path begins like an option")
+		return errors.New("path starts like an option")
 	case kind == Git && p == "/", kind == Git && p == "":
 		return errors.New("no repository; write its path after the host")
 	case kind == Git && u.RawQuery != "":
-		return errors.New("a repository has no ? in its address; write @ before a branch, tag or commit")
+		return errors.New("? in the address of a repository; write @ before a branch, tag or commit")
 	case strings.Contains(u.EscapedPath(), "//"):
-		return errors.New("its path has an empty name in it; // goes before a directory of a repository alone")
+		return errors.New("empty name in the path; // is only allowed before a directory of a repository")
 	case kind == Git && cutsEarly(u.EscapedPath()):
 		return errors.New("an @ begins the branch, tag or commit; write %40 for one in an address")
 	}
@@ -283,11 +283,11 @@ func checkURL(text string, kind Kind) error {
 		}
 	}
 	if name := u.User.Username(); u.User != nil && !userName().MatchString(name) {
-		return errors.New("the name before the @ is none of a user")
+		return errors.New("invalid user name before the @")
 	}
 	for key := range u.Query() {
 		if secretKey().MatchString(key) {
-			return fmt.Errorf("%w; or download it, and write the path of the file", errSecret)
+			return fmt.Errorf("%w; or download the file and write its path", errSecret)
 		}
 	}
 	return nil
@@ -302,15 +302,15 @@ func checkSCP(text string) error {
 	user, host, named := strings.Cut(before, "@")
 	switch {
 	case !ok || !named:
-		return errors.New("write ssh://host/path or user@host:path for a repository by ssh")
+		return errors.New("write ssh://host/path or user@host:path for a repository over ssh")
 	case !userName().MatchString(user):
-		return errors.New("the name before the @ is none of a user")
+		return errors.New("invalid user name before the @")
 	case p == "" || p[0] == '-' || p[0] == ':' || strings.HasPrefix(p, "/-"):
 		return errors.New("no repository; write its path after the host")
 	case cutsEarly(p) || strings.Contains(p, "//"):
-		return errors.New("the path of its repository has an @ or // in it; write ssh://, and %40 for the @")
+		return errors.New("@ or // in the path of the repository; write ssh://, and %40 for the @")
 	case strings.Contains("/"+p+"/", "/../") || strings.Contains("/"+p+"/", "/./"):
-		return errors.New("its path has . or .. in it; write the path that is meant")
+		return errors.New(". or .. in the path; write the resolved path")
 	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("the path contains invisible characters")
 	}
@@ -333,20 +333,20 @@ var secretKey = lazyregexp.New(`(?i)token|sign|^sig$|secret|passw|^pwd$|auth|^ke
 // checkHost says what is wrong with a host and port.
 func checkHost(host, port string) error {
 	if len(port) > 5 {
-		return errors.New("its port is none")
+		return errors.New("invalid port")
 	}
 	if _, err := netip.ParseAddr(host); err == nil && !strings.Contains(host, "%") {
 		return nil
 	}
 	switch {
 	case host == "":
-		return errors.New("it names no host")
+		return errors.New("no host")
 	case host[0] == '-':
-		return errors.New("its host begins like an option")
+		return errors.New("host starts like an option")
 	case len(host) > 253 || !dnsName().MatchString(host):
-		return errors.New("its host is not written as hosts are; international names begin with xn--")
+		return errors.New("invalid host name; international names start with xn--")
 	case numberName().MatchString(host):
-		return errors.New("its host is a number that programs read in several ways; write the address with four numbers, or the name")
+		return errors.New("ambiguous numeric host; write the address with four numbers, or the name")
 	}
 	return nil
 }

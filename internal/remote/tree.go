@@ -78,7 +78,7 @@ func newTree(entries []entry) (*tree, error) {
 		}
 		t.insert(e)
 		if len(t.dirs) > maxTreeDirs {
-			return nil, fmt.Errorf("it has more than %d directories", maxTreeDirs)
+			return nil, fmt.Errorf("too many directories (limit %d)", maxTreeDirs)
 		}
 	}
 	if len(refused) > 0 {

@@ -237,14 +237,14 @@ func (h Host) use(p, name string, depth int) (found, error) {
 	real := hops[len(hops)-1]
 	if m, ok := h.shim(hops, name); ok {
 		if depth > 2 {
-			return found{}, errors.New("it leads to itself")
+			return found{}, errors.New("symlink loop")
 		}
 		q, err := m.target()
 		if err != nil {
 			return found{}, err
 		}
 		if !executable(q) {
-			return found{}, fmt.Errorf("%s chose %s, which is not there", m.manager, q)
+			return found{}, fmt.Errorf("%s selected %s, which does not exist", m.manager, q)
 		}
 		return h.use(q, name, depth+1)
 	}
@@ -279,11 +279,11 @@ func (h Host) javascript(f found) (found, error) {
 	}
 	sb, ok, err := parseShebang(src)
 	if !ok || err != nil || filepath.Base(sb.interpreter) != "node" {
-		return found{}, errors.New("it is not a program for node")
+		return found{}, errors.New("not a Node.js program")
 	}
 	node, tried, ok := h.find(recognised{interpreters: []string{"node"}}, func(found) string { return "" })
 	if !ok {
-		return found{}, fmt.Errorf("it needs node, which is missing (%d tried)", len(tried))
+		return found{}, fmt.Errorf("requires Node.js, which was not found (%d locations tried)", len(tried))
 	}
 	own, err := h.prefixes(f.exe, f.name)
 	if err != nil {
@@ -322,7 +322,7 @@ func follow(p string) ([]string, error) {
 		}
 		p = filepath.Clean(to)
 	}
-	return nil, errors.New("too many links")
+	return nil, errors.New("too many symlinks")
 }
 
 var exeSuffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]

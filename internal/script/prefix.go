@@ -89,26 +89,26 @@ const ownPlace = "install the interpreter in a directory of its own (pyenv, uv, 
 func (h Host) place(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
-		return fmt.Errorf("it lies in %s, which holds much besides; %s", dir, ownPlace)
+		return fmt.Errorf("in the shared directory %s; %s", dir, ownPlace)
 	}
 	for _, pseudo := range []string{"/proc", "/sys", "/dev", "/etc", "/run"} {
 		if within(pseudo, dir) {
-			return fmt.Errorf("it lies in %s; %s", pseudo, ownPlace)
+			return fmt.Errorf("in %s; %s", pseudo, ownPlace)
 		}
 	}
 	for _, home := range h.homes() {
 		if within(dir, home) {
-			return fmt.Errorf("its directory %s holds the home directory; %s", dir, ownPlace)
+			return fmt.Errorf("directory %s contains the home directory; %s", dir, ownPlace)
 		}
 		if rel, err := filepath.Rel(home, dir); err == nil && slices.Contains(shared, filepath.ToSlash(rel)) {
-			return fmt.Errorf("its directory %s is shared with other programs; %s", dir, ownPlace)
+			return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownPlace)
 		}
 	}
 	if slices.Contains(hidden, filepath.Base(dir)) {
-		return fmt.Errorf("its directory %s is shared with other programs; %s", dir, ownPlace)
+		return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownPlace)
 	}
 	if parent == "/home" || parent == "/Users" {
-		return fmt.Errorf("its directory %s is a home directory; %s", dir, ownPlace)
+		return fmt.Errorf("directory %s is a home directory; %s", dir, ownPlace)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func onlyRuntime(dir string) error {
 	}
 	for _, e := range entries {
 		if !parts().MatchString(e.Name()) {
-			return fmt.Errorf("its directory %s holds other files, such as %s; %s", dir, e.Name(), ownPlace)
+			return fmt.Errorf("directory %s contains other files, such as %s; %s", dir, e.Name(), ownPlace)
 		}
 	}
 	return nil
@@ -210,12 +210,12 @@ func (h Host) venv(f found, hops []string) (found, error) {
 		}
 		more, err := h.prefixes(hop, f.name)
 		if err != nil {
-			return found{}, fmt.Errorf("it is a virtual environment, made of %s: %w", hop, err)
+			return found{}, fmt.Errorf("virtual environment based on %s: %w", hop, err)
 		}
 		f.prefixes = append(f.prefixes, more...)
 	}
 	if len(f.prefixes) == 0 && !h.inSystem(exe) {
-		return found{}, errors.New("its virtual environment is broken")
+		return found{}, errors.New("broken virtual environment")
 	}
 	return f, nil
 }

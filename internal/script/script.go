@@ -303,7 +303,7 @@ func read(fsys fs.FS, p string) ([]byte, error) {
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxSource+1))
 	if err == nil && len(src) > maxSource {
-		err = &fs.PathError{Op: "read", Path: p, Err: fmt.Errorf("larger than %d MiB", maxSource>>20)}
+		err = &fs.PathError{Op: "read", Path: p, Err: fmt.Errorf("too large (limit %d MiB)", maxSource>>20)}
 	}
 	return src, err
 }

@@ -37,11 +37,11 @@ func parseShebang(src []byte) (shebang, bool, error) {
 	}
 	line, _, whole := bytes.Cut(src[:min(len(src), maxShebang)], []byte("\n"))
 	if !whole && len(src) > maxShebang {
-		return shebang{line: string(line[2:60]) + "…"}, true, fmt.Errorf("longer than the %d bytes that a kernel reads", maxShebang)
+		return shebang{line: string(line[2:60]) + "…"}, true, fmt.Errorf("too long (kernel limit %d bytes)", maxShebang)
 	}
 	sb := shebang{line: strings.Trim(string(line[2:]), " \t\r")}
 	if strings.ContainsFunc(sb.line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return sb, true, errors.New("has control characters")
+		return sb, true, errors.New("contains control characters")
 	}
 	i := strings.IndexAny(sb.line, " \t")
 	if i < 0 {
@@ -74,7 +74,7 @@ var (
 func (sb *shebang) throughEnv(rest string) error {
 	words, err := Split(rest)
 	if err != nil {
-		return errors.New("a quotation mark is not closed")
+		return errors.New("missing closing quote")
 	}
 	// The kernel passes a single argument to env, so -S and its text may be one
 	// word.
@@ -100,7 +100,7 @@ func (sb *shebang) throughEnv(rest string) error {
 	for len(words) > 0 && assignment().MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
 		if reserved().MatchString(k) {
-			return fmt.Errorf("may not set %s", k)
+			return fmt.Errorf("cannot set %s", k)
 		}
 		if sb.env == nil {
 			sb.env = map[string]string{}
@@ -193,11 +193,11 @@ func other(interpreter string) error {
 	lower := strings.ToLower(name) // some file systems ignore case
 	switch {
 	case slices.Contains(strings.Split(interpreter, "/"), ".."):
-		return errors.New("the path of the interpreter has .. in it; begin the script with #!/usr/bin/env NAME")
+		return errors.New("the interpreter path contains ..; begin the script with #!/usr/bin/env NAME")
 	case strings.HasPrefix(path.Clean(interpreter)+"/", "/skill/"):
-		return errors.New("the interpreter lies in the skill; begin the script with #!/usr/bin/env NAME")
+		return errors.New("the interpreter is inside the skill; begin the script with #!/usr/bin/env NAME")
 	case !programName().MatchString(name):
-		return fmt.Errorf("%q is not the name of an interpreter: that has letters, digits and . _ + - only", name)
+		return fmt.Errorf("invalid interpreter name %q: use letters, digits and . _ + - only", name)
 	case lower == "env":
 		return errors.New("env names no interpreter")
 	case slices.Contains(otherUser, lower):

@@ -52,7 +52,7 @@ func (h Host) shim(hops []string, name string) (shim, bool) {
 		if isDir(filepath.Join(root, "versions")) {
 			return shim{filepath.Base(root), func() (string, error) { return h.envTarget(root, name) }}, true
 		}
-		return shim{"shim", func() (string, error) { return "", errors.New("it is a shim of a version manager that is not known") }}, true
+		return shim{"shim", func() (string, error) { return "", errors.New("shim of an unknown version manager") }}, true
 	}
 	return shim{}, false
 }
@@ -63,7 +63,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 	if len(wanted) == 0 {
 		text, err := os.ReadFile(filepath.Join(root, "version"))
 		if err != nil {
-			return "", fmt.Errorf("no version is chosen; run `%s global VERSION`", strings.TrimPrefix(filepath.Base(root), "."))
+			return "", fmt.Errorf("no version selected; run `%s global VERSION`", strings.TrimPrefix(filepath.Base(root), "."))
 		}
 		wanted = strings.Fields(string(text))
 	}
@@ -78,7 +78,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("the chosen version (%s) does not have it", strings.Join(wanted, " "))
+	return "", fmt.Errorf("not part of the selected version (%s)", strings.Join(wanted, " "))
 }
 
 // installTarget returns the interpreter that asdf or mise runs.
@@ -99,7 +99,7 @@ func (h Host) installTarget(root, name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no version of %s is chosen for everywhere; run `mise use --global %[1]s` or write it to ~/.tool-versions", lang)
+	return "", fmt.Errorf("no global version of %s selected; run `mise use --global %[1]s` or write it to ~/.tool-versions", lang)
 }
 
 // toolVersions reads ~/.tool-versions of asdf and mise.
@@ -158,7 +158,7 @@ func voltaTarget(root, name string) (string, error) {
 	}
 	dir, ok := versionDir(filepath.Join(root, "tools", "image", "node"), platform.Node.Runtime)
 	if err != nil || !ok || name != "node" {
-		return "", errors.New("volta has no default version of it; run `volta install node`")
+		return "", errors.New("volta has no default version; run `volta install node`")
 	}
 	return filepath.Join(dir, "bin", name+exeSuffix), nil
 }

@@ -7,8 +7,8 @@ import (
 
 // Errors of [Split].
 var (
-	ErrQuote     = errors.New("arguments: a quotation mark is not closed; give the arguments as a list")
-	ErrBackslash = errors.New("arguments: nothing follows the last backslash; give the arguments as a list")
+	ErrQuote     = errors.New("arguments: missing closing quote; pass the arguments as a list")
+	ErrBackslash = errors.New("arguments: trailing backslash; pass the arguments as a list")
 )
 
 // Split splits a string of arguments into words like a POSIX shell. It handles

@@ -34,11 +34,11 @@ var (
 // characters without spaces and "+", and is part of the key.
 func GenerateKey(name string) (private, public string, err error) {
 	if !keyName(name) {
-		return "", "", fmt.Errorf("make a key: the name %.100q is empty, too long, or has blanks, + or characters that do not show", name)
+		return "", "", fmt.Errorf("create key: name %.100q is empty, too long, or contains spaces, + or invisible characters", name)
 	}
 	private, public, err = note.GenerateKey(rand.Reader, name)
 	if err != nil {
-		return "", "", fmt.Errorf("make a key: %w", err)
+		return "", "", fmt.Errorf("create key: %w", err)
 	}
 	return private, public, nil
 }

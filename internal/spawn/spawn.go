@@ -131,7 +131,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 		found, err := exec.LookPath(path)
 		if err != nil {
 			if path != command {
-				return "", fmt.Errorf("command %q not found in %s, its working directory; give its full path, or set cwd: %w", command, dir, withoutPath(err))
+				return "", fmt.Errorf("command %q not found in its working directory %s; use its full path, or set cwd: %w", command, dir, withoutPath(err))
 			}
 			return "", fmt.Errorf("command %q not found: %w", command, err)
 		}
@@ -151,7 +151,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("command %q not found on the PATH; install it, or give its full path: %w", command, exec.ErrNotFound)
+	return "", fmt.Errorf("command %q not found in PATH; install it, or use its full path: %w", command, exec.ErrNotFound)
 }
 
 // withoutPath returns a system error without the path, which the caller prints.

@@ -126,7 +126,7 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
 		append([]any{keys[0], timestamp(since), dayNumber(since), p.limit() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "unused skills: %w", fmt.Errorf("skills that are not used: %w", err)
+		return nil, "unused skills: %w", fmt.Errorf("list unused skills: %w", err)
 	}
 	found, next := cutPage(p, found, func(s Skill) []string { return []string{s.ID} })
 	return found, next, nil

@@ -201,7 +201,7 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
 		append([]any{keys[0], p.limit() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "versions pending review: %w", fmt.Errorf("versions that wait for a review: %w", err)
+		return nil, "versions pending review: %w", fmt.Errorf("list versions pending review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
@@ -215,7 +215,7 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	}
 	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.limit()+1)
 	if err != nil {
-		return nil, "versions pending review: %w", fmt.Errorf("versions that wait for a review: %w", err)
+		return nil, "versions pending review: %w", fmt.Errorf("list versions pending review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil

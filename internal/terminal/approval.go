@@ -238,7 +238,7 @@ func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
 	if a.problem != "" {
 		out = append(out, styledText(a.problem, red).clip(width))
 	}
-	return append(out, line{{"Enter done · Alt-Enter new line · Esc leave", faint}}.clip(width)), x, y
+	return append(out, line{{"Enter done · Alt-Enter new line · Esc cancel", faint}}.clip(width)), x, y
 }
 
 // keyHints formats pairs of keys and actions.

@@ -13,7 +13,7 @@ func TestArguments(t *testing.T) {
 		{"several lines", "run_command", `{"command":"a\nb\n"}`, "command:\n  a\n  b\n"},
 		{"a file that is changed", "mcp.workspace.write_file", `{"path":"a.txt","content":"one\ntwo\nthree\n4\nfive\nsix\nseven\n"}`, "path: a.txt\n  two\n  three\n- four\n+ 4\n  five\n  six\n"},
 		{"a new file", "workspace__write_file", `{"path":"b.txt","content":"x\ny"}`, "path: b.txt\n+ x\n+ y\n"},
-		{"a file that stays as it is", "write_file", `{"path":"c.txt","content":""}`, "path: c.txt\n(nothing changes)\n"},
+		{"a file that stays as it is", "write_file", `{"path":"c.txt","content":""}`, "path: c.txt\n(no changes)\n"},
 		{"an edit", "edit_file", `{"path":"a.txt","old":"two\n","new":"2\n","all":true}`, "path: a.txt\nall: true\n- two\n+ 2\n"},
 		{"no object", "x", `[1]`, "[1]\n"},
 		{"no JSON", "x", `{"a":`, "{\"a\":\n"},

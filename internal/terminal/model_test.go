@@ -130,7 +130,7 @@ func (s *screenTest) has(text string, parts ...string) {
 // What is said and the answer are printed, and nothing in it drives the terminal.
 func TestTurnIsPrinted(t *testing.T) {
 	s := newScreen(t, &Options{})
-	s.has(s.bottom(), "> Say something", "echo:1 · tides (3) · 1.2k tokens · ~/project")
+	s.has(s.bottom(), "> Message…", "echo:1 · tides (3) · 1.2k tokens · ~/project")
 	s.keys("call", "enter")
 	s.finish()
 	s.has(s.text(), "> call", "✓ read_file a.txt", "You said call.[31m", "And more.")
@@ -292,7 +292,7 @@ func TestFailedTurn(t *testing.T) {
 	s.keys("fail", "enter")
 	s.finish()
 	s.keys("/nothing", "enter")
-	s.has(s.text(), "described: no connection[2J\nsay it again", "\nthere is no command /nothing; /help")
+	s.has(s.text(), "described: no connection[2J\nsay it again", "\nunknown command /nothing; /help")
 	s.keys("cut", "enter")
 	s.finish()
 	s.has(s.text(), "Half an ans\n\ndescribed: the answer broke off")
@@ -333,7 +333,7 @@ func TestCommands(t *testing.T) {
 	if got := strings.Join(ran, ";"); got != "look ;load tides" {
 		t.Errorf("there ran %q", got)
 	}
-	s.has(s.text(), "look ran", "load ran", "there is no command /nothing")
+	s.has(s.text(), "look ran", "load ran", "unknown command /nothing")
 	s.keys("/etc/passwd is a path", "enter")
 	s.finish()
 	s.has(s.text(), "You said /etc/passwd is a path.")
@@ -396,17 +396,17 @@ func TestFormOnTheScreen(t *testing.T) {
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
 	s.has(s.bottom(), "Which harbour?", "Its name  1 of 2", "Enter next")
 	s.keys("enter")
-	s.has(s.bottom(), "it has to be said")
+	s.has(s.bottom(), "required")
 	s.update(tea.PasteMsg{Content: "Ki\nel"})
 	s.has(s.bottom(), "› Ki el")
 	s.keys("enter")
-	s.has(s.bottom(), "2 of 2", "may be left out", "tomorrow", "Enter answer")
+	s.has(s.bottom(), "2 of 2", "optional", "tomorrow", "Enter answer")
 	s.keys("down", "down", "enter")
 	answer, err := desk.Wait(t.Context(), id)
 	if err != nil || answer.Outcome != approval.Accepted || string(answer.Content) != `{"harbour":"Ki el","high":"tomorrow"}` {
 		t.Errorf("%+v %s, %v", answer, answer.Content, err)
 	}
-	s.has(s.bottom(), "> Say something")
+	s.has(s.bottom(), "> Message…")
 }
 
 // Keys of somebody who is typing do not answer a question that has just come.
@@ -431,12 +431,12 @@ func TestQuestionSettledElsewhere(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "First?"})
-	s.has(s.bottom(), "First?", "yes", "Esc leave")
+	s.has(s.bottom(), "First?", "yes", "Esc cancel")
 	if err := desk.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	s.update(<-s.messages)
-	s.has(s.bottom(), "> Say something")
+	s.has(s.bottom(), "> Message…")
 }
 
 // Whatever the size, the screen fits it, and the cursor is on it.

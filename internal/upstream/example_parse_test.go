@@ -23,7 +23,7 @@ func ExampleParse() {
 	// Output:
 	// docs http docs.example
 	// files stdio npx
-	// 4:75: info: server "docs": key "colour" is not known and is ignored [server-key]
+	// 4:75: info: server "docs": key "colour" is unknown and ignored [server-key]
 }
 
 func ExampleConfig_Resolve() {

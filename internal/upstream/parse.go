@@ -40,29 +40,29 @@ type Input struct {
 	Password    bool     `json:"password,omitempty"`
 }
 
-// Parse parses the servers of a configuration file of any MCP client: a map of
-// servers under mcpServers, mcp_servers, servers or at the top level, also
-// nested; a list of servers or a single one; or a list of names. The file is
-// JSON with comments, YAML or TOML, with at most 1 MiB and 1000 servers.
+// Parse parses the servers of a configuration file of any MCP client: a map of servers
+// under mcpServers, mcp_servers, servers or at the top level, also nested; a list of
+// servers or a single one; or a list of names. The file is JSON with comments, YAML or
+// TOML, with at most 1 MiB and 1000 servers.
 //
-// It never fails: the diagnostics report problems with their positions. A
-// [skill.Error] concerns an omitted server or the whole file, and never affects
-// other servers. An unknown key is a [skill.Info]. Diagnostics never quote
-// values of env, headers, args or URLs.
+// It never fails: the diagnostics report problems with their positions. A [skill.Error]
+// concerns an omitted server or the whole file, and never affects other servers. An
+// unknown key is a [skill.Info]. Diagnostics never quote values of env, headers, args or
+// URLs.
 //
-// Timeouts are in seconds if the key says so or the number is below 1000, else
-// in milliseconds.
+// Timeouts are in seconds if the key says so or the number is below 1000, else in
+// milliseconds.
 func Parse(data []byte, o ParseOptions) (*File, []skill.Diagnostic) {
 	p := newParser(o)
 	docs, err := configfile.Parse(data, configfile.FormatOf(o.Name, data))
 	for _, doc := range docs {
-		p.file(doc)
+		p.parseFile(doc)
 	}
 	if err != nil {
 		p.add(skill.Error, "servers-unreadable", &configfile.Node{Line: err.Line, Column: err.Column},
 			"cannot read the servers: "+err.Message, "correct the file at this position")
 	} else if len(docs) == 0 {
-		p.ds = append(p.ds, skill.Diagnostic{Severity: skill.Info, Code: "servers-empty", Message: "no server is configured here"})
+		p.ds = append(p.ds, skill.Diagnostic{Severity: skill.Info, Code: "servers-empty", Message: "no servers configured"})
 	}
 	return p.result()
 }
@@ -75,7 +75,7 @@ func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 	p.placeless = true
 	docs, err := configfile.Parse(raw, configfile.JSON)
 	for _, doc := range docs {
-		p.servers(doc, 0)
+		p.parseServers(doc, 0)
 	}
 	if err != nil {
 		p.add(skill.Error, "servers-unreadable", &configfile.Node{}, "cannot read the servers: "+err.Message, "write a map of servers by name")
@@ -88,7 +88,7 @@ func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 func ParseNode(n *configfile.Node, o ParseOptions) (*File, []skill.Diagnostic) {
 	p := newParser(o)
 	if n != nil && n.Kind != configfile.Null {
-		p.servers(n, 0)
+		p.parseServers(n, 0)
 	}
 	return p.result()
 }
@@ -126,14 +126,14 @@ func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix
 
 func at(f configfile.Field) *configfile.Node { return &configfile.Node{Line: f.Line, Column: f.Column} }
 
-// file parses a whole document.
-func (p *parser) file(doc *configfile.Node) {
+// parseFile parses a whole document.
+func (p *parser) parseFile(doc *configfile.Node) {
 	slash := strings.ReplaceAll(p.o.Name, `\`, "/")
 	base := path.Base(slash)
 	p.gemini = p.gemini || strings.HasSuffix(slash, ".gemini/settings.json") || base == "gemini-extension.json" || isGemini(doc, 0)
 	p.millis = p.gemini || base == ".mcp.json" || base == "claude_desktop_config.json" || base == ".claude.json"
-	p.inputs(doc.Get("inputs"))
-	p.servers(doc, 0)
+	p.parseInputs(doc.Get("inputs"))
+	p.parseServers(doc, 0)
 }
 
 // wrappers are keys that contain a map or list of servers. The first existing
@@ -145,24 +145,24 @@ var wrappers = [][]string{
 	{"connections"},
 }
 
-// servers parses a value with servers in any form.
-func (p *parser) servers(n *configfile.Node, depth int) {
+// parseServers parses a value with servers in any form.
+func (p *parser) parseServers(n *configfile.Node, depth int) {
 	const most = 4 // nested wrappers
 	switch {
 	case n.Kind == configfile.List:
-		p.list(n)
+		p.parseList(n)
 	case n.Scalar() && depth == 0 && n.Kind == configfile.String:
-		p.names(n)
+		p.parseNames(n)
 	case n.Kind == configfile.Null && depth > 0:
 	case n.Kind != configfile.Map:
 		p.add(skill.Error, "servers-shape", n, fmt.Sprintf("the servers are a %s", n.Kind), "write a map of servers by name")
 	case isServer(n) && !slices.ContainsFunc(n.Fields, func(f configfile.Field) bool {
 		return slices.Contains(wrappers[0], f.Key) && isWrapper(f.Key, f.Value)
 	}):
-		p.single(n)
+		p.parseSingle(n)
 	case depth < most && p.unwrap(n, depth):
 	default:
-		p.mapping(n, depth)
+		p.parseMapping(n, depth)
 	}
 }
 
@@ -174,9 +174,9 @@ func (p *parser) unwrap(n *configfile.Node, depth int) bool {
 			if slices.Contains(group, f.Key) && isWrapper(f.Key, f.Value) {
 				found = true
 				if f.Key == "mcp" || f.Key == "spec" {
-					p.inputs(f.Value.Get("inputs"))
+					p.parseInputs(f.Value.Get("inputs"))
 				}
-				p.servers(f.Value, depth+1)
+				p.parseServers(f.Value, depth+1)
 			}
 		}
 		if found {
@@ -205,7 +205,7 @@ func isWrapper(key string, v *configfile.Node) bool {
 // name.
 func isServer(n *configfile.Node) bool {
 	for _, f := range n.Fields {
-		switch canon(f.Key) {
+		switch canonicalKey(f.Key) {
 		case "command", "cmd", "url", "httpurl", "serverurl", "urls":
 			if f.Value.Scalar() || f.Value.Kind == configfile.List {
 				return true
@@ -215,8 +215,8 @@ func isServer(n *configfile.Node) bool {
 	return false
 }
 
-// mapping parses servers by name.
-func (p *parser) mapping(n *configfile.Node, depth int) {
+// parseMapping parses servers by name.
+func (p *parser) parseMapping(n *configfile.Node, depth int) {
 	maps := 0
 	for _, f := range n.Fields {
 		if f.Value.Kind == configfile.Map {
@@ -224,14 +224,14 @@ func (p *parser) mapping(n *configfile.Node, depth int) {
 		}
 	}
 	if depth == 0 && maps == 0 && len(n.Fields) > 0 {
-		p.add(skill.Error, "servers-shape", n, "no server is found here", `write {"mcpServers": {"NAME": {…}}}`)
+		p.add(skill.Error, "servers-shape", n, "no servers found", `write {"mcpServers": {"NAME": {…}}}`)
 		return
 	}
 	for _, f := range n.Fields {
 		switch {
 		case depth == 0 && (f.Key == "inputs" || strings.HasPrefix(f.Key, "$") || strings.HasPrefix(f.Key, "x-")) && (f.Value.Kind != configfile.Map || !isServer(f.Value)):
 		case f.Value.Kind == configfile.Map:
-			p.server(f.Key, at(f), f.Value)
+			p.parseServer(f.Key, at(f), f.Value)
 		case f.Value.Kind == configfile.Null:
 			p.add(skill.Error, "server-shape", at(f), fmt.Sprintf("server %s has no configuration", quote(f.Key)), "give it a command or a url")
 		default:
@@ -240,29 +240,29 @@ func (p *parser) mapping(n *configfile.Node, depth int) {
 	}
 }
 
-// list parses a list of servers, names, or both.
-func (p *parser) list(n *configfile.Node) {
+// parseList parses a list of servers, names, or both.
+func (p *parser) parseList(n *configfile.Node) {
 	for i, item := range n.Items {
 		switch {
 		case item.Kind == configfile.String:
-			p.name(item.Text, item)
+			p.parseName(item.Text, item)
 		case item.Kind != configfile.Map:
 			p.add(skill.Error, "server-shape", item, fmt.Sprintf("item %d of the servers is a %s", i+1, item.Kind), "write a name, or a map with name and command or url")
 		case !isServer(item) && len(item.Fields) == 1 && item.Fields[0].Value.Kind == configfile.Map:
-			p.server(item.Fields[0].Key, at(item.Fields[0]), item.Fields[0].Value) // - NAME: {…}
+			p.parseServer(item.Fields[0].Key, at(item.Fields[0]), item.Fields[0].Value) // - NAME: {…}
 		default:
 			name := text(item.Get("name"))
 			if name == "" {
 				p.add(skill.Error, "server-name", item, fmt.Sprintf("item %d of the servers has no name", i+1), "give it a name")
 				continue
 			}
-			p.server(name, item.Get("name"), item)
+			p.parseServer(name, item.Get("name"), item)
 		}
 	}
 }
 
-// single parses a file with one server.
-func (p *parser) single(n *configfile.Node) {
+// parseSingle parses a file with one server.
+func (p *parser) parseSingle(n *configfile.Node) {
 	name, place := p.o.Default, n
 	if name == "" && p.o.Name != "" {
 		base := path.Base(strings.ReplaceAll(p.o.Name, `\`, "/"))
@@ -275,18 +275,18 @@ func (p *parser) single(n *configfile.Node) {
 		p.add(skill.Error, "server-name", n, "the server has no name", "give it a name")
 		return
 	}
-	p.server(name, place, n)
+	p.parseServer(name, place, n)
 }
 
-// names parses a comma-separated list of names.
-func (p *parser) names(n *configfile.Node) {
+// parseNames parses a comma-separated list of names.
+func (p *parser) parseNames(n *configfile.Node) {
 	for name := range strings.SplitSeq(n.Text, ",") {
-		p.name(strings.TrimSpace(name), n)
+		p.parseName(strings.TrimSpace(name), n)
 	}
 }
 
-func (p *parser) name(name string, n *configfile.Node) {
-	switch why := badName(name); {
+func (p *parser) parseName(name string, n *configfile.Node) {
+	switch why := nameFault(name); {
 	case name == "":
 	case why != "":
 		p.add(skill.Error, "server-name", n, fmt.Sprintf("the name %s of a server %s", quote(name), why), "choose another name")
@@ -331,8 +331,8 @@ func onLine(line int) string {
 	return fmt.Sprintf(", on line %d,", line)
 }
 
-// inputs parses the inputs of VS Code.
-func (p *parser) inputs(n *configfile.Node) {
+// parseInputs parses the inputs of VS Code.
+func (p *parser) parseInputs(n *configfile.Node) {
 	if n == nil || n.Kind != configfile.List {
 		return
 	}

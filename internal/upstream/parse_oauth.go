@@ -10,33 +10,33 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// oauth parses an OAuth client that the user registered, in the forms of Claude
+// parseOAuth parses an OAuth client that the user registered, in the forms of Claude
 // Code, Cursor and Gemini. Endpoints are discovered, but the user may set the
 // issuer.
-func (e *entry) oauth(f configfile.Field) {
+func (e *entry) parseOAuth(f configfile.Field) {
 	if f.Value.Kind != configfile.Map {
-		e.add(skill.Info, "server-oauth", at(f), e.about(f.Key+" is not a client: signing in is offered where a server wants it"), "")
+		e.add(skill.Info, "server-oauth", at(f), e.serverMessage(f.Key+" is not a client ID: sign-in starts when the server requires it"), "")
 		return
 	}
 	c := &OAuthClient{}
 	for _, kv := range f.Value.Fields {
-		switch canon(kv.Key) {
+		switch canonicalKey(kv.Key) {
 		case "clientid":
-			c.ID = e.value(kv)
+			c.ID = e.parseString(kv)
 		case "clientsecret":
-			c.Secret = e.value(kv)
+			c.Secret = e.parseString(kv)
 		case "issuer":
-			c.Issuer = e.issuer(kv)
+			c.Issuer = e.parseIssuer(kv)
 		case "scopes", "scope":
-			c.Scopes = e.scopes(kv)
+			c.Scopes = e.parseScopes(kv)
 		case "redirectport":
-			c.Redirect = e.redirect(kv, "127.0.0.1")
+			c.Redirect = e.parseRedirect(kv, "127.0.0.1")
 		case "callbackport": // Claude Code
-			c.Redirect = e.redirect(kv, "localhost")
+			c.Redirect = e.parseRedirect(kv, "localhost")
 		case "redirecturi":
-			c.Redirect = e.value(kv)
+			c.Redirect = e.parseString(kv)
 		default:
-			e.add(skill.Info, "server-key", at(kv), e.about("key "+quote(f.Key+"."+kv.Key)+" is not known and is ignored"), "")
+			e.add(skill.Info, "server-key", at(kv), e.serverMessage("key "+quote(f.Key+"."+kv.Key)+" is unknown and ignored"), "")
 		}
 	}
 	if c.Secret != "" && c.ID == "" {
@@ -45,27 +45,27 @@ func (e *entry) oauth(f configfile.Field) {
 	e.c.OAuth = c
 }
 
-// scopes parses a list, or a space-separated text.
-func (e *entry) scopes(f configfile.Field) []string {
+// parseScopes parses a list, or a space-separated text.
+func (e *entry) parseScopes(f configfile.Field) []string {
 	var all []string
-	for _, s := range e.texts(f) {
+	for _, s := range e.parseStrings(f) {
 		all = append(all, strings.Fields(s)...)
 	}
 	return unique(all)
 }
 
-// issuer parses the URL of an authorization server. It keeps an invalid one,
+// parseIssuer parses the URL of an authorization server. It keeps an invalid one,
 // which matches no server, so that nothing is sent.
-func (e *entry) issuer(f configfile.Field) string {
-	s := e.value(f)
+func (e *entry) parseIssuer(f configfile.Field) string {
+	s := e.parseString(f)
 	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
-		e.warn("server-oauth", f.Value, f.Key+" is not the URL of an authorization server: signing in will fail", "write the issuer as the server names it, such as https://login.example.com")
+		e.warn("server-oauth", f.Value, f.Key+" is not the URL of an authorization server: sign-in will fail", "write the issuer exactly as the server returns it, such as https://login.example.com")
 	}
 	return s
 }
 
-// redirect returns a callback URL on a port of this machine.
-func (e *entry) redirect(f configfile.Field, host string) string {
+// parseRedirect returns a callback URL on a port of this machine.
+func (e *entry) parseRedirect(f configfile.Field, host string) string {
 	port, err := strconv.ParseUint(text(f.Value), 10, 16)
 	if err != nil || port == 0 {
 		e.warn("server-oauth", f.Value, f.Key+" is not a port and is ignored", "write a number from 1 to 65535")

@@ -22,8 +22,8 @@ const (
 	maxTimeout   = 24 * time.Hour
 )
 
-// canon normalizes a key: httpUrl, http_url and http-url are the same.
-func canon(key string) string {
+// canonicalKey normalizes a key: httpUrl, http_url and http-url are the same.
+func canonicalKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
 }
 
@@ -43,8 +43,8 @@ func quote(s string) string {
 	return `"` + s + `"`
 }
 
-// badName says why a name is invalid, or "".
-func badName(name string) string {
+// nameFault says why a name is invalid, or "".
+func nameFault(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "is empty"
@@ -67,45 +67,45 @@ type entry struct {
 	headers map[string]string // written names by sent names
 }
 
-// server parses one server and adds it if it is usable.
-func (p *parser) server(name string, place *configfile.Node, n *configfile.Node) {
+// parseServer parses a server and adds it if it is valid.
+func (p *parser) parseServer(name string, pos *configfile.Node, n *configfile.Node) {
 	e := &entry{parser: p, c: &Config{Name: name, File: p.o.Name}}
 	if !p.placeless {
-		e.c.Line = place.Line
+		e.c.Line = pos.Line
 	}
-	if why := badName(name); why != "" {
-		e.fault("server-name", place, fmt.Sprintf("the name %s %s", quote(name), why), "choose another name")
+	if why := nameFault(name); why != "" {
+		e.fault("server-name", pos, fmt.Sprintf("the name %s %s", quote(name), why), "choose another name")
 	}
 	fields, passed := n.Unique()
 	for _, f := range passed {
-		e.warn("server-key-twice", at(f), fmt.Sprintf("key %s comes twice; the last one counts", quote(f.Key)), "remove one of them")
+		e.warn("server-key-twice", at(f), fmt.Sprintf("duplicate key %s; the last value counts", quote(f.Key)), "remove one of them")
 	}
 	for _, f := range fields {
 		if f.Value.Kind != configfile.Null {
-			e.field(f)
+			e.parseField(f)
 		}
 	}
-	e.transport(place)
+	e.selectTransport(pos)
 	if !e.bad {
-		p.addServer(e.c, place)
+		p.addServer(e.c, pos)
 	}
 }
 
 func (e *entry) fault(code string, n *configfile.Node, msg, fix string) {
 	e.bad = true
-	e.add(skill.Error, code, n, e.about(msg), fix)
+	e.add(skill.Error, code, n, e.serverMessage(msg), fix)
 }
 
 func (e *entry) warn(code string, n *configfile.Node, msg, fix string) {
-	e.add(skill.Warning, code, n, e.about(msg), fix)
+	e.add(skill.Warning, code, n, e.serverMessage(msg), fix)
 }
 
-func (e *entry) about(msg string) string { return "server " + quote(e.c.Name) + ": " + msg }
+func (e *entry) serverMessage(msg string) string { return "server " + quote(e.c.Name) + ": " + msg }
 
-// field parses one key of a server.
-func (e *entry) field(f configfile.Field) {
+// parseField parses one key of a server.
+func (e *entry) parseField(f configfile.Field) {
 	c, v := e.c, f.Value
-	switch key := canon(f.Key); key {
+	switch key := canonicalKey(f.Key); key {
 	case "name", "description", "title", "displayname", "version", "icon", "metadata", "$schema", "gallery", "note", "comment", "tags", "author":
 		// only for display
 	case "type", "transport", "transporttype":
@@ -115,66 +115,66 @@ func (e *entry) field(f configfile.Field) {
 	case "command", "cmd":
 		e.command = v
 	case "args", "arguments":
-		c.Args = append(c.Args, e.argv(f)...)
+		c.Args = append(c.Args, e.parseArguments(f)...)
 	case "env", "environment":
-		e.merge(&c.Env, f, e.variable)
+		e.mergeMap(&c.Env, f, e.checkVariable)
 	case "envvars": // Codex: names of variables to pass on
-		for _, name := range e.texts(f) {
-			e.put(&c.Env, name, "${env:"+name+":-}")
+		for _, name := range e.parseStrings(f) {
+			e.setValue(&c.Env, name, "${env:"+name+":-}")
 		}
 	case "envfile":
-		c.EnvFile = e.value(f)
+		c.EnvFile = e.parseString(f)
 	case "cwd", "workdir", "workingdir", "workingdirectory", "dir":
-		c.Dir = e.value(f)
+		c.Dir = e.parseString(f)
 	case "url", "urls", "httpurl", "serverurl":
-		e.url(f, key)
+		e.parseURLs(f, key)
 	case "headers", "httpheaders", "requestheaders":
-		e.merge(&c.Headers, f, e.header)
+		e.mergeMap(&c.Headers, f, e.checkHeader)
 	case "envhttpheaders": // Codex: names of variables
-		e.merge(&c.Headers, f, func(name, value string, n *configfile.Node) (string, bool) {
-			return e.header(name, "${env:"+value+"}", n)
+		e.mergeMap(&c.Headers, f, func(name, value string, n *configfile.Node) (string, bool) {
+			return e.checkHeader(name, "${env:"+value+"}", n)
 		})
 	case "bearertokenenvvar":
-		if name := e.value(f); !envName().MatchString(name) {
-			e.fault("server-token", v, fmt.Sprintf("%s is not the name of a variable", f.Key), "write the name of the variable, not the token")
+		if name := e.parseString(f); !envName().MatchString(name) {
+			e.fault("server-token", v, fmt.Sprintf("%s is not a variable name", f.Key), "write the name of the variable, not the token")
 		} else {
-			e.put(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")
+			e.setValue(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")
 		}
 	case "oauth", "auth":
-		e.oauth(f)
+		e.parseOAuth(f)
 	case "bearertoken":
-		e.put(&c.Headers, "Authorization", "Bearer "+e.value(f))
+		e.setValue(&c.Headers, "Authorization", "Bearer "+e.parseString(f))
 	case "includetools", "allowedtools", "enabledtools", "include":
-		if c.Include = append(c.Include, e.patterns(f)...); len(c.Include) == 0 && v.Kind == configfile.List {
+		if c.Include = append(c.Include, e.parsePatterns(f)...); len(c.Include) == 0 && v.Kind == configfile.List {
 			c.Exclude = append(c.Exclude, "*") // an empty list means none, not all
 		}
 	case "excludetools", "excludedtools", "disabledtools", "exclude":
-		c.Exclude = append(c.Exclude, e.patterns(f)...)
+		c.Exclude = append(c.Exclude, e.parsePatterns(f)...)
 	case "tools":
-		c.Tools = e.tools(f)
+		c.Tools = e.parseTools(f)
 	case "disabled":
-		c.Disabled = c.Disabled || e.truth(f, false)
+		c.Disabled = c.Disabled || e.parseBool(f, false)
 	case "enabled":
-		c.Disabled = c.Disabled || !e.truth(f, true)
+		c.Disabled = c.Disabled || !e.parseBool(f, true)
 	case "concurrency", "maxconcurrency":
-		c.Concurrency = e.count(f)
+		c.Concurrency = e.parseCount(f)
 	case "safety", "safetylevel":
-		c.Safety = e.safety(f)
+		c.Safety = e.parseSafety(f)
 	case "ask":
-		c.RequireApproval = e.truth(f, true)
+		c.RequireApproval = e.parseBool(f, true)
 	case "stateful":
-		c.Stateful = e.truth(f, false)
+		c.Stateful = e.parseBool(f, false)
 	case "pin":
-		c.Strict = e.strict(f)
+		c.Strict = e.parsePin(f)
 	case "connect":
-		c.AtStart = e.atStart(f)
+		c.AtStart = e.parseConnect(f)
 	case "trust", "autoapprove", "alwaysallow":
 		if v.Text != "false" && (v.Kind != configfile.List || len(v.Items) > 0) {
-			e.add(skill.Info, "server-trust", at(f), e.about(f.Key+" is not taken over: rules of policy say what is asked for"), "")
+			e.add(skill.Info, "server-trust", at(f), e.serverMessage(f.Key+" is ignored: policy rules decide which calls need approval"), "")
 		}
 	default:
-		if wait, ok := e.timeout(f, key); !ok {
-			e.add(skill.Info, "server-key", at(f), e.about("key "+quote(f.Key)+" is not known and is ignored"), "")
+		if wait, ok := e.parseTimeout(f, key); !ok {
+			e.add(skill.Info, "server-key", at(f), e.serverMessage("key "+quote(f.Key)+" is unknown and ignored"), "")
 		} else if strings.HasPrefix(key, "connect") || strings.HasPrefix(key, "startup") || strings.HasPrefix(key, "init") {
 			c.ConnectTimeout = wait
 		} else {
@@ -183,13 +183,13 @@ func (e *entry) field(f configfile.Field) {
 	}
 }
 
-// transport decides how the server is reached, from its type, command and URLs.
-func (e *entry) transport(place *configfile.Node) {
-	e.start()
+// selectTransport selects the transport from the type, command and URLs.
+func (e *entry) selectTransport(pos *configfile.Node) {
+	e.parseCommand()
 	typ, known := "", true
 	if e.kind != nil {
 		if typ, known = transportOf(text(e.kind)); !known {
-			e.fault("server-type", e.kind, fmt.Sprintf("the type %s is not known", quote(text(e.kind))), "write stdio, http, sse or websocket, or leave it out")
+			e.fault("server-type", e.kind, fmt.Sprintf("unknown type %s", quote(text(e.kind))), "write stdio, http, sse or websocket, or remove it")
 			return
 		}
 	}
@@ -197,45 +197,45 @@ func (e *entry) transport(place *configfile.Node) {
 	switch {
 	case !command && !urls:
 		if !e.bad {
-			e.fault("server-target", place, "it has neither a command nor a url", "give it one of them")
+			e.fault("server-target", pos, "neither command nor url", "add a command or a url")
 		}
 		return
 	case command && urls && typ == "":
-		e.fault("server-target", place, "it has both a command and a url", "keep the one that is meant, or give it a type")
+		e.fault("server-target", pos, "both command and url", "remove one of them, or add a type")
 		return
 	case command && urls && typ == Stdio:
-		e.warn("server-target", place, "it is started by its command; the url is ignored", "remove the url")
+		e.warn("server-target", pos, "type stdio uses the command; the url is ignored", "remove the url")
 		e.c.URLs, e.c.Headers, urls = nil, nil, false
 	case command && urls:
-		e.warn("server-target", place, "it is reached by its url; the command is ignored", "remove the command")
+		e.warn("server-target", pos, "the type uses the url; the command is ignored", "remove the command")
 		e.c.Command, e.c.Args, e.c.Env, e.c.Dir, command = "", nil, nil, "", false
 	}
 	switch {
 	case command && typ != "" && typ != Stdio && typ != anyRemote:
-		e.fault("server-type", e.kind, fmt.Sprintf("the type %s goes with a url, and it has a command", quote(text(e.kind))), "write type: stdio, or a url")
+		e.fault("server-type", e.kind, fmt.Sprintf("type %s requires a url, not a command", quote(text(e.kind))), "write type: stdio, or a url")
 	case command:
 		typ = Stdio
 	case typ == Stdio:
-		e.fault("server-type", e.kind, fmt.Sprintf("the type %s goes with a command, and it has a url", quote(text(e.kind))), "write type: http, or a command")
+		e.fault("server-type", e.kind, fmt.Sprintf("type %s requires a command, not a url", quote(text(e.kind))), "write type: http, or a command")
 	default:
-		typ = e.remote(typ)
+		typ = e.remoteTransport(typ)
 	}
 	e.c.Type = typ
 	if typ != Stdio && e.c.EnvFile != "" {
-		e.warn("server-env-file", place, "envFile is for a command and is ignored", "write headers")
+		e.warn("server-env-file", pos, "envFile is ignored without a command", "write headers")
 		e.c.EnvFile = ""
 	}
 	if typ == Stdio && len(e.c.Headers) > 0 {
-		e.warn("server-headers", place, "headers of a command are ignored", "write env")
+		e.warn("server-headers", pos, "headers are ignored without a url", "write env")
 		e.c.Headers = nil
 	}
 }
 
-// remote is the transport by URL.
-func (e *entry) remote(typ string) string {
+// remoteTransport selects the transport for the URLs.
+func (e *entry) remoteTransport(typ string) string {
 	sockets := 0
 	for _, u := range e.c.URLs {
-		if socket(u) {
+		if isWebSocketURL(u) {
 			sockets++
 		}
 	}
@@ -249,9 +249,9 @@ func (e *entry) remote(typ string) string {
 	switch {
 	case sockets == 0:
 	case sockets < len(e.c.URLs):
-		e.fault("server-url", e.urls[0], "its urls are of different kinds", "make two servers of it")
+		e.fault("server-url", e.urls[0], "urls with different transports", "split it into two servers")
 	case typ == HTTP || typ == SSE:
-		e.warn("server-type", e.kind, "its url is a WebSocket's, whatever its type says", "write type: websocket")
+		e.warn("server-type", e.kind, "WebSocket url with another type", "write type: websocket")
 		typ = WebSocket
 	default:
 		typ = WebSocket
@@ -262,17 +262,17 @@ func (e *entry) remote(typ string) string {
 	return typ
 }
 
-func socket(u string) bool {
+func isWebSocketURL(u string) bool {
 	u = strings.ToLower(u)
 	return strings.HasPrefix(u, "ws://") || strings.HasPrefix(u, "wss://")
 }
 
-// anyRemote is the type of mcphost for anything with a URL.
+// anyRemote is mcphost's type for any URL.
 const anyRemote = "remote"
 
-// transportOf reads the name of a transport in any spelling.
+// transportOf returns the transport for a name in any spelling.
 func transportOf(s string) (string, bool) {
-	switch canon(strings.TrimSpace(s)) {
+	switch canonicalKey(strings.TrimSpace(s)) {
 	case "":
 		return "", true
 	case "stdio", "local":
@@ -289,20 +289,20 @@ func transportOf(s string) (string, bool) {
 	return "", false
 }
 
-// start reads the command, which may be a list with the arguments.
-func (e *entry) start() {
+// parseCommand parses the command, which may be a list that includes the arguments.
+func (e *entry) parseCommand() {
 	switch n := e.command; {
 	case n == nil:
 		return
 	case n.Kind == configfile.List && len(n.Items) > 0:
-		argv := e.argv(configfile.Field{Key: "command", Line: n.Line, Column: n.Column, Value: n})
+		argv := e.parseArguments(configfile.Field{Key: "command", Line: n.Line, Column: n.Column, Value: n})
 		if len(argv) > 0 {
 			e.c.Command, e.c.Args = argv[0], append(argv[1:], e.c.Args...)
 		}
 	case n.Scalar():
 		e.c.Command = n.Text
 	default:
-		e.fault("server-command", n, fmt.Sprintf("its command is a %s", n.Kind), "write the name of a program, and args")
+		e.fault("server-command", n, fmt.Sprintf("the command is a %s", n.Kind), "write the name of a program, and args")
 		return
 	}
 	if len(e.c.Args) == 0 {
@@ -310,78 +310,78 @@ func (e *entry) start() {
 	}
 	switch cmd := e.c.Command; {
 	case strings.TrimSpace(cmd) == "":
-		e.fault("server-command", e.command, "its command is empty", "write the name of a program")
+		e.fault("server-command", e.command, "empty command", "write the name of a program")
 	case strings.ContainsFunc(cmd, unicode.IsControl):
-		e.fault("server-command", e.command, "its command has a control character", "write the name of a program, and args")
+		e.fault("server-command", e.command, "control character in the command", "write the name of a program, and args")
 	case len(e.c.Args) == 0 && strings.Contains(strings.TrimSpace(cmd), " ") && !strings.ContainsAny(cmd, `/\$`):
-		e.warn("server-command", e.command, "its command has spaces, and no shell splits it", "write the first word as command, the others as args")
+		e.warn("server-command", e.command, "the command contains spaces and is not split by a shell", "write the first word as command and the others as args")
 	}
 }
 
-// url reads one URL or several. The place of each is kept, with the key as text.
-func (e *entry) url(f configfile.Field, key string) {
+// parseURLs parses one or more URLs. It stores the position of each with the key as text.
+func (e *entry) parseURLs(f configfile.Field, key string) {
 	list := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
 		list = f.Value.Items
 	}
 	for _, n := range list {
 		u := strings.TrimSpace(text(n))
-		if why := badURL(u); why != "" {
-			e.fault("server-url", n, "its url "+why, "write https://HOST/PATH")
+		if why := urlFault(u); why != "" {
+			e.fault("server-url", n, "the url "+why, "write https://HOST/PATH")
 			continue
 		}
 		if len(e.c.URLs) >= maxInstances {
-			e.warn("server-url", n, fmt.Sprintf("it has more than %d urls; the rest is left out", maxInstances), "make two servers of it")
+			e.warn("server-url", n, fmt.Sprintf("too many urls (limit %d); the rest is ignored", maxInstances), "split it into two servers")
 			return
 		}
 		if slices.Contains(e.c.URLs, u) {
 			continue
 		}
-		place := &configfile.Node{Line: n.Line, Column: n.Column}
+		pos := &configfile.Node{Line: n.Line, Column: n.Column}
 		if key == "httpurl" {
-			place.Text = "httpUrl"
+			pos.Text = "httpUrl"
 		}
-		e.c.URLs = append(e.c.URLs, e.shell(u))
-		e.urls = append(e.urls, place)
+		e.c.URLs = append(e.c.URLs, e.expandShell(u))
+		e.urls = append(e.urls, pos)
 	}
 }
 
-// badURL says what is wrong with a URL, and does not quote it: it may have a
-// token in it.
-func badURL(u string) string {
+// urlFault returns the fault of a URL, or "". It does not quote the URL, which may contain a
+// token.
+func urlFault(u string) string {
 	switch {
 	case u == "":
 		return "is empty"
 	case len(u) > maxURL:
 		return fmt.Sprintf("is longer than %d bytes", maxURL)
 	case strings.ContainsFunc(u, func(r rune) bool { return unicode.IsControl(r) }):
-		return "has a control character"
+		return "contains a control character"
 	case strings.Contains(u, "$"):
-		return "" // its variables decide
+		return "" // depends on its variables
 	}
 	parsed, err := url.Parse(u)
 	switch {
 	case err != nil:
-		return "is not valid"
+		return "is invalid"
 	case parsed.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(parsed.Scheme)):
-		return "does not begin with https://, http://, wss:// or ws:// and a host"
+		return "does not start with https://, http://, wss:// or ws:// and a host"
 	}
 	return ""
 }
 
-// patterns reads names of tools with *.
-func (e *entry) patterns(f configfile.Field) []string {
-	list := e.texts(f)
+// parsePatterns parses tool names with *.
+func (e *entry) parsePatterns(f configfile.Field) []string {
+	list := e.parseStrings(f)
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil {
-			e.warn("server-pattern", at(f), fmt.Sprintf("%s: the pattern %s is not valid", f.Key, quote(p)), "write a name, with * for any text")
+			e.warn("server-pattern", at(f), fmt.Sprintf("%s: invalid pattern %s", f.Key, quote(p)), "write a name, with * for any text")
 		}
 	}
 	return list
 }
 
-// tools reads the tools that the server is said to have.
-func (e *entry) tools(f configfile.Field) []string {
+// parseTools parses the declared tools of the server.
+func (e *entry) parseTools(f configfile.Field) []string {
 	var out []string
 	switch f.Value.Kind {
 	case configfile.Map: // settings by tool
@@ -398,7 +398,7 @@ func (e *entry) tools(f configfile.Field) []string {
 		}
 		out = unique(out)
 	default:
-		out = e.texts(f)
+		out = e.parseStrings(f)
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "*" })
 }

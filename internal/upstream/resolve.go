@@ -113,7 +113,7 @@ func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 		out.Dir = c.workDir(v)
 	}
 	out.hidden, out.tokens = r.hidden, &sentTokens{}
-	if out.Type == "" && len(out.URLs) > 0 && !slices.ContainsFunc(out.URLs, func(u string) bool { return !socket(u) }) {
+	if out.Type == "" && len(out.URLs) > 0 && !slices.ContainsFunc(out.URLs, func(u string) bool { return !isWebSocketURL(u) }) {
 		out.Type = WebSocket
 	}
 	return &out, nil
@@ -166,7 +166,7 @@ func (r *resolver) expand(where, s string) string {
 		return s
 	}
 	var b strings.Builder
-	r.parts(&b, where, template(s, 0))
+	r.parts(&b, where, parseTemplate(s, 0))
 	if len(r.unset) > 0 {
 		return ""
 	}
@@ -321,7 +321,7 @@ func invalidReason(where, s string) string {
 	case kind == "command" && strings.ContainsFunc(s, unicode.IsControl), strings.ContainsRune(s, 0):
 		return "a value contains a control character"
 	case kind == "url":
-		if why := badURL(strings.ReplaceAll(s, "$", "%24")); why != "" {
+		if why := urlFault(strings.ReplaceAll(s, "$", "%24")); why != "" {
 			return "with the values of its variables the url " + why
 		}
 	}
@@ -346,7 +346,7 @@ func (c *Config) Variables() []VariableUse {
 	var out []VariableUse
 	target, seen := c.Target(), map[[3]string]bool{}
 	c.texts(func(where, s string, _ func(*Config, string)) {
-		each(template(s, 0), func(v *variable) {
+		eachVariable(parseTemplate(s, 0), func(v *variable) {
 			u := VariableUse{Kind: v.kind, Name: printable(v.name), Where: displayPosition(where), Target: target}
 			if k := [3]string{u.Kind, u.Name, u.Where}; !seen[k] {
 				seen[k] = true
@@ -381,7 +381,7 @@ func host(u string) string {
 	}
 	var b strings.Builder
 	authority := false
-	for _, p := range template(u, 0) {
+	for _, p := range parseTemplate(u, 0) {
 		if p.v != nil {
 			b.WriteString(p.v.source)
 			continue

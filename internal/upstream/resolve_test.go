@@ -182,10 +182,10 @@ func TestResolvedURLs(t *testing.T) {
 	for _, tt := range []struct{ url, typ, want string }{
 		{"${NO:-wss}://${HOST}/mcp", upstream.WebSocket, ""},
 		{"https://${HOST}/$metadata", "", ""},
-		{"ftp://${HOST}", "", "does not begin with"},
-		{"https://${EMPTY}", "", "does not begin with"},
+		{"ftp://${HOST}", "", "does not start with"},
+		{"https://${EMPTY}", "", "does not start with"},
 		{"https://x.example/${LF}", "", "control character"},
-		{"https://${NO:-%zz}", "", "is not valid"},
+		{"https://${NO:-%zz}", "", "is invalid"},
 	} {
 		c, unset := (&upstream.Config{Name: "x", URLs: []string{tt.url}}).Resolve(userVariables)
 		switch {

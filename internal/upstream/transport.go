@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// builtin are the transports by their type. Another one is a file with such a
-// function, and a line here.
+// builtin maps types to transports. A new transport needs a file with such a function and
+// a line here.
 var builtin = map[string]func(l *link) (mcp.Transport, error){
 	Stdio:     newStdio,
 	HTTP:      newStreamable,
@@ -26,7 +26,7 @@ func (d *Dialer) transport(typ string, c *Config, u string, l *link) (mcp.Transp
 		return f(l)
 	}
 	known := slices.Sorted(maps.Keys(builtin))
-	return nil, fmt.Errorf("there is no transport %q; use one of %q", typ, known)
+	return nil, fmt.Errorf("unknown transport %q; use one of %q", typ, known)
 }
 
 var (

@@ -14,45 +14,44 @@ const (
 	FromUser   = "user"   // ${{user.NAME}}
 	FromSecret = "secret" // ${{secrets.NAME}}
 	FromPath   = "path"   // ${workspaceFolder} and the like
-	// Unknown is what looks like a variable and is none that exists here.
+	// Unknown is text that looks like a variable but is none.
 	Unknown = "unknown"
-	// Invalid is a value that cannot stand where its variable does.
+	// Invalid is a value that is not allowed at the position of its variable.
 	Invalid = "invalid"
 )
 
-// maxExpanded bounds one value with its variables resolved, and all of a
+// maxExpanded limits a value with its variables resolved, and all values of a
 // configuration together.
 const maxExpanded = 1 << 20
 
-// part is a piece of a text: what it says itself, or a variable.
+// part is a piece of a text: literal text or a variable.
 type part struct {
 	literal string
 	v       *variable
 }
 
-// variable is a use of a value that comes from elsewhere.
+// variable is a reference to a value.
 type variable struct {
 	source   string // as written
 	kind     string
 	name     string
-	fallback []part // what follows :-
-	optional bool   // there is a :-
+	fallback []part // text after :-
+	optional bool   // :- is present
 }
 
-// fieldName is the name of a secret or of a field of the person.
+// fieldName matches the name of a secret or of a user field.
 var fieldName = lazyregexp.New(`^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?$`)
 
-// sayable is what is shown of a variable that is not known; other text may be a
-// password with a ${ in it.
-var sayable = lazyregexp.New(`^[A-Za-z0-9_.:/ -]{1,64}$`)
+// printableVariable matches unknown variables that may be printed. Other text may be a password that
+// contains ${.
+var printableVariable = lazyregexp.New(`^[A-Za-z0-9_.:/ -]{1,64}$`)
 
-// predefined are the names of places.
+// predefined are the names of predefined locations.
 var predefined = []string{"workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
 
-// template splits a text into its parts. $${ stands for ${ itself. A ${ without
-// an end is a variable that is not known, so that nothing that looks like one
-// is ever handed on.
-func template(s string, depth int) []part {
+// parseTemplate splits a text into parts. $${ is an escaped ${. An unterminated ${ is an
+// unknown variable, so that nothing that looks like a variable is passed on.
+func parseTemplate(s string, depth int) []part {
 	var out []part
 	var literal strings.Builder
 	flush := func() {
@@ -74,19 +73,18 @@ func template(s string, depth int) []part {
 		}
 		literal.WriteString(s[:i])
 		flush()
-		n := extent(s[i:])
-		out = append(out, part{v: variableOf(s[i:i+n], depth)})
+		n := variableLength(s[i:])
+		out = append(out, part{v: parseVariable(s[i:i+n], depth)})
 		s = s[i+n:]
 	}
 	flush()
 	return out
 }
 
-// extent is the length of the variable at the beginning of s: to the brace that
-// ends it, the ones inside being in pairs, else to the first that could, else
-// the whole.
-func extent(s string) int {
-	const most = 512 // of a variable with braces inside: hostile text is not read again and again
+// variableLength returns the length of the variable at the start of s: up to the matching brace,
+// otherwise up to the first brace, otherwise all of s.
+func variableLength(s string) int {
+	const most = 512 // limit of a variable with nested braces, to avoid quadratic time
 	open, first := 0, 0
 	for i := range len(s) {
 		if i > most && first > 0 {
@@ -110,11 +108,11 @@ func extent(s string) int {
 	return len(s)
 }
 
-// variableOf reads a variable from its text.
-func variableOf(s string, depth int) *variable {
+// parseVariable parses the text of a variable.
+func parseVariable(s string, depth int) *variable {
 	const maxNested = 8
 	v := &variable{source: s, kind: Unknown, name: strings.TrimSpace(strings.Trim(s, "${}"))}
-	if !sayable().MatchString(v.name) {
+	if !printableVariable().MatchString(v.name) {
 		v.name = "…"
 	}
 	if inner, ok := between(s, "${{", "}}"); ok {
@@ -146,7 +144,7 @@ func variableOf(s string, depth int) *variable {
 	}
 	v.kind, v.name, v.optional = kind, name, optional
 	if optional {
-		v.fallback = template(fallback, depth+1)
+		v.fallback = parseTemplate(fallback, depth+1)
 	}
 	return v
 }
@@ -159,12 +157,12 @@ func between(s, begin, end string) (string, bool) {
 	return strings.CutSuffix(s, end)
 }
 
-// each calls f for the variables of parts, those of fallbacks too.
-func each(parts []part, f func(*variable)) {
+// eachVariable calls f for all variables in parts, including those in fallbacks.
+func eachVariable(parts []part, f func(*variable)) {
 	for _, p := range parts {
 		if p.v != nil {
 			f(p.v)
-			each(p.v.fallback, f)
+			eachVariable(p.v.fallback, f)
 		}
 	}
 }

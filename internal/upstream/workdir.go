@@ -23,7 +23,7 @@ func (c *Config) workDir(v Variables) string {
 func (c *Config) namesWorkspace() bool {
 	found := false
 	for _, s := range slices.Concat([]string{c.Command}, c.Args, slices.Collect(maps.Values(c.Env))) {
-		each(template(s, 0), func(v *variable) {
+		eachVariable(parseTemplate(s, 0), func(v *variable) {
 			found = found || v.kind == FromPath && (v.name == "workspaceFolder" || v.name == "workspaceRoot")
 		})
 	}

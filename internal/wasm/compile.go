@@ -101,7 +101,7 @@ func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, 
 func command(m wazero.CompiledModule) error {
 	start := m.ExportedFunctions()["_start"]
 	if start == nil || len(start.ParamTypes()) != 0 || len(start.ResultTypes()) != 0 {
-		return errors.New("it exports no function _start: build it as a WASI preview 1 command")
+		return errors.New("no exported function _start: build a WASI preview 1 command")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func filled(dir string) bool {
 func check(module []byte) error {
 	switch {
 	case len(module) > MaxModule:
-		return &failure{ExitModule, fmt.Errorf("the module has more than %d bytes", MaxModule)}
+		return &failure{ExitModule, fmt.Errorf("module too large (limit %d bytes)", MaxModule)}
 	case len(module) < 8 || string(module[:4]) != "\x00asm":
 		return &failure{ExitModule, errors.New("not a WebAssembly module")}
 	case string(module[4:8]) == "\x0d\x00\x01\x00":

@@ -43,7 +43,7 @@ type job struct {
 
 // The reasons why the context of a job ends.
 var (
-	errTimeout = &failure{ExitTimeout, errors.New("timeout: the script took too long")}
+	errTimeout = &failure{ExitTimeout, errors.New("timeout exceeded")}
 	errOutput  = &failure{ExitWorker, errors.New("output limit reached")}
 )
 
@@ -73,7 +73,7 @@ func (j *job) run(ctx context.Context) (int, error) {
 		defer func() {
 			// The decoder and the compiler read untrusted bytes.
 			if p := recover(); p != nil {
-				r = result{err: fmt.Errorf("the WebAssembly runtime failed: %v", p)}
+				r = result{err: fmt.Errorf("WebAssembly runtime: %v", p)}
 			}
 			done <- r
 		}()

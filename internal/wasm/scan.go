@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	errSections = errors.New("invalid module: a section is longer than the module, or a list longer than its section")
-	errLocals   = errors.New("invalid module: a function has more than 50000 local variables")
+	errSections = errors.New("invalid module: section or list exceeds its bounds")
+	errLocals   = errors.New("invalid module: too many local variables in a function (limit 50000)")
 )
 
 // scan rejects small modules that would make wazero allocate gigabytes. wazero

@@ -117,7 +117,7 @@ func parse(args []string) (*job, error) {
 	case len(j.args) == 0:
 		return nil, errors.New("no module to run; usage: " + Usage)
 	case j.memory < pageSize || j.memory > maxPages*pageSize:
-		return nil, fmt.Errorf("--memory %d is not between %d and %d", j.memory, pageSize, int64(maxPages*pageSize))
+		return nil, fmt.Errorf("--memory %d is out of range %d to %d", j.memory, pageSize, int64(maxPages*pageSize))
 	case j.output < 0 || j.timeout < 0:
 		return nil, errors.New("--output and --timeout cannot be negative")
 	case j.compile && j.cache == "":
@@ -126,7 +126,7 @@ func parse(args []string) (*job, error) {
 	seen := map[string]bool{}
 	for _, m := range j.mounts {
 		if seen[m.guest] {
-			return nil, fmt.Errorf("--dir %s is given twice", m.guest)
+			return nil, fmt.Errorf("duplicate --dir %s", m.guest)
 		}
 		seen[m.guest] = true
 	}

@@ -60,7 +60,7 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 func (in *saveArgs) files() (map[string]string, error) {
 	var errs []error
 	if strings.TrimSpace(in.Instructions) == "" || strings.TrimSpace(in.Description) == "" {
-		errs = append(errs, errors.New("a skill has a description and instructions"))
+		errs = append(errs, errors.New("description or instructions missing"))
 	}
 	text := skill.Draft{Name: in.Name, Description: in.Description, Instructions: in.Instructions}.Render()
 	_, found := skill.ParseBytes(text, skill.FileName, in.Name)
@@ -75,17 +75,17 @@ func (in *saveArgs) files() (map[string]string, error) {
 		p := path.Clean(file.Path)
 		switch _, twice := out[p]; {
 		case !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, `\`) || strings.Count(p, "/") > maxDepth:
-			errs = append(errs, fmt.Errorf("%q is not inside the skill; give a path from it", file.Path))
+			errs = append(errs, fmt.Errorf("path %q is not inside the skill; use a relative path", file.Path))
 		case twice || strings.EqualFold(p, skill.FileName):
-			errs = append(errs, fmt.Errorf("%s is given twice", p))
+			errs = append(errs, fmt.Errorf("duplicate file %s", p))
 		case execution.IsProtected(p):
-			errs = append(errs, fmt.Errorf("%s: programs take commands from it, so that it is not written here", p))
+			errs = append(errs, fmt.Errorf("%s: protected, because programs run commands from this file", p))
 		}
 		out[p] = file.Content
 		size += len(file.Content)
 	}
 	if len(in.Files) > MaxSkillFiles || size > MaxSkillBytes {
-		errs = append(errs, fmt.Errorf("it has %d files and %d bytes, and may have %d and %d", len(in.Files), size, MaxSkillFiles, MaxSkillBytes))
+		errs = append(errs, fmt.Errorf("skill too large (%d files, %d bytes; limit %d files, %d bytes)", len(in.Files), size, MaxSkillFiles, MaxSkillBytes))
 	}
 	return out, errors.Join(errs...)
 }
@@ -111,7 +111,7 @@ func (f *folder) saveIn(name string, files map[string]string, replace bool) erro
 	_, err = skills.Lstat(name)
 	there := err == nil
 	if there && !replace {
-		return errors.New("it is there already; say replace to put this one in its place")
+		return errors.New("already exists; set replace to overwrite it")
 	}
 	temp, old := ".new-"+rand.Text(), ".old-"+rand.Text()
 	err = fill(skills, temp, files)

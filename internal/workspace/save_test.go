@@ -40,7 +40,7 @@ func TestSaveSkill(t *testing.T) {
 		{"a bad name", false, with(m{"name": "../Tides"}), false, []string{"name"}},
 		{"nothing in it", false, m{"name": "tides", "description": " ", "instructions": ""}, false, []string{"has a description and instructions"}},
 		{"files outside", false, with(m{"files": []any{file("../x", ""), file("/etc/x", ""), file(".git/hooks/x", ""), file("skill.md", "")}}), false,
-			[]string{`"../x" is not inside`, `"/etc/x" is not inside`, ".git/hooks/x: programs take commands", "skill.md is given twice"}},
+			[]string{`"../x" is not inside`, `"/etc/x" is not inside`, ".git/hooks/x: protected", "duplicate file skill.md"}},
 		{"too much", false, with(m{"files": []any{file("a.md", strings.Repeat("x", workspace.MaxSkillBytes))}}), false, []string{"may have"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

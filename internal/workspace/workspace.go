@@ -115,7 +115,7 @@ func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*
 		data = data[:len(data)-1]
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil, nil, fmt.Errorf("%s is no text; look at it with a command", in.Path)
+		return nil, nil, fmt.Errorf("not a text file: %s; inspect it with a command", in.Path)
 	}
 	text := string(data)
 	if more {
@@ -158,7 +158,7 @@ func (f *folder) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("not a regular file")
 	}
 	return f.root.Open(name)
 }
@@ -174,7 +174,7 @@ func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) 
 		return nil, nil, err
 	}
 	if _, err := path.Match(in.Pattern, ""); err != nil {
-		return nil, nil, fmt.Errorf("the pattern %q cannot be read; as *.csv", in.Pattern)
+		return nil, nil, fmt.Errorf("invalid pattern %q; use for example *.csv", in.Pattern)
 	}
 	var b strings.Builder
 	count := 0
@@ -226,17 +226,17 @@ type writeArgs struct {
 func (f *folder) data(in *writeArgs) ([]byte, error) {
 	switch {
 	case in.From == "" && in.Content == nil:
-		return nil, errors.New("say what is written: give its content, or from where it is taken")
+		return nil, errors.New("missing content: give content or from")
 	case in.From == "":
 		return []byte(*in.Content), nil
 	case in.Content != nil && *in.Content != "":
-		return nil, errors.New("give the content or from where it is taken, not both")
+		return nil, errors.New("give either content or from, not both")
 	case f.opts.Made == nil:
-		return nil, errors.New("no scripts are run here, so that there is no file to take")
+		return nil, errors.New("scripts are disabled, so there is no file to copy")
 	}
 	data, err := f.opts.Made(in.From)
 	if err != nil {
-		return nil, fmt.Errorf("take %s: %w", in.From, err)
+		return nil, fmt.Errorf("copy %s: %w", in.From, err)
 	}
 	return data, nil
 }
@@ -261,10 +261,10 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 // place writes a file in one step and creates missing parent directories.
 func (f *folder) place(name string, data []byte) error {
 	if len(data) > MaxFile {
-		return fmt.Errorf("it would have %d bytes, more than %d", len(data), MaxFile)
+		return fmt.Errorf("file too large (%d bytes, limit %d)", len(data), MaxFile)
 	}
 	if execution.IsProtected(name) {
-		return errors.New("programs take commands from it, so that it is not written here; a person can")
+		return errors.New("protected, because programs run commands from this file; the user can change it")
 	}
 	dir, err := f.dir(filepath.Dir(name))
 	if err != nil {
@@ -275,9 +275,9 @@ func (f *folder) place(name string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	switch fi, err := dir.Lstat(name); {
 	case err == nil && !fi.Mode().IsRegular():
-		return errors.New("it is no regular file")
+		return errors.New("not a regular file")
 	case err == nil && fi.Mode().Perm()&0o200 == 0:
-		return errors.New("it is read-only; a person can change that")
+		return errors.New("read-only file; the user can change that")
 	case err == nil:
 		mode = fi.Mode().Perm()
 	}
@@ -324,7 +324,7 @@ func into(at *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+		return nil, fmt.Errorf("not a folder: %s; use a path without symlinks", name)
 	}
 	next, err := at.OpenRoot(name)
 	if err != nil {
@@ -332,7 +332,7 @@ func into(at *os.Root, name string) (*os.Root, error) {
 	}
 	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // replaced in the meantime
 		next.Close()
-		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+		return nil, fmt.Errorf("not a folder: %s; use a path without symlinks", name)
 	}
 	return next, nil
 }
@@ -363,16 +363,16 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 	count := bytes.Count(data, []byte(in.Old))
 	switch {
 	case len(data) > MaxFile:
-		return nil, nil, fmt.Errorf("%s has more than %d bytes", in.Path, MaxFile)
+		return nil, nil, fmt.Errorf("%s too large (limit %d bytes)", in.Path, MaxFile)
 	case in.Old == "":
-		return nil, nil, errors.New("say which text is replaced; to write a whole file there is write_file")
+		return nil, nil, errors.New("missing old text; use write_file to write a whole file")
 	case count == 0:
-		return nil, nil, fmt.Errorf("the text is not in %s; read it, and give the text as it is", in.Path)
+		return nil, nil, fmt.Errorf("text not found in %s; read the file and copy the text exactly", in.Path)
 	case count > 1 && !in.All:
-		return nil, nil, fmt.Errorf("the text is in %s %d times; give more of what is around it, or say all", in.Path, count)
+		return nil, nil, fmt.Errorf("text occurs several times in %s (%d); include more context, or set all", in.Path, count)
 	}
 	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
-		return nil, nil, fmt.Errorf("%s would have %d bytes, more than %d", in.Path, size, MaxFile)
+		return nil, nil, fmt.Errorf("%s would be too large (%d bytes, limit %d)", in.Path, size, MaxFile)
 	}
 	if err := f.place(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
 		return nil, nil, plainError(in.Path, err)
@@ -390,7 +390,7 @@ const maxSeconds = 600
 
 func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*mcp.CallToolResult, any, error) {
 	if strings.TrimSpace(in.Command) == "" {
-		return nil, nil, errors.New("say which command is to run")
+		return nil, nil, errors.New("missing command")
 	}
 	limit := 60
 	if in.Seconds > 0 {
@@ -426,7 +426,7 @@ func local(name string) (string, error) {
 	}
 	p := filepath.FromSlash(path.Clean(name))
 	if !filepath.IsLocal(p) {
-		return "", fmt.Errorf("%q is not inside the folder; give a path from it", name)
+		return "", fmt.Errorf("path %q is not inside the folder; use a relative path", name)
 	}
 	return p, nil
 }

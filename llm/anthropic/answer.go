@@ -122,7 +122,7 @@ func (a *answer) start(e *event) llm.Event {
 func (a *answer) delta(e *event) (llm.Event, error) {
 	b := a.open[e.Index]
 	if b == nil {
-		return nil, fmt.Errorf("anthropic: a piece came of block %d, which has not begun", e.Index)
+		return nil, fmt.Errorf("anthropic: delta for unknown block %d", e.Index)
 	}
 	switch d := &e.Delta; {
 	case d.Type == "text_delta" && b.kind == "text":

@@ -89,7 +89,7 @@ func New(model string, o *Options) (*Model, error) {
 		o = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("anthropic: no model is named: say which one, as claude-opus-5")
+		return nil, errors.New("anthropic: model name missing, such as claude-opus-5")
 	}
 	base, err := baseURL(o.BaseURL)
 	if err != nil {
@@ -153,10 +153,10 @@ func baseURL(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", errors.New("anthropic: the base URL is none: give one like " + home)
+		return "", errors.New("anthropic: invalid base URL: use one such as " + home)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("anthropic: the base URL at %s has more than a host and a path: give the key as the key", u.Host)
+		return "", fmt.Errorf("anthropic: base URL at %s contains more than a host and a path: pass the key separately", u.Host)
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
 	return u.String(), nil

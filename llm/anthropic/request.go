@@ -25,7 +25,7 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	}
 	messages := m.renderMessages(r.Messages)
 	if len(messages) == 0 {
-		return nil, errors.New("anthropic: there is nothing to ask: the conversation has no text")
+		return nil, errors.New("anthropic: the conversation contains no text")
 	}
 	p := &sdk.MessageNewParams{Model: m.name, MaxTokens: int64(m.maxTokens), Tools: tools, Messages: messages}
 	if r.MaxTokens > 0 {
@@ -43,11 +43,11 @@ func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
 	var out []sdk.ToolUnionParam
 	for _, t := range tools {
 		if t.Name == "" || len(t.Name) > 128 || identifier(t.Name) != t.Name {
-			return nil, fmt.Errorf("anthropic: the tool %.140q cannot be sent: its name must have 1 to 128 of a-z, A-Z, 0-9, _ and -", t.Name)
+			return nil, fmt.Errorf("anthropic: invalid tool name %.140q: use 1 to 128 of a-z, A-Z, 0-9, _ and -", t.Name)
 		}
 		schema, err := renderSchema(t.InputSchema)
 		if err != nil {
-			return nil, fmt.Errorf("anthropic: the tool %s cannot be sent: %w", t.Name, err)
+			return nil, fmt.Errorf("anthropic: tool %s: %w", t.Name, err)
 		}
 		tool := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](schema)}
 		if t.Description != "" {
@@ -66,7 +66,7 @@ func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(schema, &members); err != nil || members == nil {
-		return nil, errors.New("its input schema is not a JSON object")
+		return nil, errors.New("input schema is not a JSON object")
 	}
 	if _, ok := members["type"]; ok {
 		return schema, nil

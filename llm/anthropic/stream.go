@@ -24,8 +24,8 @@ import (
 const maxAnswer = 64 << 20
 
 var (
-	errIdle = errors.New("nothing came from the server for too long: ask again, or raise the idle limit")
-	errLong = fmt.Errorf("the answer is too long: over %d MiB, or half of that in one line", maxAnswer>>20)
+	errIdle = errors.New("no data from the server for too long: try again, or raise the idle limit")
+	errLong = fmt.Errorf("answer too long (limit %d MiB, or half of that in one line)", maxAnswer>>20)
 )
 
 // Stream sends a request and yields the events of the answer; see [llm.Model].
@@ -78,7 +78,7 @@ func (m *Model) admit(res *http.Response) error {
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind != "text/event-stream" {
-		return fmt.Errorf("%s sent %.80q and no stream of events: is the base URL that of a server for Anthropic's Messages API?", res.Request.URL.Host, kind)
+		return fmt.Errorf("%s sent %.80q instead of an event stream: is the base URL that of a Messages API?", res.Request.URL.Host, kind)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Eve
 		case begun:
 			yield(nil, &llm.CutError{Answer: a.whole(), Err: err})
 		case err == nil:
-			yield(nil, fmt.Errorf("anthropic: the connection ended before the answer began: %w", io.ErrUnexpectedEOF))
+			yield(nil, fmt.Errorf("anthropic: connection closed before the answer: %w", io.ErrUnexpectedEOF))
 		default:
 			yield(nil, err)
 		}
@@ -157,7 +157,7 @@ func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
 	}
 	var e event
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
-		return nil, fmt.Errorf("anthropic: an event cannot be read: %w", err)
+		return nil, fmt.Errorf("anthropic: read event: %w", err)
 	}
 	if e.Type == "error" || raw.Type == "error" {
 		return nil, m.failed(&e)

@@ -77,7 +77,7 @@ const (
 	maxCalls  = 1000
 )
 
-var errTooLong = errors.New("the answer is longer than any is taken to be")
+var errTooLong = errors.New("answer too long")
 
 // add adds a chunk and returns the events to yield.
 func (a *answer) add(data []byte) ([]llm.Event, error) {
@@ -88,7 +88,7 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("a piece of the answer cannot be read: %w", err)
+		return nil, fmt.Errorf("read part of the answer: %w", err)
 	}
 	if c.Model != "" {
 		a.model = c.Model
@@ -247,16 +247,16 @@ func (a *answer) begun() bool {
 func (a *answer) ended() error {
 	switch a.reason {
 	case "":
-		return errors.New("the stream ended without a reason (finish_reason)")
+		return errors.New("stream ended without finish_reason")
 	case "stop", "tool_calls", "function_call", "length", "max_tokens", "content_filter":
 	default:
 		if len(a.calls) > 0 || a.reason == "error" { // the calls may be incomplete
-			return fmt.Errorf("the server ended the answer for the reason %q", a.reason)
+			return fmt.Errorf("server ended the answer with finish_reason %q", a.reason)
 		}
 	}
 	for _, c := range a.calls {
 		if c.name == "" {
-			return errors.New("a call came without the name of its tool")
+			return errors.New("tool call without a name")
 		}
 	}
 	return nil

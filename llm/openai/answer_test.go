@@ -171,7 +171,7 @@ func TestAnAnswerThatNeverBeganIsNotACutOne(t *testing.T) {
 		"nothing at all": stream(), "the end alone": stream("data: [DONE]"), "comments": stream(": wait", ": wait"), "a cut": cut(": wait"), "no JSON": stream("data: <html>"),
 	} {
 		_, _, err := ask(t, answer)
-		if _, ok := isCut(err); ok || err == nil || !strings.Contains(err.Error(), "began no answer") {
+		if _, ok := isCut(err); ok || err == nil || !strings.Contains(err.Error(), "no answer from") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

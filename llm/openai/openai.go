@@ -59,7 +59,7 @@ func New(model string, opts *Options) (*Model, error) {
 		opts = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("no model is named; give the name that the server has for it")
+		return nil, errors.New("model name missing; use the name on the server")
 	}
 	base := opts.BaseURL
 	if base == "" {
@@ -73,7 +73,7 @@ func New(model string, opts *Options) (*Model, error) {
 		q = *opts.Quirks
 	}
 	if q.Vendor == "" || strings.Contains(q.Vendor, ":") {
-		return nil, fmt.Errorf("quirks name the vendor %q; give a name without a colon, as it is the part of the model's name before it", q.Vendor)
+		return nil, fmt.Errorf("invalid vendor %q in quirks; use a name without a colon", q.Vendor)
 	}
 	return &Model{
 		name: model, key: opts.Key, maxTokens: opts.MaxTokens, quirks: q,
@@ -86,13 +86,13 @@ func checkBase(base string) error {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return errors.New("the base URL cannot be read; write it as https://HOST/v1") // err would repeat the URL with its credentials
+		return errors.New("invalid base URL; write https://HOST/v1") // err would repeat the URL with its credentials
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return fmt.Errorf("base URL %q is not one of HTTP; write it as https://HOST/v1", u.Redacted())
+		return fmt.Errorf("unsupported base URL %q; write https://HOST/v1", u.Redacted())
 	case u.User != nil:
-		return fmt.Errorf("base URL %s has a name or password in it; give the key as an option", u.Redacted())
+		return fmt.Errorf("base URL %s contains a user name or password; pass the key as an option", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("base URL of %s has a query or fragment, which would be lost; leave it out", u.Host)
+		return fmt.Errorf("base URL of %s contains a query or fragment; remove it", u.Host)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) 
 	}
 }
 
-var errNoDone = fmt.Errorf("the stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
+var errNoDone = fmt.Errorf("stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
 
 // broken returns the error of a stream that failed. It is a CutError if part of
 // the answer had arrived.
@@ -170,7 +170,7 @@ func (m *Model) broken(ctx context.Context, a *answer, err error) error {
 	case ok:
 		refused.Vendor, refused.Message = m.quirks.Vendor, m.clean(refused.Message)
 	case !a.begun():
-		err = fmt.Errorf("%s began no answer: %w", m.quirks.Vendor, err)
+		err = fmt.Errorf("no answer from %s: %w", m.quirks.Vendor, err)
 	}
 	if !a.begun() {
 		return err

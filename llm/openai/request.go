@@ -83,7 +83,7 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	m.bound(&out, r)
 	for _, t := range r.Tools {
 		if !json.Valid(t.InputSchema) && len(t.InputSchema) > 0 {
-			return nil, fmt.Errorf("the input schema of tool %s is not JSON", t.Name)
+			return nil, fmt.Errorf("input schema of tool %s is not JSON", t.Name)
 		}
 		f := function{t.Name, t.Description, t.InputSchema}
 		if len(f.Parameters) == 0 {

@@ -187,7 +187,7 @@ func TestSchemasAreSentAsTheyAre(t *testing.T) {
 		t.Errorf("%s\nis without\n%s", body, want)
 	}
 	_, err := llm.Ask(t.Context(), newModel(t, "m", nil), &llm.Request{Tools: []llm.Tool{{Name: "f", InputSchema: json.RawMessage("{")}}}, nil)
-	if err == nil || err.Error() != "the input schema of tool f is not JSON" {
+	if err == nil || err.Error() != "input schema of tool f is not JSON" {
 		t.Errorf("%v", err)
 	}
 }

@@ -58,7 +58,7 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 		}
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("%s cannot be reached: %w", m.quirks.Vendor, err)
+		return nil, fmt.Errorf("connect to %s: %w", m.quirks.Vendor, err)
 	}
 	return res, nil
 }

@@ -57,7 +57,7 @@ func (e *events) line() ([]byte, error) {
 	for {
 		piece, err := e.lines.ReadSlice('\n')
 		if len(line)+len(piece) > e.limit {
-			return nil, fmt.Errorf("a line of the answer is longer than %d bytes", e.limit)
+			return nil, fmt.Errorf("line of the answer too long (limit %d bytes)", e.limit)
 		}
 		line = append(line, piece...)
 		if err != bufio.ErrBufferFull {

@@ -59,7 +59,7 @@ func program() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is no redis-server: Redis is not installed (Debian: apt-get install redis-tools)")
+	return "", errors.New("redis-server not found: install Redis (Debian: apt-get install redis-tools)")
 }
 
 func (s *Server) program() string { return filepath.Join(s.dir, "redis-server") }

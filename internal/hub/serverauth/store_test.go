@@ -40,7 +40,7 @@ func TestDatabaseKeeps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		people(t, db)
 		key := encryption.NewKey()
-		oauthtest.Keep(t, func() oauth.Storage { return servers(t, db, key).Keep("sha256:1") }) // each a node
+		oauthtest.TestStorage(t, func() oauth.Storage { return servers(t, db, key).Keep("sha256:1") }) // each a node
 	})
 }
 

@@ -143,7 +143,7 @@ func testText(t *testing.T, v *Vendor) {
 		t.Errorf("%d requests, with the instructions: %s", len(s.Bodies()), s.Bodies())
 	}
 	if vendor, name, _ := strings.Cut(m.Name(), ":"); vendor == "" || name == "" {
-		t.Errorf("the model is named %q", m.Name())
+		t.Errorf("model name is %q", m.Name())
 	}
 }
 
@@ -185,10 +185,10 @@ func testThinking(t *testing.T, v *Vendor) {
 	ask(t, m, r, nil)
 	sent := string(s.Bodies()[1])
 	if !strings.Contains(sent, "Rome is in Italy.") || !strings.Contains(sent, "c2lnbmVk") && thinking(a).Signature != "" {
-		t.Errorf("the thoughts do not go back as they were: %s", sent)
+		t.Errorf("thinking is not sent back unchanged: %s", sent)
 	}
 	if strings.Contains(sent, "stranger") {
-		t.Errorf("another vendor's thoughts are sent: %s", sent)
+		t.Errorf("thinking of another vendor is sent: %s", sent)
 	}
 	vendor, _, _ := strings.Cut(m.Name(), ":")
 	equal(t, "vendor of the thoughts", thinking(a).Vendor, vendor)
@@ -225,7 +225,7 @@ func testCutByLength(t *testing.T, v *Vendor) {
 	r.Messages = append(r.Messages, a.Message, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Result{Call: cut.ID, Error: true, Parts: []llm.Part{llm.Text("The call was cut.")}}}})
 	ask(t, m, r, nil)
 	if !json.Valid(s.Bodies()[1]) {
-		t.Errorf("the cut call makes the next request no JSON: %s", s.Bodies()[1])
+		t.Errorf("truncated call makes the next request invalid JSON: %s", s.Bodies()[1])
 	}
 }
 
@@ -237,7 +237,7 @@ func testCutStream(t *testing.T, v *Vendor) {
 		t.Fatalf("got %v, %v", a, err)
 	}
 	if n := len(s.Bodies()); n != 1 {
-		t.Errorf("%d requests: what was shown is repeated", n)
+		t.Errorf("%d requests: a request was repeated after output", n)
 	}
 }
 
@@ -266,7 +266,7 @@ func testKeyRefused(t *testing.T, v *Vendor) {
 		t.Fatalf("got %v after %d requests", err, len(s.Bodies()))
 	}
 	if strings.Contains(err.Error(), Key) {
-		t.Errorf("the key is in the error: %v", err)
+		t.Errorf("error contains the key: %v", err)
 	}
 }
 
@@ -394,7 +394,7 @@ func testSchemas(t *testing.T, v *Vendor) {
 		t.Fatal(err)
 	}
 	if !holds(sent, want) || strings.Contains(string(s.Bodies()[0]), `"required":null`) {
-		t.Errorf("the schema is not sent as it is: %s", s.Bodies()[0])
+		t.Errorf("schema is not sent unchanged: %s", s.Bodies()[0])
 	}
 }
 
@@ -419,7 +419,7 @@ func testRequestIsKept(t *testing.T, v *Vendor) {
 	ask(t, m, r, nil)
 	ask(t, m, r, nil)
 	if b := s.Bodies(); string(b[0]) != string(b[1]) {
-		t.Errorf("the same request is sent in two ways:\n%s\n%s", b[0], b[1])
+		t.Errorf("two encodings of the same request:\n%s\n%s", b[0], b[1])
 	}
 }
 

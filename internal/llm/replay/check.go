@@ -38,18 +38,18 @@ func (m *message) check() error {
 	switch m.Role {
 	case llm.User, llm.Assistant, llm.Notice, "": // a truncated answer may have no role
 	default:
-		return fmt.Errorf("a message has the role %.50q", m.Role)
+		return fmt.Errorf("invalid role %.50q of a message", m.Role)
 	}
 	return checkParts(m.Parts, maxDepth)
 }
 
 func checkParts(parts []part, depth int) error {
 	if depth == 0 && len(parts) > 0 {
-		return errors.New("a result is inside of another one")
+		return errors.New("nested result")
 	}
 	for _, p := range parts {
 		if count(p.Text != nil, p.Image != nil, p.Thinking != nil, p.Call != nil, p.Result != nil) != 1 {
-			return errors.New("a part is not exactly one of text, image, thinking, call and result")
+			return errors.New("part is not exactly one of text, image, thinking, call and result")
 		}
 		if p.Result != nil {
 			if err := checkParts(p.Result.Parts, depth-1); err != nil {
@@ -63,10 +63,10 @@ func checkParts(parts []part, depth int) error {
 func checkEvents(events []event) error {
 	for _, e := range events {
 		if count(e.Text != nil, e.Thinking != nil, e.Call != nil) != 1 {
-			return errors.New("an event is not exactly one of text, thinking and call")
+			return errors.New("event is not exactly one of text, thinking and call")
 		}
 		if e.Call != nil && e.Call.Index < 0 {
-			return errors.New("an event is of a call before the first")
+			return errors.New("event of an unknown call")
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func newRequest(r *llm.Request) (*request, error) {
 	for _, t := range r.Tools {
 		schema, err := compact(t.InputSchema)
 		if err != nil {
-			return nil, fmt.Errorf("the input schema of the tool %.100q is no JSON: %w", t.Name, err)
+			return nil, fmt.Errorf("input schema of tool %.100q is not JSON: %w", t.Name, err)
 		}
 		q.Tools = append(q.Tools, tool{valid(t.Name), valid(t.Description), schema})
 	}

@@ -44,7 +44,7 @@ func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 		return nil, fmt.Errorf("record into %s: %w", dir, err)
 	}
 	if before.name != "" && before.name != m.Name() {
-		return nil, fmt.Errorf("record into %s: it has recordings of %s, not of %s; name another directory", dir, before.name, m.Name())
+		return nil, fmt.Errorf("record into %s: directory contains recordings of %s, not of %s; choose another directory", dir, before.name, m.Name())
 	}
 	r := &Recorder{model: m, dir: dir}
 	if o != nil {
@@ -109,7 +109,7 @@ func (r *Recorder) keep(req *llm.Request, kept *recording) error {
 	for _, s := range r.secrets {
 		quoted := bytes.TrimSpace(encode(s))
 		if bytes.Contains(data, []byte(s)) || bytes.Contains(data, quoted[1:len(quoted)-1]) {
-			return errors.New("record an answer: a secret is in the conversation, and is not written to a file; take it out of what is said")
+			return errors.New("record an answer: the conversation contains a secret; remove it and try again")
 		}
 	}
 	if err := write(r.dir, q.file(), data); err != nil {
@@ -121,7 +121,7 @@ func (r *Recorder) keep(req *llm.Request, kept *recording) error {
 // write replaces a file in one step.
 func write(dir, name string, data []byte) error {
 	if len(data) > maxFile {
-		return fmt.Errorf("it has %d MiB, more than %d", len(data)>>20, maxFile>>20)
+		return fmt.Errorf("recording too large (%d MiB, limit %d)", len(data)>>20, maxFile>>20)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -74,7 +74,7 @@ func Open(dir string) (*Model, error) {
 		return nil, fmt.Errorf("open recordings in %s: %w", dir, err)
 	}
 	if len(m.known) == 0 {
-		return nil, fmt.Errorf("open recordings in %s: there are none", dir)
+		return nil, fmt.Errorf("open recordings in %s: no recordings found", dir)
 	}
 	return m, nil
 }
@@ -102,10 +102,10 @@ func open(dir string) (*Model, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if want := r.Request.file(); want != name {
-			return nil, fmt.Errorf("%s: its request was changed: it would be %s now; record it again", name, want)
+			return nil, fmt.Errorf("%s: request differs (hash now %s); record it again", name, want)
 		}
 		if m.name = cmp.Or(m.name, r.Model); m.name != r.Model {
-			return nil, fmt.Errorf("%s is of the model %s, others are of %s; keep each in a directory of its own", name, r.Model, m.name)
+			return nil, fmt.Errorf("%s is a recording of %s, others are of %s; use one directory for each model", name, r.Model, m.name)
 		}
 		m.known[name] = r
 	}
@@ -125,7 +125,7 @@ func list(root *os.Root) ([]string, error) {
 		}
 	}
 	if len(names) > maxFiles {
-		return nil, fmt.Errorf("there are %d recordings, more than %d", len(names), maxFiles)
+		return nil, fmt.Errorf("too many recordings (%d, limit %d)", len(names), maxFiles)
 	}
 	return names, nil
 }
@@ -137,11 +137,11 @@ func read(root *os.Root, name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+		return nil, errors.Join(err, fmt.Errorf("not a regular file: %s", name))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s is too large: a recording may have %d MiB, and all of them %d", name, maxFile>>20, maxAll>>20)
+		err = fmt.Errorf("%s too large (limit %d MiB each, %d MiB in total)", name, maxFile>>20, maxAll>>20)
 	}
 	return data, err
 }
@@ -154,7 +154,7 @@ func decode(data []byte) (*recording, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the recording")
+		return nil, errors.New("unexpected data after the recording")
 	}
 	return &r, r.check()
 }
@@ -162,10 +162,10 @@ func decode(data []byte) (*recording, error) {
 // check validates a recording.
 func (r *recording) check() error {
 	if vendor, name, _ := strings.Cut(r.Model, ":"); vendor == "" || name == "" {
-		return fmt.Errorf("the model is named %q, not vendor:name", r.Model)
+		return fmt.Errorf("invalid model name %q, want vendor:name", r.Model)
 	}
 	if (r.Answer == nil) == (r.Failed == nil || r.Failed.Refused == nil) {
-		return errors.New("it has neither an answer nor a refusal, or both")
+		return errors.New("expected either an answer or a refusal")
 	}
 	return errors.Join(r.Request.check(), r.Answer.check(), checkEvents(r.Events))
 }

@@ -1,6 +1,6 @@
-// Package oauthtest has an authorization server, and MCP servers that want its
-// tokens, for tests. They work: clients register, codes are bound to PKCE and a
-// redirect address, refresh tokens are good for one use, tokens for one resource.
+// Package oauthtest provides an authorization server and MCP servers that require its
+// tokens, for tests. Clients register dynamically, codes are bound to PKCE and a redirect
+// URI, refresh tokens are used once, and tokens are issued for one resource.
 package oauthtest
 
 import (
@@ -27,7 +27,7 @@ type Issuer struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	clients  map[string][]string // redirect addresses by client
+	clients  map[string][]string // redirect URIs by client
 	codes    map[string]*code
 	access   map[string]*token
 	refresh  map[string]*token
@@ -45,7 +45,7 @@ type token struct {
 	end              time.Time
 }
 
-// New starts an authorization server, until the test ends. Its tokens are good
+// New starts an authorization server that runs until the test ends. Its tokens are valid
 // for an hour.
 func New(t testing.TB) *Issuer {
 	i := &Issuer{clients: map[string][]string{}, codes: map[string]*code{}, access: map[string]*token{}, refresh: map[string]*token{}, life: time.Hour}
@@ -66,30 +66,31 @@ func (i *Issuer) change(f func()) {
 	f()
 }
 
-// Life is how long tokens are good for from now on.
+// Life sets the lifetime of tokens issued from now on.
 func (i *Issuer) Life(d time.Duration) { i.change(func() { i.life = d }) }
 
-// Deny has the person say no, as with access_denied; "" is yes.
+// Deny makes the user deny sign-ins, with an error code such as access_denied; "" grants
+// them.
 func (i *Issuer) Deny(why string) { i.change(func() { i.deny = why }) }
 
-// Refuse has refresh tokens refused from now on.
+// Refuse makes the issuer reject refresh tokens.
 func (i *Issuer) Refuse() { i.change(func() { i.refuses = true }) }
 
-// Withdraw has no access token that was given be good any more.
+// Withdraw invalidates all access tokens.
 func (i *Issuer) Withdraw() { i.change(func() { clear(i.access) }) }
 
-// Renewals is how often a refresh token was spent.
+// Renewals returns the number of used refresh tokens.
 func (i *Issuer) Renewals() (n int) { i.change(func() { n = i.renewals }); return n }
 
-// Renewed is the form of the last renewal.
+// Renewed returns the form of the last renewal.
 func (i *Issuer) Renewed() (f url.Values) { i.change(func() { f = i.form }); return f }
 
-// Good is how many tokens, of either kind, are good.
+// Good returns the number of valid tokens of both kinds.
 func (i *Issuer) Good() (n int) { i.change(func() { n = len(i.access) + len(i.refresh) }); return n }
 
-// Serve starts an MCP server that takes tokens of the issuer for itself alone,
-// until the test ends. It has a tool greet,
-// which names the client whose token it got. The result is its URL.
+// Serve starts an MCP server that accepts the issuer's tokens for its own URL, until the
+// test ends. Its tool greet returns the client of the token. It returns the URL of the
+// server.
 func (i *Issuer) Serve(t testing.TB) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "greet", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -98,7 +99,7 @@ func (i *Issuer) Serve(t testing.TB) string {
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		server.CloseClientConnections() // who has not gone yet goes on listening
+		server.CloseClientConnections() // clients may still be listening
 		server.Close()
 	})
 	resource, about := server.URL+"/mcp", server.URL+"/.well-known/oauth-protected-resource/mcp"
@@ -141,7 +142,7 @@ func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 		RedirectURIs []string `json:"redirect_uris"`
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.RedirectURIs) == 0 {
-		refuse(w, "invalid_client_metadata", "no redirect address")
+		refuse(w, "invalid_client_metadata", "no redirect URI")
 		return
 	}
 	id := rand.Text()
@@ -149,14 +150,14 @@ func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"client_id": id, "redirect_uris": in.RedirectURIs, "token_endpoint_auth_method": "none"})
 }
 
-// authorize asks nobody, and sends the browser back at once.
+// authorize grants every request without a user and redirects the browser.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	q := r.URL.Query()
 	back, err := url.Parse(q.Get("redirect_uri"))
 	if err != nil || !slices.Contains(i.clients[q.Get("client_id")], q.Get("redirect_uri")) || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" {
-		http.Error(w, "no such client, or no PKCE, or no resource", http.StatusBadRequest)
+		http.Error(w, "unknown client, or PKCE or resource missing", http.StatusBadRequest)
 		return
 	}
 	out := url.Values{"state": {q.Get("state")}, "iss": {i.URL}}
@@ -185,28 +186,28 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		delete(i.codes, f.Get("code"))
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
 		if c == nil || c.client != f.Get("client_id") || c.redirect != f.Get("redirect_uri") || c.resource != f.Get("resource") || c.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
-			refuse(w, "invalid_grant", "the code is not for this")
+			refuse(w, "invalid_grant", "code does not match the request")
 			return
 		}
-		i.give(w, c.client, c.resource)
+		i.issueTokens(w, c.client, c.resource)
 	case "refresh_token":
 		k := i.refresh[f.Get("refresh_token")]
 		delete(i.refresh, f.Get("refresh_token"))
 		i.renewals++
 		i.form = f
 		if i.refuses || k == nil || k.client != f.Get("client_id") || k.resource != f.Get("resource") {
-			refuse(w, "invalid_grant", "the refresh token is spent, or not for this")
+			refuse(w, "invalid_grant", "refresh token used or does not match the request")
 			return
 		}
-		i.give(w, k.client, k.resource)
+		i.issueTokens(w, k.client, k.resource)
 	default:
 		refuse(w, "unsupported_grant_type", f.Get("grant_type"))
 	}
 }
 
-// give gives a pair of tokens. mu is held.
-func (i *Issuer) give(w http.ResponseWriter, client, resource string) {
-	k := &token{client, resource, time.Now().Add(time.Hour)} // what is told is less
+// issueTokens issues a pair of tokens. The caller holds mu.
+func (i *Issuer) issueTokens(w http.ResponseWriter, client, resource string) {
+	k := &token{client, resource, time.Now().Add(time.Hour)} // longer than announced
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	i.access[access], i.refresh[refresh] = k, k
 	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(i.life.Seconds()), "refresh_token": refresh, "scope": "tools"})
@@ -220,11 +221,11 @@ func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Browse opens a page as a browser does, and returns what is shown last.
+// Browse opens a page like a browser and returns the final status.
 func Browse(page string) (status int, err error) {
 	res, err := http.Get(page)
 	if err != nil {
-		return 0, fmt.Errorf("the browser: %w", err)
+		return 0, fmt.Errorf("open page: %w", err)
 	}
 	return res.StatusCode, res.Body.Close()
 }

@@ -51,7 +51,7 @@ func TestEngineWithoutLimits(t *testing.T) {
 
 // A container that does not isolate is not used, by a probe or otherwise.
 func TestEngineThatDoesNotIsolate(t *testing.T) {
-	for fault, want := range map[string]string{"network": "there is a network: the interface ", "seccomp": "no seccomp filter", "privileges": "privileges can be had"} {
+	for fault, want := range map[string]string{"network": "network access: the interface ", "seccomp": "no seccomp filter", "privileges": "privileges can be had"} {
 		if fault == "network" {
 			if n := parseFacts("= /proc/net/dev\n" + file(t, "/proc/net/dev")).networkAccess(); n == "" {
 				t.Log("this machine has no network")
@@ -128,8 +128,8 @@ func TestFacts(t *testing.T) {
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{"Seccomp:\t2", "Seccomp:\t0", "no seccomp"},
-		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "capabilities are left: CapEff 00000000a80425fb"},
-		{"CapPrm:\t0000000000000000\n", "", "capabilities are left: CapPrm"},
+		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "remaining capabilities: CapEff 00000000a80425fb"},
+		{"CapPrm:\t0000000000000000\n", "", "remaining capabilities: CapPrm"},
 		{"NoNewPrivs:\t1", "NoNewPrivs:\t0", "privileges can be had"},
 		{"  sit0:", "  eth0:", "the interface eth0"},
 		{"Gateway\n", "Gateway\nsit0\t00000000\t0100\n", "a route by sit0"},

@@ -271,7 +271,7 @@ allowed host "10.0.0.256": a number is not accepted as host
 secret "A": allowed host "a/b": remove the path, only a host can be allowed
 secret "B": "X y" is not the name of a header
 secret "C": the header "Content-length" cannot be set
-secret "D": the value has control characters, perhaps a line end
+secret "D": control character in value, perhaps a newline
 secret "E": the value is empty`, "\n")
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

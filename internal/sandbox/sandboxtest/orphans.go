@@ -74,7 +74,7 @@ func (s *scene) findOrphans(t *testing.T) error {
 		return fmt.Errorf("host did not start, or its sandbox contained only %v:\n%s", before, said.String())
 	}
 	if !poll(3*time.Second, func() bool { return len(processesWithMark(mark)) == 0 }) {
-		return fmt.Errorf("processes %v: still running after their host was killed: %v", before, processesWithMark(mark))
+		return fmt.Errorf("processes still running after their host was killed: %v of %v", processesWithMark(mark), before)
 	}
 	return nil
 }

@@ -96,17 +96,17 @@ func TestAttacksAreNumbered(t *testing.T) {
 // What of the contract plain does not keep.
 var plainFails = []string{
 	"a changed file is an error, and nothing runs",
-	"a file that changes between two readings",
+	"a file that changes between two reads",
 	"collects regular files, in order",
-	"no network is none",
+	"no network",
 	"other trees",
-	"the limits are told of the sandbox that has them",
-	"the person's directory, to change",
-	"the person's directory, to read",
-	"secrets are files, and not in the output",
-	"the environment is what the spec says and no more",
-	"the skill is there, and cannot be changed",
-	"the state names what is enforced",
+	"the state reports the limits of this sandbox",
+	"the user's directory, writable",
+	"the user's directory, read-only",
+	"secrets are files, and redacted from the output",
+	"the environment is exactly that of the spec",
+	"the skill is present and read-only",
+	"the state lists what is enforced",
 }
 
 func TestPlainMisbehaves(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPlainLeavesOrphans(t *testing.T) {
 		return
 	}
 	err := newScene(t).findOrphans(t)
-	if err == nil || !strings.Contains(err.Error(), "live on") {
-		t.Errorf("%v, want processes that live on", err)
+	if err == nil || !strings.Contains(err.Error(), "still running") {
+		t.Errorf("%v, want running processes", err)
 	}
 }

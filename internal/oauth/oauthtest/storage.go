@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// Keep tests that a keep does what [oauth.Storage] says. open opens it, empty, for the
-// principals ada and bob; what it opens later has what it had before.
-func Keep(t *testing.T, open func() oauth.Storage) {
+// TestStorage tests an [oauth.Storage]. open opens the storage, initially empty, for the
+// principals ada and bob. Each call opens the same data.
+func TestStorage(t *testing.T, open func() oauth.Storage) {
 	ctx := t.Context()
 	k := open()
 	ada, bob := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}, oauth.Key{Principal: "bob", Server: "https://a.example.com/mcp"}
@@ -19,7 +19,7 @@ func Keep(t *testing.T, open func() oauth.Storage) {
 	wants := func(of oauth.Key, want string) {
 		t.Helper()
 		if got, err := open().Read(ctx, of); err != nil || string(got) != want || (got == nil) != (want == "") {
-			t.Errorf("of %v is kept %q, %v; want %q", of, got, err, want)
+			t.Errorf("stored for %v: %q, %v; want %q", of, got, err, want)
 		}
 	}
 	change := func(of oauth.Key, next string, fail error) error {

@@ -6,42 +6,39 @@ import (
 	"strings"
 )
 
-// Place is where configuration files are looked for. It stands in for the
-// process's surroundings, so that this package reads none of them.
+// Place describes the environment in which configuration files are located. It replaces
+// the process environment, which this package does not read.
 type Place struct {
-	// OS is a GOOS value. What is neither "windows" nor "darwin" is taken for
-	// a system with XDG directories.
+	// OS is a GOOS value. Any value except "windows" and "darwin" means XDG directories.
 	OS string
-	// Home is the person's home directory.
+	// Home is the user's home directory.
 	Home string
-	// Dir is the project's root, absolute. It is taken as given: nothing above
-	// it is searched.
+	// Dir is the absolute root of the project. Parents are not searched.
 	Dir string
-	// Getenv returns the value of a variable, as os.Getenv does; nil means
-	// that none is set. Asked for are APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME,
-	// CLAUDE_CONFIG_DIR, CODEX_HOME and GEMINI_CLI_HOME. A relative
-	// XDG_CONFIG_HOME is ignored, as its specification demands; the others are
-	// taken relative to Dir.
+	// Getenv returns environment variables, like os.Getenv; nil means none. It is called
+	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME and
+	// GEMINI_CLI_HOME. A relative XDG_CONFIG_HOME is ignored, as its specification
+	// requires; the others are relative to Dir.
 	Getenv func(string) string
 }
 
-// location says where a client's file is for one scope. The first that is set
-// counts, top down; paths are written with slashes.
+// location describes the path of a client's file for one scope. The first set field
+// counts. Paths use slashes.
 type location struct {
 	project    string // below Place.Dir
-	env, inEnv string // below the directory a variable names, when it is set
-	packaged   string // below %LOCALAPPDATA%, on Windows, when that directory exists
+	env, inEnv string // below the directory in a variable, if that is set
+	packaged   string // below %LOCALAPPDATA% on Windows, if that directory exists
 	home       string // below Place.Home
 	appData    string // below the system's directory for application settings
-	note       string // what the person should know about this file
+	note       string // note about this file for the user
 }
 
-// Path returns the file in which c keeps its servers for scope s, "" meaning
-// its default scope. The file need not exist.
+// Path returns the file in which c stores its servers for scope s; "" means its default
+// scope. The file need not exist.
 //
-// It fails with an [ErrUnsupported] for a scope the client has not, and when p
-// lacks the directory needed. It does no I/O, but for Claude Desktop on
-// Windows, where it looks which of two installations there is.
+// It fails with [ErrUnsupported] for an unsupported scope, and if p lacks a required
+// directory. It does no I/O, except for Claude Desktop on Windows, where it checks which
+// kind of installation exists.
 func (c Client) Path(p Place, s Scope) (string, error) {
 	s, err := c.scope(s)
 	if err != nil {
@@ -50,7 +47,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 	l := c.where[s]
 	if l.project != "" {
 		if p.Dir == "" {
-			return "", fmt.Errorf("the project directory is not known; name the configuration file of %s yourself", c.Title)
+			return "", fmt.Errorf("unknown project directory; name the configuration file of %s", c.Title)
 		}
 		return p.join(p.Dir, l.project), nil
 	}
@@ -58,7 +55,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 		return p.join(p.absolute(dir), l.inEnv), nil
 	}
 	if p.Home == "" {
-		return "", fmt.Errorf("the home directory is not known; set HOME, or name the configuration file of %s yourself", c.Title)
+		return "", fmt.Errorf("unknown home directory; set HOME, or name the configuration file of %s", c.Title)
 	}
 	if l.packaged != "" && p.OS == "windows" {
 		file := p.join(p.dirOr("LOCALAPPDATA", "AppData/Local"), l.packaged)
@@ -72,7 +69,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 	return p.join(p.appData(), l.appData), nil
 }
 
-// appData is the directory that Electron calls appData.
+// appData returns the directory that Electron calls appData.
 func (p Place) appData() string {
 	switch p.OS {
 	case "windows":
@@ -100,8 +97,8 @@ func (p Place) getenv(name string) string {
 	return p.Getenv(name)
 }
 
-// join puts path, written with slashes, below dir with the separator of p.OS,
-// which need not be the system this runs on.
+// join joins dir and path, which uses slashes, with the separator of p.OS, which may
+// differ from this system's.
 func (p Place) join(dir, path string) string {
 	if p.OS == "windows" {
 		return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(path, "/", `\`)
