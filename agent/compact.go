@@ -108,7 +108,7 @@ func eventTokens(e session.Event) int {
 }
 
 // compactPrompt asks the model for a summary of the conversation.
-const compactPrompt = `The conversation has become too long and is put in short now. Write what has to be known to go on with it, and nothing else: what the person wants, in their own words where these matter; what was found and decided, with names, paths and figures; what was done to which files; what is open, and what comes next. Call no tool. What skills say need not be repeated.`
+const compactPrompt = `The conversation is too long and will be compacted. Write a summary with everything needed to continue it, and nothing else: what the user wants, in their own words where these matter; findings and decisions, with names, paths and numbers; changes to files; open questions and next steps. Do not call tools. Do not repeat the instructions of skills.`
 
 // compact replaces the conversation with a summary and the kept skills.
 func (t *turn) compact(ctx context.Context) error {

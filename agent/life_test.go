@@ -46,7 +46,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	tk.turn(t, "When is noon?")
 	tk.prefixesBut(t, 3)
 	asked, after := tk.model.requests[2], tk.model.requests[3]
-	if got := asked.Messages[len(asked.Messages)-1].Words(); !strings.Contains(got, "put in short") {
+	if got := asked.Messages[len(asked.Messages)-1].Words(); !strings.Contains(got, "will be compacted") {
 		t.Errorf("the model is asked %q", got)
 	}
 	got := jsonText(after)

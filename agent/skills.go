@@ -38,7 +38,7 @@ func (a *Agent) loadTool() Tool {
 		}
 		text := r.Text
 		if r.State == session.StateAlreadyLoaded && len(r.Problems) > 0 {
-			text += "\nNot everything of it works: " + strings.Join(r.Problems, "; ")
+			text += "\nProblems: " + strings.Join(r.Problems, "; ")
 		}
 		return &Outcome{Text: text, Error: r.State == session.StateFailed}, nil
 	}}

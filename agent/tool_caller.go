@@ -106,7 +106,7 @@ func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage
 		case asked != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case asked != nil:
-			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true, Denied: true}, nil
+			return &Outcome{Text: "The call needs approval, but the request failed: " + asked.Error() + ".", Error: true, Denied: true}, nil
 		case !approval.Approved:
 			if err := c.Set.RecordDecline(ctx, call); err != nil {
 				emitNotice(ctx, "that the call was not approved could not be recorded: "+err.Error())

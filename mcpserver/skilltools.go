@@ -293,7 +293,7 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 		}
 	}
 	if len(brought.Problems) > 0 {
-		b.WriteString("\nNot everything of it works:\n- " + strings.Join(brought.Problems, "\n- ") + "\n")
+		b.WriteString("\nProblems:\n- " + strings.Join(brought.Problems, "\n- ") + "\n")
 	}
 	return b.String()
 }

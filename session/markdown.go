@@ -26,9 +26,9 @@ func EventMarkdown(e *Event) string {
 		if len(text) > maxMarkdown {
 			text = strings.ToValidUTF8(text[:maxMarkdown], "") + fmt.Sprintf("\n… (%d bytes in all)", len(e.Result.Text))
 		}
-		what := "It came to"
+		what := "Result"
 		if e.Result.Error {
-			what = "It failed"
+			what = "Error"
 		}
 		return fmt.Sprintf("\n%s:\n\n%s\n", what, FencedBlock(text))
 	case e.Loaded != nil:
@@ -36,7 +36,7 @@ func EventMarkdown(e *Event) string {
 	case e.Unloaded != nil:
 		return fmt.Sprintf("\nThe skill %s was unloaded: %s.\n", EscapeMarkdown(e.Unloaded.Skill.Name), EscapeMarkdown(e.Unloaded.Reason))
 	case e.Compacted != nil:
-		return "\nWhat was said before was put in short.\n"
+		return "\nThe earlier conversation was compacted.\n"
 	}
 	return ""
 }

@@ -20,8 +20,8 @@ func TestMarkdown(t *testing.T) {
 			"\n## You, 2026-01-02 03:04\n\nhi[2J\n"},
 		{"what was answered and called", session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: "demo:rules", Text: "Look.", Calls: []session.Call{{Name: "a*b", Arguments: `{"x":1}`}}}},
 			"\n## demo:rules\n\nLook.\n\nCalled a\\*b:\n\n```\n{\"x\":1}\n```\n"},
-		{"what came of it", session.Event{Result: &session.CallResult{Text: "````\nout of it\n"}}, "\nIt came to:\n\n`````\n````\nout of it\n`````\n"},
-		{"what failed", session.Event{Result: &session.CallResult{Text: "no", Error: true}}, "\nIt failed:\n\n```\nno\n```\n"},
+		{"what came of it", session.Event{Result: &session.CallResult{Text: "````\nout of it\n"}}, "\nResult:\n\n`````\n````\nout of it\n`````\n"},
+		{"what failed", session.Event{Result: &session.CallResult{Text: "no", Error: true}}, "\nError:\n\n```\nno\n```\n"},
 		{"for programs alone", session.Event{}, ""},
 	} {
 		if got := session.EventMarkdown(&tt.e); got != tt.want {

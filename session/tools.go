@@ -113,7 +113,7 @@ func (b providedTools) text() string {
 		}
 	}
 	if len(b.problems) > 0 {
-		out.WriteString("Not everything of it works:\n- " + strings.Join(b.problems, "\n- ") + "\n")
+		out.WriteString("Problems:\n- " + strings.Join(b.problems, "\n- ") + "\n")
 	}
 	return out.String()
 }
@@ -139,7 +139,7 @@ func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
 		}
 		if t.NeedsApproval {
-			b.WriteString(" [a person is asked]")
+			b.WriteString(" [needs approval]")
 		}
 		b.WriteByte('\n')
 		if schemas && len(t.InputSchema) > 0 {

@@ -79,9 +79,9 @@ func TestW20LoadTellsOfTools(t *testing.T) {
 		has, not string
 		tools    []string
 	}{
-		{"pdf", session.StateLoaded, "- pdf__do: Does it. [a person is asked]\n  arguments: {\"type\":\"object\"}\n", "Not everything", []string{"pdf__do"}},
-		{"big", session.StateLoaded, "- big__do: Does it. [a person is asked]\nAsk for the arguments", "xxx", []string{"big__do"}},
-		{"web", session.StateDegraded, "Not everything of it works:\n- MCP server web is dead\n", "Tools of this skill", nil},
+		{"pdf", session.StateLoaded, "- pdf__do: Does it. [needs approval]\n  arguments: {\"type\":\"object\"}\n", "Problems", []string{"pdf__do"}},
+		{"big", session.StateLoaded, "- big__do: Does it. [needs approval]\nAsk for the arguments", "xxx", []string{"big__do"}},
+		{"web", session.StateDegraded, "Problems:\n- MCP server web is dead\n", "Tools of this skill", nil},
 	} {
 		l := &session.MemoryLog{}
 		s := withTools(t, l, sh, r)

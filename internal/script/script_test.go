@@ -86,10 +86,10 @@ func TestResolveRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	large := fstest.MapFS{"x.py": file(strings.Repeat("#", 9<<20)), "x.sh": file(strings.Repeat("#", 9<<20))}
-	if _, err := script.Resolve(large, "x.py", host); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, err := script.Resolve(large, "x.py", host); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Error(err)
 	}
-	if _, err := script.Resolve(large, "x.sh", host); err == nil || strings.Contains(err.Error(), "larger than") {
+	if _, err := script.Resolve(large, "x.sh", host); err == nil || strings.Contains(err.Error(), "too large") {
 		t.Error(err)
 	}
 }

@@ -34,13 +34,13 @@ func TestWritingWhatAScriptLeft(t *testing.T) {
 		{"a file", made, map[string]any{"path": "out/plot.png", "from": link}, true, "Wrote out/plot.png, 8 bytes."},
 		{"a file, and no content", made, map[string]any{"path": "out/plot.png", "from": link, "content": ""}, true, "Wrote out/plot.png, 8 bytes."},
 		{"both", made, map[string]any{"path": "out/plot.png", "from": link, "content": "x"}, false, "not both"},
-		{"neither", made, map[string]any{"path": "out/plot.png"}, false, "say what is written"},
+		{"neither", made, map[string]any{"path": "out/plot.png"}, false, "missing content"},
 		{"an empty file", made, map[string]any{"path": "out/plot.png", "content": ""}, true, "0 bytes"},
-		{"one that is gone", made, map[string]any{"path": "out/plot.png", "from": "loadout-work://f/other"}, false, "take loadout-work://f/other: there is no such file any more"},
-		{"too long", made, map[string]any{"path": "out/plot.png", "from": link + "?big"}, false, "more than"},
+		{"one that is gone", made, map[string]any{"path": "out/plot.png", "from": "loadout-work://f/other"}, false, "copy loadout-work://f/other: there is no such file any more"},
+		{"too long", made, map[string]any{"path": "out/plot.png", "from": link + "?big"}, false, "too large"},
 		{"outside", made, map[string]any{"path": "../plot.png", "from": link}, false, "not inside the folder"},
-		{"a place for commands", made, map[string]any{"path": ".git/hooks/post-commit", "from": link}, false, "take commands from it"},
-		{"without scripts", nil, map[string]any{"path": "out/plot.png", "from": link}, false, "no scripts are run here"},
+		{"a place for commands", made, map[string]any{"path": ".git/hooks/post-commit", "from": link}, false, "protected, because programs run commands"},
+		{"without scripts", nil, map[string]any{"path": "out/plot.png", "from": link}, false, "scripts are disabled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			call, dir := open(t, nil, &workspace.Options{Made: tt.made})

@@ -35,13 +35,13 @@ func TestSaveSkill(t *testing.T) {
 		want  []string
 	}{
 		{"new", false, with(m{"files": []any{file("scripts/high.py", "#!/usr/bin/env python3\nprint(1)\n")}}), true, []string{"Saved the skill tides with 2 files"}},
-		{"there already", true, whole, false, []string{"say replace"}},
+		{"there already", true, whole, false, []string{"set replace"}},
 		{"in place of one", true, with(m{"replace": true}), true, []string{"Saved"}},
 		{"a bad name", false, with(m{"name": "../Tides"}), false, []string{"name"}},
-		{"nothing in it", false, m{"name": "tides", "description": " ", "instructions": ""}, false, []string{"has a description and instructions"}},
+		{"nothing in it", false, m{"name": "tides", "description": " ", "instructions": ""}, false, []string{"description or instructions missing"}},
 		{"files outside", false, with(m{"files": []any{file("../x", ""), file("/etc/x", ""), file(".git/hooks/x", ""), file("skill.md", "")}}), false,
 			[]string{`"../x" is not inside`, `"/etc/x" is not inside`, ".git/hooks/x: protected", "duplicate file skill.md"}},
-		{"too much", false, with(m{"files": []any{file("a.md", strings.Repeat("x", workspace.MaxSkillBytes))}}), false, []string{"may have"}},
+		{"too much", false, with(m{"files": []any{file("a.md", strings.Repeat("x", workspace.MaxSkillBytes))}}), false, []string{"skill too large"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			project, saved := t.TempDir(), 0

@@ -368,7 +368,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"# A \\*bold\\* title\n", "## You, ", "The skill tides was loaded.\n", "Called look:\n\n```\n{\"at\":\"x\"}\n```\n",
-		"It came to:\n\n````\n[31mred ``` fence\n````\n", "## script:1\n\nresult: "} {
+		"Result:\n\n````\n[31mred ``` fence\n````\n", "## script:1\n\nresult: "} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not in it:\n%s", part, &out)
 		}

@@ -174,7 +174,7 @@ func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	_, err := New(&Options{Engine: "docker"}).Probe(t.Context())
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
-	if !ok || e.Missing != "the engine of docker does not answer" || !strings.Contains(e.Fix, "systemctl start docker") || !strings.Contains(e.Error(), "none.sock") {
+	if !ok || e.Missing != "a responding engine for docker" || !strings.Contains(e.Fix, "systemctl start docker") || !strings.Contains(e.Error(), "none.sock") {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestEngineWithoutLimits(t *testing.T) {
 
 // A container that does not isolate is not used, by a probe or otherwise.
 func TestEngineThatDoesNotIsolate(t *testing.T) {
-	for fault, want := range map[string]string{"network": "network access: the interface ", "seccomp": "no seccomp filter", "privileges": "privileges can be had"} {
+	for fault, want := range map[string]string{"network": "network access: the interface ", "seccomp": "no active seccomp filter", "privileges": "can gain privileges"} {
 		if fault == "network" {
 			if n := parseFacts("= /proc/net/dev\n" + file(t, "/proc/net/dev")).networkAccess(); n == "" {
 				t.Log("this machine has no network")
@@ -127,14 +127,14 @@ func TestFacts(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"Seccomp:\t2", "Seccomp:\t0", "no seccomp"},
+		{"Seccomp:\t2", "Seccomp:\t0", "no active seccomp"},
 		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "remaining capabilities: CapEff 00000000a80425fb"},
 		{"CapPrm:\t0000000000000000\n", "", "remaining capabilities: CapPrm"},
-		{"NoNewPrivs:\t1", "NoNewPrivs:\t0", "privileges can be had"},
+		{"NoNewPrivs:\t1", "NoNewPrivs:\t0", "can gain privileges"},
 		{"  sit0:", "  eth0:", "the interface eth0"},
 		{"Gateway\n", "Gateway\nsit0\t00000000\t0100\n", "a route by sit0"},
-		{"= /proc/net/route\n", "", "cannot be seen"},
-		{"= groups", "= /proc/7/stat\n" + ownStat() + "= groups", "processes of the host"},
+		{"= /proc/net/route\n", "", "cannot be inspected"},
+		{"= groups", "= /proc/7/stat\n" + ownStat() + "= groups", "host processes"},
 	} {
 		faults := b.faults(parseFacts(strings.Replace(good, c.old, c.new, 1)), &sandbox.Spec{})
 		if len(faults) != 1 || !strings.Contains(faults[0], c.want) {
@@ -157,7 +157,7 @@ func TestFactsOfRuntime(t *testing.T) {
 		t.Errorf("system calls by %q", by)
 	}
 	of = strings.Replace(good, "Linux version 4.4.0\n", file(t, "/proc/version"), 1)
-	if faults := b.faults(parseFacts(of), &sandbox.Spec{}); len(faults) != 1 || !strings.Contains(faults[0], "runsc is not in use") {
+	if faults := b.faults(parseFacts(of), &sandbox.Spec{}); len(faults) != 1 || !strings.Contains(faults[0], "runsc is not active") {
 		t.Errorf("%q", faults)
 	}
 }

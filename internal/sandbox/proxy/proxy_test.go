@@ -254,7 +254,7 @@ func TestCases(t *testing.T) {
 				}
 				for _, d := range w.log() {
 					if d.Allowed != (got == 200) && !strings.HasPrefix(d.Reason, "traffic on port 443") &&
-						!strings.HasPrefix(d.Reason, "the tunnel did not begin") {
+						!strings.HasPrefix(d.Reason, "the tunnel does not start") {
 						t.Errorf("%s: logged %+v", tt.text, d)
 					}
 				}

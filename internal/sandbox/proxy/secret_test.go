@@ -264,15 +264,15 @@ func TestFaultsAreReportedAtOnce(t *testing.T) {
 		t.Fatal("no error")
 	}
 	want := strings.TrimPrefix(`
-allowed host "a*b": a * stands only for the whole first part, as in *.example.com
+allowed host "a*b": a * must be the whole first label, as in *.example.com
 allowed host "http://x.test": remove the scheme, only a host can be allowed
 allowed host "*.com": a whole top-level domain cannot be allowed
-allowed host "10.0.0.256": a number is not accepted as host
+allowed host "10.0.0.256": number as host
 secret "A": allowed host "a/b": remove the path, only a host can be allowed
-secret "B": "X y" is not the name of a header
-secret "C": the header "Content-length" cannot be set
+secret "B": invalid header name "X y"
+secret "C": header "Content-length" cannot be set
 secret "D": control character in value, perhaps a newline
-secret "E": the value is empty`, "\n")
+secret "E": empty value`, "\n")
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}

@@ -59,7 +59,8 @@ function reasonOf(reason: string): string {
   if (reason === "the agent is done with it") return msg("chat.reasons.agent");
   if (reason.startsWith("not used for ")) return msg("chat.reasons.unused", { turns: n });
   if (reason.startsWith("the instructions in force are bounded")) return msg("chat.reasons.budget", { n });
-  if (reason.startsWith("the conversation was put in short")) return msg("chat.reasons.short");
+  if (reason.startsWith("the conversation was compacted") || reason.startsWith("the conversation was put in short"))
+    return msg("chat.reasons.short");
   return reason;
 }
 
