@@ -135,10 +135,10 @@ func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-c
 		select {
 		case <-ended:
 			err = errTokenEnded
-		case <-h.Draining():
+		case <-h.draining:
 			err = chat.ErrClosed
 		case <-beat.C:
-			if err = h.checkValid(ctx, api.RequestFrom(ctx)); err == nil {
+			if err = h.gate.checkValid(ctx, api.RequestFrom(ctx)); err == nil {
 				err = out.writeText(":\n\n")
 			}
 		case t, ok := <-events:

@@ -13,7 +13,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	err := h.chat.Close(ctx)
-	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Logger: h.log}
+	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.principalOf, Token: h.tokenWatch.currentScopes, Bus: h.bus, Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
 	return err

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // readyTimeout limits the check of the database.
@@ -77,4 +79,16 @@ func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 func plainText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprint(w, text)
+}
+
+// serveMetrics serves the metrics to operators, because they reveal activity.
+func (h *Hub) serveMetrics() http.Handler {
+	metrics := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
+			h.server.WriteProblem(w, r, err)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	})
 }

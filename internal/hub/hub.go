@@ -208,14 +208,14 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
 	}
-	if h.gate, err = newGate(h); err != nil {
+	if h.gate, err = newGate(h.gateOptions()); err != nil {
 		return nil, err
 	}
 	h.metrics = newMetrics(o.Version)
 	if err := h.openServices(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.metrics.registry.Register(state{h}); err != nil {
+	if err := h.metrics.registry.Register(h.state()); err != nil {
 		return nil, err
 	}
 	return h, h.routes()
@@ -306,4 +306,19 @@ func (h *Hub) Close() error {
 		errs = append(errs, h.db.Close())
 	}
 	return errors.Join(errs...)
+}
+
+func (h *Hub) gateOptions() gateOptions {
+	o := gateOptions{db: h.db, users: h.directory, single: h.Single(), public: h.opts.Public, proxies: h.opts.Proxies, rate: h.opts.Rate}
+	if p := h.opts.Provider; p != nil {
+		o.provider = &account.OIDCOptions{Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: p.ClientSecret,
+			Scopes: p.Scopes, NameClaim: p.NameClaim, GroupsClaim: p.GroupsClaim, Cipher: h.cipher}
+	}
+	return o
+}
+
+// state returns the collector of the state of this node.
+func (h *Hub) state() state {
+	return state{turns: func() (int, int) { return h.chat.TurnStats() }, runs: h.runs.Stats, pools: h.db.Pools, bus: h.bus.Healthy,
+		diskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}
 }

@@ -55,10 +55,10 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 // that is unknown, it reports true.
 func (h *Hub) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
-	if err := h.checkValid(ctx, api.RequestFrom(ctx)); err != nil {
+	if err := h.gate.checkValid(ctx, api.RequestFrom(ctx)); err != nil {
 		return false
 	}
-	p, err := h.principal(ctx, e.user)
+	p, err := h.gate.principalOf(ctx, e.user)
 	if err != nil {
 		return !errors.Is(err, account.ErrInvalidCredentials)
 	}

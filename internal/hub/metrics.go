@@ -1,15 +1,11 @@
 package hub
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 // metrics holds the metrics of this process. Labels have few values that
@@ -94,16 +90,4 @@ func (m *metrics) countSignIn(by string, err error) {
 		result = "refused"
 	}
 	m.signIns.WithLabelValues(by, result).Inc()
-}
-
-// serveMetrics serves the metrics to operators, because they reveal activity.
-func (h *Hub) serveMetrics() http.Handler {
-	metrics := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
-			h.server.WriteProblem(w, r, err)
-			return
-		}
-		metrics.ServeHTTP(w, r)
-	})
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// callbackPath is the path to which the provider sends users back.
-const callbackPath = "/login/callback"
-
 // redirectToProvider redirects a browser to the provider. The user returns to
 // the path in back.
 func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {

@@ -169,3 +169,12 @@ func (a *responseRecorder) Write(b []byte) (int, error) {
 
 // Unwrap is for [http.ResponseController].
 func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// traceOf returns the trace headers of a request from a trusted proxy. Other
+// clients could otherwise add to traces or force their collection.
+func (h *Hub) traceOf(r *http.Request) http.Header {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
+		return r.Header
+	}
+	return nil
+}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/bundled"
-	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -53,11 +52,11 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: recordDecision, Version: o.Version, Logger: h.log})
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
-	h.tokenWatch = &tokenWatch{good: h.directory.Tokens.ValidScopes, held: map[string]map[*watchedToken]bool{}}
+	h.tokenWatch = newTokenWatch(h.directory.Tokens.ValidScopes)
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.principalOf, Token: h.tokenWatch.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopTokenChecks = stop
-	h.tokenChecks.Go(func() { h.checkTokens(looks) })
+	h.tokenChecks.Go(func() { h.tokenWatch.run(looks, h.log) })
 	return nil
 }
 
@@ -72,13 +71,6 @@ func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
 		return nil, fmt.Errorf("the model %s: this program has none of the vendor %s", choice.Name, choice.Vendor)
 	}
 	return demo.New(nil), nil
-}
-
-func (h *Hub) principal(ctx context.Context, user account.UserID) (account.Principal, error) {
-	if h.Single() {
-		return h.directory.SignIns.LocalPrincipal(ctx)
-	}
-	return h.directory.SignIns.Principal(ctx, user)
 }
 
 // closeServices closes what openServices opened. Running turns get
@@ -147,4 +139,30 @@ func privateHost(among []netip.Prefix, host string) bool {
 		}
 	}
 	return false
+}
+
+// endStreams ends all long connections and waits for them. Each limits its own
+// end.
+func (h *Hub) endStreams() {
+	h.drain.Do(func() { close(h.draining) })
+	for _, c := range []*streamLimiter{h.streams, h.sockets} {
+		if c != nil {
+			c.close()
+		}
+	}
+}
+
+// followTurn counts and traces the events of a turn.
+func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
+	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
+	return ctx, h.metrics.observeTurn(span, kind)
+}
+
+// model returns a model of [Options.Model] with metrics and traces.
+func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
+	m, err := h.opts.Model(choice, key)
+	if err != nil {
+		return nil, err
+	}
+	return h.opts.Tracer.Model(h.metrics.countModel(m)), nil
 }

@@ -30,13 +30,8 @@ const (
 	closeFrameTimeout = 2 * time.Second
 )
 
-// The subprotocols of a socket. A page with a token but no cookie offers the
-// first one, and its token appended to the second, because it cannot set
-// headers. Tokens are never in addresses, which proxies log.
-const (
-	socketProtocol = "loadout"
-	tokenProtocol  = "loadout.token."
-)
+// socketProtocol is the subprotocol of a socket.
+const socketProtocol = "loadout"
 
 const socketSummary = `Conversations in both directions, as JSON objects in text messages.
 
@@ -51,22 +46,6 @@ func socketOperation() huma.Operation {
 	op.Path, op.Description = "/ws", socketSummary
 	op.DefaultStatus = http.StatusSwitchingProtocols
 	return op
-}
-
-// socketToken returns the token that a request offers as a subprotocol, "" if
-// there is none.
-func socketToken(r *http.Request) string {
-	if r.URL.Path != "/ws" {
-		return ""
-	}
-	for _, line := range r.Header.Values("Sec-Websocket-Protocol") {
-		for protocol := range strings.SplitSeq(line, ",") {
-			if token, ok := strings.CutPrefix(strings.TrimSpace(protocol), tokenProtocol); ok {
-				return token
-			}
-		}
-	}
-	return ""
 }
 
 func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamResponse, error) {
@@ -138,7 +117,7 @@ func serveSocket(h *Hub, conn *websocket.Conn, open context.Context, p account.P
 	s.work.Go(s.ping)
 	select {
 	case <-s.ctx.Done():
-	case <-h.Draining():
+	case <-h.draining:
 		s.closeWith()
 		s.end(&closeError{websocket.StatusGoingAway, "node is shutting down"})
 	}
@@ -169,7 +148,7 @@ func (s *socket) ping() {
 		case <-ended:
 			err = errTokenEnded
 		case <-beat.C:
-			p, err = s.h.currentPrincipal(s.ctx, api.RequestFrom(s.ctx))
+			p, err = s.h.gate.currentPrincipal(s.ctx, api.RequestFrom(s.ctx))
 		}
 		if err != nil {
 			s.send(s.refusal("", err))

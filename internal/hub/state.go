@@ -9,7 +9,12 @@ import (
 )
 
 // state collects metrics of the node when they are requested.
-type state struct{ h *Hub }
+type state struct {
+	turns, runs func() (running, waiting int)
+	pools       func() map[string]sql.DBStats
+	bus         func() error                      // nil if healthy
+	diskFree    func() (bytes uint64, known bool) // of the data directory
+}
 
 var _ prometheus.Collector = state{}
 
@@ -48,22 +53,22 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	tell := func(m stateMetric, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
 	}
-	running, waiting := s.h.chat.TurnStats()
+	running, waiting := s.turns()
 	tell(turnsRunning, float64(running))
 	tell(turnsWaiting, float64(waiting))
-	running, waiting = s.h.runs.Stats()
+	running, waiting = s.runs()
 	tell(runsRunning, float64(running))
 	tell(runsWaiting, float64(waiting))
-	pools := s.h.db.Pools()
+	pools := s.pools()
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		collectPool(tell, pool, pools[pool])
 	}
 	healthy := 0.0
-	if s.h.bus.Healthy() == nil {
+	if s.bus() == nil {
 		healthy = 1
 	}
 	tell(busHealthy, healthy)
-	if free, known := s.h.diskFree(s.h.opts.Data); known {
+	if free, known := s.diskFree(); known {
 		tell(diskSpace, float64(free))
 	}
 }

@@ -1,9 +1,6 @@
 package hub
 
 import (
-	"context"
-	"errors"
-	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -11,7 +8,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // slowClientTimeout limits sending one event or message.
@@ -80,48 +76,4 @@ func (c *streamLimiter) close() {
 	c.closed = true
 	c.mu.Unlock()
 	c.open.Wait()
-}
-
-// endStreams ends all long connections and waits for them. Each limits its own
-// end.
-func (h *Hub) endStreams() {
-	h.drain.Do(func() { close(h.draining) })
-	for _, c := range []*streamLimiter{h.streams, h.sockets} {
-		if c != nil {
-			c.close()
-		}
-	}
-}
-
-// checkValid fails if a long request has to end, because its sign-in or token
-// is no longer valid or its permissions changed. If that is unknown, it
-// succeeds.
-func (h *Hub) checkValid(ctx context.Context, v *api.Request) error {
-	now, err := h.currentPrincipal(ctx, v)
-	if err == nil && (now.Admin != v.Principal.Admin || !maps.Equal(now.Groups, v.Principal.Groups)) {
-		return &api.Problem{Status: 403, Code: "rights", Detail: "your permissions have changed", Next: "reconnect"}
-	}
-	return err
-}
-
-// currentPrincipal returns the principal that a long request would have if it
-// started now. It fails like [Hub.checkValid], but ignores changes of groups
-// and of the admin flag. If the current state is unknown, it returns the
-// original principal.
-func (h *Hub) currentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
-	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
-	defer stop()
-	r := v.HTTP.Clone(ctx)
-	r.Header.Del("Sec-Fetch-Mode") // without it the request would not rotate the cookie
-	now := &api.Request{Client: v.Client}
-	_, err := h.gate.identify(r, now)
-	switch {
-	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
-		return v.Principal, nil
-	case err != nil:
-		return v.Principal, err
-	case now.Principal.User != v.Principal.User || now.Principal.Scopes != v.Principal.Scopes:
-		return v.Principal, &account.DeniedError{Action: account.SessionRead, SignIn: true}
-	}
-	return now.Principal, nil
 }

@@ -3,31 +3,18 @@ package hub
 import (
 	"context"
 	"iter"
-	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// traceOf returns the trace headers of a request from a trusted proxy. Other
-// clients could otherwise add to traces or force their collection.
-func (h *Hub) traceOf(r *http.Request) http.Header {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
-		return r.Header
-	}
-	return nil
-}
-
-// followTurn counts and traces the events of a turn.
-func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
-	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
-	return ctx, &turnObserver{metrics: h.metrics, span: span, kind: kind, began: time.Now()}
+// observeTurn counts and traces the events of a turn.
+func (m *metrics) observeTurn(span *telemetry.Turn, kind chat.InputKind) chat.Trace {
+	return &turnObserver{metrics: m, span: span, kind: kind, began: time.Now()}
 }
 
 // turnObserver observes a running turn.
@@ -69,14 +56,8 @@ func (f *turnObserver) End(reason chat.Reason, err error) {
 	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
 }
 
-// model returns a model of [Options.Model] with metrics and traces.
-func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
-	m, err := h.opts.Model(choice, key)
-	if err != nil {
-		return nil, err
-	}
-	return h.opts.Tracer.Model(countedModel{m, h.metrics}), nil
-}
+// countModel returns a model whose requests are counted.
+func (m *metrics) countModel(model llm.Model) llm.Model { return countedModel{model, m} }
 
 // countedModel counts the requests to a model by vendor.
 type countedModel struct {

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -26,6 +27,10 @@ type tokenWatch struct {
 
 	mu   sync.Mutex // guards the field below
 	held map[string]map[*watchedToken]bool
+}
+
+func newTokenWatch(good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)) *tokenWatch {
+	return &tokenWatch{good: good, held: map[string]map[*watchedToken]bool{}}
 }
 
 // watchedToken is the token of one request.
@@ -111,8 +116,8 @@ func (t *tokenWatch) end(id string, now account.Scopes) {
 	}
 }
 
-// checkTokens checks tokens periodically until ctx is done.
-func (h *Hub) checkTokens(ctx context.Context) {
+// run checks tokens periodically until ctx is done.
+func (t *tokenWatch) run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(tokenCheckInterval)
 	defer tick.Stop()
 	failing := false
@@ -122,17 +127,17 @@ func (h *Hub) checkTokens(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := h.tokenWatch.check(ctx)
+		err := t.check(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			h.log.Warn("couldn't check tokens", "error", err)
+			log.Warn("couldn't check tokens", "error", err)
 		}
 		failing = err != nil
 	}
 }
 
 // currentScopes returns the current scopes of a token.
-func (h *Hub) currentScopes(ctx context.Context, id string) (account.Scopes, error) {
-	good, err := h.directory.Tokens.ValidScopes(ctx, id)
+func (t *tokenWatch) currentScopes(ctx context.Context, id string) (account.Scopes, error) {
+	good, err := t.good(ctx, id)
 	if err != nil {
 		return 0, err
 	}
