@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -31,8 +32,8 @@ A client that reconnects to any node with the number of the last event, as Last-
 
 // sessionStreams adds the operations that stream.
 func (h *Hub) sessionStreams() {
-	h.streams = newStreamLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, slowClientTimeout)
-	h.sockets = newStreamLimiter("WebSockets", socketsEach, socketsAll, socketBeat, slowClientTimeout)
+	h.streams = auth.NewLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, auth.SlowClientTimeout)
+	h.sockets = auth.NewLimiter("WebSockets", socketsEach, socketsAll, socketBeat, auth.SlowClientTimeout)
 	h.server.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
 	watch := api.Operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
 	watch.Description = eventsSummary
@@ -69,7 +70,7 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		leave, err := h.streams.enter(p.User)
+		leave, err := h.streams.Enter(p.User)
 		if err != nil {
 			h.server.WriteProblem(w, r, err)
 			return
@@ -101,7 +102,7 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := &deadlineWriter{w, h.streams.slow}
+	out := &deadlineWriter{w, h.streams.Slow}
 	if out.writeText(": events\n\n") != nil {
 		return
 	}
@@ -126,19 +127,19 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.
 // forwardEvents sends events, and a comment as a heartbeat while there are
 // none.
 func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
-	beat := time.NewTicker(h.streams.beat)
+	beat := time.NewTicker(h.streams.Beat)
 	defer beat.Stop()
-	ended, forget := h.tokenWatch.watch(account.FromContext(ctx))
+	ended, forget := h.tokenWatch.Watch(account.FromContext(ctx))
 	defer forget()
 	for {
 		var err error
 		select {
 		case <-ended:
-			err = errTokenEnded
+			err = auth.ErrTokenEnded
 		case <-h.draining:
 			err = chat.ErrClosed
 		case <-beat.C:
-			if err = h.gate.checkValid(ctx, api.RequestFrom(ctx)); err == nil {
+			if err = h.gate.CheckValid(ctx, api.RequestFrom(ctx)); err == nil {
 				err = out.writeText(":\n\n")
 			}
 		case t, ok := <-events:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -13,7 +14,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	err := h.chat.Close(ctx)
-	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.principalOf, Token: h.tokenWatch.currentScopes, Bus: h.bus, Logger: h.log}
+	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
 	return err
@@ -27,13 +28,13 @@ func (h *Hub) Kinds() *agents.Registry { return h.kinds }
 
 // BoundStreams sets other bounds for what stays open.
 func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
-	for _, c := range []*streamLimiter{h.streams, h.sockets} {
-		c.each, c.all, c.beat, c.slow = each, all, beat, slow
+	for _, c := range []*auth.Limiter{h.streams, h.sockets} {
+		c.Each, c.All, c.Beat, c.Slow = each, all, beat, slow
 	}
 }
 
 // Streams is how many streams of events and WebSockets are open.
-func (h *Hub) Streams() (events, sockets int) { return h.streams.count(), h.sockets.count() }
+func (h *Hub) Streams() (events, sockets int) { return h.streams.Count(), h.sockets.Count() }
 
 // EndStreams is what a hub that ends does with them.
 func (h *Hub) EndStreams() { h.endStreams() }

@@ -24,7 +24,7 @@ func (h *Hub) MetricNames() []string {
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
-		h.metrics.registry.Describe(descs)
+		h.metrics.Registry.Describe(descs)
 	}()
 	var names []string
 	for d := range descs {

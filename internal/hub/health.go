@@ -6,10 +6,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // readyTimeout limits the check of the database.
@@ -83,7 +84,7 @@ func plainText(w http.ResponseWriter, text string) {
 
 // serveMetrics serves the metrics to operators, because they reveal activity.
 func (h *Hub) serveMetrics() http.Handler {
-	metrics := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
+	metrics := promhttp.HandlerFor(h.metrics.Registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
 			h.server.WriteProblem(w, r, err)

@@ -30,8 +30,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/users"
@@ -150,16 +152,16 @@ type Hub struct {
 	assemblies *assembly.Assembler
 	chat       *chat.Engine
 	endpoints  *endpoints                                  // for MCP clients
-	tokenWatch *tokenWatch                                 // tokens of long requests
+	tokenWatch *auth.TokenWatch                            // tokens of long requests
 	diskFree   func(dir string) (bytes uint64, known bool) // of the disk of a directory
 	node       string                                      // name of this process among the nodes
 	unlock     func() error                                // unlocks the directory
-	gate       *gate
-	metrics    *metrics
+	gate       *auth.Gate
+	metrics    *metrics.Metrics
 	mux        *http.ServeMux
-	spec       []byte         // OpenAPI document
-	streams    *streamLimiter // event streams
-	sockets    *streamLimiter
+	spec       []byte        // OpenAPI document
+	streams    *auth.Limiter // event streams
+	sockets    *auth.Limiter
 
 	tokenChecks     sync.WaitGroup // checks of tokens
 	stopTokenChecks func()
@@ -208,14 +210,14 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
 	}
-	if h.gate, err = newGate(h.gateOptions()); err != nil {
+	if h.gate, err = auth.New(h.gateOptions()); err != nil {
 		return nil, err
 	}
-	h.metrics = newMetrics(o.Version)
+	h.metrics = metrics.New(o.Version)
 	if err := h.openServices(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.metrics.registry.Register(h.state()); err != nil {
+	if err := h.metrics.Registry.Register(h.state()); err != nil {
 		return nil, err
 	}
 	return h, h.routes()
@@ -308,17 +310,17 @@ func (h *Hub) Close() error {
 	return errors.Join(errs...)
 }
 
-func (h *Hub) gateOptions() gateOptions {
-	o := gateOptions{db: h.db, users: h.directory, single: h.Single(), public: h.opts.Public, proxies: h.opts.Proxies, rate: h.opts.Rate}
+func (h *Hub) gateOptions() auth.Options {
+	o := auth.Options{DB: h.db, Users: h.directory, Single: h.Single(), Public: h.opts.Public, Proxies: h.opts.Proxies, Rate: h.opts.Rate}
 	if p := h.opts.Provider; p != nil {
-		o.provider = &account.OIDCOptions{Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: p.ClientSecret,
+		o.Provider = &account.OIDCOptions{Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: p.ClientSecret,
 			Scopes: p.Scopes, NameClaim: p.NameClaim, GroupsClaim: p.GroupsClaim, Cipher: h.cipher}
 	}
 	return o
 }
 
 // state returns the collector of the state of this node.
-func (h *Hub) state() state {
-	return state{turns: func() (int, int) { return h.chat.TurnStats() }, runs: h.runs.Stats, pools: h.db.Pools, bus: h.bus.Healthy,
-		diskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}
+func (h *Hub) state() metrics.State {
+	return metrics.State{Turns: func() (int, int) { return h.chat.TurnStats() }, Runs: h.runs.Stats, Pools: h.db.Pools, Bus: h.bus.Healthy,
+		DiskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}
 }

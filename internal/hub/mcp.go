@@ -40,7 +40,7 @@ func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
 	if isListener(r) {
 		crowd = h.endpoints.listeners
 	}
-	leave, err := crowd.enter(p.User)
+	leave, err := crowd.Enter(p.User)
 	if err != nil {
 		h.server.WriteProblem(w, r, err)
 		return
@@ -74,7 +74,7 @@ func (h *Hub) authenticateMCP(r *http.Request) (account.Principal, error) {
 	if v.Login != nil {
 		p = account.Principal{}
 	}
-	if err := h.gate.origins.Check(r); err != nil {
+	if err := h.gate.Origins.Check(r); err != nil {
 		return p, err
 	}
 	if err := account.Check(p, account.MCPConnect, account.OwnedBy(p.User)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -64,7 +65,7 @@ type slotKey struct {
 // endpoints caches recently used endpoints. It is safe for concurrent use.
 type endpoints struct {
 	h                *Hub
-	calls, listeners *streamLimiter
+	calls, listeners *auth.Limiter
 
 	mu      sync.Mutex // guards the fields below and the users of each endpoint
 	kept    map[slotKey]*endpoint
@@ -86,8 +87,8 @@ type opening struct {
 
 func newEndpoints(h *Hub) *endpoints {
 	s := &endpoints{h: h, kept: map[slotKey]*endpoint{}, recent: list.New(), opening: map[slotKey]*opening{}}
-	s.calls = &streamLimiter{what: "MCP requests", each: maxCalls, all: maxAllCalls, by: map[account.UserID]int{}}
-	s.listeners = &streamLimiter{what: "MCP streams", each: maxListeners, all: maxAllListeners, beat: admittedEvery, by: map[account.UserID]int{}}
+	s.calls = auth.NewLimiter("MCP requests", maxCalls, maxAllCalls, 0, 0)
+	s.listeners = auth.NewLimiter("MCP streams", maxListeners, maxAllListeners, admittedEvery, 0)
 	s.cut, s.stop = context.WithCancel(context.Background())
 	return s
 }

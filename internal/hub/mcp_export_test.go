@@ -10,7 +10,7 @@ import (
 func (h *Hub) Registry() *agents.Registry { return h.kinds }
 
 // LookAtListeners sets how often who listens by MCP has to be let in again.
-func (h *Hub) LookAtListeners(every time.Duration) { h.endpoints.listeners.beat = every }
+func (h *Hub) LookAtListeners(every time.Duration) { h.endpoints.listeners.Beat = every }
 
 // MCPEndpoints is how many are kept.
 func (h *Hub) MCPEndpoints() int {

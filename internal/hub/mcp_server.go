@@ -15,6 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
+	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -29,7 +31,7 @@ func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slotKey,
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &usageTally{kit: k}, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
-		OnUse: func(u mcpserver.Use) { h.metrics.countUses(u); e.uses.add(u) }, Version: h.opts.Version, Logger: h.log}
+		OnUse: func(u mcpserver.Use) { h.metrics.CountUse(u); e.uses.add(u) }, Version: h.opts.Version, Logger: h.log}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}
@@ -68,9 +70,9 @@ func (h *Hub) watchTools(e *endpoint) mcp.Middleware {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				defer context.AfterFunc(h.endpoints.cut, stop)()
-				ctx, forget := h.tokenWatch.endWith(ctx, account.FromContext(ctx))
+				ctx, forget := h.tokenWatch.EndWith(ctx, account.FromContext(ctx))
 				defer forget()
-				return h.metrics.instrument(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callAs(ctx, e, method, req, next) })
+				return h.metrics.Instrument(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callAs(ctx, e, method, req, next) })
 			}
 			return next(ctx, method, req)
 		}
@@ -89,8 +91,8 @@ func (h *Hub) callAs(ctx context.Context, e *endpoint, method string, req mcp.Re
 	}
 	defer stop()
 	res, err := next(held, method, req)
-	if errors.Is(context.Cause(held), errTokenEnded) {
-		return failedResult(ctx, errTokenEnded.Detail, "Create another one and reconnect."), nil
+	if errors.Is(context.Cause(held), auth.ErrTokenEnded) {
+		return failedResult(ctx, auth.ErrTokenEnded.Detail, "Create another one and reconnect."), nil
 	}
 	if off, isOff := errors.AsType[*agents.DisabledError](context.Cause(held)); isOff {
 		return disabledResult(ctx, off), nil
@@ -104,7 +106,7 @@ func disabledResult(ctx context.Context, why error) *mcp.CallToolResult {
 
 // failedResult is the result of a call that was not made or was cancelled.
 func failedResult(ctx context.Context, why, next string) *mcp.CallToolResult {
-	recordRefusal(ctx, true)
+	metrics.RecordRefusal(ctx, true)
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Not done: " + why + ". " + next}}}
 }
 

@@ -26,9 +26,9 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 	go func() {
 		defer close(done)
 		defer cancel()
-		look := time.NewTicker(h.endpoints.listeners.beat)
+		look := time.NewTicker(h.endpoints.listeners.Beat)
 		defer look.Stop()
-		ended, forget := h.tokenWatch.watch(api.RequestFrom(ctx).Principal)
+		ended, forget := h.tokenWatch.Watch(api.RequestFrom(ctx).Principal)
 		defer forget()
 		for {
 			select {
@@ -55,10 +55,10 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 // that is unknown, it reports true.
 func (h *Hub) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
-	if err := h.gate.checkValid(ctx, api.RequestFrom(ctx)); err != nil {
+	if err := h.gate.CheckValid(ctx, api.RequestFrom(ctx)); err != nil {
 		return false
 	}
-	p, err := h.gate.principalOf(ctx, e.user)
+	p, err := h.gate.PrincipalOf(ctx, e.user)
 	if err != nil {
 		return !errors.Is(err, account.ErrInvalidCredentials)
 	}

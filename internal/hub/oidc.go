@@ -5,16 +5,17 @@ import (
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/page"
 )
 
 // redirectToProvider redirects a browser to the provider. The user returns to
 // the path in back.
 func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {
-	if err := h.gate.countSignIn(api.RequestFrom(r.Context()), ""); err != nil {
+	if err := h.gate.CountSignIn(api.RequestFrom(r.Context()), ""); err != nil {
 		h.showSignInError(w, r, err)
 		return
 	}
-	page, cookie, err := h.gate.oidc.Start(r.Context(), r.URL.Query().Get("back"))
+	page, cookie, err := h.gate.OIDC.Start(r.Context(), r.URL.Query().Get("back"))
 	if err != nil {
 		h.showSignInError(w, r, err)
 		return
@@ -25,9 +26,9 @@ func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 
 // finishProviderSignIn signs the returning user in.
 func (h *Hub) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, h.gate.oidc.ExpiredCookie())
+	http.SetCookie(w, h.gate.OIDC.ExpiredCookie())
 	back, cookie, err := h.completeSignIn(r)
-	h.metrics.countSignIn("provider", err)
+	h.metrics.CountSignIn("provider", err)
 	if err != nil {
 		h.showSignInError(w, r, err)
 		return
@@ -40,7 +41,7 @@ func (h *Hub) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
 // redirect to the page: details in an address could be anyone's text. The log
 // has the details.
 func (h *Hub) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
-	if !wantsPage(r) {
+	if !page.Wanted(r) {
 		h.server.WriteProblem(w, r, err)
 		return
 	}
@@ -51,10 +52,10 @@ func (h *Hub) showSignInError(w http.ResponseWriter, r *http.Request, err error)
 
 func (h *Hub) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {
 	ctx := r.Context()
-	if err := h.gate.countSignIn(api.RequestFrom(ctx), ""); err != nil {
+	if err := h.gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
 		return "", nil, err
 	}
-	id, err := h.gate.oidc.Finish(ctx, r)
+	id, err := h.gate.OIDC.Finish(ctx, r)
 	if err != nil {
 		return "", nil, err
 	}
@@ -62,9 +63,9 @@ func (h *Hub) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err 
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := h.gate.logins.End(ctx, r); err != nil {
+	if _, err := h.gate.Logins.End(ctx, r); err != nil {
 		return "", nil, err
 	}
-	cookie, err := h.gate.logins.Start(ctx, user, r.UserAgent())
+	cookie, err := h.gate.Logins.Start(ctx, user, r.UserAgent())
 	return id.ReturnTo, cookie, err
 }

@@ -20,16 +20,16 @@ import (
 // fail.
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &api.Request{ID: h.requestID(r), Began: time.Now(), Client: h.gate.client(r)}
+		v := &api.Request{ID: h.requestID(r), Began: time.Now(), Client: h.gate.Client(r)}
 		r = r.WithContext(api.WithRequest(r.Context(), v))
 		v.HTTP = r
 		answer := &responseRecorder{ResponseWriter: w}
 		h.setHeaders(answer.Header(), v)
 		http.NewResponseController(w).SetWriteDeadline(v.Began.Add(api.ResponseTimeout)) // not supported by every server
 		r.Body = http.MaxBytesReader(answer, r.Body, api.MaxBody)
-		answer.streaming = func() func() { return h.metrics.countStream(v.Route) }
-		h.metrics.under.Inc()
-		defer h.metrics.under.Dec()
+		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
+		h.metrics.Running.Inc()
+		defer h.metrics.Running.Dec()
 		ctx, traced := h.opts.Tracer.Request(r.Context(), r.Method, h.traceOf(r))
 		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
@@ -41,7 +41,7 @@ func (h *Hub) Handler() http.Handler {
 // enter authenticates a request and serves it.
 func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	if open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; !open {
-		cookie, err := h.gate.admit(r, v)
+		cookie, err := h.gate.Admit(r, v)
 		if cookie != nil {
 			http.SetCookie(w, cookie)
 		}
@@ -72,7 +72,7 @@ func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 		w.status = http.StatusOK // as net/http does
 	}
 	took := time.Since(v.Began)
-	h.metrics.countAnswer(v.Route, w.status, took, w.ended())
+	h.metrics.CountAnswer(v.Route, w.status, took, w.ended())
 	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.ID), slog.String("method", r.Method), slog.String("route", v.Route),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {
@@ -82,7 +82,7 @@ func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 
 // requestID returns the ID that a trusted proxy gave a request, or a new one.
 func (h *Hub) requestID(r *http.Request) string {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		if id := r.Header.Get("X-Request-Id"); plainID(id) {
 			return id
 		}
@@ -110,7 +110,7 @@ func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	header.Set("Cache-Control", "no-store")
-	if h.gate.secure {
+	if h.gate.Secure {
 		header.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
@@ -173,7 +173,7 @@ func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWrite
 // traceOf returns the trace headers of a request from a trusted proxy. Other
 // clients could otherwise add to traces or force their collection.
 func (h *Hub) traceOf(r *http.Request) http.Header {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		return r.Header
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
+	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/web"
 )
@@ -17,7 +19,7 @@ import (
 // of its own.
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
-	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
+	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
 	h.signIn()
 	h.users()
 	h.groups()
@@ -43,20 +45,20 @@ func (h *Hub) routes() error {
 	h.mux.Handle("GET /metrics", h.serveMetrics())
 	h.mux.HandleFunc("GET /healthz", h.healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	site, err := newSite(web.Files())
+	site, err := page.New(web.Files())
 	if err != nil {
 		return err
 	}
-	h.mux.HandleFunc("GET /{$}", site.orPage(h.welcome))
+	h.mux.HandleFunc("GET /{$}", site.OrElse(h.welcome))
 	if h.opts.Accounts {
-		h.mux.HandleFunc("GET /setup/{link}", site.orPage(h.setupPage))
+		h.mux.HandleFunc("GET /setup/{link}", site.OrElse(h.setupPage))
 	}
-	if h.gate.oidc != nil {
+	if h.gate.OIDC != nil {
 		h.mux.HandleFunc("GET /login/oidc", h.redirectToProvider)
-		h.mux.HandleFunc("GET "+callbackPath, h.finishProviderSignIn)
+		h.mux.HandleFunc("GET "+auth.CallbackPath, h.finishProviderSignIn)
 	}
 	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
-	h.mux.HandleFunc("/", site.orPage(h.notFound))
+	h.mux.HandleFunc("/", site.OrElse(h.notFound))
 	return nil
 }
 

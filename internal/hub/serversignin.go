@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -86,7 +87,7 @@ func (h *Hub) startServerSignIn(ctx context.Context, of agents.Subject, back str
 	v := api.RequestFrom(ctx)
 	redirect, err := h.redirect(v.HTTP)
 	if err == nil {
-		err = h.gate.countSignIn(v, "")
+		err = h.gate.CountSignIn(v, "")
 	}
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (h *Hub) redirect(r *http.Request) (string, error) {
 // browser returns the cookie that identifies a browser, or the existing one if
 // it started another sign-in before.
 func (h *Hub) browser(r *http.Request) *http.Cookie {
-	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.gate.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {
 		c.Name = "__Host-" + c.Name
 	}
@@ -132,7 +133,7 @@ func (h *Hub) browser(r *http.Request) *http.Cookie {
 // details in an address could be anyone's text.
 func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
-	if err != nil && !wantsPage(r) {
+	if err != nil && !page.Wanted(r) {
 		h.server.WriteProblem(w, r, err)
 		return
 	}
@@ -148,7 +149,7 @@ func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) completeServerSignIn(r *http.Request) (back string, err error) {
 	v, browser := api.RequestFrom(r.Context()), ""
 	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without the cookie
-		if err := h.gate.countSignIn(v, ""); err != nil {
+		if err := h.gate.CountSignIn(v, ""); err != nil {
 			return "", err
 		}
 		browser = had.Value

@@ -11,9 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/credential"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
@@ -51,12 +53,12 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.runs = queue.New(o.Runs, maxRuns)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
-		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: recordDecision, Version: o.Version, Logger: h.log})
-	h.tokenWatch = newTokenWatch(h.directory.Tokens.ValidScopes)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.principalOf, Token: h.tokenWatch.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
+	h.tokenWatch = auth.NewTokenWatch(h.directory.Tokens.ValidScopes)
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopTokenChecks = stop
-	h.tokenChecks.Go(func() { h.tokenWatch.run(looks, h.log) })
+	h.tokenChecks.Go(func() { h.tokenWatch.Run(looks, h.log) })
 	return nil
 }
 
@@ -145,9 +147,9 @@ func privateHost(among []netip.Prefix, host string) bool {
 // end.
 func (h *Hub) endStreams() {
 	h.drain.Do(func() { close(h.draining) })
-	for _, c := range []*streamLimiter{h.streams, h.sockets} {
+	for _, c := range []*auth.Limiter{h.streams, h.sockets} {
 		if c != nil {
-			c.close()
+			c.Close()
 		}
 	}
 }
@@ -155,7 +157,7 @@ func (h *Hub) endStreams() {
 // followTurn counts and traces the events of a turn.
 func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
 	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
-	return ctx, h.metrics.observeTurn(span, kind)
+	return ctx, h.metrics.ObserveTurn(span, kind)
 }
 
 // model returns a model of [Options.Model] with metrics and traces.
@@ -164,5 +166,5 @@ func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.opts.Tracer.Model(h.metrics.countModel(m)), nil
+	return h.opts.Tracer.Model(h.metrics.CountModel(m)), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -120,7 +121,7 @@ func (h *Hub) exportSession(ctx context.Context, in *struct {
 		if r.Method == http.MethodHead {
 			return
 		}
-		if err := h.chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, slowClientTimeout}); err != nil {
+		if err := h.chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, auth.SlowClientTimeout}); err != nil {
 			h.log.Debug("export ended early", "request", api.RequestFrom(r.Context()).ID, "error", err)
 			panic(http.ErrAbortHandler) // abort, so that the client does not accept a partial file
 		}

@@ -63,7 +63,7 @@ func (h *Hub) signInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[waysJ
 	}
 	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	w := waysJSON{Mode: "accounts", Setup: vacant, Password: true}
-	if h.gate.oidc != nil {
+	if h.gate.OIDC != nil {
 		w.Provider = h.opts.Public + "/login/oidc"
 	}
 	return api.BodyOf(w, err)
@@ -73,11 +73,11 @@ func (h *Hub) login(ctx context.Context, in *struct{ Body Credentials }) (*withC
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.gate.countSignIn(api.RequestFrom(ctx), in.Body.Name); err != nil {
+	if err := h.gate.CountSignIn(api.RequestFrom(ctx), in.Body.Name); err != nil {
 		return nil, err
 	}
 	user, err := h.directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
-	h.metrics.countSignIn("password", err)
+	h.metrics.CountSignIn("password", err)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,11 @@ func (h *Hub) setup(ctx context.Context, in *struct{ Body setupRequest }) (*with
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.gate.countSignIn(api.RequestFrom(ctx), ""); err != nil {
+	if err := h.gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
 		return nil, err
 	}
 	user, err := h.directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
-	h.metrics.countSignIn("setup", err)
+	h.metrics.CountSignIn("setup", err)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +111,10 @@ func (h *Hub) hasAccounts() error {
 // sign-in.
 func (h *Hub) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
 	v := api.RequestFrom(ctx)
-	if _, err := h.gate.logins.End(ctx, v.HTTP); err != nil {
+	if _, err := h.gate.Logins.End(ctx, v.HTTP); err != nil {
 		return nil, err
 	}
-	cookie, err := h.gate.logins.Start(ctx, user, v.HTTP.UserAgent())
+	cookie, err := h.gate.Logins.Start(ctx, user, v.HTTP.UserAgent())
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (h *Hub) startSignIn(ctx context.Context, user account.UserID) (*withCookie
 func (h *Hub) logout(ctx context.Context, _ *api.NoBody) (*struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }, error) {
-	gone, err := h.gate.logins.End(ctx, api.RequestFrom(ctx).HTTP)
+	gone, err := h.gate.Logins.End(ctx, api.RequestFrom(ctx).HTTP)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -59,7 +60,7 @@ func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamRespon
 			h.server.WriteProblem(w, r, &api.Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", Header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
 			return
 		}
-		leave, err := h.sockets.enter(p.User)
+		leave, err := h.sockets.Enter(p.User)
 		if err != nil {
 			h.server.WriteProblem(w, r, err)
 			return
@@ -136,9 +137,9 @@ func (s *socket) closeWith() {
 
 // ping detects a disconnected client, or one whose access was revoked.
 func (s *socket) ping() {
-	beat := time.NewTicker(s.h.sockets.beat)
+	beat := time.NewTicker(s.h.sockets.Beat)
 	defer beat.Stop()
-	ended, forget := s.h.tokenWatch.watch(s.principal())
+	ended, forget := s.h.tokenWatch.Watch(s.principal())
 	defer forget()
 	for {
 		p, err := s.principal(), error(nil)
@@ -146,9 +147,9 @@ func (s *socket) ping() {
 		case <-s.ctx.Done():
 			return
 		case <-ended:
-			err = errTokenEnded
+			err = auth.ErrTokenEnded
 		case <-beat.C:
-			p, err = s.h.gate.currentPrincipal(s.ctx, api.RequestFrom(s.ctx))
+			p, err = s.h.gate.CurrentPrincipal(s.ctx, api.RequestFrom(s.ctx))
 		}
 		if err != nil {
 			s.send(s.refusal("", err))
@@ -159,7 +160,7 @@ func (s *socket) ping() {
 		s.p = p
 		s.mu.Unlock()
 		// Messages may arrive before the answer.
-		ctx, stop := context.WithTimeout(s.ctx, api.OperationTimeout+slowClientTimeout)
+		ctx, stop := context.WithTimeout(s.ctx, api.OperationTimeout+auth.SlowClientTimeout)
 		err = s.conn.Ping(ctx)
 		stop()
 		if err != nil {
@@ -218,7 +219,7 @@ func (s *socket) write(ctx context.Context, v any) {
 	case <-ctx.Done():
 		return
 	}
-	slow := time.AfterFunc(s.h.sockets.slow, func() { s.end(&closeError{websocket.StatusPolicyViolation, "client is too slow"}) })
+	slow := time.AfterFunc(s.h.sockets.Slow, func() { s.end(&closeError{websocket.StatusPolicyViolation, "client is too slow"}) })
 	defer slow.Stop()
 	if s.conn.Write(ctx, websocket.MessageText, data) != nil {
 		s.end(errGone)

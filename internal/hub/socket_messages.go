@@ -30,7 +30,7 @@ const maxHeardID = 200
 func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
-	if err := s.h.gate.countRequest(api.RequestFrom(s.ctx)); err != nil {
+	if err := s.h.gate.CountRequest(api.RequestFrom(s.ctx)); err != nil {
 		return s.refusal(idOf(data), err), nil
 	}
 	var m clientMessage

@@ -125,7 +125,7 @@ func (h *Hub) setPassword(ctx context.Context, in *struct {
 }) (*api.NoBody, error) {
 	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
 	if in.id(p) == p.User {
-		if err := h.gate.countPasswordGuess(v); err != nil {
+		if err := h.gate.CountPasswordGuess(v); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package hub
+package metrics
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// countUses counts the use of a skill by an MCP client.
-func (m *metrics) countUses(u mcpserver.Use) {
+// CountUse counts the use of a skill by an MCP client.
+func (m *Metrics) CountUse(u mcpserver.Use) {
 	if u.Kind == mcpserver.UseLoad && u.Outcome == mcpserver.UseOK {
 		m.loads.WithLabelValues().Inc()
 	}
@@ -19,23 +19,23 @@ func (m *metrics) countUses(u mcpserver.Use) {
 
 type verdictKey struct{}
 
-// recordDecision records for the metrics that the policy denied a call: the
+// RecordDecision records for the metrics that the policy denied a call: the
 // result of the call says so only in its text. A call of an unknown tool counts
 // as an error.
-func recordDecision(ctx context.Context, r policy.Record) {
-	recordRefusal(ctx, r.Decision != policy.VerdictAllow && r.Details["code"] != string(policy.UnknownTool))
+func RecordDecision(ctx context.Context, r policy.Record) {
+	RecordRefusal(ctx, r.Decision != policy.VerdictAllow && r.Details["code"] != string(policy.UnknownTool))
 }
 
-// recordRefusal records whether the call of ctx was denied so far.
-func recordRefusal(ctx context.Context, is bool) {
+// RecordRefusal records whether the call of ctx was denied so far.
+func RecordRefusal(ctx context.Context, is bool) {
 	if refused, ok := ctx.Value(verdictKey{}).(*atomic.Bool); ok {
 		refused.Store(is)
 	}
 }
 
-// instrument makes a call of an MCP client and counts it. A call that needs an
+// Instrument makes a call of an MCP client and counts it. A call that needs an
 // answer of the user is counted when it is repeated with the answer.
-func (m *metrics) instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+func (m *Metrics) Instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	refused := new(atomic.Bool)
 	res, err := call(context.WithValue(ctx, verdictKey{}, refused))
 	switch r, _ := res.(*mcp.CallToolResult); {

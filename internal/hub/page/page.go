@@ -1,4 +1,5 @@
-package hub
+// Package page serves the files of the web page.
+package page
 
 import (
 	"bytes"
@@ -20,9 +21,9 @@ import (
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// site serves the files of the web page, and index.html for all other paths
+// Site serves the files of the web page, and index.html for all other paths
 // that a browser visits. The page itself selects the view.
-type site struct {
+type Site struct {
 	files fs.FS
 	index *asset
 
@@ -37,8 +38,8 @@ type asset struct {
 	packed []byte // by gzip; nil where that does not help
 }
 
-func newSite(files fs.FS) (*site, error) {
-	s := &site{files: files, packed: map[string]*asset{}}
+func New(files fs.FS) (*Site, error) {
+	s := &Site{files: files, packed: map[string]*asset{}}
 	var err error
 	if s.index, err = s.asset("index.html"); err != nil {
 		return nil, fmt.Errorf("web page not built in: %w", err)
@@ -47,7 +48,7 @@ func newSite(files fs.FS) (*site, error) {
 }
 
 // asset returns a file of the page. It compresses each file once.
-func (s *site) asset(name string) (*asset, error) {
+func (s *Site) asset(name string) (*asset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.packed[name]; a != nil {
@@ -73,7 +74,7 @@ func (s *site) asset(name string) (*asset, error) {
 }
 
 // serve serves a file of the page and reports whether it exists.
-func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
+func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if !fs.ValidPath(name) || name == "." || name == "index.html" {
 		return false
@@ -92,7 +93,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // serveIndex serves index.html.
-func (s *site) serveIndex(w http.ResponseWriter, r *http.Request) {
+func (s *Site) serveIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Cache-Control", "no-cache")
 	s.index.send(w, r)
@@ -124,8 +125,8 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// wantsPage reports whether a browser visits a page.
-func wantsPage(r *http.Request) bool {
+// Wanted reports whether a browser visits a page.
+func Wanted(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
@@ -136,15 +137,15 @@ func wantsPage(r *http.Request) bool {
 // sent as for programs.
 var notPages = map[string]bool{"api": true, "mcp": true, "ws": true, "assets": true, ".well-known": true, "metrics": true, "healthz": true, "readyz": true, "openapi.json": true}
 
-// orPage serves the web page to browsers, and next to others.
-func (s *site) orPage(next http.HandlerFunc) http.HandlerFunc {
+// OrElse serves the web page to browsers, and next to others.
+func (s *Site) OrElse(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			next(w, r)
 		case s.serve(w, r):
-		case wantsPage(r) && !notPages[first]:
+		case Wanted(r) && !notPages[first]:
 			s.serveIndex(w, r)
 		default:
 			next(w, r)

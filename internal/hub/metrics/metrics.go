@@ -1,4 +1,5 @@
-package hub
+// Package metrics counts what a node does, for Prometheus.
+package metrics
 
 import (
 	"strconv"
@@ -8,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// metrics holds the metrics of this process. Labels have few values that
+// Metrics holds the metrics of this process. Labels have few values that
 // outsiders cannot extend: no names of skills, tools or users.
-type metrics struct {
-	registry *prometheus.Registry
+type Metrics struct {
+	Registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	under    prometheus.Gauge
+	Running  prometheus.Gauge
 	streams  *prometheus.GaugeVec
 	signIns  *prometheus.CounterVec
 
@@ -31,16 +32,16 @@ var (
 	turnBuckets    = []float64{.1, .5, 1, 2, 5, 10, 30, 60, 120, 300, 600}
 )
 
-func newMetrics(version string) *metrics {
+func New(version string) *Metrics {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
 		requests: count("loadout_http_requests_total", "HTTP requests served.", "route", "status"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadout_http_request_seconds", Help: "Duration of requests other than streams.",
 			Buckets: requestBuckets}, []string{"route"}),
-		under:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadout_http_requests_under_way", Help: "Requests in progress."}),
+		Running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadout_http_requests_under_way", Help: "Requests in progress."}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_http_streams", Help: "Streaming responses in progress."}, []string{"route"}),
 		signIns: count("loadout_sign_ins_total", "Sign-in attempts.", "by", "result"),
 
@@ -53,15 +54,15 @@ func newMetrics(version string) *metrics {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_build_info", Help: "Version of the program."}, []string{"version"})
 	build.WithLabelValues(version).Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, m.under, m.streams, m.signIns, build, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens,
+	m.Registry.MustRegister(m.requests, m.seconds, m.Running, m.streams, m.signIns, build, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.loads.WithLabelValues() // exports a zero before the first load
 	return m
 }
 
-// countAnswer counts a request. Unknown routes are counted together, so that
+// CountAnswer counts a request. Unknown routes are counted together, so that
 // clients cannot create labels.
-func (m *metrics) countAnswer(route string, status int, took time.Duration, stream bool) {
+func (m *Metrics) CountAnswer(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !stream {
@@ -69,8 +70,8 @@ func (m *metrics) countAnswer(route string, status int, took time.Duration, stre
 	}
 }
 
-// countStream notes that the answer to a request comes bit by bit, until done is called.
-func (m *metrics) countStream(route string) (done func()) {
+// CountStream notes that the answer to a request comes bit by bit, until done is called.
+func (m *Metrics) CountStream(route string) (done func()) {
 	g := m.streams.WithLabelValues(routeLabel(route))
 	g.Inc()
 	return g.Dec
@@ -83,8 +84,8 @@ func routeLabel(route string) string {
 	return route
 }
 
-// countSignIn counts an attempt to sign in.
-func (m *metrics) countSignIn(by string, err error) {
+// CountSignIn counts an attempt to sign in.
+func (m *Metrics) CountSignIn(by string, err error) {
 	result := "ok"
 	if err != nil {
 		result = "refused"

@@ -1,4 +1,4 @@
-package hub
+package metrics
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// observeTurn counts and traces the events of a turn.
-func (m *metrics) observeTurn(span *telemetry.Turn, kind chat.InputKind) chat.Trace {
+// ObserveTurn counts and traces the events of a turn.
+func (m *Metrics) ObserveTurn(span *telemetry.Turn, kind chat.InputKind) chat.Trace {
 	return &turnObserver{metrics: m, span: span, kind: kind, began: time.Now()}
 }
 
 // turnObserver observes a running turn.
 type turnObserver struct {
-	metrics *metrics
+	metrics *Metrics
 	span    *telemetry.Turn
 	kind    chat.InputKind
 	began   time.Time
@@ -56,13 +56,13 @@ func (f *turnObserver) End(reason chat.Reason, err error) {
 	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
 }
 
-// countModel returns a model whose requests are counted.
-func (m *metrics) countModel(model llm.Model) llm.Model { return countedModel{model, m} }
+// CountModel returns a model whose requests are counted.
+func (m *Metrics) CountModel(model llm.Model) llm.Model { return countedModel{model, m} }
 
 // countedModel counts the requests to a model by vendor.
 type countedModel struct {
 	llm.Model
-	metrics *metrics
+	metrics *Metrics
 }
 
 // Stream implements [llm.Model].
@@ -87,7 +87,7 @@ func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.
 }
 
 // countTokens counts the tokens of a request.
-func (m *metrics) countTokens(vendor string, u llm.Usage) {
+func (m *Metrics) countTokens(vendor string, u llm.Usage) {
 	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
 		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))
 	}

@@ -1,4 +1,4 @@
-package hub
+package auth
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 // checked.
 const tokenCheckInterval = time.Second
 
-// errTokenEnded ends a long request whose token is no longer valid.
-var errTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
+// ErrTokenEnded ends a long request whose token is no longer valid.
+var ErrTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
 
-// tokenWatch checks the tokens of long requests: streams, sockets and MCP
+// TokenWatch checks the tokens of long requests: streams, sockets and MCP
 // calls. One query checks all of them.
-type tokenWatch struct {
+type TokenWatch struct {
 	good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)
 
 	mu   sync.Mutex // guards the field below
 	held map[string]map[*watchedToken]bool
 }
 
-func newTokenWatch(good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)) *tokenWatch {
-	return &tokenWatch{good: good, held: map[string]map[*watchedToken]bool{}}
+func NewTokenWatch(good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)) *TokenWatch {
+	return &TokenWatch{good: good, held: map[string]map[*watchedToken]bool{}}
 }
 
 // watchedToken is the token of one request.
@@ -39,10 +39,10 @@ type watchedToken struct {
 	ended  chan struct{}
 }
 
-// watch checks the token of a principal until stop is called. The channel ended
+// Watch checks the token of a principal until stop is called. The channel ended
 // is closed when the token is no longer valid or loses scopes. A principal
 // without a token is not checked.
-func (t *tokenWatch) watch(p account.Principal) (ended <-chan struct{}, stop func()) {
+func (t *TokenWatch) Watch(p account.Principal) (ended <-chan struct{}, stop func()) {
 	if p.Token == "" {
 		return nil, func() {}
 	}
@@ -56,7 +56,7 @@ func (t *tokenWatch) watch(p account.Principal) (ended <-chan struct{}, stop fun
 	return one.ended, func() { t.forget(p.Token, one) }
 }
 
-func (t *tokenWatch) forget(id string, one *watchedToken) {
+func (t *TokenWatch) forget(id string, one *watchedToken) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.held[id], one)
@@ -65,18 +65,18 @@ func (t *tokenWatch) forget(id string, one *watchedToken) {
 	}
 }
 
-// endWith returns a context that is canceled with [errTokenEnded] when the
+// EndWith returns a context that is canceled with [ErrTokenEnded] when the
 // token of a principal ends.
-func (t *tokenWatch) endWith(ctx context.Context, p account.Principal) (context.Context, func()) {
+func (t *TokenWatch) EndWith(ctx context.Context, p account.Principal) (context.Context, func()) {
 	if p.Token == "" {
 		return ctx, func() {}
 	}
-	ended, forget := t.watch(p)
+	ended, forget := t.Watch(p)
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-ended:
-			cancel(errTokenEnded)
+			cancel(ErrTokenEnded)
 		case <-ctx.Done():
 		}
 	}()
@@ -88,7 +88,7 @@ func (t *tokenWatch) endWith(ctx context.Context, p account.Principal) (context.
 
 // check ends the requests whose tokens are no longer valid. If that is unknown,
 // they continue.
-func (t *tokenWatch) check(ctx context.Context) error {
+func (t *TokenWatch) check(ctx context.Context) error {
 	t.mu.Lock()
 	ids := slices.Collect(maps.Keys(t.held))
 	t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *tokenWatch) check(ctx context.Context) error {
 }
 
 // end ends the requests of a token that had more scopes than it has now.
-func (t *tokenWatch) end(id string, now account.Scopes) {
+func (t *TokenWatch) end(id string, now account.Scopes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for one := range t.held[id] {
@@ -116,8 +116,8 @@ func (t *tokenWatch) end(id string, now account.Scopes) {
 	}
 }
 
-// run checks tokens periodically until ctx is done.
-func (t *tokenWatch) run(ctx context.Context, log *slog.Logger) {
+// Run checks tokens periodically until ctx is done.
+func (t *TokenWatch) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(tokenCheckInterval)
 	defer tick.Stop()
 	failing := false
@@ -135,8 +135,8 @@ func (t *tokenWatch) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// currentScopes returns the current scopes of a token.
-func (t *tokenWatch) currentScopes(ctx context.Context, id string) (account.Scopes, error) {
+// CurrentScopes returns the current scopes of a token.
+func (t *TokenWatch) CurrentScopes(ctx context.Context, id string) (account.Scopes, error) {
 	good, err := t.good(ctx, id)
 	if err != nil {
 		return 0, err

@@ -1,4 +1,7 @@
-package hub
+// Package auth authenticates requests and limits them: by token, cookie or
+// OpenID Connect, by rate, and by the number of connections. It ends long
+// requests whose token or permissions have changed.
+package auth
 
 import (
 	"context"
@@ -28,81 +31,81 @@ const tokenProtocol = "loadout.token."
 // maxRate limits [Options.Rate].
 const maxRate = 100_000
 
-// gate authenticates requests and enforces rate limits.
-type gate struct {
+// Gate authenticates requests and enforces rate limits.
+type Gate struct {
 	users   *users.Directory
 	tokens  *account.Tokens
-	logins  *account.Logins
-	origins *account.OriginGuard
-	proxies address.Proxies
-	oidc    *account.OIDC // nil without a provider
+	Logins  *account.Logins
+	Origins *account.OriginGuard
+	Proxies address.Proxies
+	OIDC    *account.OIDC // nil without a provider
 	single  bool
-	secure  bool // browsers reach the hub over https
+	Secure  bool // browsers reach the hub over https
 
-	requests *account.Limiter // by user, or by network if anonymous; nil for no limit
+	requests *account.Limiter // By user, or by network if anonymous; nil for no limit
 	networks *account.Limiter // sign-in attempts by network
 	names    *account.Limiter // sign-in attempts by user name
 }
 
-// gateOptions are the options of a gate.
-type gateOptions struct {
-	db       *store.DB
-	users    *users.Directory
-	single   bool                 // without accounts
-	public   string               // address of the hub, "" if unknown
-	proxies  []string             // addresses and networks of trusted proxies
-	rate     int                  // requests per second; at most 0 for no limit
-	provider *account.OIDCOptions // nil for none
+// Options are the options of a gate.
+type Options struct {
+	DB       *store.DB
+	Users    *users.Directory
+	Single   bool                 // without accounts
+	Public   string               // address of the hub, "" if unknown
+	Proxies  []string             // addresses and networks of trusted proxies
+	Rate     int                  // requests per second; at most 0 for no limit
+	Provider *account.OIDCOptions // nil for none
 }
 
-func newGate(o gateOptions) (*gate, error) {
-	d := &gate{users: o.users, tokens: account.NewTokens(users.NewTokenStore(o.db)), single: o.single, secure: strings.HasPrefix(o.public, "https:"),
+func New(o Options) (*Gate, error) {
+	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, Secure: strings.HasPrefix(o.Public, "https:"),
 		networks: account.NewLimiter(time.Second, 60, maxKeys), names: account.NewLimiter(10*time.Second, 10, maxKeys)}
-	if o.rate > 0 {
-		d.requests = account.NewLimiter(time.Second/time.Duration(min(o.rate, maxRate)), 4*min(o.rate, maxRate), maxKeys)
+	if o.Rate > 0 {
+		d.requests = account.NewLimiter(time.Second/time.Duration(min(o.Rate, maxRate)), 4*min(o.Rate, maxRate), maxKeys)
 	}
-	d.logins = account.NewLogins(users.NewLoginStore(o.db), &account.LoginOptions{Secure: d.secure})
+	d.Logins = account.NewLogins(users.NewLoginStore(o.DB), &account.LoginOptions{Secure: d.Secure})
 	var own []string
-	if o.public != "" {
-		own = append(own, o.public)
+	if o.Public != "" {
+		own = append(own, o.Public)
 	}
 	var err error
-	if d.origins, err = account.NewOriginGuard(own...); err != nil {
+	if d.Origins, err = account.NewOriginGuard(own...); err != nil {
 		return nil, fmt.Errorf("public address: %w", err)
 	}
-	if d.proxies, err = address.ParseProxies(o.proxies); err != nil {
+	if d.Proxies, err = address.ParseProxies(o.Proxies); err != nil {
 		return nil, err
 	}
-	if o.provider == nil {
+	if o.Provider == nil {
 		return d, nil
 	}
-	if o.public == "" || d.single {
+	if o.Public == "" || d.single {
 		return nil, errors.New("sign-in through a provider needs accounts and the public address of the hub")
 	}
-	p := *o.provider
-	p.Redirect = o.public + callbackPath
-	d.oidc, err = account.NewOIDC(p)
+	p := *o.Provider
+	p.Redirect = o.Public + CallbackPath
+	d.OIDC, err = account.NewOIDC(p)
 	return d, err
 }
 
-// admit sets the principal of a request. If it returns a cookie, the response
+// Admit sets the principal of a request. If it returns a cookie, the response
 // must set it. Requests without credentials or with an invalid cookie are
 // anonymous.
-func (d *gate) admit(r *http.Request, v *api.Request) (*http.Cookie, error) {
+func (d *Gate) Admit(r *http.Request, v *api.Request) (*http.Cookie, error) {
 	cookie, err := d.identify(r, v)
-	if limit := d.countRequest(v); limit != nil {
+	if limit := d.CountRequest(v); limit != nil {
 		return nil, limit
 	}
 	return cookie, err
 }
 
-func (d *gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err error) {
+func (d *Gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err error) {
 	ctx := r.Context()
 	if d.single {
 		if err := account.LocalOnly(r); err != nil {
 			return nil, &api.Problem{Status: 403, Code: "not_local", Detail: err.Error(), Next: "start the hub with accounts: loadout serve --accounts"}
 		}
-		if err := d.origins.Check(r); err != nil {
+		if err := d.Origins.Check(r); err != nil {
 			return nil, err
 		}
 		v.Principal, err = d.users.SignIns.LocalPrincipal(ctx)
@@ -111,7 +114,7 @@ func (d *gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
 		token, basic := account.Bearer(authorization)
 		if basic {
-			if err := d.origins.Check(r); err != nil {
+			if err := d.Origins.Check(r); err != nil {
 				return nil, err
 			}
 		}
@@ -120,10 +123,10 @@ func (d *gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err
 	if token := socketToken(r); token != "" {
 		return nil, d.identifyToken(ctx, token, v)
 	}
-	if err := d.origins.Check(r); err != nil {
+	if err := d.Origins.Check(r); err != nil {
 		return nil, err
 	}
-	row, next, err := d.logins.Find(ctx, r)
+	row, next, err := d.Logins.Find(ctx, r)
 	if err == nil {
 		v.Principal, err = d.users.SignIns.Principal(ctx, row.User)
 	}
@@ -137,7 +140,7 @@ func (d *gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err
 	return next, nil
 }
 
-func (d *gate) identifyToken(ctx context.Context, text string, v *api.Request) error {
+func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) error {
 	token, err := d.tokens.Find(ctx, text)
 	if err != nil {
 		return err
@@ -151,8 +154,8 @@ func (d *gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 	return nil
 }
 
-// countRequest counts a request and fails if there are too many.
-func (d *gate) countRequest(v *api.Request) error {
+// CountRequest counts a request and fails if there are too many.
+func (d *Gate) CountRequest(v *api.Request) error {
 	switch {
 	case d.requests == nil:
 		return nil
@@ -162,23 +165,23 @@ func (d *gate) countRequest(v *api.Request) error {
 	return d.requests.Allow("user " + string(v.Principal.User))
 }
 
-// countSignIn counts an attempt to sign in, as name unless it is "".
-func (d *gate) countSignIn(v *api.Request, name string) error {
+// CountSignIn counts an attempt to sign in, as name unless it is "".
+func (d *Gate) CountSignIn(v *api.Request, name string) error {
 	if err := d.networks.Allow(d.network(v)); err != nil || name == "" {
 		return err
 	}
 	return d.names.Allow("name " + strings.ToLower(name))
 }
 
-// countPasswordGuess counts that somebody says what his own password is.
-func (d *gate) countPasswordGuess(v *api.Request) error {
+// CountPasswordGuess counts that somebody says what his own password is.
+func (d *Gate) CountPasswordGuess(v *api.Request) error {
 	return d.names.Allow("user " + string(v.Principal.User))
 }
 
-func (d *gate) network(v *api.Request) string { return address.CustomerNetwork(v.Client).String() }
+func (d *Gate) network(v *api.Request) string { return address.CustomerNetwork(v.Client).String() }
 
-func (d *gate) client(r *http.Request) netip.Addr {
-	return d.proxies.Client(r.RemoteAddr, r.Header.Values("X-Forwarded-For"))
+func (d *Gate) Client(r *http.Request) netip.Addr {
+	return d.Proxies.Client(r.RemoteAddr, r.Header.Values("X-Forwarded-For"))
 }
 
 // socketToken returns the token that a request offers as a subprotocol, "" if
@@ -197,25 +200,25 @@ func socketToken(r *http.Request) string {
 	return ""
 }
 
-// callbackPath is the path to which the provider sends users back.
-const callbackPath = "/login/callback"
+// CallbackPath is the path to which the provider sends users back.
+const CallbackPath = "/login/callback"
 
-// checkValid fails if a long request has to end, because its sign-in or token
+// CheckValid fails if a long request has to end, because its sign-in or token
 // is no longer valid or its permissions changed. If that is unknown, it
 // succeeds.
-func (d *gate) checkValid(ctx context.Context, v *api.Request) error {
-	now, err := d.currentPrincipal(ctx, v)
+func (d *Gate) CheckValid(ctx context.Context, v *api.Request) error {
+	now, err := d.CurrentPrincipal(ctx, v)
 	if err == nil && (now.Admin != v.Principal.Admin || !maps.Equal(now.Groups, v.Principal.Groups)) {
 		return &api.Problem{Status: 403, Code: "rights", Detail: "your permissions have changed", Next: "reconnect"}
 	}
 	return err
 }
 
-// currentPrincipal returns the principal that a long request would have if it
-// started now. It fails like [gate.checkValid], but ignores changes of groups
+// CurrentPrincipal returns the principal that a long request would have if it
+// started now. It fails like [Gate.checkValid], but ignores changes of groups
 // and of the admin flag. If the current state is unknown, it returns the
 // original principal.
-func (d *gate) currentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
+func (d *Gate) CurrentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
 	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
 	defer stop()
 	r := v.HTTP.Clone(ctx)
@@ -233,8 +236,8 @@ func (d *gate) currentPrincipal(ctx context.Context, v *api.Request) (account.Pr
 	return now.Principal, nil
 }
 
-// principalOf returns the current principal of a user.
-func (d *gate) principalOf(ctx context.Context, user account.UserID) (account.Principal, error) {
+// PrincipalOf returns the current principal of a user.
+func (d *Gate) PrincipalOf(ctx context.Context, user account.UserID) (account.Principal, error) {
 	if d.single {
 		return d.users.SignIns.LocalPrincipal(ctx)
 	}

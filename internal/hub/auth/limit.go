@@ -1,4 +1,4 @@
-package hub
+package auth
 
 import (
 	"net/http"
@@ -10,16 +10,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// slowClientTimeout limits sending one event or message.
-const slowClientTimeout = 30 * time.Second
+// SlowClientTimeout limits sending one event or message.
+const SlowClientTimeout = 30 * time.Second
 
-// streamLimiter limits long connections of one sort.
-type streamLimiter struct {
+// Limiter limits long connections of one sort.
+type Limiter struct {
 	what string        // for messages
-	each int           // for one user
-	all  int           // for the node
-	beat time.Duration // interval of heartbeats
-	slow time.Duration // limit for sending one message
+	Each int           // for one user
+	All  int           // for the node
+	Beat time.Duration // interval of heartbeats
+	Slow time.Duration // limit for sending one message
 
 	open sync.WaitGroup
 
@@ -29,21 +29,21 @@ type streamLimiter struct {
 	by     map[account.UserID]int
 }
 
-func newStreamLimiter(what string, each, all int, beat, slow time.Duration) *streamLimiter {
-	return &streamLimiter{what: what, each: each, all: all, beat: beat, slow: slow, by: map[account.UserID]int{}}
+func NewLimiter(what string, each, all int, beat, slow time.Duration) *Limiter {
+	return &Limiter{what: what, Each: each, All: all, Beat: beat, Slow: slow, by: map[account.UserID]int{}}
 }
 
-// enter counts a connection. The caller calls leave once.
-func (c *streamLimiter) enter(u account.UserID) (leave func(), err error) {
+// Enter counts a connection. The caller calls leave once.
+func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
 		return nil, chat.ErrClosed
-	case c.by[u] >= c.each:
+	case c.by[u] >= c.Each:
 		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close some that are not needed",
 			Header: http.Header{"Retry-After": {"5"}}}
-	case c.n >= c.all:
+	case c.n >= c.All:
 		return nil, &api.Problem{Status: 503, Code: "too_many_open", Detail: "this node has too many open " + c.what, Next: "try again in a few seconds",
 			Header: http.Header{"Retry-After": {"5"}}}
 	}
@@ -53,7 +53,7 @@ func (c *streamLimiter) enter(u account.UserID) (leave func(), err error) {
 	return func() { c.leave(u) }, nil
 }
 
-func (c *streamLimiter) leave(u account.UserID) {
+func (c *Limiter) leave(u account.UserID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n--
@@ -63,15 +63,15 @@ func (c *streamLimiter) leave(u account.UserID) {
 	c.open.Done()
 }
 
-// count returns the number of connections.
-func (c *streamLimiter) count() int {
+// Count returns the number of connections.
+func (c *Limiter) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// close rejects new connections and waits for the others.
-func (c *streamLimiter) close() {
+// Close rejects new connections and waits for the others.
+func (c *Limiter) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()

@@ -1,4 +1,4 @@
-package hub
+package metrics
 
 import (
 	"database/sql"
@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// state collects metrics of the node when they are requested.
-type state struct {
-	turns, runs func() (running, waiting int)
-	pools       func() map[string]sql.DBStats
-	bus         func() error                      // nil if healthy
-	diskFree    func() (bytes uint64, known bool) // of the data directory
+// State collects metrics of the node when they are requested.
+type State struct {
+	Turns, Runs func() (running, waiting int)
+	Pools       func() map[string]sql.DBStats
+	Bus         func() error                      // nil if healthy
+	DiskFree    func() (bytes uint64, known bool) // of the data directory
 }
 
-var _ prometheus.Collector = state{}
+var _ prometheus.Collector = State{}
 
 // stateMetric is a metric that is read on request.
 type stateMetric struct {
@@ -42,33 +42,33 @@ var (
 )
 
 // Describe implements [prometheus.Collector].
-func (state) Describe(out chan<- *prometheus.Desc) {
+func (State) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range []stateMetric{turnsRunning, turnsWaiting, runsRunning, runsWaiting, dbOpen, dbInUse, dbWaits, dbWaited, busHealthy, diskSpace} {
 		out <- m.desc
 	}
 }
 
 // Collect implements [prometheus.Collector].
-func (s state) Collect(out chan<- prometheus.Metric) {
+func (s State) Collect(out chan<- prometheus.Metric) {
 	tell := func(m stateMetric, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
 	}
-	running, waiting := s.turns()
+	running, waiting := s.Turns()
 	tell(turnsRunning, float64(running))
 	tell(turnsWaiting, float64(waiting))
-	running, waiting = s.runs()
+	running, waiting = s.Runs()
 	tell(runsRunning, float64(running))
 	tell(runsWaiting, float64(waiting))
-	pools := s.pools()
+	pools := s.Pools()
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		collectPool(tell, pool, pools[pool])
 	}
 	healthy := 0.0
-	if s.bus() == nil {
+	if s.Bus() == nil {
 		healthy = 1
 	}
 	tell(busHealthy, healthy)
-	if free, known := s.diskFree(); known {
+	if free, known := s.DiskFree(); known {
 		tell(diskSpace, float64(free))
 	}
 }
