@@ -100,6 +100,10 @@ var banned = map[string]map[string]string{
 		module + "/": "storing private files needs no other package",
 		"net":        "reads local files only",
 	},
+	"internal/pythonskill": {
+		module + "/": "a declaration is read as text",
+		"os/exec":    "reading a module runs none of its code",
+	},
 	"internal/audit": {
 		module + "/": "a log stores decisions, whatever they are about",
 		"net":        "a log is a local file",
@@ -375,6 +379,7 @@ var excepted = map[string][]string{
 	"internal/profile":       {"skill", "internal/upstream", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
 	"policy":                 {"internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
 	"internal/privatefile":   {"internal/filelock", "internal/printable"},
+	"internal/pythonskill":   {"skill"},
 	"internal/audit":         {"policy", "internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
 	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
 	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/toolname", "internal/lazyregexp"},

@@ -80,12 +80,6 @@ func ExampleOpenZIP() {
 	// pdf <nil>
 }
 
-func ExampleSplitTools() {
-	fmt.Printf("%q\n", skill.SplitTools("Read, Bash(git add:*, git commit:*) WebFetch"))
-	// Output:
-	// ["Read" "Bash(git add:*, git commit:*)" "WebFetch"]
-}
-
 func ExampleSuggestEdit() {
 	src := []byte("---\nname: Tide Tables\ndescription: Reads tide tables.\n---\nRead the table.\n")
 	_, found := skill.ParseBytes(src, "SKILL.md", "")

@@ -35,7 +35,7 @@ type Skill struct {
 	License       string
 	Compatibility string
 	Metadata      map[string]string // values that are not strings are converted to text
-	AllowedTools  []string          // tool patterns, split by [SplitTools]
+	AllowedTools  []string          // tool patterns, as in `Read, Bash(git add:*)`
 
 	// The specification lacks the following fields. Other systems use them at
 	// the top level or under metadata.

@@ -184,17 +184,17 @@ func toolPatterns(n *yaml.Node) []string {
 	if n.Kind == yaml.SequenceNode {
 		var out []string
 		for _, item := range stringList(n, false) {
-			out = append(out, SplitTools(item)...)
+			out = append(out, splitTools(item)...)
 		}
 		return out
 	}
-	return SplitTools(scalarText(n))
+	return splitTools(scalarText(n))
 }
 
-// SplitTools splits a list of tool patterns. Commas or spaces separate them,
+// splitTools splits a list of tool patterns. Commas or spaces separate them,
 // except inside parentheses, so that Bash(git add:*, git commit:*) is one
 // pattern. Unbalanced parentheses end with the text.
-func SplitTools(s string) []string {
+func splitTools(s string) []string {
 	var out []string
 	depth, start := 0, 0
 	flush := func(end int) {

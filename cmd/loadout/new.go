@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -161,18 +162,18 @@ func readManifest(from string) (*skill.Draft, error) {
 		b, err := readSmallFile(f, 1<<20)
 		if err == nil {
 			var d *skill.Draft
-			if d, err = skill.DraftFromPython(b); err == nil {
+			if d, err = pythonskill.ReadDraft(b); err == nil {
 				return d, nil
 			}
 		}
-		if wrong == nil || errors.Is(wrong, skill.ErrNoManifest) {
+		if wrong == nil || errors.Is(wrong, pythonskill.ErrNoManifest) {
 			wrong = fmt.Errorf("%s: %w", f, err)
 		}
 	}
 	switch {
 	case wrong == nil:
 		wrong = fmt.Errorf("%s has no Python files", from)
-	case fi.IsDir() && errors.Is(wrong, skill.ErrNoManifest):
+	case fi.IsDir() && errors.Is(wrong, pythonskill.ErrNoManifest):
 		wrong = fmt.Errorf("no Python file in %s has SKILL_MANIFEST = … at the top level", from)
 	}
 	return nil, fail(exitFailure, "create the skill by hand: loadout new NAME", "%w", wrong)

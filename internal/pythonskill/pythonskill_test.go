@@ -1,16 +1,18 @@
-package skill_test
+package pythonskill_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func TestDraftFromPython(t *testing.T) {
+func TestReadDraft(t *testing.T) {
 	chrome := &skill.Draft{Name: "chrome-devtools", Description: "Drive a browser.", Version: "1.10", Category: "automation",
 		Tools: []skill.Tool{{Name: "take_screenshot"}, {Name: "navigate_page"}}}
 	named := func(description string) *skill.Draft { return &skill.Draft{Name: "x", Description: description} }
@@ -65,7 +67,7 @@ SKILL_MANIFEST = SkillManifest(
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := skill.DraftFromPython([]byte(tt.src))
+			got, err := pythonskill.ReadDraft([]byte(tt.src))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +78,7 @@ SKILL_MANIFEST = SkillManifest(
 	}
 }
 
-func TestDraftFromPythonWithout(t *testing.T) {
+func TestDraftWithout(t *testing.T) {
 	tests := map[string]struct {
 		src    string
 		absent bool // there is no declaration at all
@@ -100,23 +102,23 @@ func TestDraftFromPythonWithout(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, err := skill.DraftFromPython([]byte(tt.src))
+			d, err := pythonskill.ReadDraft([]byte(tt.src))
 			if err == nil {
 				t.Fatalf("draft %+v, want an error", d)
 			}
-			if got := errors.Is(err, skill.ErrNoManifest); got != tt.absent {
+			if got := errors.Is(err, pythonskill.ErrNoManifest); got != tt.absent {
 				t.Errorf("error %q, want ErrNoManifest %v", err, tt.absent)
 			}
 		})
 	}
-	if _, err := skill.DraftFromPython(make([]byte, 1<<20+1)); err == nil {
+	if _, err := pythonskill.ReadDraft(make([]byte, 1<<20+1)); err == nil {
 		t.Error("a file of more than 1 MiB is read")
 	}
 }
 
 // A file of a stranger yields no draft, or one whose SKILL.md is valid and says
 // nothing but what the draft does.
-func FuzzDraftFromPython(f *testing.F) {
+func FuzzReadDraft(f *testing.F) {
 	for _, src := range []string{
 		"SKILL_MANIFEST = SkillManifest(name='a_b', description=\"c\", version=1.0, tools=[Tool(name='t')])",
 		"'''x'''\nSKILL_MANIFEST: T = {\"name\": r'x', 'description': 'a\\x00\\ufeff\\uffff\\n---\\nname: y', 'category': '# {', 'tools': ['`\\n## New']}",
@@ -126,10 +128,16 @@ func FuzzDraftFromPython(f *testing.F) {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		d, err := skill.DraftFromPython(src)
+		d, err := pythonskill.ReadDraft(src)
 		if err != nil {
 			return
 		}
-		checkDraft(t, *d)
+		if utf8.RuneCountInString(d.Description) > 1024 {
+			return // the user is told
+		}
+		text := d.Render()
+		if s, ds, _ := skill.ParseHead(text, true, skill.FileName, d.Name); s == nil || !ds.Valid() || s.Name != d.Name {
+			t.Errorf("%q is not valid: %v", text, ds)
+		}
 	})
 }

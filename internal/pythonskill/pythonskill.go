@@ -1,36 +1,37 @@
-package skill
+// Package pythonskill reads skills of an earlier system, which are Python modules
+// that declare
+//
+//	SKILL_MANIFEST = SkillManifest(name="…", description="…", tools=[…])
+//
+// or the same as a dict. It reads the declaration as text and never executes it.
+// It skips expressions that are not literals. Start reading at [ReadDraft].
+package pythonskill
 
 import (
 	"errors"
 	"fmt"
+	"github.com/loadout-dev/loadout/skill"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Skills of an earlier system may be Python modules that declare
-//
-//	SKILL_MANIFEST = SkillManifest(name="…", description="…", tools=[…])
-//
-// or the same as a dict. This file reads the declaration as text and never
-// executes it. It skips expressions that are not literals.
-
-// maxPython is the maximum size of a Python file. maxNesting is the maximum
-// depth of brackets.
+// Limits of a Python file.
 const (
-	maxPython  = 1 << 20
-	maxNesting = 50
+	maxBytes   = 1 << 20
+	maxNesting = 50   // of brackets
+	maxTools   = 1000 // further tools are ignored
 )
 
 // ErrNoManifest is returned for a Python file that declares no skill.
 var ErrNoManifest = errors.New("no SKILL_MANIFEST = … at the top level")
 
-// DraftFromPython reads the literal SKILL_MANIFEST of a Python module. If there
+// ReadDraft reads the literal SKILL_MANIFEST of a Python module. If there
 // are several, it uses the first one with a name. It returns [ErrNoManifest] if
 // there is none.
-func DraftFromPython(src []byte) (*Draft, error) {
-	if len(src) > maxPython {
-		return nil, fmt.Errorf("file too large (limit %d bytes)", maxPython)
+func ReadDraft(src []byte) (*skill.Draft, error) {
+	if len(src) > maxBytes {
+		return nil, fmt.Errorf("file too large (limit %d bytes)", maxBytes)
 	}
 	p := python{src: string(src)}
 	err := ErrNoManifest
@@ -46,19 +47,19 @@ func DraftFromPython(src []byte) (*Draft, error) {
 
 // newDraft makes a draft from a manifest. It returns nil if the manifest has no
 // name.
-func newDraft(v pyValue) *Draft {
-	name := OneLine(v.text("name"))
+func newDraft(v pyValue) *skill.Draft {
+	name := skill.OneLine(v.text("name"))
 	if name == "" {
 		return nil
 	}
-	d := &Draft{Name: Slug(name), Description: OneLine(v.text("description")), Version: OneLine(v.text("version")), Category: OneLine(v.text("category"))}
+	d := &skill.Draft{Name: skill.Slug(name), Description: skill.OneLine(v.text("description")), Version: skill.OneLine(v.text("version")), Category: skill.OneLine(v.text("category"))}
 	for _, t := range v.fields["tools"].items {
-		tool := OneLine(t.text("name"))
+		tool := skill.OneLine(t.text("name"))
 		if t.kind == pyText {
-			tool = OneLine(t.literal)
+			tool = skill.OneLine(t.literal)
 		}
-		if tool != "" && len(d.Tools) < maxListItems {
-			d.Tools = append(d.Tools, Tool{Name: tool})
+		if tool != "" && len(d.Tools) < maxTools {
+			d.Tools = append(d.Tools, skill.Tool{Name: tool})
 		}
 	}
 	return d

@@ -1,0 +1,4 @@
+package skill
+
+// SplitTools splits a list of tool patterns.
+var SplitTools = splitTools
