@@ -329,7 +329,7 @@ func (p *loadPlan) load(m *Skill) {
 	}
 	p.events = append(p.events, Event{Type: TypeLoaded, Loaded: &l})
 	if p.previous = p.session.deliveredText(&l); p.previous != "" {
-		p.texts = append(p.texts, RenderReloaded(m))
+		p.texts = append(p.texts, renderReloaded(m))
 	} else {
 		p.texts = append(p.texts, l.Text)
 	}

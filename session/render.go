@@ -47,7 +47,7 @@ func RenderBody(m *Skill) string {
 	if strings.TrimSpace(m.Instructions) == "" {
 		return ""
 	}
-	return FillPlaceholders(strings.Trim(m.Instructions, "\r\n"), m.Location)
+	return fillPlaceholders(strings.Trim(m.Instructions, "\r\n"), m.Location)
 }
 
 // RenderAlreadyLoaded returns the result of loading a skill that the
@@ -56,9 +56,9 @@ func RenderAlreadyLoaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", m.ID.Name)
 }
 
-// RenderReloaded returns the result of loading an inactive skill whose
+// renderReloaded returns the result of loading an inactive skill whose
 // instructions the conversation still contains.
-func RenderReloaded(m *Skill) string {
+func renderReloaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", m.ID.Name)
 }
 
@@ -106,10 +106,10 @@ func plain(path string) string {
 // placeholders stand for the directory of the skill.
 var placeholders = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
 
-// FillPlaceholders replaces {baseDir}, ${SKILL_DIR} and ${CLAUDE_SKILL_DIR}
+// fillPlaceholders replaces {baseDir}, ${SKILL_DIR} and ${CLAUDE_SKILL_DIR}
 // with location, the directory in which the reader finds the skill's files.
 // With an empty location it returns text unchanged.
-func FillPlaceholders(text, location string) string {
+func fillPlaceholders(text, location string) string {
 	if location == "" {
 		return text
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/terminal"
-	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/internal/transcript"
 )
 
 // slashCommands returns the commands that the user can type: those of the
@@ -190,7 +190,7 @@ func firstSentence(text string) string {
 }
 
 // literal escapes untrusted text for Markdown, on one line.
-func literal(text string) string { return session.EscapeMarkdown(plain(text)) }
+func literal(text string) string { return transcript.Escape(plain(text)) }
 
 // fenced returns untrusted text as a Markdown code block.
-func fenced(text string) string { return session.FencedBlock(safe(text)) }
+func fenced(text string) string { return transcript.Fence(safe(text)) }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/transcript"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -136,7 +137,7 @@ func Markdown(id string, events []session.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversation %s\n", id)
 	for i := range events {
-		b.WriteString(session.EventMarkdown(&events[i]))
+		b.WriteString(transcript.Markdown(&events[i]))
 	}
 	return b.String()
 }

@@ -1,60 +1,63 @@
-package session
+// Package transcript renders the events of a session as Markdown, to export and
+// print conversations. All text in them is untrusted. Start reading at [Markdown].
+package transcript
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
 
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxMarkdown is the number of bytes shown of a call's result.
-const maxMarkdown = 4000
+// maxResult is the number of bytes shown of a call's result.
+const maxResult = 4000
 
-// EventMarkdown renders one event of a transcript as Markdown: messages, tool
+// Markdown renders one event of a transcript as Markdown: messages, tool
 // calls and their results (the first 4,000 bytes), loads and unloads. It
 // returns "" for events that only programs need. Names are escaped, arguments
 // and results are code blocks, and control characters are removed.
-func EventMarkdown(e *Event) string {
+func Markdown(e *session.Event) string {
 	switch {
-	case e.Message != nil && e.Message.Role == RoleUser:
+	case e.Message != nil && e.Message.Role == session.RoleUser:
 		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), stripControls(e.Message.Text))
 	case e.Message != nil:
 		return answerMarkdown(e.Message)
 	case e.Result != nil:
 		text := e.Result.Text
-		if len(text) > maxMarkdown {
-			text = strings.ToValidUTF8(text[:maxMarkdown], "") + fmt.Sprintf("\n… (%d bytes in all)", len(e.Result.Text))
+		if len(text) > maxResult {
+			text = strings.ToValidUTF8(text[:maxResult], "") + fmt.Sprintf("\n… (%d bytes in all)", len(e.Result.Text))
 		}
 		what := "Result"
 		if e.Result.Error {
 			what = "Error"
 		}
-		return fmt.Sprintf("\n%s:\n\n%s\n", what, FencedBlock(text))
+		return fmt.Sprintf("\n%s:\n\n%s\n", what, Fence(text))
 	case e.Loaded != nil:
-		return fmt.Sprintf("\nThe skill %s was loaded.\n", EscapeMarkdown(e.Loaded.Skill.Name))
+		return fmt.Sprintf("\nThe skill %s was loaded.\n", Escape(e.Loaded.Skill.Name))
 	case e.Unloaded != nil:
-		return fmt.Sprintf("\nThe skill %s was unloaded: %s.\n", EscapeMarkdown(e.Unloaded.Skill.Name), EscapeMarkdown(e.Unloaded.Reason))
+		return fmt.Sprintf("\nThe skill %s was unloaded: %s.\n", Escape(e.Unloaded.Skill.Name), Escape(e.Unloaded.Reason))
 	case e.Compacted != nil:
 		return "\nThe earlier conversation was compacted.\n"
 	}
 	return ""
 }
 
-func answerMarkdown(m *Message) string {
+func answerMarkdown(m *session.Message) string {
 	var b strings.Builder
 	if m.Text != "" {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", skill.OneLine(m.Model), stripControls(m.Text))
 	}
 	for _, c := range m.Calls {
-		fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", EscapeMarkdown(c.Name), FencedBlock(c.Arguments))
+		fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", Escape(c.Name), Fence(c.Arguments))
 	}
 	return b.String()
 }
 
-// EscapeMarkdown returns untrusted text on one line, with its Markdown
+// Escape returns untrusted text on one line, with its Markdown
 // characters escaped.
-func EscapeMarkdown(text string) string {
+func Escape(text string) string {
 	var b strings.Builder
 	for _, r := range skill.OneLine(text) {
 		if strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&", r) {
@@ -65,8 +68,8 @@ func EscapeMarkdown(text string) string {
 	return b.String()
 }
 
-// FencedBlock returns untrusted text as a fenced code block.
-func FencedBlock(text string) string {
+// Fence returns untrusted text as a fenced code block.
+func Fence(text string) string {
 	longest, run := 2, 0
 	for _, r := range text {
 		if run++; r != '`' {

@@ -1,10 +1,11 @@
-package session_test
+package transcript_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/transcript"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -24,11 +25,11 @@ func TestMarkdown(t *testing.T) {
 		{"what failed", session.Event{Result: &session.CallResult{Text: "no", Error: true}}, "\nError:\n\n```\nno\n```\n"},
 		{"for programs alone", session.Event{}, ""},
 	} {
-		if got := session.EventMarkdown(&tt.e); got != tt.want {
+		if got := transcript.Markdown(&tt.e); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
 	}
-	long := session.EventMarkdown(&session.Event{Result: &session.CallResult{Text: strings.Repeat("é", 5000)}})
+	long := transcript.Markdown(&session.Event{Result: &session.CallResult{Text: strings.Repeat("é", 5000)}})
 	if !strings.Contains(long, "… (10000 bytes in all)") || len(long) > 4200 {
 		t.Errorf("a long result has %d bytes: %.60q", len(long), long)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/transcript"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 		if title == "" {
 			title = "Conversation " + s.ID
 		}
-		if _, err := fmt.Fprintf(w, "# %s\n", session.EscapeMarkdown(title)); err != nil {
+		if _, err := fmt.Fprintf(w, "# %s\n", transcript.Escape(title)); err != nil {
 			return err
 		}
 	default:
@@ -71,6 +72,6 @@ func writeLine(w io.Writer, e *session.Event) error {
 }
 
 func writeMarkdown(w io.Writer, e *session.Event) error {
-	_, err := io.WriteString(w, session.EventMarkdown(e))
+	_, err := io.WriteString(w, transcript.Markdown(e))
 	return err
 }
