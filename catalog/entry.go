@@ -27,9 +27,6 @@ var scopeNames = []string{"bundled", "public", "group", "user", "project"}
 
 func (s Scope) String() string { return scopeNames[s] }
 
-// Scopes returns all scopes, highest first.
-func Scopes() []Scope { return []Scope{Project, User, Group, Public, Bundled} }
-
 // MarshalText returns the name of the scope.
 func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

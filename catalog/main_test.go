@@ -24,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// allScopes lists the scopes, highest first.
+var allScopes = []catalog.Scope{catalog.Project, catalog.User, catalog.Group, catalog.Public, catalog.Bundled}
+
 // doc is a SKILL.md with the given further frontmatter.
 func doc(name, more string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + " things.\n" + more + "---\n\n# " + name + "\n"

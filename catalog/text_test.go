@@ -126,7 +126,7 @@ func anyCatalog(rt *rapid.T) []*catalog.Entry {
 	n := rapid.IntRange(0, 40).Draw(rt, "skills")
 	entries := make([]*catalog.Entry, n)
 	for i := range entries {
-		scope := rapid.SampledFrom(catalog.Scopes()).Draw(rt, "scope")
+		scope := rapid.SampledFrom(allScopes).Draw(rt, "scope")
 		entries[i] = offer(scope, name.Draw(rt, "name"), description.Draw(rt, "description"))
 		entries[i].Dir = fmt.Sprint(i)
 	}

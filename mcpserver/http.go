@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -132,7 +133,7 @@ func (o *HTTPOptions) host(hostport string) bool {
 		host = h
 	}
 	host = strings.Trim(strings.ToLower(host), "[]")
-	if IsLoopback(host) {
+	if address.IsLoopback(host) {
 		return true
 	}
 	for _, h := range o.Hosts {
@@ -150,14 +151,5 @@ func (o *HTTPOptions) origin(origin, host string) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	return strings.EqualFold(u.Host, host) || IsLoopback(u.Hostname()) || o.host(u.Hostname()) && len(o.Hosts) > 0
-}
-
-// IsLoopback reports whether a host name or address is a loopback one.
-func IsLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return strings.EqualFold(u.Host, host) || address.IsLoopback(u.Hostname()) || o.host(u.Hostname()) && len(o.Hosts) > 0
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -222,7 +223,7 @@ func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, er
 			return nil, false, err
 		}
 	}
-	remote = !mcpserver.IsLoopback(host)
+	remote = !address.IsLoopback(host)
 	if remote && o.Token == "" {
 		return nil, false, fail(exitRefused, "give --token-file FILE, or a loopback address such as 127.0.0.1:"+port,
 			"serve MCP at %s: other machines could reach it without credentials", c.MCP.Address)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 // modelChoice is a language model with its server and key.
@@ -151,7 +151,7 @@ func (a *app) findModelKey(ctx context.Context, variable, name, server string) (
 		if err != nil || u.Host == "" {
 			return "", fail(exitUsage, "use an address such as https://models.example.com/v1", "--base-url is not a valid address")
 		}
-		here := mcpserver.IsLoopback(u.Hostname())
+		here := address.IsLoopback(u.Hostname())
 		switch {
 		case name == "" && here:
 			return "", nil

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/telemetry"
-	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 // hubFlags maps flags of loadout serve to configuration keys.
@@ -198,7 +198,7 @@ func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 	}
 	if h.Single() {
 		switch {
-		case !mcpserver.IsLoopback(host):
+		case !address.IsLoopback(host):
 			return nil, fail(exitRefused, "enable sign-in with --accounts, or use a loopback address such as 127.0.0.1:"+port,
 				"serve at %s: other machines could reach it without signing in", c.Hub.Address)
 		case len(c.Hub.Proxies) > 0 || c.Hub.Public != "" && !isLoopbackURL(c.Hub.Public):

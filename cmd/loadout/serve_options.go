@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
@@ -210,7 +210,7 @@ func (a *app) hubLogger(c *config.Config) *slog.Logger {
 
 func isLoopbackURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && mcpserver.IsLoopback(u.Hostname())
+	return err == nil && address.IsLoopback(u.Hostname())
 }
 
 // classifyHubError adds the exit code and hint to an error of opening a hub.

@@ -273,7 +273,7 @@ func TestTheGuideIsRightAboutTheConfiguration(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("the guide leaves out %q", missing)
 	}
-	for _, scope := range catalog.Scopes() {
+	for _, scope := range []catalog.Scope{catalog.Project, catalog.User, catalog.Group, catalog.Public, catalog.Bundled} {
 		if !strings.Contains(guide["SKILL.md"], fmt.Sprint(scope)) {
 			t.Errorf("the guide leaves out the scope %s", scope)
 		}
