@@ -77,7 +77,7 @@ func mayGrow(req mcp.Request) bool {
 // tools that a load provides.
 func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	const method = "tools/call"
-	if s.growth.of(req.Session).has(req.Params.Name) {
+	if s.growth.of(req.Session).contains(req.Params.Name) {
 		routed, err := asCallTool(req)
 		if err != nil {
 			return nil, err
@@ -180,7 +180,7 @@ func (c *grownTools) listed() []*mcp.Tool {
 	return slices.Clone(c.tools)
 }
 
-func (c *grownTools) has(name string) bool {
+func (c *grownTools) contains(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.find(name)

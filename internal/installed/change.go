@@ -81,17 +81,17 @@ func (c *Change) Lockfile() *Lockfile { return c.next.clone() }
 // More than [skill.MaxBytes] are a [skill.ErrTooLarge]. After an error the
 // change is as before.
 func (c *Change) Put(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
-	return c.put(ctx, name, e, files, false)
+	return c.storeSkill(ctx, name, e, files, false)
 }
 
 // Replace works like [Change.Put], but also replaces an edited skill and a
 // directory that is not in the lockfile. It does not replace a symlink or a
 // file.
 func (c *Change) Replace(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
-	return c.put(ctx, name, e, files, true)
+	return c.storeSkill(ctx, name, e, files, true)
 }
 
-func (c *Change) put(ctx context.Context, name string, e Entry, files fs.FS, force bool) (Entry, error) {
+func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.FS, force bool) (Entry, error) {
 	if c.ended {
 		return Entry{}, ErrChangeEnded
 	}

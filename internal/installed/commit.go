@@ -103,7 +103,7 @@ func (c *Change) move(steps []step, pending func(step) (bool, error)) (undo []fu
 			return undo, err
 		}
 	}
-	if c.has(nextPath) {
+	if c.contains(nextPath) {
 		err = c.rename(nextPath, LockfileName) // the last step, so it need not be reverted
 	}
 	return undo, err
@@ -117,7 +117,7 @@ func (c *Change) moveOne(s step, pending func(step) (bool, error)) (undo []func(
 		}
 		return err
 	}
-	old := s.Was && c.has(s.Name) && !c.has(s.replaced())
+	old := s.Was && c.contains(s.Name) && !c.contains(s.replaced())
 	if s.Digest == "" {
 		if old {
 			err = rename(s.Name, s.replaced())
@@ -157,7 +157,7 @@ func (c *Change) exchange(a, b string) error {
 	return exchange(c.root, a, b)
 }
 
-func (c *Change) has(p string) bool {
+func (c *Change) contains(p string) bool {
 	_, err := c.root.Lstat(p)
 	return err == nil
 }
@@ -248,7 +248,7 @@ func (c *Change) finishOther(steps []step) error {
 	}
 	// After an exchange, the old files are where the new ones were.
 	pending := func(s step) (bool, error) {
-		if !c.has(s.staged()) {
+		if !c.contains(s.staged()) {
 			return false, nil
 		}
 		digest, err := c.digest(s.staged())

@@ -62,21 +62,21 @@ func (d *Dir) tryEnter(ctx context.Context) (_ *Change, err error) {
 		}
 	}()
 	if c.createdDirs, err = makeDirs(d.path); err != nil {
-		return nil, gone(err)
+		return nil, missingError(err)
 	}
 	if c.root, err = os.OpenRoot(d.path); err != nil {
-		return nil, gone(err)
+		return nil, missingError(err)
 	}
 	if err := c.root.Mkdir(staging, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, gone(err)
+		return nil, missingError(err)
 	}
 	if info, err := c.root.Lstat(staging); err != nil {
-		return nil, gone(err)
+		return nil, missingError(err)
 	} else if !info.IsDir() { // a symlink could lead into one of the skills
 		return nil, fmt.Errorf("%s is not a plain directory: move it away", staging)
 	}
 	if c.lockFile, err = c.root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-		return nil, gone(err)
+		return nil, missingError(err)
 	}
 	if err := filelock.Lock(ctx, c.lockFile); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("wait for another change to end: %w", err)
@@ -114,7 +114,7 @@ func (c *Change) checkLock() error {
 	now, err := c.root.Lstat(lockPath)
 	switch {
 	case err != nil:
-		return gone(err)
+		return missingError(err)
 	case !now.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file: move it away", lockPath)
 	case !os.SameFile(mine, now):
@@ -123,9 +123,9 @@ func (c *Change) checkLock() error {
 	return nil
 }
 
-// gone returns errGone if err says that a file does not exist, and err
+// missingError returns errGone if err says that a file does not exist, and err
 // otherwise.
-func gone(err error) error {
+func missingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}

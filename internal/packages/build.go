@@ -74,7 +74,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 			return err
 		}
 	}
-	err = s.Collect(ctx, in.take)
+	err = s.Collect(ctx, in.collectFile)
 	switch {
 	case errors.Is(err, errNotAccepted):
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: strings.TrimPrefix(err.Error(), errNotAccepted.Error()+": ")}
@@ -160,8 +160,8 @@ type intake struct {
 	whole  bool // the last file was collected
 }
 
-// take collects one file; it is a callback of [sandbox.Sandbox].
-func (in *intake) take(f sandbox.File, r io.Reader) error {
+// collectFile collects one file; it is a callback of [sandbox.Sandbox].
+func (in *intake) collectFile(f sandbox.File, r io.Reader) error {
 	if f.Path == last {
 		in.whole = true
 		return nil

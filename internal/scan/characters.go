@@ -40,7 +40,7 @@ func (s *scanner) characters(t *source) {
 		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.enough(rule, name) {
 			return // this line is already reported
 		}
-		s.add(rule, t.place(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
+		s.add(rule, t.position(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
 	}
 	for i := 0; i < len(data); {
 		b := data[i]

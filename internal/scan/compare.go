@@ -147,7 +147,7 @@ func (s *scanner) field(key, excerpt string) place {
 	front := s.skill.Frontmatter
 	at := keyOffset(front, key)
 	if start := bytes.Index(s.head, front); start >= 0 && at >= 0 {
-		found := newSource(s.main, s.head).place(start+at, start+at)
+		found := newSource(s.main, s.head).position(start+at, start+at)
 		p.line, p.column = found.line, found.column
 	}
 	return p

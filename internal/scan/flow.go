@@ -262,5 +262,5 @@ func (f *flow) found(rule string, u span, where []int) {
 		from++
 	}
 	to := from + lineLength(f.t.data[from:f.b.start+u.end])
-	f.s.addAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.place(from, to))
+	f.s.addAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.position(from, to))
 }

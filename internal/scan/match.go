@@ -34,7 +34,7 @@ func (s *scanner) text(ctx context.Context, name string, data []byte) {
 		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
 		s.block(ctx, t, b, hits[from:to])
 		if name == s.main && b.language == shell && s.shell == nil {
-			p := t.place(b.start, b.start+lineLength(data[b.start:b.end]))
+			p := t.position(b.start, b.start+lineLength(data[b.start:b.end]))
 			s.shell = &p
 		}
 	}
@@ -143,7 +143,7 @@ func (s *scanner) try(r *Rule, t *source, b *block, u span) {
 	for from < to && (t.data[from] == ' ' || t.data[from] == '\n' || t.data[from] == '\t') {
 		from++
 	}
-	p := t.place(from, to)
+	p := t.position(from, to)
 	switch {
 	case s.at != nil:
 		p.line, p.column = s.at.line, s.at.column

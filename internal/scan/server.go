@@ -64,7 +64,7 @@ func (s *scanner) servers(t *source, raw json.RawMessage) {
 			continue
 		}
 		at := max(0, keyOffset(t.data, key))
-		s.server(t.place(at, at), v)
+		s.server(t.position(at, at), v)
 	}
 }
 

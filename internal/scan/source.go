@@ -22,8 +22,8 @@ func newSource(name string, data []byte) *source {
 	return &source{name: name, data: data, line: 1, column: 1}
 }
 
-// place returns the position of a part of the text.
-func (t *source) place(from, to int) place {
+// position returns the position of a part of the text.
+func (t *source) position(from, to int) place {
 	for i := 0; i < utf8.UTFMax && from > 0 && from < len(t.data) && !utf8.RuneStart(t.data[from]); i++ {
 		from--
 	}

@@ -22,7 +22,7 @@ func (h Host) prefixes(exe, name string) ([]string, error) {
 	sep := string(filepath.Separator)
 	if brew, _, ok := strings.Cut(exe, sep+"Cellar"+sep); ok {
 		// A keg links to others through opt and adds packages to lib.
-		return existing(brew, "Cellar", "opt", "lib"), h.place(brew)
+		return existing(brew, "Cellar", "opt", "lib"), h.checkMountable(brew)
 	}
 	if store := sep + filepath.Join("nix", "store"); within(store, exe) {
 		return []string{store}, nil // every package links to others in the store
@@ -32,7 +32,7 @@ func (h Host) prefixes(exe, name string) ([]string, error) {
 	}
 	if modules := sep + filepath.Join("lib", "node_modules"); strings.Contains(exe, modules+sep) {
 		before, _, _ := strings.Cut(exe, modules+sep)
-		return []string{before + modules}, h.place(before + modules)
+		return []string{before + modules}, h.checkMountable(before + modules)
 	}
 	dir := filepath.Dir(exe)
 	switch filepath.Base(dir) {
@@ -64,7 +64,7 @@ func (h Host) check(dir string) error {
 		return err
 	}
 	for _, dir := range []string{dir, real} {
-		if err := h.place(dir); err != nil {
+		if err := h.checkMountable(dir); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(append(h.homes(), "/home", "/Users", "/root"), func(home string) bool { return within(home, dir) }) {
@@ -83,32 +83,32 @@ var shared = []string{".local/share", ".local/state", "Library", "Library/Applic
 // hidden lists names of such directories in any home.
 var hidden = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
 
-const ownPlace = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
+const ownDirectoryHint = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
 
-// place returns why a directory with this path cannot be mounted in a sandbox.
-func (h Host) place(dir string) error {
+// checkMountable returns why a directory with this path cannot be mounted in a sandbox.
+func (h Host) checkMountable(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
-		return fmt.Errorf("in the shared directory %s; %s", dir, ownPlace)
+		return fmt.Errorf("in the shared directory %s; %s", dir, ownDirectoryHint)
 	}
 	for _, pseudo := range []string{"/proc", "/sys", "/dev", "/etc", "/run"} {
 		if within(pseudo, dir) {
-			return fmt.Errorf("in %s; %s", pseudo, ownPlace)
+			return fmt.Errorf("in %s; %s", pseudo, ownDirectoryHint)
 		}
 	}
 	for _, home := range h.homes() {
 		if within(dir, home) {
-			return fmt.Errorf("directory %s contains the home directory; %s", dir, ownPlace)
+			return fmt.Errorf("directory %s contains the home directory; %s", dir, ownDirectoryHint)
 		}
 		if rel, err := filepath.Rel(home, dir); err == nil && slices.Contains(shared, filepath.ToSlash(rel)) {
-			return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownPlace)
+			return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownDirectoryHint)
 		}
 	}
 	if slices.Contains(hidden, filepath.Base(dir)) {
-		return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownPlace)
+		return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownDirectoryHint)
 	}
 	if parent == "/home" || parent == "/Users" {
-		return fmt.Errorf("directory %s is a home directory; %s", dir, ownPlace)
+		return fmt.Errorf("directory %s is a home directory; %s", dir, ownDirectoryHint)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func onlyRuntime(dir string) error {
 	}
 	for _, e := range entries {
 		if !parts().MatchString(e.Name()) {
-			return fmt.Errorf("directory %s contains other files, such as %s; %s", dir, e.Name(), ownPlace)
+			return fmt.Errorf("directory %s contains other files, such as %s; %s", dir, e.Name(), ownDirectoryHint)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (h Host) shim(hops []string, name string) (shim, bool) {
 	switch strings.TrimSuffix(real, ".exe") {
 	case "snap":
 		return shim{"snap", func() (string, error) {
-			return "", errors.New("snaps do not run outside snapd; " + ownPlace)
+			return "", errors.New("snaps do not run outside snapd; " + ownDirectoryHint)
 		}}, true
 	case "volta-shim":
 		root := h.orElse("VOLTA_HOME", filepath.Join(h.Home, ".volta"))

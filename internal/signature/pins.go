@@ -92,7 +92,7 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 			return k.check(key)
 		}
 		out = Pin{Source: source, Key: key, Since: time.Now().UTC(), First: true}
-		return all.put(out)
+		return all.addPin(out)
 	})
 	if changed, ok := errors.AsType[*ChangedKeyError](err); ok {
 		return out, changed
@@ -130,7 +130,7 @@ func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, errNoPublic)
 	}
 	k := Pin{Source: source, Key: key, Since: time.Now().UTC()}
-	if err := p.change(ctx, func(all pinSet) error { return all.put(k) }); err != nil {
+	if err := p.change(ctx, func(all pinSet) error { return all.addPin(k) }); err != nil {
 		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, err)
 	}
 	return k, nil
@@ -190,7 +190,7 @@ func checkSource(s string) error {
 // pinSet maps sources to pins.
 type pinSet map[string]Pin
 
-func (all pinSet) put(k Pin) error {
+func (all pinSet) addPin(k Pin) error {
 	if _, ok := all[k.Source]; !ok && len(all) >= MaxPins {
 		return fmt.Errorf("too many pinned keys (%d); remove some", len(all))
 	}

@@ -30,8 +30,8 @@ var (
 func scan(module []byte) error {
 	c := cursor{rest: module[8:]}
 	for len(c.rest) > 0 {
-		id := c.take(1)
-		body := cursor{rest: c.take(c.number())}
+		id := c.readBytes(1)
+		body := cursor{rest: c.readBytes(c.number())}
 		if c.bad {
 			return errSections
 		}
@@ -45,7 +45,7 @@ func scan(module []byte) error {
 func scanSection(id byte, body *cursor) error {
 	switch id {
 	case customSection:
-		if string(body.take(body.number())) == "name" {
+		if string(body.readBytes(body.number())) == "name" {
 			scanNames(body)
 		}
 	case startSection, countSection: // a number, not a list
@@ -65,8 +65,8 @@ func scanSection(id byte, body *cursor) error {
 func scanNames(body *cursor) {
 	const localNames = 2
 	for len(body.rest) > 0 && !body.bad {
-		id := body.take(1)
-		part := cursor{rest: body.take(body.number())}
+		id := body.readBytes(1)
+		part := cursor{rest: body.readBytes(body.number())}
 		if body.bad || id[0] == moduleName {
 			continue
 		}
@@ -78,7 +78,7 @@ func scanNames(body *cursor) {
 			part.number()
 			for range part.count() {
 				part.number()
-				part.take(part.number())
+				part.readBytes(part.number())
 			}
 		}
 		body.bad = body.bad || part.bad
@@ -88,14 +88,14 @@ func scanNames(body *cursor) {
 // scanCode counts the local variables of each function.
 func scanCode(body *cursor) error {
 	for range body.count() {
-		f := cursor{rest: body.take(body.number())}
+		f := cursor{rest: body.readBytes(body.number())}
 		if body.bad {
 			return errSections
 		}
 		locals := uint64(0)
 		for range f.count() {
 			locals += f.number()
-			f.take(1) // the type; longer types belong to a disabled feature
+			f.readBytes(1) // the type; longer types belong to a disabled feature
 			if f.bad {
 				return errSections
 			}
@@ -130,7 +130,7 @@ func (c *cursor) number() uint64 {
 	return v
 }
 
-func (c *cursor) take(n uint64) []byte {
+func (c *cursor) readBytes(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
 		c.bad, c.rest = true, nil
 		return nil

@@ -252,14 +252,14 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.place(name, data); err != nil {
+	if err := f.writeFile(name, data); err != nil {
 		return nil, nil, plainError(in.Path, err)
 	}
 	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
 }
 
-// place writes a file in one step and creates missing parent directories.
-func (f *folder) place(name string, data []byte) error {
+// writeFile writes a file in one step and creates missing parent directories.
+func (f *folder) writeFile(name string, data []byte) error {
 	if len(data) > MaxFile {
 		return fmt.Errorf("file too large (%d bytes, limit %d)", len(data), MaxFile)
 	}
@@ -374,7 +374,7 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
 		return nil, nil, fmt.Errorf("%s would be too large (%d bytes, limit %d)", in.Path, size, MaxFile)
 	}
-	if err := f.place(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
+	if err := f.writeFile(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
 		return nil, nil, plainError(in.Path, err)
 	}
 	return said(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil

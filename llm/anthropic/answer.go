@@ -67,7 +67,7 @@ type block struct {
 	call      int    // position among the calls
 }
 
-func (a *answer) take(e *event) (llm.Event, error) {
+func (a *answer) addEvent(e *event) (llm.Event, error) {
 	switch e.Type {
 	case "message_start":
 		a.model = e.Message.Model

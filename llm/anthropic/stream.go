@@ -162,5 +162,5 @@ func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
 	if e.Type == "error" || raw.Type == "error" {
 		return nil, m.failed(&e)
 	}
-	return a.take(&e)
+	return a.addEvent(&e)
 }

@@ -141,7 +141,7 @@ func (m *Model) messages(r *llm.Request) []message {
 	for i := range r.Messages {
 		w.add(&r.Messages[i])
 	}
-	w.settle() // send unanswered calls with a result, because servers refuse them without one
+	w.completeCalls() // send unanswered calls with a result, because servers refuse them without one
 	if w.out == nil {
 		return []message{}
 	}
@@ -167,7 +167,7 @@ func (w *writer) add(m *llm.Message) {
 			w.system(m.Words())
 		}
 	case llm.Assistant:
-		w.settle()
+		w.completeCalls()
 		w.assistant(m)
 	default:
 		w.user(m)
@@ -230,7 +230,7 @@ func (w *writer) user(m *llm.Message) {
 			parts = append(parts, w.result(r)...)
 		}
 	}
-	w.settle()
+	w.completeCalls()
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
@@ -272,9 +272,9 @@ func (w *writer) result(r llm.Result) (images []part) {
 	return images
 }
 
-// settle adds an error result for each call that has no result, because servers
+// completeCalls adds an error result for each call that has no result, because servers
 // refuse such calls. It then writes the notices that waited for results.
-func (w *writer) settle() {
+func (w *writer) completeCalls() {
 	for _, id := range w.open {
 		w.out = append(w.out, message{Role: "tool", Content: "Error: this call was not made.", ToolCallID: id})
 	}

@@ -136,7 +136,7 @@ func (t *turn) next() (name string, args map[string]any, ok bool) {
 	if t.has[search] && t.did(search) == nil {
 		return t.once(search, map[string]any{"query": bounded(t.words, 300), "limit": 5})
 	}
-	if h := t.fitting(); h != nil {
+	if h := t.chooseSkill(); h != nil {
 		return t.once(load, map[string]any{"name": h.Name})
 	}
 	return t.once(findTools, map[string]any{"query": bounded(t.words, 300)})
@@ -202,9 +202,9 @@ func (t *turn) callNamed(all []tool) (string, map[string]any, bool) {
 	return "", nil, false
 }
 
-// fitting returns the skill to load: from the search results of this turn, or
+// chooseSkill returns the skill to load: from the search results of this turn, or
 // from the listed skills if there is no search.
-func (t *turn) fitting() *hit {
+func (t *turn) chooseSkill() *hit {
 	hits := t.listed
 	if s := t.did(search); s != nil {
 		hits = readHits(s.result)

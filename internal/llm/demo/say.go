@@ -99,7 +99,7 @@ func (t *turn) report(l *tongue) []string {
 	}
 	var out []string
 	for _, s := range t.steps {
-		out = append(out, t.tell(l, s)...)
+		out = append(out, t.describeStep(l, s)...)
 	}
 	last := t.steps[len(t.steps)-1]
 	if !last.failed && last.answered && !t.acted() && t.did(load) == nil && !t.asksWhatThereIs() {
@@ -108,8 +108,8 @@ func (t *turn) report(l *tongue) []string {
 	return out
 }
 
-// tell describes a step and its result.
-func (t *turn) tell(l *tongue, s *step) []string {
+// describeStep describes a step and its result.
+func (t *turn) describeStep(l *tongue, s *step) []string {
 	switch {
 	case !s.answered:
 		return []string{fmt.Sprintf(l.unanswered, s.name), l.notAgain}

@@ -102,8 +102,8 @@ func (s *Server) Prompts() [][]any {
 	return out
 }
 
-// take records a request and returns its turn and its body.
-func (s *Server) take(r *http.Request) (*Turn, []byte) {
+// recordRequest records a request and returns its turn and its body.
+func (s *Server) recordRequest(r *http.Request) (*Turn, []byte) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Errorf("reading a request: %v", err)
@@ -115,7 +115,7 @@ func (s *Server) take(r *http.Request) (*Turn, []byte) {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	turn, body := s.take(r)
+	turn, body := s.recordRequest(r)
 	if turn.From != nil {
 		turn = new(turn.From(body))
 	}

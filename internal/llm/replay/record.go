@@ -79,7 +79,7 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.E
 				}
 				continue
 			}
-			if wrong := r.keep(req, &kept); wrong != nil {
+			if wrong := r.store(req, &kept); wrong != nil {
 				yield(nil, kept.unkept(wrong))
 				return
 			}
@@ -98,8 +98,8 @@ func (r *recording) unkept(err error) error {
 	return &llm.CutError{Answer: r.Answer.answer(), Err: err}
 }
 
-// keep stores a recording.
-func (r *Recorder) keep(req *llm.Request, kept *recording) error {
+// store stores a recording.
+func (r *Recorder) store(req *llm.Request, kept *recording) error {
 	q, err := newRequest(req)
 	if err != nil {
 		return err
