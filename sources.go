@@ -72,7 +72,7 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	// No location may use the label of the bundled skills.
 	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true},
 		sources: []catalog.Source{}} // not nil, which would mean the default locations to New
-	for _, p := range append(slices.Clone(o.Extra), defaultPlaces(o, workDir)...) {
+	for _, p := range append(slices.Clone(o.Extra), defaultLocations(o, workDir)...) {
 		b.add(p)
 	}
 	if !o.NoBundled {
@@ -143,47 +143,47 @@ func isArchive(path string) bool {
 	return strings.EqualFold(ext, ".zip") || strings.EqualFold(ext, ".skill")
 }
 
-func defaultPlaces(o *SourceOptions, workDir string) []SourceLocation {
-	var places []SourceLocation
+func defaultLocations(o *SourceOptions, workDir string) []SourceLocation {
+	var locations []SourceLocation
 	home := o.Home
 	if home == "" {
 		home, _ = os.UserHomeDir() // without a home directory, there are no locations below it
 	}
 	if !o.NoProject {
-		places = projectPlaces(workDir, home)
+		locations = projectLocations(workDir, home)
 	}
 	if o.NoHome || home == "" {
-		return places
+		return locations
 	}
 	for _, dir := range clientDirs {
-		places = append(places, SourceLocation{Path: filepath.Join(home, filepath.FromSlash(dir)), Scope: catalog.User, Label: "user." + clientName(dir), Optional: true})
+		locations = append(locations, SourceLocation{Path: filepath.Join(home, filepath.FromSlash(dir)), Scope: catalog.User, Label: "user." + clientName(dir), Optional: true})
 	}
-	return append(places, pluginPlaces(home, workDir, o.NoProject)...)
+	return append(locations, pluginLocations(home, workDir, o.NoProject)...)
 }
 
 func clientName(dir string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(dir, "/skills"), ".")
 }
 
-// projectPlaces returns the locations from the working directory up to the root
+// projectLocations returns the locations from the working directory up to the root
 // of its repository, or only those of the working directory if it is not in
 // one.
-func projectPlaces(workDir, home string) []SourceLocation {
-	var places []SourceLocation
+func projectLocations(workDir, home string) []SourceLocation {
+	var locations []SourceLocation
 	for level, dir := range projectDirs(workDir) {
 		prefix := "project."
 		if level > 0 {
 			prefix = fmt.Sprintf("project.up%d.", level)
 		}
-		places = append(places, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
+		locations = append(locations, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
 		if sameDir(dir, home) {
 			continue // the dotted directories belong to the user scope
 		}
 		for _, name := range clientDirs {
-			places = append(places, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
+			locations = append(locations, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
 		}
 	}
-	return places
+	return locations
 }
 
 // sameDir reports whether two paths refer to the same directory.
@@ -214,9 +214,9 @@ func projectDirs(dir string) []string {
 	}
 }
 
-// pluginPlaces returns the locations of installed Claude plugins: those for the
+// pluginLocations returns the locations of installed Claude plugins: those for the
 // project of the working directory first, then those for all projects.
-func pluginPlaces(home, workDir string, noProject bool) []SourceLocation {
+func pluginLocations(home, workDir string, noProject bool) []SourceLocation {
 	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
 	if err != nil {
 		return nil
@@ -253,8 +253,8 @@ func pluginPlaces(home, workDir string, noProject bool) []SourceLocation {
 			}
 		}
 	}
-	for _, places := range [][]SourceLocation{here, all} {
-		slices.SortFunc(places, func(a, b SourceLocation) int {
+	for _, locations := range [][]SourceLocation{here, all} {
+		slices.SortFunc(locations, func(a, b SourceLocation) int {
 			return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Path, b.Path))
 		})
 	}

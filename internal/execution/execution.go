@@ -141,7 +141,7 @@ func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
 // runScript prepares the sandbox and runs the script in it.
 func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization, p *program, req *Request) (*Result, error) {
 	if err := r.installer.install(ctx, p, s.files, req.Progress); err != nil {
-		return nil, s.errorf("%s: %w", p.script, err)
+		return nil, fmt.Errorf("%s: %s: %w", s.label, p.script, err)
 	}
 	backend, err := r.chooseBackend(ctx)
 	if err != nil {

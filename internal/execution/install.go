@@ -62,7 +62,7 @@ func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []st
 	if p == nil || err != nil {
 		return err
 	}
-	progress.report("installing %s", p.fetch.asked())
+	progress.report("installing %s", p.fetch.spec())
 	if err := r.installer.install(ctx, p, nil, progress); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
 	for _, at := range slices.Sorted(maps.Keys(locked.Packages)) {
 		all = append(all, fmt.Sprintf("%q %q %q", at, locked.Packages[at].Version, locked.Packages[at].Integrity))
 	}
-	p := &Package{Registry: "npm", Requested: f.asked(), Name: f.pkg, Version: doc.Version, Integrity: integrity(all)}
+	p := &Package{Registry: "npm", Requested: f.spec(), Name: f.pkg, Version: doc.Version, Integrity: integrity(all)}
 	return p, []string{path.Join(packages.ModulesDir, f.pkg, file)}, nil
 }
 
@@ -165,7 +165,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Package{Registry: "pypi", Requested: f.asked(), Name: normalizeName(f.pkg)}
+	p := &Package{Registry: "pypi", Requested: f.spec(), Name: normalizeName(f.pkg)}
 	programs := map[string]string{}
 	var all []string
 	for _, dir := range dirs {

@@ -54,12 +54,12 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	default:
 		return o, nil
 	}
-	place := o.dir // the parent may belong to another user
+	parent := o.dir // its own parent may belong to another user
 	if o.handle != "" {
-		place = filepath.Dir(o.dir) // the whole folder is replaced
+		parent = filepath.Dir(o.dir) // the whole folder is replaced
 	}
 	var err error
-	if o.incoming, err = os.MkdirTemp(place, ".loadout-out-"); err == nil {
+	if o.incoming, err = os.MkdirTemp(parent, ".loadout-out-"); err == nil {
 		o.root, err = os.OpenRoot(o.incoming)
 	}
 	if err != nil {

@@ -137,8 +137,8 @@ func parseUVX(args []string) (*packageCommand, error) {
 	return f, nil
 }
 
-// asked returns the package as requested.
-func (f *packageCommand) asked() string {
+// spec returns the package as requested.
+func (f *packageCommand) spec() string {
 	if f.version == "" {
 		return f.pkg
 	}

@@ -166,7 +166,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		files = s.files
 	}
 	if err := r.installer.install(ctx, p, files, req.Progress); err != nil {
-		return nil, o.errorf("%s: %w", c.name(), err)
+		return nil, fmt.Errorf("%s: %s: %w", o.label, c.name(), err)
 	}
 	backend, err := r.chooseBackend(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 	}
 	cmd, err := r.serviceCommand(ctx, t, b, spec, req)
 	if err != nil {
-		return nil, o.errorf("%s: %w", c.name(), err)
+		return nil, fmt.Errorf("%s: %s: %w", o.label, c.name(), err)
 	}
 	if backend.Tier() == sandbox.Limited {
 		b.note("runs without isolation, as allowed for this digest")

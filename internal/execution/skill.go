@@ -22,11 +22,6 @@ type owner struct {
 	digest policy.Digest // of the approved bytes
 }
 
-// errorf returns an error that begins with the owner.
-func (o owner) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", o.label, fmt.Errorf(format, args...))
-}
-
 // openedSkill is a skill whose files, and those of its dependencies, are open.
 type openedSkill struct {
 	owner

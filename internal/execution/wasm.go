@@ -142,7 +142,7 @@ func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.S
 		}
 	}
 	res, err := sandbox.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
-		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return keepCompiled(root, f, r) }})
+		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return saveCompiled(root, f, r) }})
 	if err != nil {
 		return fresh, fmt.Errorf("compile %s: %w", file, err)
 	}
@@ -153,7 +153,7 @@ func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.S
 	return fresh, os.Chmod(fresh, 0o755)
 }
 
-func keepCompiled(root *os.Root, f sandbox.File, r io.Reader) (bool, error) {
+func saveCompiled(root *os.Root, f sandbox.File, r io.Reader) (bool, error) {
 	name, ok := strings.CutPrefix(f.Path, "out/")
 	if !ok {
 		return false, nil
