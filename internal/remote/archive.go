@@ -134,7 +134,7 @@ type listing struct {
 // countEntry counts an entry of any kind.
 func (l *listing) countEntry(name string) error {
 	if l.count++; l.count > l.limits.Entries {
-		return refuse("", "too-many-entries", "it has more than %d entries", l.limits.Entries)
+		return refuse("", "too-many-entries", "more than %d entries", l.limits.Entries)
 	}
 	if l.names += len(name); l.names > maxTreePaths {
 		return refuse("", "path-too-long", "total length of the paths exceeds %d bytes", maxTreePaths)

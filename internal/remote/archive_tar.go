@@ -51,9 +51,9 @@ func (c *Client) unzip(ctx context.Context, r io.Reader) (*tempFile, error) {
 
 func damaged(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return refuse("", "damaged", "it is cut off")
+		return refuse("", "damaged", "truncated")
 	}
-	return refuse("", "damaged", "it is damaged: %v", err)
+	return refuse("", "damaged", "damaged: %v", err)
 }
 
 type countingReader struct {

@@ -18,7 +18,7 @@ func (l *listing) zip(r io.ReaderAt, size int64) (commit string, err error) {
 	zr, err := zip.NewReader(budget, size)
 	switch {
 	case errors.Is(err, errBudget):
-		return "", refuse("", "too-many-entries", "its directory has more than %d entries, or very long ones", l.limits.Entries)
+		return "", refuse("", "too-many-entries", "directory with more than %d entries, or very long names", l.limits.Entries)
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // check rejects these paths like all others
 		return "", refuse("", "not-an-archive", "neither a valid ZIP nor a gzipped tar: %v", err)
 	}

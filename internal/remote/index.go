@@ -172,7 +172,7 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.P
 	r := &indexReader{known: map[string]bool{}}
 	for i, raw := range doc.Skills {
 		if i == c.opts.Limits.Skills {
-			r.refuse(cleanAddress(from), "too-many-skills", fmt.Sprintf("it has %d entries; those after the first %d are passed over", len(doc.Skills), i))
+			r.refuse(cleanAddress(from), "too-many-skills", fmt.Sprintf("too many entries (%d); those after the first %d are skipped", len(doc.Skills), i))
 			break
 		}
 		r.add(i, raw, from, read)

@@ -282,7 +282,7 @@ func (f *openFile) Read(p []byte) (int, error) {
 }
 
 func (f *openFile) wrong(than string) error {
-	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("it has %s than the %d bytes that it is listed with", than, f.info.size)}
+	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: %s than the listed %d bytes", than, f.info.size)}
 }
 
 // openDir is an open directory.
