@@ -89,8 +89,8 @@ func (r *Result) OnlyStale() bool {
 	return stale
 }
 
-// errUndone ends a transaction of which nothing is to stay.
-var errUndone = errors.New("nothing of it is kept")
+// errRollback ends a transaction of which nothing is to stay.
+var errRollback = errors.New("nothing of it is kept")
 
 // Apply makes what documents say, all of it or, where one is refused, nothing; with
 // dry it only says what it would do. Applied again they are unchanged. Documents may
@@ -116,7 +116,7 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 		if err != nil {
 			return nil, fmt.Errorf("apply: %w", err)
 		}
-		return result, r.denials(ctx, p, result)
+		return result, r.recordDenials(ctx, p, result)
 	}
 }
 
@@ -124,16 +124,16 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 	var a *application
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a = &application{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
-			result: &Result{Changes: make([]Change, len(docs))}, homes: make([]store.Namespace, len(docs)), first: map[identity]int{}}
+			result: &Result{Changes: make([]Change, len(docs))}, namespaces: make([]store.Namespace, len(docs)), declared: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
 			return err
 		}
 		if dry || a.result.HasRefused() {
-			return errUndone
+			return errRollback
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errUndone) {
+	if err != nil && !errors.Is(err, errRollback) {
 		return nil, err
 	}
 	a.result.Committed = err == nil
@@ -150,12 +150,12 @@ type identity struct {
 // application is one call of Apply, in its transaction.
 type application struct {
 	actor
-	r      *Registry
-	tx     *store.Tx
-	docs   []*Document
-	result *Result
-	homes  []store.Namespace // of each document, "" where it has none
-	first  map[identity]int  // the document that says what a thing is
+	r          *Registry
+	tx         *store.Tx
+	docs       []*Document
+	result     *Result
+	namespaces []store.Namespace // of each document, "" where it has none
+	declared   map[identity]int  // the document that says what a thing is
 }
 
 func (a *application) run(ctx context.Context) error {
@@ -167,16 +167,16 @@ func (a *application) run(ctx context.Context) error {
 		if named > MaxReferences { // each is looked up while others wait to write
 			return fmt.Errorf("%w: the documents name more than %d things", store.ErrTooMany, MaxReferences)
 		}
-		if err := a.enter(ctx, i); err != nil {
+		if err := a.checkDocument(ctx, i); err != nil {
 			return err
 		}
 	}
-	for _, kind := range order {
+	for _, kind := range kindOrder {
 		for i, d := range a.docs {
 			if d.Kind != kind || a.result.Changes[i].Outcome != "" {
 				continue
 			}
-			if err := a.one(ctx, i); err != nil {
+			if err := a.applyDocument(ctx, i); err != nil {
 				return err
 			}
 		}
@@ -184,9 +184,9 @@ func (a *application) run(ctx context.Context) error {
 	return nil
 }
 
-// enter looks at a document by itself: whether it was read, where it belongs, and
+// checkDocument looks at a document by itself: whether it was read, where it belongs, and
 // whether the principal may put it there.
-func (a *application) enter(ctx context.Context, i int) error {
+func (a *application) checkDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
 	if d.Skipped {
@@ -194,14 +194,14 @@ func (a *application) enter(ctx context.Context, i int) error {
 		return nil
 	}
 	if d.Name != "" {
-		in, err := a.namespace(ctx, d.Namespace)
+		in, err := a.resolveNamespace(ctx, d.Namespace)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			a.refuse(i, "document-namespace", "there is no namespace "+quote(d.Namespace)+" that you may use", "write the name of one of your groups, or leave it out")
+			a.addRefusal(i, "document-namespace", "there is no namespace "+quote(d.Namespace)+" that you may use", "write the name of one of your groups, or leave it out")
 		case err != nil:
 			return err
 		default:
-			a.claim(i, in)
+			a.claimName(i, in)
 		}
 	}
 	if d.Spec == nil || !d.Findings.Loads() {
@@ -210,17 +210,17 @@ func (a *application) enter(ctx context.Context, i int) error {
 	return nil
 }
 
-// claim notes whose document it is, and refuses one that he may not write.
-func (a *application) claim(i int, in store.Namespace) {
+// claimName notes whose document it is, and refuses one that he may not write.
+func (a *application) claimName(i int, in store.Namespace) {
 	d := a.docs[i]
 	id := identity{d.Kind, in, d.Name}
-	if other, twice := a.first[id]; twice {
-		a.refuse(i, "document-twice", fmt.Sprintf("the %s %s is on line %d already", d.Kind, quote(d.Name), a.docs[other].Line), "remove one of them")
+	if other, twice := a.declared[id]; twice {
+		a.addRefusal(i, "document-twice", fmt.Sprintf("the %s %s is on line %d already", d.Kind, quote(d.Name), a.docs[other].Line), "remove one of them")
 		return
 	}
-	a.first[id], a.homes[i] = i, in
-	if err := account.Check(a.p, applyAction(d.Kind), resource(in, string(a.p.User))); err != nil && d.Kind != SkillKind {
-		a.refuse(i, codeDenied, err.Error(), "ask an owner or maintainer of the namespace")
+	a.declared[id], a.namespaces[i] = i, in
+	if err := account.Check(a.p, applyAction(d.Kind), resourceOf(in, string(a.p.User))); err != nil && d.Kind != SkillKind {
+		a.addRefusal(i, codeDenied, err.Error(), "ask an owner or maintainer of the namespace")
 	}
 }
 
@@ -237,68 +237,68 @@ func applyAction(kind string) account.Action {
 	return account.KindApply
 }
 
-func (a *application) refuse(i int, code, message, fix string) {
-	a.note(i, skill.Error, code, message, fix)
+func (a *application) addRefusal(i int, code, message, fix string) {
+	a.addFinding(i, skill.Error, code, message, fix)
 	a.result.Changes[i].Outcome = Refused
 }
 
-func (a *application) note(i int, s skill.Severity, code, message, fix string) {
+func (a *application) addFinding(i int, s skill.Severity, code, message, fix string) {
 	d, c := a.docs[i], &a.result.Changes[i]
 	p := &parser{&Document{Findings: c.Findings}}
-	p.add(s, code, &configfile.Node{Line: d.Line, Column: d.Column}, message, fix)
+	p.addFinding(s, code, &configfile.Node{Line: d.Line, Column: d.Column}, message, fix)
 	c.Findings = p.doc.Findings
 }
 
-// one applies a document that can be.
-func (a *application) one(ctx context.Context, i int) error {
+// applyDocument applies a document that can be.
+func (a *application) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {
-		return a.skill(ctx, i)
+		return a.applySkill(ctx, i)
 	}
-	old, err := a.Kinds.ByName(ctx, d.Kind, a.homes[i], d.Name)
-	if ignoreMissing(err) != nil {
+	old, err := a.Kinds.ByName(ctx, d.Kind, a.namespaces[i], d.Name)
+	if ignoreNotFound(err) != nil {
 		return err
 	}
-	refs, err := a.references(ctx, i, old)
+	refs, err := a.resolveReferences(ctx, i, old)
 	if err != nil {
 		return err
 	}
-	a.guard(i)
+	a.checkAddresses(i)
 	if !c.Findings.Loads() {
 		c.Outcome = Refused
 		return nil
 	}
-	return a.write(ctx, i, old, refs)
+	return a.saveDocument(ctx, i, old, refs)
 }
 
-// write keeps what a document says, where that is something new.
-func (a *application) write(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
+// saveDocument keeps what a document says, where that is something new.
+func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
-	spec, err := encode(d.Spec)
+	spec, err := encodeJSON(d.Spec)
 	if err != nil {
 		return err
 	}
-	next := row{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec}
-	var before row
+	next := record{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec}
+	var before record
 	if old.ID != "" {
-		if before, err = readRow(old); err != nil {
+		if before, err = decodeRecord(old); err != nil {
 			return err
 		}
-		if bytes.Equal(before.servers(d.Kind), next.servers(d.Kind)) {
+		if bytes.Equal(before.serversJSON(d.Kind), next.serversJSON(d.Kind)) {
 			next.ServersBy = before.ServersBy
 		}
 	}
-	c.Diff = diff(before.fields(), next.fields())
+	c.Diff = diffFields(before.flatFields(), next.flatFields())
 	same := old.ID != "" && before.Description == next.Description && bytes.Equal(before.Spec, next.Spec)
 	if d.BaseGeneration != 0 && d.BaseGeneration != old.Generation && !same {
-		return a.stale(ctx, i, old, before.By)
+		return a.refuseStale(ctx, i, old, before.By)
 	}
-	switch raw, err := encode(next); {
+	switch raw, err := encodeJSON(next); {
 	case err != nil:
 		return err
 	case old.ID == "":
 		c.Outcome = Created
-		old, err = a.Kinds.Create(ctx, store.Kind{Kind: d.Kind, Namespace: a.homes[i], Name: d.Name, Spec: raw, CreatedBy: string(a.p.User)})
+		old, err = a.Kinds.Create(ctx, store.Kind{Kind: d.Kind, Namespace: a.namespaces[i], Name: d.Name, Spec: raw, CreatedBy: string(a.p.User)})
 		if err != nil {
 			return err
 		}
@@ -314,24 +314,24 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 	if err := a.Refs.Set(ctx, d.Kind, old.ID, refs); err != nil {
 		return err
 	}
-	return a.record(ctx, applyAction(d.Kind), a.homes[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": paths(c.Diff)})
+	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
 }
 
-// stale refuses a document that was made from what is not there any more, and says who
+// refuseStale refuses a document that was made from what is not there any more, and says who
 // changed it.
-func (a *application) stale(ctx context.Context, i int, now store.Kind, by string) error {
+func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	c.Stale = &NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
 	if now.ID == "" {
-		a.refuse(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.BaseGeneration), "leave metadata.generation out, to make it anew")
+		a.addRefusal(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.BaseGeneration), "leave metadata.generation out, to make it anew")
 		return nil
 	}
 	who, err := a.Users.Get(ctx, by)
-	if ignoreMissing(err) != nil {
+	if ignoreNotFound(err) != nil {
 		return err
 	}
 	c.Stale.Name = who.Name
-	a.refuse(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
+	a.addRefusal(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
 		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.BaseGeneration), "read it again and change that, or send it with that generation to take its place")
 	return nil
 }
@@ -339,40 +339,40 @@ func (a *application) stale(ctx context.Context, i int, now store.Kind, by strin
 // codeStale is the code of findings that say that somebody was faster.
 const codeStale = "stale"
 
-// skill has a skill applied by who keeps skills.
-func (a *application) skill(ctx context.Context, i int) error {
+// applySkill has a skill applied by who keeps skills.
+func (a *application) applySkill(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	s, ok := d.Spec.(*Skill)
 	if !ok || a.r.opts.ApplySkill == nil {
-		a.refuse(i, "skill-package", "skills come as packages here", "upload a ZIP with its SKILL.md")
+		a.addRefusal(i, "skill-package", "skills come as packages here", "upload a ZIP with its SKILL.md")
 		return nil
 	}
-	file, err := s.file(d.Name)
+	file, err := s.skillFile(d.Name)
 	if err != nil {
 		return err
 	}
 	var was []byte
-	c.Outcome, was, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.homes[i], Name: d.Name, Data: file, Same: s.sameAs(d.Name)})
+	c.Outcome, was, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.namespaces[i], Name: d.Name, Data: file, Same: s.equalTo(d.Name)})
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok {
-		a.refuse(i, codeDenied, denied.Error(), "ask an owner or maintainer of the namespace")
+		a.addRefusal(i, codeDenied, denied.Error(), "ask an owner or maintainer of the namespace")
 		return nil
 	}
 	if refused, ok := errors.AsType[*SkillError](err); ok {
-		a.refuse(i, "skill-refused", refused.Why, refused.Fix)
+		a.addRefusal(i, "skill-refused", refused.Why, refused.Fix)
 		return nil
 	}
 	if err == nil && c.Outcome != Unchanged {
-		c.Diff = s.diff(d.Name, was)
+		c.Diff = s.diffFile(d.Name, was)
 	}
 	return err
 }
 
-// record adds to the audit log what is done.
-func (a actor) record(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
-	return a.decided(ctx, action, in, subject, "allowed", details)
+// recordAllowed adds to the audit log what is done.
+func (a actor) recordAllowed(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
+	return a.appendAudit(ctx, action, in, subject, "allowed", details)
 }
 
-func (a actor) decided(ctx context.Context, action account.Action, in store.Namespace, subject, decision string, details map[string]any) error {
+func (a actor) appendAudit(ctx context.Context, action account.Action, in store.Namespace, subject, decision string, details map[string]any) error {
 	raw, err := json.Marshal(details)
 	if err != nil {
 		return err
@@ -380,16 +380,16 @@ func (a actor) decided(ctx context.Context, action account.Action, in store.Name
 	return a.Audit.Append(ctx, store.AuditRecord{Actor: string(a.p.User), Action: string(action), Namespace: in, Subject: subject, Decision: decision, Details: raw})
 }
 
-// denials adds to the audit log what the principal was refused.
-func (r *Registry) denials(ctx context.Context, p account.Principal, result *Result) error {
-	a := r.actor(p)
+// recordDenials adds to the audit log what the principal was refused.
+func (r *Registry) recordDenials(ctx context.Context, p account.Principal, result *Result) error {
+	a := r.newActor(p)
 	for _, c := range result.Changes {
 		if !slices.ContainsFunc(c.Findings, func(d skill.Diagnostic) bool { return d.Code == codeDenied }) {
 			continue
 		}
-		in, err := a.namespace(ctx, c.Namespace)
+		in, err := a.resolveNamespace(ctx, c.Namespace)
 		if err == nil {
-			err = a.decided(ctx, applyAction(c.Kind), in, c.Kind+"/"+c.Name, "denied", map[string]any{})
+			err = a.appendAudit(ctx, applyAction(c.Kind), in, c.Kind+"/"+c.Name, "denied", map[string]any{})
 		}
 		if err != nil {
 			return fmt.Errorf("apply: %w", err)

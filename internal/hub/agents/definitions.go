@@ -47,7 +47,7 @@ func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := r.accepted(ctx, a, of)
+		s, err := r.serverToAccept(ctx, a, of)
 		if err != nil {
 			return err
 		}
@@ -57,35 +57,35 @@ func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subj
 		if err != nil {
 			return err
 		}
-		return a.record(ctx, toolsAccepted, s.In, of.String(), map[string]any{"digest": s.Digest(), "tools": tools, "definitions": digests})
+		return a.recordAllowed(ctx, toolsAccepted, s.In, of.String(), map[string]any{"digest": s.Digest(), "tools": tools, "definitions": digests})
 	})
-	return tools, r.denied(ctx, p, toolsAccepted, of.String(), err)
+	return tools, r.recordDenied(ctx, p, toolsAccepted, of.String(), err)
 }
 
-// accepted is a server of which somebody may accept tools.
-func (r *Registry) accepted(ctx context.Context, a actor, of Subject) (Server, error) {
+// serverToAccept is a server of which somebody may accept tools.
+func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Server, error) {
 	if of.Kind == "" {
-		return r.operators(a, of.Server)
+		return r.operatorServer(a, of.Server)
 	}
-	s, err := a.reading().server(ctx, of)
+	s, err := a.withReadScope().getServer(ctx, of)
 	if err != nil {
 		return Server{}, err
 	}
-	action, on := account.SkillReview, resource(s.In, s.By)
+	action, on := account.SkillReview, resourceOf(s.In, s.By)
 	if s.Review == "" && s.In == store.UserNamespace(string(a.p.User)) {
-		action, on = applyAction(of.Kind), resource(s.In, "")
+		action, on = applyAction(of.Kind), resourceOf(s.In, "")
 	}
-	return s, a.check(action, on, of.Kind, of.Name)
+	return s, a.checkAccess(action, on, of.Kind, of.Name)
 }
 
-// operators is a server of the operator, for who may do all with it.
-func (r *Registry) operators(a actor, name string) (Server, error) {
-	if err := a.check(account.ServerApply, account.Resource{}, ServerKind, name); err != nil {
+// operatorServer is a server of the operator, for who may do all with it.
+func (r *Registry) operatorServer(a actor, name string) (Server, error) {
+	if err := a.checkAccess(account.ServerApply, account.Resource{}, ServerKind, name); err != nil {
 		return Server{}, err
 	}
 	i := slices.IndexFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == name })
 	if i < 0 {
-		return Server{}, fmt.Errorf("MCP server %q: %w", short(name), store.ErrNotFound)
+		return Server{}, fmt.Errorf("MCP server %q: %w", shorten(name), store.ErrNotFound)
 	}
 	return Server{Config: r.opts.Servers[i]}, nil
 }
@@ -96,12 +96,12 @@ func (r *Registry) operators(a actor, name string) (Server, error) {
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := r.tried(ctx, a, of)
+		s, err := r.serverToTest(ctx, a, of)
 		if err != nil {
 			return err
 		}
 		digest = s.Digest()
-		return a.record(ctx, serverRestart, s.In, of.String(), map[string]any{"digest": digest})
+		return a.recordAllowed(ctx, serverRestart, s.In, of.String(), map[string]any{"digest": digest})
 	})
-	return digest, r.denied(ctx, p, serverRestart, of.String(), err)
+	return digest, r.recordDenied(ctx, p, serverRestart, of.String(), err)
 }

@@ -25,16 +25,16 @@ const (
 	maxFieldText    = 200 // bytes of a value
 )
 
-// row is what is kept of a document.
-type row struct {
+// record is what is kept of a document.
+type record struct {
 	Description string          `json:"description,omitempty"`
 	By          string          `json:"by"`         // who applied it as it is now
 	ServersBy   string          `json:"servers_by"` // who applied its servers as they are now
 	Spec        json.RawMessage `json:"spec"`
 }
 
-// servers are the servers that it defines, as they are kept.
-func (r row) servers(kind string) json.RawMessage {
+// serversJSON are the servers that it defines, as they are kept.
+func (r record) serversJSON(kind string) json.RawMessage {
 	if kind == ServerKind {
 		return r.Spec
 	}
@@ -47,16 +47,16 @@ func (r row) servers(kind string) json.RawMessage {
 	return spec.MCPServers
 }
 
-func readRow(k store.Kind) (row, error) {
-	var r row
+func decodeRecord(k store.Kind) (record, error) {
+	var r record
 	if err := json.Unmarshal(k.Spec, &r); err != nil {
 		return r, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
 	return r, nil
 }
 
-// fields are the values of a row by their paths.
-func (r row) fields() map[string]string {
+// flatFields are the values of a row by their paths.
+func (r record) flatFields() map[string]string {
 	out := map[string]string{}
 	if r.Description != "" {
 		flatten(out, "description", r.Description)
@@ -75,7 +75,7 @@ func flatten(out map[string]string, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			flatten(out, path+"."+short(key), value) // a long one is not repeated for all below it
+			flatten(out, path+"."+shorten(key), value) // a long one is not repeated for all below it
 		}
 		if len(v) == 0 {
 			out[path] = "{}"
@@ -88,15 +88,15 @@ func flatten(out map[string]string, path string, v any) {
 			out[path] = "[]"
 		}
 	default:
-		text, err := encode(v)
+		text, err := encodeJSON(v)
 		if err == nil {
 			out[path] = string(text)
 		}
 	}
 }
 
-// diff is what is different, by path, at most MaxFields of it.
-func diff(before, after map[string]string) []FieldChange {
+// diffFields is what is different, by path, at most MaxFields of it.
+func diffFields(before, after map[string]string) []FieldChange {
 	var out []FieldChange
 	for path, old := range before {
 		if now, there := after[path]; !there || now != old {
@@ -123,8 +123,8 @@ func cutText(s string) string {
 	return s[:n] + "…"
 }
 
-// paths are those of fields, for the audit log.
-func paths(fields []FieldChange) []string {
+// fieldPaths are those of fields, for the audit log.
+func fieldPaths(fields []FieldChange) []string {
 	var out []string
 	for _, f := range fields {
 		out = append(out, cutText(f.Path))

@@ -81,7 +81,7 @@ type Selection struct {
 	// in a form that [upstream.ParseMap] reads.
 	MCPServers json.RawMessage `json:"mcpServers,omitempty"`
 
-	names []string // of servers, in MCPServers
+	serverNames []string // of servers, in MCPServers
 }
 
 // Ghost is what an agent knows and can do: instructions, skills, servers.
@@ -166,17 +166,17 @@ func (s *Skill) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {
 		return nil, err
 	}
-	prompt, err := encode(s.Prompt)
+	prompt, err := encodeJSON(s.Prompt)
 	fields["prompt"] = prompt
 	if err != nil {
 		return nil, err
 	}
-	return encode(fields)
+	return encodeJSON(fields)
 }
 
-// encode is a value as JSON on one line, members of maps in order, with no character
+// encodeJSON is a value as JSON on one line, members of maps in order, with no character
 // escaped that need not be.
-func encode(v any) (json.RawMessage, error) {
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -186,15 +186,15 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// canonical is JSON as it is kept: the same value is the same bytes.
-func canonical(raw json.RawMessage) (json.RawMessage, error) {
+// canonicalJSON is JSON as it is kept: the same value is the same bytes.
+func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	return encode(v)
+	return encodeJSON(v)
 }
 
 // Encode returns the document as JSON that [Parse] reads, with the API version of
@@ -203,7 +203,7 @@ func (d *Document) Encode() ([]byte, error) {
 	if d.Spec == nil {
 		return nil, fmt.Errorf("%s %q has no spec", d.Kind, d.Name)
 	}
-	spec, err := encode(d.Spec)
+	spec, err := encodeJSON(d.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", d.Kind, d.Name, err)
 	}
@@ -212,7 +212,7 @@ func (d *Document) Encode() ([]byte, error) {
 		Namespace   string `json:"namespace,omitempty"`
 		Description string `json:"description,omitempty"`
 	}
-	return encode(struct {
+	return encodeJSON(struct {
 		APIVersion string          `json:"apiVersion"`
 		Kind       string          `json:"kind"`
 		Metadata   metadata        `json:"metadata"`
@@ -220,14 +220,14 @@ func (d *Document) Encode() ([]byte, error) {
 	}{APIVersion, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
 }
 
-// file is the SKILL.md of a skill.
-func (s *Skill) file(name string) ([]byte, error) {
+// skillFile is the SKILL.md of a skill.
+func (s *Skill) skillFile(name string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	quoted, err := encode(name)
+	quoted, err := encodeJSON(name)
 	fmt.Fprintf(&b, "---\nname: %s\n", quoted)
 	for _, key := range sortedKeys(fields) {
 		fmt.Fprintf(&b, "%s: %s\n", key, fields[key])
@@ -241,7 +241,7 @@ func (s *Selection) references() []reference {
 	for _, name := range s.Skills {
 		out = append(out, reference{slot: "skills", kind: SkillKind, name: name, ref: s.SkillRefs[name]})
 	}
-	for _, name := range s.names {
+	for _, name := range s.serverNames {
 		out = append(out, reference{slot: "mcpServers", kind: ServerKind, name: name})
 	}
 	return out
@@ -250,9 +250,9 @@ func (s *Selection) references() []reference {
 func (g *Ghost) references() []reference { return g.Selection.references() }
 
 func (b *Bot) references() []reference {
-	out := []reference{b.Ghost.as("ghostRef", GhostKind)}
+	out := []reference{b.Ghost.toReference("ghostRef", GhostKind)}
 	if b.Model != nil {
-		out = append(out, b.Model.as("modelRef", ModelKind))
+		out = append(out, b.Model.toReference("modelRef", ModelKind))
 	}
 	return append(out, b.Selection.references()...)
 }
@@ -260,7 +260,7 @@ func (b *Bot) references() []reference {
 func (t *Team) references() []reference {
 	var out []reference
 	for _, m := range t.Members {
-		out = append(out, m.Bot.as("members", BotKind))
+		out = append(out, m.Bot.toReference("members", BotKind))
 	}
 	return out
 }
@@ -269,6 +269,6 @@ func (*Model) references() []reference     { return nil }
 func (*MCPServer) references() []reference { return nil }
 func (*Skill) references() []reference     { return nil }
 
-func (r Ref) as(slot, kind string) reference {
+func (r Ref) toReference(slot, kind string) reference {
 	return reference{slot: slot, kind: kind, name: r.Name, in: r.Namespace}
 }

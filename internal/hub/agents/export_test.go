@@ -1,4 +1,4 @@
 package agents
 
 // Both is what two allow-lists let through.
-var Both = both
+var Both = intersectAllow

@@ -30,39 +30,39 @@ type Resource struct {
 // Get returns the one thing of a kind and a name, in a namespace as [Registry.ResolveNamespace]
 // reads it.
 func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace, name string) (*Resource, error) {
-	a := r.actor(p)
-	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
+	a := r.newActor(p)
+	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	return a.read(ctx, k)
+	return a.decodeResource(ctx, k)
 }
 
-// named is what a kind, a namespace and a name say, if the actor may do something with
+// getKind is what a kind, a namespace and a name say, if the actor may do something with
 // it.
-func (a actor) named(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
-	in, err := a.namespace(ctx, namespace)
+func (a actor) getKind(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
+	in, err := a.resolveNamespace(ctx, namespace)
 	if err != nil {
 		return store.Kind{}, err
 	}
 	k, err := a.Kinds.ByName(ctx, kind, in, name)
 	if err == nil {
-		err = a.check(action, resource(k.Namespace, k.CreatedBy), kind, name)
+		err = a.checkAccess(action, resourceOf(k.Namespace, k.CreatedBy), kind, name)
 	}
 	return k, err
 }
 
-// read is a row as a resource.
-func (a actor) read(ctx context.Context, k store.Kind) (*Resource, error) {
-	kept, err := readRow(k)
+// decodeResource is a row as a resource.
+func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, error) {
+	kept, err := decodeRecord(k)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := decode(k.Kind, kept.Spec)
+	spec, err := decodeSpec(k.Kind, kept.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
-	in, err := a.written(ctx, k.Namespace)
+	in, err := a.formatNamespace(ctx, k.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +76,13 @@ func (a actor) read(ctx context.Context, k store.Kind) (*Resource, error) {
 // more. A namespace, as [Registry.ResolveNamespace] reads it, is that one alone; "" is all. One
 // that is damaged has no spec, and a finding that says so.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
-	a := r.actor(p)
+	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
-	in := a.visible()
+	in := a.visibleNamespaces()
 	if namespace != "" {
-		one, err := a.namespace(ctx, namespace)
+		one, err := a.resolveNamespace(ctx, namespace)
 		if err != nil {
 			return nil, "", err
 		}
@@ -94,12 +94,12 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	}
 	var out []*Resource
 	for _, k := range found {
-		if err := a.check(account.KindRead, resource(k.Namespace, k.CreatedBy), kind, k.Name); err != nil {
+		if err := a.checkAccess(account.KindRead, resourceOf(k.Namespace, k.CreatedBy), kind, k.Name); err != nil {
 			return nil, "", err
 		}
-		one, err := a.read(ctx, k)
+		one, err := a.decodeResource(ctx, k)
 		if errors.Is(err, store.ErrCorrupt) {
-			one, err = damaged(k, err), nil
+			one, err = damagedResource(k, err), nil
 		}
 		if err != nil {
 			return nil, "", err
@@ -109,8 +109,8 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	return out, next, nil
 }
 
-// damaged is a row that cannot be read.
-func damaged(k store.Kind, why error) *Resource {
+// damagedResource is a row that cannot be read.
+func damagedResource(k store.Kind, why error) *Resource {
 	return &Resource{
 		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
 			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply it again, or delete it"}}},
@@ -145,11 +145,11 @@ func (e *ReferencedError) Is(target error) bool { return target == store.ErrRefe
 func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		k, err := a.named(ctx, account.KindDelete, kind, namespace, name)
+		k, err := a.getKind(ctx, account.KindDelete, kind, namespace, name)
 		if err != nil {
 			return err
 		}
-		by, hidden, err := a.referrers(ctx, k)
+		by, hidden, err := a.findReferrers(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namesp
 			return &ReferencedError{Kind: kind, Name: name, By: by, Hidden: hidden}
 		}
 		if dry {
-			return errUndone
+			return errRollback
 		}
 		if err := a.Kinds.Delete(ctx, k.ID); err != nil {
 			return err
@@ -165,28 +165,28 @@ func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namesp
 		if _, err := a.Secrets.DeleteByOwner(ctx, string(ServerOwner(k.ID))); err != nil {
 			return err
 		}
-		return a.record(ctx, account.KindDelete, k.Namespace, kind+"/"+name, nil)
+		return a.recordAllowed(ctx, account.KindDelete, k.Namespace, kind+"/"+name, nil)
 	})
-	if errors.Is(err, errUndone) {
+	if errors.Is(err, errRollback) {
 		return nil
 	}
-	return r.denied(ctx, p, account.KindDelete, kind+"/"+name, err)
+	return r.recordDenied(ctx, p, account.KindDelete, kind+"/"+name, err)
 }
 
 // Referrers returns what names a thing, as far as the principal sees it, and how many
 // others there are.
 func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {
-	a := r.actor(p)
-	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
+	a := r.newActor(p)
+	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	return a.referrers(ctx, k)
+	return a.findReferrers(ctx, k)
 }
 
-// referrers are the things that mean a row: by its name they may mean another one that
+// findReferrers are the things that mean a row: by its name they may mean another one that
 // is nearer to them.
-func (a actor) referrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
+func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
 	refs, err := a.Refs.ListTo(ctx, k.Kind, k.ID, k.Name, store.MaxPage)
 	if err != nil {
 		return nil, 0, err
@@ -199,15 +199,15 @@ func (a actor) referrers(ctx context.Context, k store.Kind) (by []Referrer, hidd
 		if err != nil {
 			return nil, 0, err
 		}
-		means, err := a.means(ctx, from, ref, k)
+		means, err := a.refersTo(ctx, from, ref, k)
 		if err != nil {
 			return nil, 0, err
 		}
-		switch in, err := a.written(ctx, from.Namespace); {
+		switch in, err := a.formatNamespace(ctx, from.Namespace); {
 		case err != nil:
 			return nil, 0, err
 		case !means:
-		case account.Can(a.p, account.KindRead, resource(from.Namespace, from.CreatedBy)):
+		case account.Can(a.p, account.KindRead, resourceOf(from.Namespace, from.CreatedBy)):
 			by = append(by, Referrer{Kind: from.Kind, ID: from.ID, Namespace: in, Name: from.Name, Slot: ref.Slot})
 		default:
 			hidden++
@@ -216,8 +216,8 @@ func (a actor) referrers(ctx context.Context, k store.Kind) (by []Referrer, hidd
 	return by, hidden, nil
 }
 
-// means reports whether a name in one thing leads to another.
-func (a actor) means(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
+// refersTo reports whether a name in one thing leads to another.
+func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == to.Namespace, nil
 	}
@@ -232,7 +232,7 @@ func (a actor) means(ctx context.Context, from store.Kind, ref store.Reference, 
 			owner.p.Groups[account.GroupID(m.GroupID)] = account.Reporter
 		}
 	}
-	in := owner.around(from.Namespace)
+	in := owner.lookupNamespaces(from.Namespace)
 	if from.Namespace.User() == "" {
 		in = slices.DeleteFunc(in, func(n store.Namespace) bool { return n.User() != "" })
 	}
@@ -240,34 +240,34 @@ func (a actor) means(ctx context.Context, from store.Kind, ref store.Reference, 
 	return len(found) > 0 && found[0].ID == to.ID, err
 }
 
-// denied adds a refusal to the audit log, and returns the error.
-func (r *Registry) denied(ctx context.Context, p account.Principal, action account.Action, subject string, err error) error {
+// recordDenied adds a refusal to the audit log, and returns the error.
+func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action account.Action, subject string, err error) error {
 	if _, ok := errors.AsType[*account.DeniedError](err); !ok || p.Anonymous() {
 		return err
 	}
-	return errors.Join(err, r.actor(p).decided(ctx, action, "", subject, "denied", nil))
+	return errors.Join(err, r.newActor(p).appendAudit(ctx, action, "", subject, "denied", nil))
 }
 
 // UnbindSkill takes a skill out of the selection of a Ghost or Bot, in the transaction in
 // which its references go. It asks and records nothing: who keeps skills lets those do
 // it who may remove the skill. What does not name it is a [store.ErrNotFound].
 func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
-	kept, err := readRow(k)
+	kept, err := decodeRecord(k)
 	if err != nil {
 		return err
 	}
-	spec, err := decode(k.Kind, kept.Spec)
+	spec, err := decodeSpec(k.Kind, kept.Spec)
 	if err != nil {
 		return fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
-	have := selected(spec)
-	if have == nil || !have.drop(skillID, name) {
+	have := selectionOf(spec)
+	if have == nil || !have.removeSkill(skillID, name) {
 		return fmt.Errorf("%s %q: skill %q: %w", k.Kind, k.Name, name, store.ErrNotFound)
 	}
-	if kept.Spec, err = encode(spec); err != nil {
+	if kept.Spec, err = encodeJSON(spec); err != nil {
 		return err
 	}
-	raw, err := encode(kept)
+	raw, err := encodeJSON(kept)
 	if err != nil {
 		return err
 	}
@@ -275,8 +275,8 @@ func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, 
 	return err
 }
 
-// drop takes a skill out, and reports whether it was there.
-func (s *Selection) drop(id, name string) bool {
+// removeSkill takes a skill out, and reports whether it was there.
+func (s *Selection) removeSkill(id, name string) bool {
 	if ref := s.SkillRefs[name]; ref.ID != "" && ref.ID != id {
 		return false
 	}

@@ -12,11 +12,11 @@ import (
 // operator, and the nearest MCPServers of each name. Problems are what is wrong with
 // others.
 func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
-	a := r.actor(p)
-	if err := a.signedIn(account.KindUse); err != nil {
+	a := r.newActor(p)
+	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, nil, err
 	}
-	global, problems, err := r.global(ctx, a, store.UserNamespace(string(p.User)))
+	global, problems, err := r.listGlobalServers(ctx, a, store.UserNamespace(string(p.User)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,6 +27,6 @@ func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (serv
 // ReviewState is what was said of the command of a server, by its digest: who starts one
 // asks again, as a review may have been taken back.
 func (r *Registry) ReviewState(ctx context.Context, d policy.Digest) (store.Review, error) {
-	said, err := r.actor(account.Principal{}).reviewed(ctx, d)
+	said, err := r.newActor(account.Principal{}).getReview(ctx, d)
 	return said.Decision, err
 }

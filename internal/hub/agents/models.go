@@ -21,11 +21,11 @@ type AvailableModel struct {
 // ListModels returns the Models that somebody may use, by name, and how to ask for more. What
 // is damaged is left out.
 func (r *Registry) ListModels(ctx context.Context, p account.Principal, page store.Page) ([]AvailableModel, string, error) {
-	a := r.actor(p)
+	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
-	found, next, err := a.Kinds.List(ctx, ModelKind, a.visible(), page)
+	found, next, err := a.Kinds.List(ctx, ModelKind, a.visibleNamespaces(), page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -34,10 +34,10 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	user.Scopes |= account.ScopeChat
 	var out []AvailableModel
 	for _, k := range found {
-		if !account.Can(user, account.KindUse, resource(k.Namespace, k.CreatedBy)) {
+		if !account.Can(user, account.KindUse, resourceOf(k.Namespace, k.CreatedBy)) {
 			continue
 		}
-		m, err := a.model(ctx, k)
+		m, err := a.modelChoice(ctx, k)
 		if isCorrupt(err) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 			return nil, "", err
 		}
 		one := AvailableModel{ModelChoice: m, NeedsKey: m.Key != ""}
-		if res, err := a.read(ctx, k); err == nil {
+		if res, err := a.decodeResource(ctx, k); err == nil {
 			one.Namespace = res.Namespace
 		}
 		if one.NeedsKey {

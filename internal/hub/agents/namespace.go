@@ -18,17 +18,17 @@ type actor struct {
 	p account.Principal
 }
 
-func (r *Registry) actor(p account.Principal) actor { return actor{r.db.Tables, p} }
+func (r *Registry) newActor(p account.Principal) actor { return actor{r.db.Tables, p} }
 
-// reading is the actor where he looks for what he is about to decide on: that needs no
+// withReadScope is the actor where he looks for what he is about to decide on: that needs no
 // leave for the way in but that for the decision.
-func (a actor) reading() actor {
+func (a actor) withReadScope() actor {
 	a.p.Scopes |= account.ScopeRead
 	return a
 }
 
-// signedIn fails for somebody who is not.
-func (a actor) signedIn(action account.Action) error {
+// requireSignIn fails for somebody who is not.
+func (a actor) requireSignIn(action account.Action) error {
 	if a.p.Anonymous() {
 		return account.Check(a.p, action, account.Resource{})
 	}
@@ -40,11 +40,11 @@ func (a actor) signedIn(action account.Action) error {
 // group:ID as the store has them. A group that he is not in is [store.ErrNotFound],
 // unless he is an admin.
 func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
-	return r.actor(p).namespace(ctx, written)
+	return r.newActor(p).resolveNamespace(ctx, written)
 }
 
-func (a actor) namespace(ctx context.Context, written string) (store.Namespace, error) {
-	if err := a.signedIn(account.KindRead); err != nil {
+func (a actor) resolveNamespace(ctx context.Context, written string) (store.Namespace, error) {
+	if err := a.requireSignIn(account.KindRead); err != nil {
 		return "", err
 	}
 	switch in := store.Namespace(written); {
@@ -53,7 +53,7 @@ func (a actor) namespace(ctx context.Context, written string) (store.Namespace, 
 	case in == store.Public:
 		return in, nil
 	case in.User() != "" || in.Group() != "":
-		if a.p.Admin || slices.Contains(a.visible(), in) {
+		if a.p.Admin || slices.Contains(a.visibleNamespaces(), in) {
 			return in, nil
 		}
 	default:
@@ -71,10 +71,10 @@ func (a actor) namespace(ctx context.Context, written string) (store.Namespace, 
 // FormatNamespace is how documents of somebody write a namespace: the contrary of
 // [Registry.ResolveNamespace].
 func (r *Registry) FormatNamespace(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
-	return r.actor(p).written(ctx, in)
+	return r.newActor(p).formatNamespace(ctx, in)
 }
 
-func (a actor) written(ctx context.Context, in store.Namespace) (string, error) {
+func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string, error) {
 	switch {
 	case in == store.UserNamespace(string(a.p.User)):
 		return "", nil
@@ -82,15 +82,15 @@ func (a actor) written(ctx context.Context, in store.Namespace) (string, error) 
 		return string(in), nil
 	}
 	g, err := a.Groups.Get(ctx, in.Group())
-	if err != nil || badName(g.Name) != "" || slices.Contains([]string{"default", string(store.Public)}, g.Name) || strings.Contains(g.Name, ":") {
-		return string(in), ignoreMissing(err) // its id is as good
+	if err != nil || nameProblem(g.Name) != "" || slices.Contains([]string{"default", string(store.Public)}, g.Name) || strings.Contains(g.Name, ":") {
+		return string(in), ignoreNotFound(err) // its id is as good
 	}
 	return g.Name, nil
 }
 
-// visible are the namespaces that somebody sees, the nearest first: his own, those of
+// visibleNamespaces are the namespaces that somebody sees, the nearest first: his own, those of
 // his groups, and that of everybody.
-func (a actor) visible() []store.Namespace {
+func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
 		if a.p.Groups[id] > account.Outsider && len(out) < store.MaxNamespaces-1 {
@@ -109,21 +109,21 @@ func sortedIDs(groups map[account.GroupID]account.Role) []account.GroupID {
 	return out
 }
 
-// around is where a thing of a namespace finds what it names without saying where: a
+// lookupNamespaces is where a thing of a namespace finds what it names without saying where: a
 // person's among all that he sees, a group's in the group and with everybody, so that
 // it is the same for all of its members.
-func (a actor) around(home store.Namespace) []store.Namespace {
+func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	switch {
 	case home == store.UserNamespace(string(a.p.User)):
-		return a.visible()
+		return a.visibleNamespaces()
 	case home == store.Public:
 		return []store.Namespace{home}
 	}
 	return []store.Namespace{home, store.Public}
 }
 
-// resource is a thing of a namespace, made by somebody, as account knows it.
-func resource(in store.Namespace, author string) account.Resource {
+// resourceOf is a thing of a namespace, made by somebody, as account knows it.
+func resourceOf(in store.Namespace, author string) account.Resource {
 	switch {
 	case in == store.Public:
 		return account.Resource{Shared: true}
@@ -133,9 +133,9 @@ func resource(in store.Namespace, author string) account.Resource {
 	return account.OwnedBy(account.UserID(in.User()))
 }
 
-// check is whether somebody may do something with a thing. What he may not know of is
+// checkAccess is whether somebody may do something with a thing. What he may not know of is
 // not found.
-func (a actor) check(action account.Action, r account.Resource, kind, name string) error {
+func (a actor) checkAccess(action account.Action, r account.Resource, kind, name string) error {
 	err := account.Check(a.p, action, r)
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
 		return fmt.Errorf("%s %q: %w", kind, name, store.ErrNotFound)
@@ -146,9 +146,9 @@ func (a actor) check(action account.Action, r account.Resource, kind, name strin
 	return nil
 }
 
-// find looks for what a thing of a namespace names, and that may be used for an action.
-func (a actor) find(ctx context.Context, action account.Action, home store.Namespace, kind string, ref Ref) (store.Kind, error) {
-	in, err := a.where(ctx, home, ref.Namespace)
+// findKind looks for what a thing of a namespace names, and that may be used for an action.
+func (a actor) findKind(ctx context.Context, action account.Action, home store.Namespace, kind string, ref Ref) (store.Kind, error) {
+	in, err := a.refNamespaces(ctx, home, ref.Namespace)
 	if err != nil {
 		return store.Kind{}, err
 	}
@@ -157,20 +157,20 @@ func (a actor) find(ctx context.Context, action account.Action, home store.Names
 		return store.Kind{}, err
 	}
 	for _, k := range found {
-		if account.Can(a.p, action, resource(k.Namespace, k.CreatedBy)) {
+		if account.Can(a.p, action, resourceOf(k.Namespace, k.CreatedBy)) {
 			return k, nil
 		}
 	}
 	return store.Kind{}, fmt.Errorf("%s %q: %w", kind, ref, store.ErrNotFound)
 }
 
-// where are the namespaces in which a reference is looked for. In what is a group's,
+// refNamespaces are the namespaces in which a reference is looked for. In what is a group's,
 // default is no person's.
-func (a actor) where(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
+func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
 	if written == "" || written == "default" {
-		return a.around(home), nil
+		return a.lookupNamespaces(home), nil
 	}
-	in, err := a.namespace(ctx, written)
+	in, err := a.resolveNamespace(ctx, written)
 	return []store.Namespace{in}, err
 }
 
@@ -179,9 +179,9 @@ func (a actor) where(ctx context.Context, home store.Namespace, written string) 
 // already, by id: those may be hidden by now.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
-		return a.skillByID(ctx, action, name, ref, bound)
+		return a.getSkillByID(ctx, action, name, ref, bound)
 	}
-	in := a.visible()
+	in := a.visibleNamespaces()
 	if home.Group() != "" || home == store.Public { // a group's own come before those of other groups
 		in = slices.DeleteFunc(in, func(n store.Namespace) bool { return n == home })
 		in = slices.Insert(in, 1, home)[:min(len(in)+1, store.MaxNamespaces)]
@@ -190,7 +190,7 @@ func (a actor) findSkill(ctx context.Context, action account.Action, home store.
 	case ref.Public:
 		in = []store.Namespace{store.Public}
 	case ref.Namespace != "":
-		one, err := a.namespace(ctx, ref.Namespace)
+		one, err := a.resolveNamespace(ctx, ref.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -201,15 +201,15 @@ func (a actor) findSkill(ctx context.Context, action account.Action, home store.
 		return nil, err
 	}
 	for _, c := range found {
-		if account.Can(a.p, action, listed(c.Skill, c.ListedIn, bound(c.ID))) {
-			return &c.Skill, a.hasVersion(ctx, c.Skill, ref.Digest)
+		if account.Can(a.p, action, listedResource(c.Skill, c.ListedIn, bound(c.ID))) {
+			return &c.Skill, a.checkVersion(ctx, c.Skill, ref.Digest)
 		}
 	}
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// skillByID looks for a skill that is named precisely.
-func (a actor) skillByID(ctx context.Context, action account.Action, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
+// getSkillByID looks for a skill that is named precisely.
+func (a actor) getSkillByID(ctx context.Context, action account.Action, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	s, err := a.Skills.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", name, err)
@@ -219,19 +219,19 @@ func (a actor) skillByID(ctx context.Context, action account.Action, name string
 		return nil, err
 	}
 	for _, l := range listings {
-		if !account.Can(a.p, action, listed(s, l.Namespace, bound(s.ID))) {
+		if !account.Can(a.p, action, listedResource(s, l.Namespace, bound(s.ID))) {
 			continue
 		}
 		if s.Name != name {
 			return nil, fmt.Errorf("skill %q: %w: that id is of the skill %q", name, store.ErrConflict, s.Name)
 		}
-		return &s, a.hasVersion(ctx, s, ref.Digest)
+		return &s, a.checkVersion(ctx, s, ref.Digest)
 	}
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// hasVersion fails where a skill has no version of a digest that is asked for.
-func (a actor) hasVersion(ctx context.Context, s store.Skill, digest string) error {
+// checkVersion fails where a skill has no version of a digest that is asked for.
+func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) error {
 	if digest == "" || digest == s.Digest {
 		return nil
 	}
@@ -239,21 +239,21 @@ func (a actor) hasVersion(ctx context.Context, s store.Skill, digest string) err
 	return err
 }
 
-// listed is a skill as it is seen in a namespace in which it is listed.
-func listed(s store.Skill, in store.Namespace, bound bool) account.Resource {
-	r := resource(s.Namespace, s.CreatedBy)
+// listedResource is a skill as it is seen in a namespace in which it is listed.
+func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
+	r := resourceOf(s.Namespace, s.CreatedBy)
 	switch {
 	case in == store.Public:
 		r.Shared = true
 	case in != s.Namespace:
-		r = resource(in, s.CreatedBy)
+		r = resourceOf(in, s.CreatedBy)
 	}
 	r.Hidden = s.Hidden && !bound
 	return r
 }
 
-// ignoreMissing is err, unless it says that something is not there.
-func ignoreMissing(err error) error {
+// ignoreNotFound is err, unless it says that something is not there.
+func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -14,123 +14,123 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func (p *parser) ghost(n *configfile.Node) *Ghost {
+func (p *parser) parseGhost(n *configfile.Node) *Ghost {
 	g := &Ghost{}
-	known := p.selection(&g.Selection)
-	known["description"] = p.into(&p.doc.Description)
-	known["systemPrompt"] = p.into(&g.SystemPrompt)
+	known := p.selectionFields(&g.Selection)
+	known["description"] = p.textInto(&p.doc.Description)
+	known["systemPrompt"] = p.textInto(&g.SystemPrompt)
 	known["expose"] = func(f configfile.Field) {
-		if g.Expose = p.text(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
-			p.fault("ghost-expose", f.Value, "expose is "+quote(g.Expose), "write meta or direct")
+		if g.Expose = p.parseText(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
+			p.addError("ghost-expose", f.Value, "expose is "+quote(g.Expose), "write meta or direct")
 		}
 	}
-	known["policy"] = func(f configfile.Field) { g.Policy = p.rules(f) }
+	known["policy"] = func(f configfile.Field) { g.Policy = p.parseRules(f) }
 	known["defaultKnowledgeBaseRefs"] = nil
-	p.fields(n, known)
-	p.check(n, &g.Selection)
+	p.parseFields(n, known)
+	p.checkSelection(n, &g.Selection)
 	return g
 }
 
-// rules reads rules about calls of tools: a list, or a map with one as rules.
-func (p *parser) rules(f configfile.Field) []string {
+// parseRules reads rules about calls of tools: a list, or a map with one as rules.
+func (p *parser) parseRules(f configfile.Field) []string {
 	list := f.Value
 	if list.Kind == configfile.Map {
 		list = list.Get("rules")
 	}
 	var texts []string
 	if list == nil || list.Kind != configfile.List {
-		p.fault("ghost-policy", f.Value, f.Key+" is not {rules: [...]}", `write rules as "deny mcp.*.delete"`)
+		p.addError("ghost-policy", f.Value, f.Key+" is not {rules: [...]}", `write rules as "deny mcp.*.delete"`)
 		return nil
 	}
 	for _, item := range list.Items {
-		texts = append(texts, text(item))
+		texts = append(texts, scalarText(item))
 	}
 	_, problems := policy.ParseRules(texts)
 	for _, problem := range problems {
-		p.fault("ghost-policy", list, f.Key+": "+problem.String(), `write rules as "deny mcp.*.delete"`)
+		p.addError("ghost-policy", list, f.Key+": "+problem.String(), `write rules as "deny mcp.*.delete"`)
 	}
 	return texts
 }
 
-func (p *parser) bot(n *configfile.Node) *Bot {
+func (p *parser) parseBot(n *configfile.Node) *Bot {
 	b := &Bot{}
-	known := p.selection(&b.Selection)
-	known["description"] = p.into(&p.doc.Description)
-	ghost := func(f configfile.Field) { b.Ghost = p.ref(f) }
+	known := p.selectionFields(&b.Selection)
+	known["description"] = p.textInto(&p.doc.Description)
+	ghost := func(f configfile.Field) { b.Ghost = p.parseRef(f) }
 	model := func(f configfile.Field) {
-		if r := p.ref(f); r.Name != "" {
+		if r := p.parseRef(f); r.Name != "" {
 			b.Model = &r
 		}
 	}
 	known["ghostRef"], known["ghost"] = ghost, ghost
 	known["modelRef"], known["model"] = model, model
 	known["shellRef"], known["secondaryModelRef"] = nil, nil
-	p.fields(n, known)
+	p.parseFields(n, known)
 	if b.Ghost.Name == "" && p.doc.Findings.Loads() {
-		p.fault("bot-ghost", n, "the Bot has no Ghost", "write ghostRef: {name: NAME}")
+		p.addError("bot-ghost", n, "the Bot has no Ghost", "write ghostRef: {name: NAME}")
 	}
-	p.check(n, &b.Selection)
+	p.checkSelection(n, &b.Selection)
 	return b
 }
 
-func (p *parser) team(n *configfile.Node) *Team {
+func (p *parser) parseTeam(n *configfile.Node) *Team {
 	t := &Team{}
-	p.fields(n, map[string]func(configfile.Field){
-		"description":        p.into(&p.doc.Description),
-		"collaborationModel": p.into(&t.Collaboration),
-		"members":            func(f configfile.Field) { p.members(t, f) },
+	p.parseFields(n, map[string]func(configfile.Field){
+		"description":        p.textInto(&p.doc.Description),
+		"collaborationModel": p.textInto(&t.Collaboration),
+		"members":            func(f configfile.Field) { p.parseMembers(t, f) },
 		"bindMode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
 	})
 	if len(t.Members) == 0 && p.doc.Findings.Loads() {
-		p.fault("team-members", n, "the Team has no members", "write members: [{botRef: {name: NAME}}]")
+		p.addError("team-members", n, "the Team has no members", "write members: [{botRef: {name: NAME}}]")
 	}
 	return t
 }
 
-func (p *parser) members(t *Team, f configfile.Field) {
+func (p *parser) parseMembers(t *Team, f configfile.Field) {
 	if f.Value.Kind != configfile.List {
-		p.fault("team-members", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a list of maps with botRef")
+		p.addError("team-members", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a list of maps with botRef")
 		return
 	}
 	leader, bots := false, map[Ref]bool{}
 	for i, item := range f.Value.Items {
 		if i == MaxMembers {
-			p.fault("team-members", item, fmt.Sprintf("there are more than %d members", MaxMembers), "make two teams")
+			p.addError("team-members", item, fmt.Sprintf("there are more than %d members", MaxMembers), "make two teams")
 			return
 		}
-		m, ok := p.member(item)
+		m, ok := p.parseMember(item)
 		if !ok {
 			continue
 		}
 		if bots[m.Bot] {
-			p.fault("team-member", item, "the Bot "+quote(m.Bot.String())+" is a member twice", "remove one of them")
+			p.addError("team-member", item, "the Bot "+quote(m.Bot.String())+" is a member twice", "remove one of them")
 		}
 		if m.Role == LeaderRole && leader {
-			p.fault("team-leader", item, "there is a leader already", "give one member the role leader")
+			p.addError("team-leader", item, "there is a leader already", "give one member the role leader")
 		}
 		bots[m.Bot], leader = true, leader || m.Role == LeaderRole
 		t.Members = append(t.Members, m)
 	}
 }
 
-func (p *parser) member(n *configfile.Node) (m Member, ok bool) {
+func (p *parser) parseMember(n *configfile.Node) (m Member, ok bool) {
 	if n.Kind == configfile.String {
-		m.Bot = p.ref(configfile.Field{Key: "members", Value: n})
+		m.Bot = p.parseRef(configfile.Field{Key: "members", Value: n})
 		return m, m.Bot.Name != ""
 	}
 	if n.Kind != configfile.Map {
-		p.fault("team-member", n, fmt.Sprintf("a member is a %s", n.Kind), "write a map with botRef")
+		p.addError("team-member", n, fmt.Sprintf("a member is a %s", n.Kind), "write a map with botRef")
 		return m, false
 	}
-	bot := func(f configfile.Field) { m.Bot = p.ref(f) }
-	p.fields(n, map[string]func(configfile.Field){
+	bot := func(f configfile.Field) { m.Bot = p.parseRef(f) }
+	p.parseFields(n, map[string]func(configfile.Field){
 		"botRef": bot, "bot": bot,
-		"prompt": p.into(&m.Prompt), "role": p.into(&m.Role),
+		"prompt": p.textInto(&m.Prompt), "role": p.textInto(&m.Role),
 		"requireConfirmation": func(f configfile.Field) {
 			if f.Value.Kind != configfile.Bool {
-				p.fault("document-value", f.Value, f.Key+" is neither true nor false", "write one of them")
+				p.addError("document-value", f.Value, f.Key+" is neither true nor false", "write one of them")
 			}
-			m.Confirm = text(f.Value) == "true"
+			m.Confirm = scalarText(f.Value) == "true"
 		},
 		"contextPassing": nil, "name": nil,
 	})
@@ -138,18 +138,18 @@ func (p *parser) member(n *configfile.Node) (m Member, ok bool) {
 		m.Role = LeaderRole
 	}
 	if m.Bot.Name == "" {
-		p.fault("team-member", n, "a member has no Bot", "write botRef: {name: NAME}")
+		p.addError("team-member", n, "a member has no Bot", "write botRef: {name: NAME}")
 	}
 	return m, m.Bot.Name != ""
 }
 
-func (p *parser) model(n *configfile.Node) *Model {
+func (p *parser) parseModel(n *configfile.Node) *Model {
 	m := &Model{}
 	var key, base configfile.Field
 	known := map[string]func(configfile.Field){
-		"description": p.into(&p.doc.Description),
-		"vendor":      func(f configfile.Field) { m.Vendor = p.vendor(f) },
-		"model":       p.into(&m.Model),
+		"description": p.textInto(&p.doc.Description),
+		"vendor":      func(f configfile.Field) { m.Vendor = p.parseVendor(f) },
+		"model":       p.textInto(&m.Model),
 		"baseUrl":     func(f configfile.Field) { base = f },
 		"apiKey":      func(f configfile.Field) { key = f },
 		"protocol":    nil, "isCustomConfig": nil,
@@ -158,96 +158,96 @@ func (p *parser) model(n *configfile.Node) *Model {
 	// Wegent writes all of it into an environment, where model is the vendor.
 	known["modelConfig"] = func(f configfile.Field) {
 		if env := f.Value.Get("env"); env != nil && env.Kind == configfile.Map {
-			p.fields(env, map[string]func(configfile.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
+			p.parseFields(env, map[string]func(configfile.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
 			return
 		}
-		p.fault("model-config", f.Value, f.Key+" has no map env", "write vendor, model, baseUrl and apiKey")
+		p.addError("model-config", f.Value, f.Key+" has no map env", "write vendor, model, baseUrl and apiKey")
 	}
-	p.fields(n, known)
-	m.BaseURL, m.Key = p.baseURL(base), p.key(key)
+	p.parseFields(n, known)
+	m.BaseURL, m.Key = p.parseBaseURL(base), p.parseKey(key)
 	switch {
 	case !p.doc.Findings.Loads():
 	case m.Vendor == "":
-		p.fault("model-vendor", n, "the Model has no vendor", "write vendor: anthropic, openai or demo")
+		p.addError("model-vendor", n, "the Model has no vendor", "write vendor: anthropic, openai or demo")
 	case m.Model == "" && m.Vendor != vendors.Demo:
-		p.fault("model-name", n, "the Model does not say which of the vendor's it is", "write model: NAME")
-	case len(m.Model) > 256 || unprintable(m.Model):
-		p.fault("model-name", n, "the model has no usable name", "write model: NAME")
+		p.addError("model-name", n, "the Model does not say which of the vendor's it is", "write model: NAME")
+	case len(m.Model) > 256 || hasUnprintable(m.Model):
+		p.addError("model-name", n, "the model has no usable name", "write model: NAME")
 	}
 	return m
 }
 
-func (p *parser) vendor(f configfile.Field) string {
-	v, ok := vendors.Lookup(text(f.Value))
+func (p *parser) parseVendor(f configfile.Field) string {
+	v, ok := vendors.Lookup(scalarText(f.Value))
 	if !ok {
-		p.fault("model-vendor", f.Value, f.Key+" is "+quote(text(f.Value)), "write anthropic, openai (for all that speak like it) or demo")
+		p.addError("model-vendor", f.Value, f.Key+" is "+quote(scalarText(f.Value)), "write anthropic, openai (for all that speak like it) or demo")
 	}
 	return v.Name
 }
 
-func (p *parser) baseURL(f configfile.Field) string {
+func (p *parser) parseBaseURL(f configfile.Field) string {
 	if f.Value == nil {
 		return ""
 	}
-	s := p.text(f.Key, f.Value)
+	s := p.parseText(f.Key, f.Value)
 	u, err := url.Parse(s)
 	if s == "" || err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && u.RawQuery == "" && u.Fragment == "" && len(s) <= 2048 {
 		return s
 	}
-	p.fault("model-url", f.Value, f.Key+" is no address of a model", "write https://HOST/PATH, without a name, a password or a query")
+	p.addError("model-url", f.Value, f.Key+" is no address of a model", "write https://HOST/PATH, without a name, a password or a query")
 	return ""
 }
 
-// key reads the reference to a key. A key itself is refused.
-func (p *parser) key(f configfile.Field) string {
+// parseKey reads the reference to a key. A key itself is refused.
+func (p *parser) parseKey(f configfile.Field) string {
 	if f.Value == nil {
 		return ""
 	}
-	s := p.text(f.Key, f.Value)
-	if _, ok := secretName(s); !ok && s != "" {
-		p.fault("document-secret", f.Value, f.Key+" is not a reference to a secret", keepSecret)
+	s := p.parseText(f.Key, f.Value)
+	if _, ok := parseSecretRef(s); !ok && s != "" {
+		p.addError("document-secret", f.Value, f.Key+" is not a reference to a secret", secretFix)
 		return ""
 	}
 	return s
 }
 
-// secretName is the name in a text that is a reference to a secret and nothing else.
-func secretName(s string) (string, bool) {
+// parseSecretRef is the name in a text that is a reference to a secret and nothing else.
+func parseSecretRef(s string) (string, bool) {
 	name, ok := strings.CutPrefix(s, "${{secrets.")
 	name, end := strings.CutSuffix(name, "}}")
 	return name, ok && end && policy.CheckSecretName(name) == nil
 }
 
-func (p *parser) server(n *configfile.Node) *MCPServer {
+func (p *parser) parseServer(n *configfile.Node) *MCPServer {
 	if p.doc.Name == "" {
 		return &MCPServer{}
 	}
 	if d := n.Get("description"); d != nil {
-		p.doc.Description = p.text("description", d)
+		p.doc.Description = p.parseText("description", d)
 	}
-	raw, err := canonical(n.JSON())
+	raw, err := canonicalJSON(n.JSON())
 	if err != nil {
-		p.fault("server-shape", n, "the server cannot be kept", "write a command or a url")
+		p.addError("server-shape", n, "the server cannot be kept", "write a command or a url")
 		return &MCPServer{}
 	}
-	f, ds := upstream.ParseNode(below(p.doc.Name, n), upstream.ParseOptions{})
+	f, ds := upstream.ParseNode(wrapServer(p.doc.Name, n), upstream.ParseOptions{})
 	p.doc.Findings = append(p.doc.Findings, ds...)
 	s := &MCPServer{Config: raw}
-	if _, again := s.read(p.doc.Name); p.doc.Findings.Loads() && (len(f.Servers) != 1 || again != nil) {
-		p.fault("server-shape", n, "the spec is not one server", "write a command or a url")
+	if _, again := s.parseConfig(p.doc.Name); p.doc.Findings.Loads() && (len(f.Servers) != 1 || again != nil) {
+		p.addError("server-shape", n, "the spec is not one server", "write a command or a url")
 	}
-	p.secrets(n, f.Servers)
+	p.checkSecrets(n, f.Servers)
 	return s
 }
 
-// below is a map with one server.
-func below(name string, n *configfile.Node) *configfile.Node {
+// wrapServer is a map with one server.
+func wrapServer(name string, n *configfile.Node) *configfile.Node {
 	return &configfile.Node{Kind: configfile.Map, Line: n.Line, Column: n.Column, Fields: []configfile.Field{{Key: name, Line: n.Line, Column: n.Column, Value: n}}}
 }
 
-// read is the configuration of the server.
-func (s *MCPServer) read(name string) (*upstream.Config, error) {
-	raw, err := encode(map[string]json.RawMessage{name: s.Config})
+// parseConfig is the configuration of the server.
+func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
+	raw, err := encodeJSON(map[string]json.RawMessage{name: s.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -263,15 +263,15 @@ func (s *MCPServer) read(name string) (*upstream.Config, error) {
 	return f.Servers[0], nil
 }
 
-// skill reads a skill that is written as a document.
-func (p *parser) skill(n *configfile.Node) *Skill {
-	p.twice(n)
-	s := &Skill{Prompt: p.text("prompt", n.Get("prompt"))}
+// parseSkill reads a skill that is written as a document.
+func (p *parser) parseSkill(n *configfile.Node) *Skill {
+	p.checkDuplicateKeys(n)
+	s := &Skill{Prompt: p.parseText("prompt", n.Get("prompt"))}
 	fields, _ := n.Unique()
 	kept := &configfile.Node{Kind: configfile.Map}
 	for _, f := range fields {
-		if badKey(f.Key) {
-			p.fault("document-key", at(f), "key "+quote(f.Key)+" cannot be a field of a skill", "write letters, digits, - and _")
+		if isInvalidKey(f.Key) {
+			p.addError("document-key", fieldNode(f), "key "+quote(f.Key)+" cannot be a field of a skill", "write letters, digits, - and _")
 			continue
 		}
 		// The prompt is the body, the name is that of the document, and where a skill came
@@ -283,27 +283,27 @@ func (p *parser) skill(n *configfile.Node) *Skill {
 	if kept.Get("description") == nil && p.doc.Description != "" {
 		kept.Fields = append(kept.Fields, configfile.Field{Key: "description", Value: &configfile.Node{Kind: configfile.String, Text: p.doc.Description}})
 	}
-	raw, err := canonical(kept.JSON())
+	raw, err := canonicalJSON(kept.JSON())
 	if err != nil {
-		p.fault("document-shape", n, "the fields cannot be kept", "mend them")
+		p.addError("document-shape", n, "the fields cannot be kept", "mend them")
 		return s
 	}
 	s.Fields = raw
 	if p.doc.Name == "" {
 		return s
 	}
-	src, err := s.file(p.doc.Name)
+	src, err := s.skillFile(p.doc.Name)
 	_, ds := skill.ParseBytes(src, skill.FileName, p.doc.Name)
 	for _, d := range ds { // which are of places in a file that nobody wrote
-		p.add(d.Severity, d.Code, n, d.Message, d.Fix)
+		p.addFinding(d.Severity, d.Code, n, d.Message, d.Fix)
 	}
 	if err != nil {
-		p.fault("document-shape", n, "the fields cannot be kept", "mend them")
+		p.addError("document-shape", n, "the fields cannot be kept", "mend them")
 	}
 	return s
 }
 
-// badKey reports whether a key cannot stand in a frontmatter as it is.
-func badKey(key string) bool {
+// isInvalidKey reports whether a key cannot stand in a frontmatter as it is.
+func isInvalidKey(key string) bool {
 	return key == "" || len(key) > 100 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != ""
 }

@@ -78,28 +78,28 @@ type ModelChoice struct {
 // without its Ghost or its Model there is no profile. An MCP endpoint asks for a
 // principal who is limited to [account.ScopeMCP].
 func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, namespace, name string) (*Profile, error) {
-	return r.settled(ctx, func() (*Profile, error) {
-		a := r.actor(p)
-		if err := a.signedIn(account.KindUse); err != nil {
+	return r.readConsistent(ctx, func() (*Profile, error) {
+		a := r.newActor(p)
+		if err := a.requireSignIn(account.KindUse); err != nil {
 			return nil, err
 		}
 		home := store.UserNamespace(string(p.User))
-		k, err := a.lookUp(ctx, home, kind, namespace, name)
+		k, err := a.findForUse(ctx, home, kind, namespace, name)
 		if err != nil {
 			return nil, err
 		}
 		switch kind {
 		case GhostKind, BotKind:
-			return r.assemble(ctx, a, k, "")
+			return r.buildProfile(ctx, a, k, "")
 		case TeamKind:
-			return r.team(ctx, a, k)
+			return r.teamProfile(ctx, a, k)
 		}
-		return nil, fmt.Errorf("%s %q: %w: no conversation is held with one", short(kind), short(name), store.ErrInvalid)
+		return nil, fmt.Errorf("%s %q: %w: no conversation is held with one", shorten(kind), shorten(name), store.ErrInvalid)
 	})
 }
 
-// settled makes a profile while nothing that it is made of changes.
-func (r *Registry) settled(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
+// readConsistent makes a profile while nothing that it is made of changes.
+func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
 	for try := 1; ; try++ {
 		before, err := r.db.Revisions(ctx)
 		if err != nil {
@@ -123,45 +123,45 @@ func (r *Registry) settled(ctx context.Context, get func() (*Profile, error)) (*
 	}
 }
 
-// lookUp finds what somebody wants to use. With a namespace he may be told that he may
+// findForUse finds what somebody wants to use. With a namespace he may be told that he may
 // not; without, it is as if it were not there.
-func (a actor) lookUp(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
+func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
 	if namespace != "" {
-		return a.named(ctx, account.KindUse, kind, namespace, name)
+		return a.getKind(ctx, account.KindUse, kind, namespace, name)
 	}
-	found, err := a.Kinds.Find(ctx, kind, name, a.around(home))
+	found, err := a.Kinds.Find(ctx, kind, name, a.lookupNamespaces(home))
 	if err != nil {
 		return store.Kind{}, err
 	}
 	if len(found) == 0 {
-		return store.Kind{}, fmt.Errorf("%s %q: %w", short(kind), short(name), store.ErrNotFound)
+		return store.Kind{}, fmt.Errorf("%s %q: %w", shorten(kind), shorten(name), store.ErrNotFound)
 	}
 	k := found[0]
-	return k, a.check(account.KindUse, resource(k.Namespace, k.CreatedBy), kind, name)
+	return k, a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), kind, name)
 }
 
-// assemble is the profile of a Ghost or a Bot, with something more to be said to it.
-func (r *Registry) assemble(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
-	res, err := a.read(ctx, k)
+// buildProfile is the profile of a Ghost or a Bot, with something more to be said to it.
+func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
+	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	p := &Profile{Kind: k.Kind, Namespace: res.Namespace, Name: k.Name, ID: k.ID, In: k.Namespace, Description: res.Description}
 	parts := []*Resource{res}
 	if bot, ok := res.Spec.(*Bot); ok {
-		ghost, err := a.find(ctx, account.KindUse, k.Namespace, GhostKind, bot.Ghost)
+		ghost, err := a.findKind(ctx, account.KindUse, k.Namespace, GhostKind, bot.Ghost)
 		if err != nil {
 			return nil, fmt.Errorf("Bot %q: %w", k.Name, err)
 		}
-		one, err := a.read(ctx, ghost)
+		one, err := a.decodeResource(ctx, ghost)
 		if err != nil {
 			return nil, err
 		}
 		parts = []*Resource{one, res}
 		if bot.Model != nil {
-			model, err := a.find(ctx, account.KindUse, k.Namespace, ModelKind, *bot.Model)
+			model, err := a.findKind(ctx, account.KindUse, k.Namespace, ModelKind, *bot.Model)
 			if err == nil {
-				p.Model, err = a.model(ctx, model)
+				p.Model, err = a.modelChoice(ctx, model)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("Bot %q: %w", k.Name, err)
@@ -175,34 +175,34 @@ func (r *Registry) assemble(ctx context.Context, a actor, k store.Kind, more str
 	p.SystemPrompt, p.Expose = paragraphs(ghost.SystemPrompt, more), ghost.Expose
 	rules, problems := policy.ParseRules(ghost.Policy)
 	for _, problem := range problems { // with which no tool is called
-		p.problem("policy: %s", problem)
+		p.addProblem("policy: %s", problem)
 	}
 	p.Rules = rules
-	if err := r.skills(ctx, a, p, parts); err != nil {
+	if err := r.addSkills(ctx, a, p, parts); err != nil {
 		return nil, err
 	}
 	for _, part := range parts {
-		if err := r.settle(ctx, p, part.In); err != nil {
+		if err := r.addSettings(ctx, p, part.In); err != nil {
 			return nil, err
 		}
 	}
-	return p, r.servers(ctx, a, p, parts)
+	return p, r.addServers(ctx, a, p, parts)
 }
 
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-func (p *Profile) problem(format string, args ...any) {
+func (p *Profile) addProblem(format string, args ...any) {
 	p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
 }
 
-// skills finds the skills of a Ghost and a Bot. What a Bot says of a skill of its Ghost
+// addSkills finds the skills of a Ghost and a Bot. What a Bot says of a skill of its Ghost
 // counts.
-func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
+func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	place := map[string]int{}
 	for _, part := range parts {
-		s := selected(part.Spec)
+		s := selectionOf(part.Spec)
 		if s.Skills != nil && p.Filter.Select == nil {
 			p.Filter.Select = []string{}
 		}
@@ -210,10 +210,10 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 			c := SkillChoice{Name: name, Digest: s.SkillRefs[name].Digest, Preload: slices.Contains(s.Preload, name)}
 			found, err := a.findSkill(ctx, account.SkillUse, part.In, name, s.SkillRefs[name], func(string) bool { return true })
 			switch {
-			case errors.Is(err, store.ErrNotFound) && r.comes(name, s.SkillRefs[name]):
+			case errors.Is(err, store.ErrNotFound) && r.isBundled(name, s.SkillRefs[name]):
 				c.Bundled = true
 			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
-				p.problem("skill %s: there is none that you may use", name)
+				p.addProblem("skill %s: there is none that you may use", name)
 			case err != nil:
 				return err
 			default:
@@ -235,14 +235,14 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 	return nil
 }
 
-// comes reports whether a skill that is named comes with the program. One that is named
+// isBundled reports whether a skill that is named comes with the program. One that is named
 // precisely is of the hub.
-func (r *Registry) comes(name string, ref SkillRef) bool {
+func (r *Registry) isBundled(name string, ref SkillRef) bool {
 	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
-// settle has the settings of a namespace, and of those before, count for a profile.
-func (r *Registry) settle(ctx context.Context, p *Profile, in store.Namespace) error {
+// addSettings has the settings of a namespace, and of those before, count for a profile.
+func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespace) error {
 	if !slices.Contains(p.SettingsNamespaces, in) {
 		p.SettingsNamespaces = append(p.SettingsNamespaces, in)
 	}
@@ -251,27 +251,27 @@ func (r *Registry) settle(ctx context.Context, p *Profile, in store.Namespace) e
 	return err
 }
 
-// servers puts the servers of a Ghost, a Bot and the hub together.
-func (r *Registry) servers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
+// addServers puts the servers of a Ghost, a Bot and the hub together.
+func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	var l ServerLayers
 	var err error
-	if l.Ghost, err = a.defined(ctx, parts[0]); err != nil {
+	if l.Ghost, err = a.definedServers(ctx, parts[0]); err != nil {
 		return err
 	}
-	names := slices.Clone(selected(parts[0].Spec).names)
+	names := slices.Clone(selectionOf(parts[0].Spec).serverNames)
 	if len(parts) > 1 {
-		if l.Bot, err = a.defined(ctx, parts[1]); err != nil {
+		if l.Bot, err = a.definedServers(ctx, parts[1]); err != nil {
 			return err
 		}
-		names = append(names, selected(parts[1].Spec).names...)
+		names = append(names, selectionOf(parts[1].Spec).serverNames...)
 	}
-	global, problems, err := r.global(ctx, a, parts[0].In)
+	global, problems, err := r.listGlobalServers(ctx, a, parts[0].In)
 	if err != nil {
 		return err
 	}
 	p.Problems = append(p.Problems, problems...)
 	if len(parts) > 1 && parts[1].In != parts[0].In { // what is around the Bot is nearer
-		near, problems, err := r.global(ctx, a, parts[1].In)
+		near, problems, err := r.listGlobalServers(ctx, a, parts[1].In)
 		if err != nil {
 			return err
 		}
@@ -280,7 +280,7 @@ func (r *Registry) servers(ctx context.Context, a actor, p *Profile, parts []*Re
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(global, func(s Server) bool { return s.Name == name }) {
-			p.problem("MCP server %s: there is none that you may use", name)
+			p.addProblem("MCP server %s: there is none that you may use", name)
 		}
 	}
 	if len(names) > 0 { // of those that are there, the ones that it names
@@ -291,15 +291,15 @@ func (r *Registry) servers(ctx context.Context, a actor, p *Profile, parts []*Re
 	p.Problems = append(p.Problems, problems...)
 	for _, s := range p.Servers {
 		if !s.Usable() {
-			p.problem("MCP server %s: its command is not run: somebody has to review it first (it is %s)", s.Name, s.Review)
+			p.addProblem("MCP server %s: its command is not run: somebody has to review it first (it is %s)", s.Name, s.Review)
 		}
 	}
 	return nil
 }
 
-// model is a row of a Model.
-func (a actor) model(ctx context.Context, k store.Kind) (*ModelChoice, error) {
-	res, err := a.read(ctx, k)
+// modelChoice is a row of a Model.
+func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, error) {
+	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func (a actor) model(ctx context.Context, k store.Kind) (*ModelChoice, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s %q: %w: it is no Model", k.Kind, k.Name, store.ErrInvalid)
 	}
-	raw, err := encode(m)
+	raw, err := encodeJSON(m)
 	if err != nil {
 		return nil, err
 	}

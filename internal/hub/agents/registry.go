@@ -43,9 +43,9 @@ const (
 	SkillKind  = store.SkillKind
 )
 
-// order is that in which documents are applied: each kind refers to earlier ones only,
+// kindOrder is that in which documents are applied: each kind refers to earlier ones only,
 // so that no circle can be written.
-var order = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, TeamKind}
+var kindOrder = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, TeamKind}
 
 // Bounds of what is applied.
 const (

@@ -70,8 +70,8 @@ type Secrets struct{ r *Registry }
 // Secrets returns the secrets of the hub.
 func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
 
-// owned is the place of an owner, and what account knows of it.
-func (a actor) owned(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
+// ownerResource is the place of an owner, and what account knows of it.
+func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
 	in, by := store.Namespace(o), ""
 	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
 		s, err := a.Skills.Get(ctx, id)
@@ -88,18 +88,18 @@ func (a actor) owned(ctx context.Context, o Owner) (store.Namespace, account.Res
 	} else if in != store.Public && in.User() == "" && in.Group() == "" {
 		return "", account.Resource{}, fmt.Errorf("owner %.100q: %w", string(o), store.ErrInvalid)
 	}
-	return in, resource(in, by), nil
+	return in, resourceOf(in, by), nil
 }
 
-// change does something to the secrets of an owner in a transaction, if the principal
+// update does something to the secrets of an owner in a transaction, if the principal
 // may, and records it.
-func (s *Secrets) change(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
+func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		in, res, err := a.owned(ctx, o)
+		in, res, err := a.ownerResource(ctx, o)
 		if err == nil {
-			err = a.check(action, res, "secret", name)
+			err = a.checkAccess(action, res, "secret", name)
 		}
 		if err != nil {
 			return err
@@ -108,9 +108,9 @@ func (s *Secrets) change(ctx context.Context, p account.Principal, action accoun
 		if err != nil {
 			return err
 		}
-		return a.record(ctx, action, in, subject, details)
+		return a.recordAllowed(ctx, action, in, subject, details)
 	})
-	return s.r.denied(ctx, p, action, subject, err)
+	return s.r.recordDenied(ctx, p, action, subject, err)
 }
 
 // Set keeps a value, of at most [encryption.MaxValue] bytes, in place of one of that name.
@@ -129,7 +129,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	if err != nil {
 		return fmt.Errorf("secret %s: %w: %w", name, store.ErrInvalid, err)
 	}
-	return s.change(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
+	return s.update(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
 		have, err := a.Tables.Secrets.List(ctx, string(o))
 		if err != nil {
 			return nil, err
@@ -143,10 +143,10 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 
 // List returns the names of the secrets of an owner.
 func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Secret, error) {
-	a := s.r.actor(p)
-	_, res, err := a.owned(ctx, o)
+	a := s.r.newActor(p)
+	_, res, err := a.ownerResource(ctx, o)
 	if err == nil {
-		err = a.check(account.SecretList, res, "secrets of", string(o))
+		err = a.checkAccess(account.SecretList, res, "secrets of", string(o))
 	}
 	if err != nil {
 		return nil, err
@@ -161,11 +161,11 @@ func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Sec
 
 // Delete forgets a secret, and who it was granted to.
 func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name string) error {
-	return s.change(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
+	return s.update(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
 		if err := a.Tables.Secrets.Delete(ctx, string(o), name); err != nil {
 			return nil, err
 		}
-		grants, err := a.secretGrants(ctx, o)
+		grants, err := a.listSecretGrants(ctx, o)
 		for _, g := range grants {
 			if err == nil && g.Name == name {
 				_, err = a.Tables.Grants.Delete(ctx, g.ID)
@@ -180,31 +180,31 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 // What the secret would be sent to is in [upstream.Config.ServerVariables]. The names name and id
 // of the principal himself need no value: see [GrantedValues].
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
-	return s.change(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
-		if !a.himself(o, name) {
+	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
+		if !a.isSelf(o, name) {
 			if _, err := a.Tables.Secrets.Get(ctx, string(o), name); err != nil {
 				return nil, err
 			}
 		}
-		is, err := a.reading().digest(ctx, to)
+		is, err := a.withReadScope().subjectDigest(ctx, to)
 		if err != nil {
 			return nil, err
 		}
 		if is != digest {
 			return nil, fmt.Errorf("grant to %s: %w: it is %s now", to, store.ErrConflict, is.Short())
 		}
-		data, err := encode(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
+		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
 		if err != nil {
 			return nil, err
 		}
-		err = a.Tables.Grants.Put(ctx, store.Grant{ID: grantID(o, name, digest), Principal: grantee(o), Subject: string(digest), Name: name, Data: data})
+		err = a.Tables.Grants.Put(ctx, store.Grant{ID: grantID(o, name, digest), Principal: grantPrincipal(o), Subject: string(digest), Name: name, Data: data})
 		return map[string]any{"granted": to.String(), "digest": digest}, err
 	})
 }
 
 // Revoke takes a grant back.
 func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
-	return s.change(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
+	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
 		return map[string]any{"revoked": digest}, err
 	})
@@ -213,15 +213,15 @@ func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name
 // Grants returns what the secrets of an owner are granted to, in the order in which
 // they were.
 func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]SecretGrant, error) {
-	a := s.r.actor(p)
-	_, res, err := a.owned(ctx, o)
+	a := s.r.newActor(p)
+	_, res, err := a.ownerResource(ctx, o)
 	if err == nil {
-		err = a.check(account.SecretList, res, "secrets of", string(o))
+		err = a.checkAccess(account.SecretList, res, "secrets of", string(o))
 	}
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.secretGrants(ctx, o)
+	found, err := a.listSecretGrants(ctx, o)
 	var out []SecretGrant
 	for _, g := range found {
 		var data secretGrant
@@ -240,17 +240,17 @@ type secretGrant struct {
 	By      string `json:"by"`
 }
 
-func grantee(o Owner) string { return "secret:" + string(o) }
+func grantPrincipal(o Owner) string { return "secret:" + string(o) }
 
 func grantID(o Owner, name string, d policy.Digest) string {
 	h := sha256.Sum256([]byte(string(o) + "\n" + name + "\n" + string(d)))
 	return "secret:" + hex.EncodeToString(h[:])
 }
 
-func (a actor) secretGrants(ctx context.Context, o Owner) ([]store.Grant, error) {
+func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, error) {
 	var out []store.Grant
 	for after := int64(0); ; {
-		found, err := a.Tables.Grants.List(ctx, grantee(o), after)
+		found, err := a.Tables.Grants.List(ctx, grantPrincipal(o), after)
 		if err != nil || len(found) == 0 {
 			return out, err
 		}
@@ -258,18 +258,18 @@ func (a actor) secretGrants(ctx context.Context, o Owner) ([]store.Grant, error)
 	}
 }
 
-// himself reports whether a name is one that stands for the actor.
-func (a actor) himself(o Owner, name string) bool {
+// isSelf reports whether a name is one that stands for the actor.
+func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
 
 // SubjectDigest is the digest of a subject as it is now, for [Secrets.Grant]; of a skill that
 // of its current version.
 func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
-	return r.actor(p).digest(ctx, of)
+	return r.newActor(p).subjectDigest(ctx, of)
 }
 
-func (a actor) digest(ctx context.Context, of Subject) (policy.Digest, error) {
+func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, error) {
 	switch of.Kind {
 	case SkillKind:
 		s, err := a.findSkill(ctx, account.SkillRead, store.UserNamespace(string(a.p.User)), of.Name, SkillRef{Namespace: of.Namespace}, func(string) bool { return true })
@@ -278,17 +278,17 @@ func (a actor) digest(ctx context.Context, of Subject) (policy.Digest, error) {
 		}
 		return policy.Digest(s.Digest), nil
 	case ModelKind:
-		k, err := a.named(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
+		k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 		if err != nil {
 			return "", err
 		}
-		m, err := a.model(ctx, k)
+		m, err := a.modelChoice(ctx, k)
 		if err != nil {
 			return "", err
 		}
 		return m.Digest, nil
 	}
-	s, err := a.server(ctx, of)
+	s, err := a.getServer(ctx, of)
 	if err != nil {
 		return "", err
 	}
@@ -310,8 +310,8 @@ func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[na
 // granted to this very digest is not among them. Whether the principal may use the
 // thing is asked before.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
-	a := s.r.actor(p)
-	if err := a.signedIn(account.KindUse); err != nil {
+	a := s.r.newActor(p)
+	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, err
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
@@ -320,12 +320,12 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 		if o == "" {
 			continue
 		}
-		grants, err := a.Tables.Grants.Find(ctx, grantee(o), string(d), "", time.Now())
+		grants, err := a.Tables.Grants.Find(ctx, grantPrincipal(o), string(d), "", time.Now())
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range grants {
-			value, err := s.open(ctx, a, o, g.Name)
+			value, err := s.decryptSecret(ctx, a, o, g.Name)
 			if errors.Is(err, store.ErrNotFound) {
 				continue
 			}
@@ -335,7 +335,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 			if o == own {
 				out.user[g.Name] = value
 			}
-			if !a.himself(o, g.Name) {
+			if !a.isSelf(o, g.Name) {
 				out.secret[g.Name] = value
 			}
 		}
@@ -343,10 +343,10 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 	return out, nil
 }
 
-// open is the value of a secret.
-func (s *Secrets) open(ctx context.Context, a actor, o Owner, name string) (string, error) {
+// decryptSecret is the value of a secret.
+func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name string) (string, error) {
 	kept, err := a.Tables.Secrets.Get(ctx, string(o), name)
-	if errors.Is(err, store.ErrNotFound) && a.himself(o, name) {
+	if errors.Is(err, store.ErrNotFound) && a.isSelf(o, name) {
 		if name == "id" {
 			return string(a.p.User), nil
 		}
@@ -374,7 +374,7 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	} else {
 		k, err := s.r.db.Kinds.Get(ctx, server.ID)
 		if err == nil {
-			err = s.r.actor(p).check(account.KindUse, resource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+			err = s.r.newActor(p).checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), k.Kind, k.Name)
 		}
 		if err != nil {
 			return upstream.Variables{}, err
@@ -385,24 +385,24 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("values for MCP server %s: %w", server.Name, err)
 	}
-	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: howToGive}, nil
+	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: variableHint}, nil
 }
 
-// howToGive says how a variable of a server gets a value on a hub.
-func howToGive(_, name string) string {
+// variableHint says how a variable of a server gets a value on a hub.
+func variableHint(_, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
 // ModelKey returns the key of a model, "" for one that has none. Where it is not granted to
 // the model the error is a [policy.ErrNotGranted].
 func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
-	name, ok := secretName(m.Key)
+	name, ok := parseSecretRef(m.Key)
 	if !ok {
 		return "", nil
 	}
 	k, err := s.r.db.Kinds.Get(ctx, m.ID)
 	if err == nil {
-		err = s.r.actor(p).check(account.KindUse, resource(k.Namespace, k.CreatedBy), ModelKind, m.Name)
+		err = s.r.newActor(p).checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), ModelKind, m.Name)
 	}
 	if err != nil {
 		return "", err

@@ -14,14 +14,14 @@ import (
 // secrets then gets them anew.
 func (s *Secrets) Fingerprint(ctx context.Context, p account.Principal) (string, error) {
 	h := sha256.New()
-	a := s.r.actor(p)
-	for _, in := range a.visible() {
+	a := s.r.newActor(p)
+	for _, in := range a.visibleNamespaces() {
 		owner := NamespaceOwner(in)
 		secrets, err := a.Tables.Secrets.List(ctx, string(owner))
 		if err != nil {
 			return "", err
 		}
-		grants, err := a.Tables.Grants.List(ctx, grantee(owner), 0)
+		grants, err := a.Tables.Grants.List(ctx, grantPrincipal(owner), 0)
 		if err != nil {
 			return "", err
 		}

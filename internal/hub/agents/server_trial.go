@@ -20,18 +20,18 @@ type ServerDefinition struct {
 	Namespace, Resource string
 }
 
-// defining are the kinds that define servers, in the order in which they are listed.
-var defining = []string{ServerKind, GhostKind, BotKind}
+// serverKinds are the kinds that define servers, in the order in which they are listed.
+var serverKinds = []string{ServerKind, GhostKind, BotKind}
 
-// maxLooked bounds the pages of things that are read until one of them defines a server.
-const maxLooked = 100
+// maxEmptyPages bounds the pages of things that are read until one of them defines a server.
+const maxEmptyPages = 100
 
 // ListServers returns the servers that somebody sees, and how to ask for more: first
 // those of the operator, then those of MCPServers, Ghosts and Bots. A page is of so many
 // of these, each of which may define several; those that define none are passed over.
 // What is damaged is left out.
 func (r *Registry) ListServers(ctx context.Context, p account.Principal, page store.Page) ([]ServerDefinition, string, error) {
-	a := r.actor(p)
+	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
@@ -41,42 +41,42 @@ func (r *Registry) ListServers(ctx context.Context, p account.Principal, page st
 		for _, c := range r.opts.Servers {
 			out = append(out, ServerDefinition{Server: Server{Config: c}})
 		}
-		kind = defining[0]
+		kind = serverKinds[0]
 	}
-	at := slices.Index(defining, kind)
+	at := slices.Index(serverKinds, kind)
 	if at < 0 {
 		return nil, "", fmt.Errorf("servers after %.100q: %w", page.After, store.ErrInvalid)
 	}
 	for looked := 1; ; looked++ {
-		servers, next, err := a.definedBy(ctx, kind, store.Page{After: after, Limit: page.Limit})
+		servers, next, err := a.listDefinitions(ctx, kind, store.Page{After: after, Limit: page.Limit})
 		out = append(out, servers...)
 		switch {
 		case err != nil:
 			return nil, "", err
 		case next != "":
 			next = kind + "/" + next
-		case at+1 < len(defining):
-			next = defining[at+1] + "/"
+		case at+1 < len(serverKinds):
+			next = serverKinds[at+1] + "/"
 		}
-		if next == "" || len(out) > 0 || looked == maxLooked {
+		if next == "" || len(out) > 0 || looked == maxEmptyPages {
 			return out, next, nil
 		}
 		kind, after, _ = strings.Cut(next, "/")
-		at = slices.Index(defining, kind)
+		at = slices.Index(serverKinds, kind)
 	}
 }
 
-// definedBy are the servers that things of a kind define, those of a page of things.
-func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out []ServerDefinition, next string, err error) {
-	found, next, err := a.Kinds.List(ctx, kind, a.visible(), page)
+// listDefinitions are the servers that things of a kind define, those of a page of things.
+func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page) (out []ServerDefinition, next string, err error) {
+	found, next, err := a.Kinds.List(ctx, kind, a.visibleNamespaces(), page)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, k := range found {
-		res, err := a.read(ctx, k)
+		res, err := a.decodeResource(ctx, k)
 		var servers []Server
 		if err == nil {
-			servers, err = a.defined(ctx, res)
+			servers, err = a.definedServers(ctx, res)
 		}
 		if err != nil && !isCorrupt(err) {
 			return nil, "", err
@@ -92,24 +92,24 @@ func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out
 // who may change what defines it; without a kind it is one of the operator. It may not be
 // [Server.Usable].
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
-	a := r.actor(p)
-	s, err := r.tried(ctx, a, of)
-	if err != nil || !account.Can(p, account.KindUse, resource(s.In, "")) && s.ID != "" {
+	a := r.newActor(p)
+	s, err := r.serverToTest(ctx, a, of)
+	if err != nil || !account.Can(p, account.KindUse, resourceOf(s.In, "")) && s.ID != "" {
 		return s, upstream.Variables{}, err // what he may not use has no values for him
 	}
 	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
 }
 
-func (r *Registry) tried(ctx context.Context, a actor, of Subject) (Server, error) {
+func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Server, error) {
 	if of.Kind != "" {
-		s, err := a.reading().server(ctx, of)
+		s, err := a.withReadScope().getServer(ctx, of)
 		if err == nil {
-			err = a.check(applyAction(of.Kind), resource(s.In, ""), of.Kind, of.Name)
+			err = a.checkAccess(applyAction(of.Kind), resourceOf(s.In, ""), of.Kind, of.Name)
 		}
 		return s, err
 	}
-	return r.operators(a, of.Server)
+	return r.operatorServer(a, of.Server)
 }
 
 // ParseServerDraft is a server that somebody wrote down and did not apply, as it would be applied
@@ -117,16 +117,16 @@ func (r *Registry) tried(ctx context.Context, a actor, of Subject) (Server, erro
 // is waiting for a review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
-	if err := account.Check(p, account.ServerApply, resource(own, "")); err != nil {
+	if err := account.Check(p, account.ServerApply, resourceOf(own, "")); err != nil {
 		return Server{}, nil, err
 	}
-	text, err := encode(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
+	text, err := encodeJSON(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	d := Parse(text, "config.json")[0]
-	for _, u := range addresses(d) {
-		if why := r.private(u); why != "" {
+	for _, u := range documentURLs(d) {
+		if why := r.nonPublicReason(u); why != "" {
 			d.Findings = append(d.Findings, skill.Diagnostic{Severity: skill.Error, Code: "address-private",
 				Message: "it names an address that is not public (" + why + ")", Fix: "have the operator of the hub allow it, or write another one"})
 		}
@@ -135,7 +135,7 @@ func (r *Registry) ParseServerDraft(p account.Principal, name string, config jso
 	if !ok || !d.Findings.Loads() {
 		return Server{}, d.Findings, nil
 	}
-	c, err := spec.read(name)
+	c, err := spec.parseConfig(name)
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

@@ -14,18 +14,18 @@ import (
 // use it, whatever his way in allows; without a kind it is one of the operator.
 func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	p.Scopes = account.AllScopes
-	a := r.actor(p)
-	if err := a.signedIn(account.KindUse); err != nil {
+	a := r.newActor(p)
+	if err := a.requireSignIn(account.KindUse); err != nil {
 		return Server{}, upstream.Variables{}, err
 	}
 	if of.Kind == "" {
 		i := slices.IndexFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == of.Server })
 		if i < 0 {
-			return Server{}, upstream.Variables{}, fmt.Errorf("MCP server %q: %w", short(of.Server), store.ErrNotFound)
+			return Server{}, upstream.Variables{}, fmt.Errorf("MCP server %q: %w", shorten(of.Server), store.ErrNotFound)
 		}
 		return Server{Config: r.opts.Servers[i]}, upstream.Variables{}, nil
 	}
-	s, err := a.server(ctx, of)
+	s, err := a.getServer(ctx, of)
 	if err != nil {
 		return Server{}, upstream.Variables{}, err
 	}

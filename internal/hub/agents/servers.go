@@ -95,19 +95,19 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	return servers, problems
 }
 
-// defined are the servers that a row defines.
-func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
+// definedServers are the servers that a row defines.
+func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, error) {
 	var configs []*upstream.Config
 	var err error
 	switch spec := res.Spec.(type) {
 	case *MCPServer:
 		var c *upstream.Config
-		if c, err = spec.read(res.Name); err == nil {
+		if c, err = spec.parseConfig(res.Name); err == nil {
 			configs = []*upstream.Config{c}
 		}
 	default:
-		if have := selected(spec); have != nil {
-			configs, _, err = have.servers()
+		if have := selectionOf(spec); have != nil {
+			configs, _, err = have.parseServers()
 		}
 	}
 	if err != nil {
@@ -119,7 +119,7 @@ func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
 		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
-			said, err := a.reviewed(ctx, s.PolicyDigest())
+			said, err := a.getReview(ctx, s.PolicyDigest())
 			if err != nil {
 				return nil, err
 			}
@@ -130,22 +130,22 @@ func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
 	return out, nil
 }
 
-// reviewer is for whom reviews are kept: not one principal, but all.
-const reviewer = "review:servers"
+// reviewPrincipal is for whom reviews are kept: not one principal, but all.
+const reviewPrincipal = "review:servers"
 
-type review struct {
+type storedReview struct {
 	Decision store.Review `json:"decision"`
 	By       string       `json:"by"`
 	Note     string       `json:"note,omitempty"`
 }
 
-// reviewed is what was said of a digest.
-func (a actor) reviewed(ctx context.Context, d policy.Digest) (review, error) {
-	found, err := a.Grants.Find(ctx, reviewer, string(d), "", time.Now())
+// getReview is what was said of a digest.
+func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, error) {
+	found, err := a.Grants.Find(ctx, reviewPrincipal, string(d), "", time.Now())
 	if err != nil || len(found) == 0 {
-		return review{Decision: store.Pending}, err
+		return storedReview{Decision: store.Pending}, err
 	}
-	var v review
+	var v storedReview
 	if err := json.Unmarshal(found[0].Data, &v); err != nil {
 		return v, fmt.Errorf("review of %s: %w: %w", d.Short(), store.ErrCorrupt, err)
 	}
@@ -165,40 +165,40 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := a.reading().server(ctx, of)
+		s, err := a.withReadScope().getServer(ctx, of)
 		if err != nil {
 			return err
 		}
-		if err := a.check(account.SkillReview, resource(s.In, s.By), of.Kind, of.Name); err != nil {
+		if err := a.checkAccess(account.SkillReview, resourceOf(s.In, s.By), of.Kind, of.Name); err != nil {
 			return err
 		}
 		if s.PolicyDigest() != digest {
 			return fmt.Errorf("review of %s: %w: it is %s now", of, store.ErrConflict, s.PolicyDigest().Short())
 		}
-		data, err := encode(review{decision, string(p.User), note})
+		data, err := encodeJSON(storedReview{decision, string(p.User), note})
 		if err != nil {
 			return err
 		}
-		err = a.Grants.Put(ctx, store.Grant{ID: reviewer + ":" + string(digest), Principal: reviewer, Subject: string(digest), Name: of.String(), Data: data})
+		err = a.Grants.Put(ctx, store.Grant{ID: reviewPrincipal + ":" + string(digest), Principal: reviewPrincipal, Subject: string(digest), Name: of.String(), Data: data})
 		if err != nil {
 			return err
 		}
-		return a.record(ctx, account.SkillReview, s.In, of.String(), map[string]any{"digest": digest, "review": decision})
+		return a.recordAllowed(ctx, account.SkillReview, s.In, of.String(), map[string]any{"digest": digest, "review": decision})
 	})
-	return r.denied(ctx, p, account.SkillReview, of.String(), err)
+	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
 }
 
-// server is the server that a subject names.
-func (a actor) server(ctx context.Context, of Subject) (Server, error) {
-	k, err := a.named(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
+// getServer is the server that a subject names.
+func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
+	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 	if err != nil {
 		return Server{}, err
 	}
-	res, err := a.read(ctx, k)
+	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return Server{}, err
 	}
-	all, err := a.defined(ctx, res)
+	all, err := a.definedServers(ctx, res)
 	if err != nil {
 		return Server{}, err
 	}
@@ -212,35 +212,35 @@ func (a actor) server(ctx context.Context, of Subject) (Server, error) {
 
 // DefinedServers returns the servers that a thing defines, with what was decided about them.
 func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Server, error) {
-	a := r.actor(p)
-	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
+	a := r.newActor(p)
+	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.read(ctx, k)
+	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	return a.defined(ctx, res)
+	return a.definedServers(ctx, res)
 }
 
 // MaxGlobal bounds the servers that are not of one Ghost or Bot.
 const MaxGlobal = 500
 
-// global are the servers that everybody has who is around a namespace: those of the
+// listGlobalServers are the servers that everybody has who is around a namespace: those of the
 // operator, and the MCPServers that are there, the nearest of each name.
-func (r *Registry) global(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
-	near, err := a.nearest(ctx, ServerKind, a.around(home), MaxGlobal+1)
+func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
+	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(home), MaxGlobal+1)
 	if err != nil {
 		return nil, nil, err
 	}
 	var out []Server
 	var problems []string
 	for _, name := range sortedKeys(near) {
-		res, err := a.read(ctx, near[name])
+		res, err := a.decodeResource(ctx, near[name])
 		var defined []Server
 		if err == nil {
-			defined, err = a.defined(ctx, res)
+			defined, err = a.definedServers(ctx, res)
 		}
 		if errors.Is(err, store.ErrCorrupt) { // takes no other down
 			problems = append(problems, err.Error())
@@ -263,9 +263,9 @@ func (r *Registry) global(ctx context.Context, a actor, home store.Namespace) ([
 	return out, problems, nil
 }
 
-// nearest are the things of a kind that the actor may use in namespaces, of each name
+// nearestKinds are the things of a kind that the actor may use in namespaces, of each name
 // the one of the first of these that has it: at most so many.
-func (a actor) nearest(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
+func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
 	rank := map[store.Namespace]int{}
 	for i, n := range in {
 		rank[n] = i
@@ -279,7 +279,7 @@ func (a actor) nearest(ctx context.Context, kind string, in []store.Namespace, m
 		for _, k := range rows { // by name
 			have, there := out[k.Name]
 			switch {
-			case !account.Can(a.p, account.KindUse, resource(k.Namespace, k.CreatedBy)):
+			case !account.Can(a.p, account.KindUse, resourceOf(k.Namespace, k.CreatedBy)):
 			case !there && len(out) == most:
 				return out, nil
 			case !there || rank[k.Namespace] < rank[have.Namespace]:

@@ -38,32 +38,32 @@ type SkillSettings struct {
 	Generation int64 `json:"-"`
 }
 
-// scope is a scope as it is kept, and what account knows of it.
-func (a actor) scope(ctx context.Context, written string) (string, account.Resource, error) {
+// resolveScope is a scope as it is kept, and what account knows of it.
+func (a actor) resolveScope(ctx context.Context, written string) (string, account.Resource, error) {
 	if written == HubScope {
-		return HubScope, account.Resource{Shared: true}, a.signedIn(account.SettingsRead)
+		return HubScope, account.Resource{Shared: true}, a.requireSignIn(account.SettingsRead)
 	}
-	in, err := a.namespace(ctx, written)
+	in, err := a.resolveNamespace(ctx, written)
 	if err != nil {
 		return "", account.Resource{}, err
 	}
 	if in.Group() == "" {
 		return "", account.Resource{}, fmt.Errorf("settings of %.100q: %w: they are the hub's or a group's", written, store.ErrInvalid)
 	}
-	return string(in), resource(in, ""), nil
+	return string(in), resourceOf(in, ""), nil
 }
 
 // SkillSettings returns the settings of a scope, [HubScope] or a group.
 func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope string) (SkillSettings, error) {
-	a := r.actor(p)
-	kept, res, err := a.scope(ctx, scope)
+	a := r.newActor(p)
+	kept, res, err := a.resolveScope(ctx, scope)
 	if err == nil {
-		err = a.check(account.SettingsRead, res, "settings of", scope)
+		err = a.checkAccess(account.SettingsRead, res, "settings of", scope)
 	}
 	if err != nil {
 		return SkillSettings{}, err
 	}
-	return a.skillSettings(ctx, kept)
+	return a.getSettings(ctx, kept)
 }
 
 // SetSkillSettings changes the settings of a scope, in force on all nodes within twice
@@ -74,14 +74,14 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		kept, res, err := a.scope(ctx, scope)
+		kept, res, err := a.resolveScope(ctx, scope)
 		if err == nil {
-			err = a.check(account.SettingsWrite, res, "settings of", scope)
+			err = a.checkAccess(account.SettingsWrite, res, "settings of", scope)
 		}
 		if err != nil {
 			return err
 		}
-		value, err := encode(s)
+		value, err := encodeJSON(s)
 		if err != nil {
 			return err
 		}
@@ -92,12 +92,12 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 		if kept == HubScope {
 			in = ""
 		}
-		return a.record(ctx, account.SettingsWrite, in, "settings/"+kept+"/"+skillsSetting, map[string]any{"disabled": s.Disabled, "allow": s.Allow})
+		return a.recordAllowed(ctx, account.SettingsWrite, in, "settings/"+kept+"/"+skillsSetting, map[string]any{"disabled": s.Disabled, "allow": s.Allow})
 	})
 	if err != nil {
-		return r.denied(ctx, p, account.SettingsWrite, "settings/"+short(scope), err)
+		return r.recordDenied(ctx, p, account.SettingsWrite, "settings/"+shorten(scope), err)
 	}
-	r.announce(ctx)
+	r.publishChange(ctx)
 	return nil
 }
 
@@ -105,9 +105,9 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 // with their revision.
 const SettingsStream = "hub/settings"
 
-// announce wakes this node and others. What is lost is found by their poll.
-func (r *Registry) announce(ctx context.Context) {
-	r.watch.kick()
+// publishChange wakes this node and others. What is lost is found by their poll.
+func (r *Registry) publishChange(ctx context.Context) {
+	r.watch.wake()
 	if r.opts.Bus == nil {
 		return
 	}
@@ -119,8 +119,8 @@ func (r *Registry) announce(ctx context.Context) {
 	r.opts.Bus.Publish(SettingsStream, revisions[store.SettingsRevision])
 }
 
-// skillSettings are the settings of a scope, zero where none were made.
-func (a actor) skillSettings(ctx context.Context, scope string) (SkillSettings, error) {
+// getSettings are the settings of a scope, zero where none were made.
+func (a actor) getSettings(ctx context.Context, scope string) (SkillSettings, error) {
 	kept, err := a.Settings.Get(ctx, scope, skillsSetting)
 	if errors.Is(err, store.ErrNotFound) {
 		return SkillSettings{}, nil
@@ -128,10 +128,10 @@ func (a actor) skillSettings(ctx context.Context, scope string) (SkillSettings, 
 	if err != nil {
 		return SkillSettings{}, err
 	}
-	return readSettings(kept)
+	return decodeSettings(kept)
 }
 
-func readSettings(kept store.Setting) (s SkillSettings, err error) {
+func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 	if err := json.Unmarshal(kept.Value, &s); err != nil {
 		return s, fmt.Errorf("settings of %s: %w: %w", kept.Scope, store.ErrCorrupt, err)
 	}
@@ -164,12 +164,12 @@ func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.F
 	if err != nil {
 		return catalog.Filter{Disabled: true}, err
 	}
-	return together(filters, in), nil
+	return combineFilters(filters, in), nil
 }
 
-// together is what the filters of the hub and of namespaces all let through. That of a
+// combineFilters is what the filters of the hub and of namespaces all let through. That of a
 // group has that of the hub in it.
-func together(filters map[store.Namespace]catalog.Filter, in []store.Namespace) catalog.Filter {
+func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Namespace) catalog.Filter {
 	out, groups := filters[""], 0
 	for _, n := range in {
 		f := filters[n]
@@ -180,7 +180,7 @@ func together(filters map[store.Namespace]catalog.Filter, in []store.Namespace) 
 			out = f
 			continue
 		}
-		allow, some := both(out.Allow, f.Allow)
+		allow, some := intersectAllow(out.Allow, f.Allow)
 		out = catalog.Filter{Disabled: out.Disabled || f.Disabled || !some, Allow: allow}
 	}
 	return out
@@ -206,7 +206,7 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 			if row.Name != skillsSetting {
 				continue
 			}
-			if found[row.Scope], err = readSettings(row); err != nil {
+			if found[row.Scope], err = decodeSettings(row); err != nil {
 				found[row.Scope] = SkillSettings{Disabled: true} // what cannot be read lets nothing through
 				r.opts.Logger.Error("skills are switched off: their settings cannot be read", "scope", row.Scope, "error", err)
 			}
@@ -218,7 +218,7 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 		hub, group := found[HubScope], found[string(n)]
 		f := catalog.Filter{Disabled: hub.Disabled || group.Disabled}
 		var some bool
-		if f.Allow, some = both(hub.Allow, group.Allow); !some {
+		if f.Allow, some = intersectAllow(hub.Allow, group.Allow); !some {
 			f.Disabled = true
 		}
 		out[n] = f
@@ -226,10 +226,10 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	return out, nil
 }
 
-// both is an allow-list of what two of them let through, of which an empty one lets
+// intersectAllow is an allow-list of what two of them let through, of which an empty one lets
 // through everything; some is false where nothing is. Of two patterns of which none
 // covers the other nothing is let through.
-func both(a, b []string) (list []string, some bool) {
+func intersectAllow(a, b []string) (list []string, some bool) {
 	switch {
 	case len(a) == 0:
 		return b, true
@@ -239,7 +239,7 @@ func both(a, b []string) (list []string, some bool) {
 	seen := map[string]bool{}
 	for _, x := range a {
 		for _, y := range b {
-			entry, ok := meet(x, y)
+			entry, ok := intersectEntry(x, y)
 			if ok && !seen[entry] && len(list) < MaxAllow {
 				seen[entry] = true
 				list = append(list, entry)
@@ -249,8 +249,8 @@ func both(a, b []string) (list []string, some bool) {
 	return list, len(list) > 0
 }
 
-// meet is the entry for what two entries let through.
-func meet(x, y string) (string, bool) {
+// intersectEntry is the entry for what two entries let through.
+func intersectEntry(x, y string) (string, bool) {
 	px, cx, _ := strings.Cut(strings.TrimSpace(x), "@")
 	py, cy, _ := strings.Cut(strings.TrimSpace(y), "@")
 	name := ""
@@ -262,7 +262,7 @@ func meet(x, y string) (string, bool) {
 	default:
 		return "", false
 	}
-	if constraint := joined(cx, cy); constraint != "" {
+	if constraint := joinConstraints(cx, cy); constraint != "" {
 		return name + "@" + constraint, true
 	}
 	return name, true
@@ -281,9 +281,9 @@ func covers(wide, narrow string) bool {
 	return ok && err == nil
 }
 
-// joined is the constraint that asks for what two do, of which each is alternatives of
+// joinConstraints is the constraint that asks for what two do, of which each is alternatives of
 // conditions.
-func joined(a, b string) string {
+func joinConstraints(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)
 	}

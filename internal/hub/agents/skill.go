@@ -38,42 +38,42 @@ func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 		return nil, fmt.Errorf("skill %q: %w: %w", name, store.ErrCorrupt, err)
 	}
 	delete(fields, "name")
-	kept, err := encode(fields)
+	kept, err := encodeJSON(fields)
 	if err != nil {
 		return nil, err
 	}
-	if kept, err = canonical(kept); err != nil {
+	if kept, err = canonicalJSON(kept); err != nil {
 		return nil, err
 	}
 	return &Document{APIVersion: APIVersion, Kind: SkillKind, Namespace: namespace, Name: name, Description: parsed.Description,
 		Spec: &Skill{Fields: kept, Prompt: parsed.Instructions}, Findings: ds.Problems()}, nil
 }
 
-// sameAs returns what reports whether a SKILL.md says the same as a skill of a name.
-func (s *Skill) sameAs(name string) func(other []byte) bool {
+// equalTo returns what reports whether a SKILL.md says the same as a skill of a name.
+func (s *Skill) equalTo(name string) func(other []byte) bool {
 	return func(other []byte) bool {
-		return len(diff(fieldsOf(name, other), s.fields())) == 0
+		return len(diffFields(skillFileFields(name, other), s.flatFields())) == 0
 	}
 }
 
-// diff is what is different from what a SKILL.md says, nil being none.
-func (s *Skill) diff(name string, was []byte) []FieldChange {
-	return diff(fieldsOf(name, was), s.fields())
+// diffFile is what is different from what a SKILL.md says, nil being none.
+func (s *Skill) diffFile(name string, was []byte) []FieldChange {
+	return diffFields(skillFileFields(name, was), s.flatFields())
 }
 
-// fieldsOf are the values of a SKILL.md by their paths.
-func fieldsOf(name string, file []byte) map[string]string {
+// skillFileFields are the values of a SKILL.md by their paths.
+func skillFileFields(name string, file []byte) map[string]string {
 	d, err := ParseSkillFile("", name, file)
 	if file == nil || err != nil {
 		return nil
 	}
-	return d.Spec.(*Skill).fields()
+	return d.Spec.(*Skill).flatFields()
 }
 
-func (s *Skill) fields() map[string]string {
-	spec, err := encode(s)
+func (s *Skill) flatFields() map[string]string {
+	spec, err := encodeJSON(s)
 	if err != nil {
 		return nil
 	}
-	return row{Spec: spec}.fields()
+	return record{Spec: spec}.flatFields()
 }

@@ -27,16 +27,16 @@ const HandOffTool = "hand_task"
 // MemberProfile returns the profile of a member of a Team, by its name in [Profile.Members],
 // when a task is handed to it.
 func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
-	return r.settled(ctx, func() (*Profile, error) {
-		a := r.actor(p)
+	return r.readConsistent(ctx, func() (*Profile, error) {
+		a := r.newActor(p)
 		k, err := a.Kinds.Get(ctx, team.ID)
 		if err == nil {
-			err = a.check(account.KindUse, resource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+			err = a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), k.Kind, k.Name)
 		}
 		if err != nil {
 			return nil, err
 		}
-		res, err := a.read(ctx, k)
+		res, err := a.decodeResource(ctx, k)
 		if err != nil {
 			return nil, err
 		}
@@ -46,16 +46,16 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 		}
 		for _, m := range spec.Members {
 			if m.Bot.String() == name {
-				return r.bot(ctx, a, k.Namespace, m)
+				return r.botProfile(ctx, a, k.Namespace, m)
 			}
 		}
-		return nil, fmt.Errorf("member %q of Team %q: %w", short(name), k.Name, store.ErrNotFound)
+		return nil, fmt.Errorf("member %q of Team %q: %w", shorten(name), k.Name, store.ErrNotFound)
 	})
 }
 
-// team is the profile of the leader of a Team, with the others at hand.
-func (r *Registry) team(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
-	res, err := a.read(ctx, k)
+// teamProfile is the profile of the leader of a Team, with the others at hand.
+func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
+	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -64,47 +64,47 @@ func (r *Registry) team(ctx context.Context, a actor, k store.Kind) (*Profile, e
 		return nil, fmt.Errorf("Team %q: %w", k.Name, store.ErrCorrupt)
 	}
 	first := max(slices.IndexFunc(spec.Members, func(m Member) bool { return m.Role == LeaderRole }), 0)
-	p, err := r.bot(ctx, a, k.Namespace, spec.Members[first])
+	p, err := r.botProfile(ctx, a, k.Namespace, spec.Members[first])
 	if err != nil {
 		return nil, fmt.Errorf("Team %q: %w", k.Name, err)
 	}
 	p.Kind, p.Namespace, p.Name, p.ID, p.In, p.Description = k.Kind, res.Namespace, k.Name, k.ID, k.Namespace, res.Description
-	if err := r.settle(ctx, p, k.Namespace); err != nil {
+	if err := r.addSettings(ctx, p, k.Namespace); err != nil {
 		return nil, err
 	}
 	for i, m := range spec.Members {
 		if i == first {
 			continue
 		}
-		bot, err := a.find(ctx, account.KindUse, k.Namespace, BotKind, m.Bot)
+		bot, err := a.findKind(ctx, account.KindUse, k.Namespace, BotKind, m.Bot)
 		if errors.Is(err, store.ErrNotFound) {
-			p.problem("member %s: there is no such Bot that you may use", m.Bot)
+			p.addProblem("member %s: there is no such Bot that you may use", m.Bot)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		kept, err := readRow(bot)
+		kept, err := decodeRecord(bot)
 		if err != nil {
 			return nil, err
 		}
 		p.Members = append(p.Members, TeamMember{Name: m.Bot.String(), Role: m.Role, Description: kept.Description, Confirm: m.Confirm})
 	}
-	p.HandOff, err = handOff(p.Members)
+	p.HandOff, err = newHandOffTool(p.Members)
 	return p, err
 }
 
-// bot is the profile of a member of something in a namespace.
-func (r *Registry) bot(ctx context.Context, a actor, home store.Namespace, m Member) (*Profile, error) {
-	k, err := a.find(ctx, account.KindUse, home, BotKind, m.Bot)
+// botProfile is the profile of a member of something in a namespace.
+func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace, m Member) (*Profile, error) {
+	k, err := a.findKind(ctx, account.KindUse, home, BotKind, m.Bot)
 	if err != nil {
 		return nil, err
 	}
-	return r.assemble(ctx, a, k, m.Prompt)
+	return r.buildProfile(ctx, a, k, m.Prompt)
 }
 
-// handOff is the tool by which a task is handed to one of some members.
-func handOff(members []TeamMember) (*llm.Tool, error) {
+// newHandOffTool is the tool by which a task is handed to one of some members.
+func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func handOff(members []TeamMember) (*llm.Tool, error) {
 		names = append(names, m.Name)
 		about += "\n- " + m.Name
 		if m.Role != "" {
-			about += " (" + short(skill.OneLine(m.Role)) + ")"
+			about += " (" + shorten(skill.OneLine(m.Role)) + ")"
 		}
 		if m.Description != "" {
 			about += ": " + cutText(skill.OneLine(m.Description))

@@ -33,17 +33,17 @@ type watchers struct {
 
 // watcher is told of the filter of namespaces.
 type watcher struct {
-	in   []store.Namespace
-	tell func(catalog.Filter, error)
+	in     []store.Namespace
+	notify func(catalog.Filter, error)
 
-	mu   sync.Mutex // held while it is told
-	last catalog.Filter
-	told bool
-	over bool
+	mu       sync.Mutex // held while it is told
+	last     catalog.Filter
+	notified bool
+	stopped  bool
 }
 
-// kick has [Registry.Run] look at once.
-func (w *watchers) kick() {
+// wake has [Registry.Run] look at once.
+func (w *watchers) wake() {
 	select {
 	case w.woken <- struct{}{}:
 	default:
@@ -60,29 +60,29 @@ func (w *watchers) list() []*watcher {
 	return out
 }
 
-// set tells a watcher of a filter, where it is another one.
-func (w *watcher) set(f catalog.Filter, why error) {
+// update tells a watcher of a filter, where it is another one.
+func (w *watcher) update(f catalog.Filter, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.setLocked(f, why)
+	w.updateLocked(f, why)
 }
 
-// first is set with what was read when it began, which is old where it was told of
+// setInitial is set with what was read when it began, which is old where it was told of
 // something since.
-func (w *watcher) first(f catalog.Filter) {
+func (w *watcher) setInitial(f catalog.Filter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.told {
-		w.setLocked(f, nil)
+	if !w.notified {
+		w.updateLocked(f, nil)
 	}
 }
 
-func (w *watcher) setLocked(f catalog.Filter, why error) {
-	if w.over || w.told && f.Disabled == w.last.Disabled && slices.Equal(f.Allow, w.last.Allow) {
+func (w *watcher) updateLocked(f catalog.Filter, why error) {
+	if w.stopped || w.notified && f.Disabled == w.last.Disabled && slices.Equal(f.Allow, w.last.Allow) {
 		return
 	}
-	w.told, w.last = true, f
-	w.tell(f, why)
+	w.notified, w.last = true, f
+	w.notify(f, why)
 }
 
 // Run keeps those who [Registry.WatchFilter] up with the settings, until ctx ends: they are
@@ -104,7 +104,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	var failing time.Time // since when
 	stopped := false
 	for {
-		revision, err := r.look(ctx, seen)
+		revision, err := r.refresh(ctx, seen)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -118,7 +118,7 @@ func (r *Registry) Run(ctx context.Context) error {
 			}
 			seen, stopped = -1, true
 			for _, w := range r.watch.list() {
-				w.set(catalog.Filter{Disabled: true}, err)
+				w.update(catalog.Filter{Disabled: true}, err)
 			}
 		}
 		select {
@@ -131,14 +131,14 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// lookTime bounds one look at the settings: a database that does not answer is one that
+// refreshTimeout bounds one look at the settings: a database that does not answer is one that
 // cannot be read.
-const lookTime = 5 * time.Second
+const refreshTimeout = 5 * time.Second
 
-// look tells those who follow what changed since a revision, and returns the one that
+// refresh tells those who follow what changed since a revision, and returns the one that
 // is.
-func (r *Registry) look(ctx context.Context, seen int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	revisions, err := r.db.Revisions(ctx)
 	if err != nil || revisions[store.SettingsRevision] == seen {
@@ -156,7 +156,7 @@ func (r *Registry) look(ctx context.Context, seen int64) (int64, error) {
 		return seen, err
 	}
 	for _, w := range watching {
-		w.set(together(filters, w.in), nil)
+		w.update(combineFilters(filters, w.in), nil)
 	}
 	return revisions[store.SettingsRevision], nil
 }
@@ -166,7 +166,7 @@ func (r *Registry) look(ctx context.Context, seen int64) (int64, error) {
 // be known, and then nothing is let through. f must not wait, and not call stop. After
 // stop it is not called any more.
 func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
-	w := &watcher{in: slices.Clone(in), tell: f}
+	w := &watcher{in: slices.Clone(in), notify: f}
 	r.watch.mu.Lock()
 	r.watch.all[w] = true
 	r.watch.mu.Unlock()
@@ -175,7 +175,7 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 		delete(r.watch.all, w)
 		r.watch.mu.Unlock()
 		w.mu.Lock()
-		w.over = true
+		w.stopped = true
 		w.mu.Unlock()
 	}
 	// It is among those who are told before it is asked, so that no change is missed.
@@ -184,7 +184,7 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 		stop()
 		return nil, err
 	}
-	w.first(now)
+	w.setInitial(now)
 	return stop, nil
 }
 

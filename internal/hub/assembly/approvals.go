@@ -14,20 +14,20 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// approvals are the grants of one person with what reviewers approved: code runs only of
+// reviewedGrants are the grants of one person with what reviewers approved: code runs only of
 // versions that were, whatever the person allows.
-type approvals struct {
+type reviewedGrants struct {
 	*GrantStore
-	// mayRun says whether the person may run code of these bytes, as
+	// checkRunnable says whether the person may run code of these bytes, as
 	// [library.Library.CheckRunnable] does.
-	mayRun func(ctx context.Context, d policy.Digest) error
+	checkRunnable func(ctx context.Context, d policy.Digest) error
 
-	mu    sync.Mutex // guards what follows
-	at    int64      // the revision of skills as of which they are known
-	known map[policy.Digest]error
+	mu       sync.Mutex // guards what follows
+	revision int64      // the revision of skills as of which they are known
+	known    map[policy.Digest]error
 }
 
-var _ policy.NeedsReader = (*approvals)(nil)
+var _ policy.NeedsReader = (*reviewedGrants)(nil)
 
 // maxVerdicts bounds the digests of which it is known whether they may run.
 const maxVerdicts = 1000
@@ -37,16 +37,16 @@ var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
 // FindWith implements [policy.NeedsReader]: the bytes and all that runs along have to be
 // approved.
-func (a *approvals) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
-	if p != a.who {
+func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
+	if p != a.principal {
 		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
 	}
-	if err := a.decide(ctx, subject); err != nil {
-		return nil, refusal(err, "")
+	if err := a.checkCached(ctx, subject); err != nil {
+		return nil, refusalError(err, "")
 	}
 	for _, n := range needs {
-		if err := a.decide(ctx, n.Digest); err != nil {
-			return nil, refusal(err, n.Name)
+		if err := a.checkCached(ctx, n.Digest); err != nil {
+			return nil, refusalError(err, n.Name)
 		}
 	}
 	allows := policy.Unbounded().Permissions() // within the bounds of the operator
@@ -55,45 +55,45 @@ func (a *approvals) FindWith(ctx context.Context, p policy.Principal, subject po
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
 }
 
-// decide is mayRun, which is asked once as long as no skill changes: what runs asks
+// checkCached is mayRun, which is asked once as long as no skill changes: what runs asks
 // several times a second.
-func (a *approvals) decide(ctx context.Context, d policy.Digest) error {
+func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error {
 	revisions, err := a.db.Revisions(ctx)
 	if err != nil {
 		return err
 	}
 	at := revisions[store.SkillsRevision]
 	a.mu.Lock()
-	if a.known == nil || a.at != at || len(a.known) >= maxVerdicts {
-		a.at, a.known = at, map[policy.Digest]error{}
+	if a.known == nil || a.revision != at || len(a.known) >= maxVerdicts {
+		a.revision, a.known = at, map[policy.Digest]error{}
 	}
 	said, ok := a.known[d]
 	a.mu.Unlock()
 	if ok {
 		return said
 	}
-	said = a.mayRun(ctx, d)
-	if said != nil && !decided(said) {
+	said = a.checkRunnable(ctx, d)
+	if said != nil && !isVerdict(said) {
 		return said
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.at == at {
+	if a.revision == at {
 		a.known[d] = said
 	}
 	return said
 }
 
-// decided reports whether an error says that code may not run, and not that this cannot
+// isVerdict reports whether an error says that code may not run, and not that this cannot
 // be known.
-func decided(err error) bool {
+func isVerdict(err error) bool {
 	_, reviewed := errors.AsType[*library.ReviewError](err)
 	return reviewed || errors.Is(err, library.ErrNotFound) || isDenied(err)
 }
 
-// refusal says why code does not run, in words for a person who sees the skill. Other
+// refusalError says why code does not run, in words for a person who sees the skill. Other
 // errors say that it cannot be known.
-func refusal(err error, need string) error {
+func refusalError(err error, need string) error {
 	reason, next := "", ""
 	review, reviewed := errors.AsType[*library.ReviewError](err)
 	switch {
@@ -103,7 +103,7 @@ func refusal(err error, need string) error {
 		reason, next = "it is a draft, and code runs of what was kept and reviewed", "save it, and have it reviewed"
 	case reviewed:
 		reason, next = "its code waits for a review", "have it reviewed"
-	case decided(err):
+	case isVerdict(err):
 		reason = "you may not run its code"
 	default:
 		return err
@@ -114,8 +114,8 @@ func refusal(err error, need string) error {
 	return &policy.NotGrantedError{Reason: reason, Hint: next}
 }
 
-// clipped is the beginning of a text, of whole characters.
-func clipped(text string, most int) string {
+// truncate is the beginning of a text, of whole characters.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -90,7 +90,7 @@ type Options struct {
 
 // Times and bounds of a node.
 const (
-	openTime       = 30 * time.Second
+	openTimeout    = 30 * time.Second
 	serverIdle     = 5 * time.Minute
 	maxConnections = 1000
 	maxIdle        = 256 // bases that nobody uses
@@ -102,9 +102,9 @@ var errClosed = errors.New("the node is about to end; try again")
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
-	plain    *spawn.Spawner // of the operator's own servers
-	services services
-	bundled  *constant
+	spawner  *spawn.Spawner // of the operator's own servers
+	services serviceLimits
+	bundled  *staticSource
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
@@ -124,9 +124,9 @@ func New(o Options) *Assembler {
 		o.IdleTimeout = 10 * time.Minute
 	}
 	o.Bounds.Secrets, o.Bounds.WorkspaceWrite = []string{"*"}, true
-	k := &Assembler{o: o, plain: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
+	k := &Assembler{o: o, spawner: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
 	k.pool = k.newPool()
-	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.digests(context.Background()) })
+	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.skillDigests(context.Background()) })
 	k.bundledCatalog = sync.OnceValues(func() (*catalog.Catalog, error) {
 		c, err := catalog.New([]catalog.Source{k.bundled}, nil)
 		if err == nil {
@@ -148,7 +148,7 @@ func (k *Assembler) Close() error {
 	k.mu.Unlock()
 	var errs []error
 	for _, b := range all {
-		errs = append(errs, k.end(b))
+		errs = append(errs, k.endBase(b))
 	}
 	k.ending.Wait()
 	return errors.Join(append(errs, k.pool.Close())...)
@@ -222,31 +222,31 @@ type Setup struct {
 // Open puts a kit together. That of an endpoint keeps up with skills by itself, and
 // that of a conversation by [Setup.Refresh].
 func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
-	p, err := k.plan(ctx, w)
+	p, err := k.newPlan(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	b, err := k.take(ctx, p)
+	b, err := k.acquireBase(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	over, unwatch := b.talking(w.Session), func() {}
+	over, unwatch := b.addConversation(w.Session), func() {}
 	if w.Session == "" {
-		unwatch = b.watch()
+		unwatch = b.watchCatalog()
 	}
 	return &Setup{
-		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, PreloadReason: func(skill string) string { return p.because[skill] }, Problems: p.problems, Principal: b.person,
+		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, PreloadReason: func(skill string) string { return p.preloadReasons[skill] }, Problems: p.problems, Principal: b.policyPrincipal,
 		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, Refresh: b.refresh, base: b,
 		close: sync.OnceValue(func() error {
 			unwatch()
 			over()
-			return k.give(b)
+			return k.releaseBase(b)
 		}),
 	}, nil
 }
 
-// namespace is that of the agent, "" where there is none.
-func (k *Setup) namespace() store.Namespace {
+// agentNamespace is that of the agent, "" where there is none.
+func (k *Setup) agentNamespace() store.Namespace {
 	if k.Profile == nil {
 		return ""
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// auditing keeps decisions of policy in the audit log of the hub.
-type auditing struct {
-	db   *store.DB
-	told func(context.Context, policy.Record) // may be nil
+// auditor keeps decisions of policy in the audit log of the hub.
+type auditor struct {
+	db         *store.DB
+	onDecision func(context.Context, policy.Record) // may be nil
 }
 
-func (k *Assembler) auditing() auditing { return auditing{k.o.DB, k.o.OnDecision} }
+func (k *Assembler) auditor() auditor { return auditor{k.o.DB, k.o.OnDecision} }
 
 // Append implements [loadout.Auditor].
-func (a auditing) Append(ctx context.Context, r policy.Record) error {
-	if a.told != nil {
-		a.told(ctx, r)
+func (a auditor) Append(ctx context.Context, r policy.Record) error {
+	if a.onDecision != nil {
+		a.onDecision(ctx, r)
 	}
 	details := map[string]string{}
 	maps.Copy(details, r.Details)
@@ -33,12 +33,12 @@ func (a auditing) Append(ctx context.Context, r policy.Record) error {
 	if err != nil {
 		return err
 	}
-	return a.db.Audit.Append(ctx, store.AuditRecord{At: r.Time, Actor: r.Principal.ID, Action: actionOf(r.Action),
-		Namespace: store.UserNamespace(r.Principal.ID), Subject: clipped(r.Name, 256), Decision: verdictOf(r.Decision), Details: data})
+	return a.db.Audit.Append(ctx, store.AuditRecord{At: r.Time, Actor: r.Principal.ID, Action: auditAction(r.Action),
+		Namespace: store.UserNamespace(r.Principal.ID), Subject: truncate(r.Name, 256), Decision: auditDecision(r.Decision), Details: data})
 }
 
-// actionOf is what the hub's log calls what policy decided.
-func actionOf(action string) string {
+// auditAction is what the hub's log calls what policy decided.
+func auditAction(action string) string {
 	switch action {
 	case "run", "ran", "served":
 		return "skill." + action
@@ -46,8 +46,8 @@ func actionOf(action string) string {
 	return "tool." + action
 }
 
-// verdictOf is a verdict as the hub's log has it.
-func verdictOf(decision string) string {
+// auditDecision is a verdict as the hub's log has it.
+func auditDecision(decision string) string {
 	switch decision {
 	case policy.VerdictAllow:
 		return "allowed"

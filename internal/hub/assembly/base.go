@@ -23,69 +23,69 @@ import (
 // a catalog with its runtime, and the tools. Where one of these is another, so is the
 // base.
 type base struct {
-	kits      *Assembler
-	key       string // by which it is found, and whose connections they are
-	principal account.Principal
-	person    policy.Principal
-	plan      *plan
-	rt        *loadout.Runtime
-	set       *tools.Set
-	servers   map[string]agents.Server           // of documents, by name
-	ids       map[string]library.SkillIdentifier // by label of the source
+	assembler       *Assembler
+	key             string // by which it is found, and whose connections they are
+	principal       account.Principal
+	policyPrincipal policy.Principal
+	plan            *plan
+	rt              *loadout.Runtime
+	set             *tools.Set
+	servers         map[string]agents.Server           // of documents, by name
+	skillIDs        map[string]library.SkillIdentifier // by label of the source
 
 	ready chan struct{} // closed when it is put together, or err is set
 	err   error
 
-	stop     context.CancelFunc // of what runs
-	running  sync.WaitGroup
-	unfollow []func()
-	changed  chan struct{}                  // has one when settings changed
-	settings atomic.Pointer[catalog.Filter] // as they are now
-	seen     atomic.Int64                   // the revision of skills that the catalog has
+	stop         context.CancelFunc // of what runs
+	running      sync.WaitGroup
+	stopWatching []func()
+	changed      chan struct{}                  // has one when settings changed
+	settings     atomic.Pointer[catalog.Filter] // as they are now
+	seenRevision atomic.Int64                   // the revision of skills that the catalog has
 
-	telling sync.Mutex // guards what follows
-	told    string     // the catalog text
-	toldAt  uint64     // of the snapshot that it is of
+	textMu      sync.Mutex // guards what follows
+	cachedText  string     // the catalog text
+	textVersion uint64     // of the snapshot that it is of
 
 	// The rest is guarded by the mutex of kits.
-	users    int
-	idle     *time.Timer    // ends it when nobody has used it for a while
-	since    time.Time      // when the last user left
-	talks    map[string]int // conversations under way that have it, and how many kits of each
-	watchers int            // kits whose clients are told of changes
-	unwatch  func()
+	users         int
+	idle          *time.Timer    // ends it when nobody has used it for a while
+	since         time.Time      // when the last user left
+	conversations map[string]int // conversations under way that have it, and how many kits of each
+	watchers      int            // kits whose clients are told of changes
+	unwatch       func()
 }
 
 // newBase is a base that is not put together yet.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
-		kits: k, key: key, principal: p.principal, person: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
-		servers: map[string]agents.Server{}, ids: map[string]library.SkillIdentifier{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
-		talks: map[string]int{},
+		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
+		servers: map[string]agents.Server{}, skillIDs: map[string]library.SkillIdentifier{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
+		conversations: map[string]int{},
 	}
 }
 
 // open puts a base together.
 func (b *base) open(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTime)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
 		}
 	}()
-	err = b.follow(ctx, b.plan.under, func(f catalog.Filter) {
+	err = b.watchSettings(ctx, b.plan.settingsNamespaces, func(f catalog.Filter) {
 		b.settings.Store(&f)
-		b.again()
+		b.signalChange()
 	})
 	if err != nil {
 		return err
 	}
-	revisions, err := b.kits.o.DB.Revisions(ctx)
+	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {
 		return err
 	}
-	sources, err := b.sources(ctx, b.plan)
+	sources, err := b.newSources(ctx, b.plan)
 	if err != nil {
 		return err
 	}
@@ -93,22 +93,22 @@ func (b *base) open(ctx context.Context) (err error) {
 	case <-b.changed:
 	default:
 	}
-	b.rt, err = loadout.New(ctx, &loadout.Options{Sources: sources, Filter: b.plan.filter(*b.settings.Load()), Search: b.search,
-		Scripts: b.scripts(), Logger: b.kits.o.Logger})
+	b.rt, err = loadout.New(ctx, &loadout.Options{Sources: sources, Filter: b.plan.withSelection(*b.settings.Load()), Search: b.search,
+		Scripts: b.newScripts(), Logger: b.assembler.o.Logger})
 	if err != nil {
 		return err
 	}
-	b.saw(revisions[store.SkillsRevision])
-	b.set = b.tools()
+	b.markSeen(revisions[store.SkillsRevision])
+	b.set = b.newTools()
 	running, stop := context.WithCancel(context.Background())
 	b.stop = stop
-	b.running.Go(func() { b.keepUp(running) })
+	b.running.Go(func() { b.applySettings(running) })
 	return nil
 }
 
 // close ends what was opened.
 func (b *base) close() error {
-	for _, stop := range b.unfollow {
+	for _, stop := range b.stopWatching {
 		stop()
 	}
 	b.stop()
@@ -117,7 +117,7 @@ func (b *base) close() error {
 	if b.set != nil {
 		errs = append(errs, b.set.Close())
 	}
-	for _, s := range b.kits.pool.Servers() {
+	for _, s := range b.assembler.pool.Servers() {
 		if s.Config().Identity() == b.key {
 			s.Close() // nobody else may use it
 		}
@@ -128,31 +128,31 @@ func (b *base) close() error {
 	return errors.Join(errs...)
 }
 
-// follow has f told what settings let through in some namespaces, now and whenever that
+// watchSettings has f told what settings let through in some namespaces, now and whenever that
 // changes. f does not wait.
-func (b *base) follow(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
-	stop, err := b.kits.o.Agents.WatchFilter(ctx, in, func(now catalog.Filter, why error) {
+func (b *base) watchSettings(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
+	stop, err := b.assembler.o.Agents.WatchFilter(ctx, in, func(now catalog.Filter, why error) {
 		if why != nil {
 			now = catalog.Filter{Disabled: true} // what cannot be known lets nothing through
 		}
 		f(now)
 	})
 	if err == nil {
-		b.unfollow = append(b.unfollow, stop)
+		b.stopWatching = append(b.stopWatching, stop)
 	}
 	return err
 }
 
-// again has settings put in force.
-func (b *base) again() {
+// signalChange has settings put in force.
+func (b *base) signalChange() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
 	}
 }
 
-// keepUp puts settings in force as they change, until ctx ends.
-func (b *base) keepUp(ctx context.Context) {
+// applySettings puts settings in force as they change, until ctx ends.
+func (b *base) applySettings(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,12 +160,12 @@ func (b *base) keepUp(ctx context.Context) {
 		case <-b.changed:
 		}
 		c := b.rt.Catalog()
-		err := c.SetFilter(b.plan.filter(*b.settings.Load()))
+		err := c.SetFilter(b.plan.withSelection(*b.settings.Load()))
 		if err == nil {
 			err = c.Reload(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.kits.o.Logger.Error("skills are switched off: settings cannot be put in force", "error", err)
+			b.assembler.o.Logger.Error("skills are switched off: settings cannot be put in force", "error", err)
 			_ = c.SetFilter(catalog.Filter{Disabled: true}) // has no pattern that could be wrong
 		}
 	}
@@ -173,55 +173,55 @@ func (b *base) keepUp(ctx context.Context) {
 
 // refresh brings the catalog up to what the database has.
 func (b *base) refresh(ctx context.Context) error {
-	revisions, err := b.kits.o.DB.Revisions(ctx)
+	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {
 		return err
 	}
 	now := revisions[store.SkillsRevision]
-	if b.seen.Load() >= now {
+	if b.seenRevision.Load() >= now {
 		return nil
 	}
 	if err := b.rt.Catalog().Reload(ctx); err != nil {
 		return err
 	}
-	b.saw(now)
+	b.markSeen(now)
 	return nil
 }
 
-// saw notes that the catalog has the skills of a revision, unless one of its sources could
+// markSeen notes that the catalog has the skills of a revision, unless one of its sources could
 // not be read: then it is read again the next time.
-func (b *base) saw(now int64) {
+func (b *base) markSeen(now int64) {
 	for _, p := range b.rt.Catalog().Snapshot().Problems() {
 		if p.Path == p.Origin { // it is of the whole source
 			return
 		}
 	}
-	for was := b.seen.Load(); was < now && !b.seen.CompareAndSwap(was, now); was = b.seen.Load() {
+	for was := b.seenRevision.Load(); was < now && !b.seenRevision.CompareAndSwap(was, now); was = b.seenRevision.Load() {
 	}
 }
 
-// watch keeps the catalog up to date as skills change, for a kit whose clients are told
+// watchCatalog keeps the catalog up to date as skills change, for a kit whose clients are told
 // of that, until it calls stop.
-func (b *base) watch() (stop func()) {
-	b.kits.mu.Lock()
-	defer b.kits.mu.Unlock()
+func (b *base) watchCatalog() (stop func()) {
+	b.assembler.mu.Lock()
+	defer b.assembler.mu.Unlock()
 	if b.watchers++; b.watchers == 1 {
 		ctx, cancel := context.WithCancel(context.Background())
 		b.unwatch = cancel
 		b.running.Go(func() { _ = b.rt.Catalog().Run(ctx) }) // returns nil when it is ended
 	}
 	return sync.OnceFunc(func() {
-		b.kits.mu.Lock()
-		defer b.kits.mu.Unlock()
+		b.assembler.mu.Lock()
+		defer b.assembler.mu.Unlock()
 		if b.watchers--; b.watchers == 0 {
 			b.unwatch()
 		}
 	})
 }
 
-// tools are those of the servers of a plan, and those that skills bring.
-func (b *base) tools() *tools.Set {
-	k := b.kits
+// newTools are those of the servers of a plan, and those that skills bring.
+func (b *base) newTools() *tools.Set {
+	k := b.assembler
 	var configs []*upstream.Config
 	for _, s := range b.plan.servers {
 		b.servers[s.Name] = s
@@ -232,32 +232,32 @@ func (b *base) tools() *tools.Set {
 		Personal:     func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		SkillServers: b.skillServers(), Providers: k.providers(), Pins: definitions{b},
-		Grants: NewGrantStore(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
+		Grants: NewGrantStore(k.o.DB, b.policyPrincipal), Audit: k.auditor().Append, Logger: k.o.Logger,
 	})
 }
 
-// scripts is what running code of skills needs.
-func (b *base) scripts() *loadout.Scripts {
-	k := b.kits
+// newScripts is what running code of skills needs.
+func (b *base) newScripts() *loadout.Scripts {
+	k := b.assembler
 	return &loadout.Scripts{
-		Sandbox: newPlaced(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
-		Grants:      &approvals{GrantStore: NewGrantStore(k.o.DB, b.person), mayRun: b.mayRun},
-		ReadServers: tools.ReadServers, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
+		Sandbox: newQueuedBackend(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.policyPrincipal, Audit: k.auditor(), Bounds: k.o.Bounds,
+		Grants:      &reviewedGrants{GrantStore: NewGrantStore(k.o.DB, b.policyPrincipal), checkRunnable: b.checkRunnable},
+		ReadServers: tools.ReadServers, SecretFor: b.secretValue, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
 		FolderDir: k.dir("work"), CacheDir: k.dir("cache"), Logger: k.o.Logger,
 	}
 }
 
-// mayRun says whether code of these bytes may run: what comes with the program, and what
+// checkRunnable says whether code of these bytes may run: what comes with the program, and what
 // was approved.
-func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
-	known, err := b.kits.bundledDigests()
+func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
+	known, err := b.assembler.bundledDigests()
 	if err != nil {
 		return err
 	}
 	if known[string(d)] {
 		return nil
 	}
-	err = b.kits.o.Library.CheckRunnable(ctx, b.principal, string(d))
+	err = b.assembler.o.Library.CheckRunnable(ctx, b.principal, string(d))
 	if t := b.plan.draft; t != nil && string(d) == t.Digest && errors.Is(err, library.ErrNotFound) {
 		return &library.ReviewError{Name: t.Name, Review: library.Pending, Draft: true}
 	}
@@ -267,20 +267,20 @@ func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
 // catalogTokens bounds what a model is told of the skills that there are.
 const catalogTokens = 4000
 
-// text tells a model which skills there are. Of many that takes long, and so it is kept.
-func (b *base) text() string {
-	b.telling.Lock()
-	defer b.telling.Unlock()
-	if now := b.rt.Catalog().Snapshot().Version; b.toldAt != now {
-		b.told, b.toldAt = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens}), now
+// catalogText tells a model which skills there are. Of many that takes long, and so it is kept.
+func (b *base) catalogText() string {
+	b.textMu.Lock()
+	defer b.textMu.Unlock()
+	if now := b.rt.Catalog().Snapshot().Version; b.textVersion != now {
+		b.cachedText, b.textVersion = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens}), now
 	}
-	return b.told
+	return b.cachedText
 }
 
 // skillID is the id in the store of a skill of a source, "" where it is not of the
 // library.
 func (b *base) skillID(origin, dir string) string {
-	if s := b.ids[origin]; s != nil {
+	if s := b.skillIDs[origin]; s != nil {
 		return s.SkillID(dir)
 	}
 	return ""
@@ -289,11 +289,11 @@ func (b *base) skillID(origin, dir string) string {
 // search ranks many skills by what the library has for all in common. Those that come
 // with the program, of which it does not know, are put between.
 func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
-	hits, err := b.ranked(ctx, query, limit)
+	hits, err := b.searchLibrary(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
-	own, err := b.kits.searchBundled(ctx, query, limit)
+	own, err := b.assembler.searchBundled(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -309,12 +309,12 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	return out, nil
 }
 
-// ranked are the names of skills of the library that fit a query, the best first.
-func (b *base) ranked(ctx context.Context, query string, limit int) ([]string, error) {
+// searchLibrary are the names of skills of the library that fit a query, the best first.
+func (b *base) searchLibrary(ctx context.Context, query string, limit int) ([]string, error) {
 	if b.plan.draft != nil {
 		return b.plan.draft.Search(ctx, query, limit)
 	}
-	hits, err := b.kits.o.Library.Search(ctx, b.principal, query, limit)
+	hits, err := b.assembler.o.Library.Search(ctx, b.principal, query, limit)
 	names := make([]string, len(hits))
 	for i, h := range hits {
 		names[i] = h.Name

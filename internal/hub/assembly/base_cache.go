@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// take returns the base for a plan, with one more user. Who asks at the same time waits
+// acquireBase returns the base for a plan, with one more user. Who asks at the same time waits
 // for the first.
-func (k *Assembler) take(ctx context.Context, p *plan) (*base, error) {
+func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	key, err := p.key()
 	if err != nil {
 		return nil, err
 	}
-	b, first, err := k.reserve(key, p)
+	b, first, err := k.reserveBase(key, p)
 	if err != nil {
 		return nil, err
 	}
@@ -31,13 +31,13 @@ func (k *Assembler) take(ctx context.Context, p *plan) (*base, error) {
 		err = b.refresh(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, k.give(b))
+		return nil, errors.Join(err, k.releaseBase(b))
 	}
 	return b, nil
 }
 
-// reserve finds the base of a key, or begins it.
-func (k *Assembler) reserve(key string, p *plan) (b *base, first bool, err error) {
+// reserveBase finds the base of a key, or begins it.
+func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -55,17 +55,17 @@ func (k *Assembler) reserve(key string, p *plan) (b *base, first bool, err error
 	return b, first, nil
 }
 
-// give gives a base back. It stays for a while, for who comes next.
-func (k *Assembler) give(b *base) error {
-	over := k.leave(b)
+// releaseBase gives a base back. It stays for a while, for who comes next.
+func (k *Assembler) releaseBase(b *base) error {
+	over := k.removeUser(b)
 	if over == nil {
 		return nil
 	}
-	return k.end(over)
+	return k.endBase(over)
 }
 
-// leave counts one user less, and returns a base that is to be ended, or nil.
-func (k *Assembler) leave(b *base) *base {
+// removeUser counts one user less, and returns a base that is to be ended, or nil.
+func (k *Assembler) removeUser(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if b.users--; b.users > 0 {
@@ -76,11 +76,11 @@ func (k *Assembler) leave(b *base) *base {
 	}
 	b.since = time.Now()
 	b.idle = time.AfterFunc(k.o.IdleTimeout, func() {
-		if err := k.end(b); err != nil {
+		if err := k.endBase(b); err != nil {
 			k.o.Logger.Warn("what a kit had is not closed well", "error", err)
 		}
 	})
-	return k.spare()
+	return k.oldestIdle()
 }
 
 // failed reports whether a base could not be put together.
@@ -93,9 +93,9 @@ func (b *base) failed() bool {
 	}
 }
 
-// spare is the base that nobody has used for the longest time, where there are too many
+// oldestIdle is the base that nobody has used for the longest time, where there are too many
 // of them. k.mu is held.
-func (k *Assembler) spare() *base {
+func (k *Assembler) oldestIdle() *base {
 	var oldest *base
 	idle := 0
 	for _, b := range k.bases {
@@ -112,8 +112,8 @@ func (k *Assembler) spare() *base {
 	return oldest
 }
 
-// end ends a base, unless somebody uses it.
-func (k *Assembler) end(b *base) error {
+// endBase ends a base, unless somebody uses it.
+func (k *Assembler) endBase(b *base) error {
 	k.mu.Lock()
 	if b.users > 0 || k.bases[b.key] != b {
 		k.mu.Unlock()
@@ -130,8 +130,8 @@ func (k *Assembler) end(b *base) error {
 	return b.close()
 }
 
-// baseOf is the base whose connections have an identity, nil where it has ended.
-func (k *Assembler) baseOf(identity string) *base {
+// findBase is the base whose connections have an identity, nil where it has ended.
+func (k *Assembler) findBase(identity string) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bases[identity]

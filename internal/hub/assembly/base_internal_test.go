@@ -34,8 +34,8 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	b := &base{kits: &Assembler{o: Options{DB: storetest.Open(t, storetest.SQLite(t))}}, rt: rt}
-	b.seen.Store(-1)
+	b := &base{assembler: &Assembler{o: Options{DB: storetest.Open(t, storetest.SQLite(t))}}, rt: rt}
+	b.seenRevision.Store(-1)
 	for _, want := range [][]string{{}, {"tides"}} {
 		if err := b.refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 		for _, e := range rt.Catalog().Snapshot().Skills() {
 			got = append(got, e.Name)
 		}
-		if seen := b.seen.Load() >= 0; !slices.Equal(got, want) || seen != (len(want) > 0) {
+		if seen := b.seenRevision.Load() >= 0; !slices.Equal(got, want) || seen != (len(want) > 0) {
 			t.Errorf("there are %v, and that is taken as seen: %v; want %v", got, seen, want)
 		}
 		source.err = nil

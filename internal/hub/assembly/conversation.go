@@ -24,28 +24,28 @@ import (
 
 // ChatSetup is a kit for a conversation, with its model: see [chat.Options].
 func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
-	w, err := wantOf(r)
+	w, err := parseRequest(r)
 	if err != nil {
 		return nil, err
 	}
-	t, err := k.talk(ctx, w)
+	t, err := k.openConversation(ctx, w)
 	if errors.Is(err, store.ErrNotFound) || isDenied(err) {
 		return nil, fmt.Errorf("%s is not there any more, or not for you: %w; begin a conversation with another agent", r.Conversation.Agent, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := t.hold(ctx); err != nil {
+	if err := t.stopWhenDisabled(ctx); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return &chat.Setup{
-		Runtime: t.kit.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.kit.Tools.NewLease(),
-		Preload: t.kit.Preload, PreloadReason: t.kit.PreloadReason, Namespace: t.kit.namespace(), SkillID: t.kit.SkillID, Close: t.close,
+		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.setup.Tools.NewLease(),
+		Preload: t.setup.Preload, PreloadReason: t.setup.PreloadReason, Namespace: t.setup.agentNamespace(), SkillID: t.setup.SkillID, Close: t.close,
 	}, nil
 }
 
-// wantOf reads with whom a conversation is.
-func wantOf(r chat.Request) (Request, error) {
+// parseRequest reads with whom a conversation is.
+func parseRequest(r chat.Request) (Request, error) {
 	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
 		return w, nil
@@ -58,34 +58,34 @@ func wantOf(r chat.Request) (Request, error) {
 	return w, nil
 }
 
-// talk is a conversation of a person with an agent, or of an agent with a member of its
+// conversation is a conversation of a person with an agent, or of an agent with a member of its
 // team, while it is open on this node.
-type talk struct {
-	kits  *Assembler
-	kit   *Setup
-	id    string // of the conversation
-	who   account.Principal
-	model llm.Model
+type conversation struct {
+	assembler *Assembler
+	setup     *Setup
+	id        string // of the conversation
+	principal account.Principal
+	model     llm.Model
 
 	mu      sync.Mutex
 	closers []func() error // in the order of opening
 }
 
-// talk opens the kit of a conversation, and its model.
-func (k *Assembler) talk(ctx context.Context, w Request) (*talk, error) {
+// openConversation opens the kit of a conversation, and its model.
+func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversation, error) {
 	kit, err := k.Open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	t := &talk{kits: k, kit: kit, id: w.Session, who: w.Principal, closers: []func() error{kit.Close}}
-	if t.model, err = k.model(ctx, w.Principal, kit.Profile); err != nil {
+	t := &conversation{assembler: k, setup: kit, id: w.Session, principal: w.Principal, closers: []func() error{kit.Close}}
+	if t.model, err = k.openModel(ctx, w.Principal, kit.Profile); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
 
-// model is that of a profile, with its key, or the hub's own.
-func (k *Assembler) model(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
+// openModel is that of a profile, with its key, or the hub's own.
+func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
 	if profile == nil || profile.Model == nil {
 		return k.o.Model(nil, "")
 	}
@@ -96,14 +96,14 @@ func (k *Assembler) model(ctx context.Context, p account.Principal, profile *age
 	return k.o.Model(profile.Model, key)
 }
 
-// closing has something closed with the conversation.
-func (t *talk) closing(f func() error) {
+// onClose has something closed with the conversation.
+func (t *conversation) onClose(f func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closers = append(t.closers, f)
 }
 
-func (t *talk) close() error {
+func (t *conversation) close() error {
 	t.mu.Lock()
 	all := t.closers
 	t.closers = nil
@@ -115,24 +115,24 @@ func (t *talk) close() error {
 	return errors.Join(errs...)
 }
 
-// hold ends the turn that is under way when skills are switched off for it, and fails
+// stopWhenDisabled ends the turn that is under way when skills are switched off for it, and fails
 // where they are.
-func (t *talk) hold(ctx context.Context) error {
+func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	var under []store.Namespace
-	if t.kit.Profile != nil {
-		under = t.kit.Profile.SettingsNamespaces
+	if t.setup.Profile != nil {
+		under = t.setup.Profile.SettingsNamespaces
 	}
-	held, stop, err := t.kits.o.Agents.WithKillSwitch(context.WithoutCancel(ctx), under...)
+	held, stop, err := t.assembler.o.Agents.WithKillSwitch(context.WithoutCancel(ctx), under...)
 	if err != nil {
 		return err
 	}
 	ended := context.AfterFunc(held, func() {
 		why := context.Cause(held)
-		if _, off := errors.AsType[*agents.DisabledError](why); off && t.kits.o.StopTurn != nil {
-			t.kits.o.StopTurn(t.id, why.Error())
+		if _, off := errors.AsType[*agents.DisabledError](why); off && t.assembler.o.StopTurn != nil {
+			t.assembler.o.StopTurn(t.id, why.Error())
 		}
 	})
-	t.closing(func() error {
+	t.onClose(func() error {
 		ended()
 		stop()
 		return nil
@@ -140,37 +140,37 @@ func (t *talk) hold(ctx context.Context) error {
 	return nil
 }
 
-// maxTold bounds the skills of which the model is told when one comes or goes: with more
+// maxAnnounced bounds the skills of which the model is told when one comes or goes: with more
 // it searches.
-const maxTold = 1000
+const maxAnnounced = 1000
 
 // agentOptions are what the model is told, and what is done before a call.
-func (t *talk) agentOptions() agent.Options {
-	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.kit.Refresh}
-	if len(t.kit.Runtime.Catalog().Snapshot().Skills()) <= maxTold {
-		o.Skills = t.offers
+func (t *conversation) agentOptions() agent.Options {
+	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
+	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {
+		o.Skills = t.offeredSkills
 	}
 	return o
 }
 
 // instructions are what a model is told first.
-func (t *talk) instructions() string {
+func (t *conversation) instructions() string {
 	text := "You help the person you talk to. Your working folder has the files of this conversation, which you read and write; commands run there, in a sandbox. " +
 		"Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
 		"Call the tools that it brings with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
-	if p := t.kit.Profile; p != nil && p.SystemPrompt != "" {
+	if p := t.setup.Profile; p != nil && p.SystemPrompt != "" {
 		text = p.SystemPrompt + "\n\n" + text
 	}
-	if skills := t.kit.base.text(); skills != "" {
+	if skills := t.setup.base.catalogText(); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
 	return text
 }
 
-// offers are the skills that a model is told of.
-func (t *talk) offers() []agent.OfferedSkill {
+// offeredSkills are the skills that a model is told of.
+func (t *conversation) offeredSkills() []agent.OfferedSkill {
 	var out []agent.OfferedSkill
-	for _, e := range t.kit.Runtime.Catalog().Snapshot().ForModel() {
+	for _, e := range t.setup.Runtime.Catalog().Snapshot().ForModel() {
 		out = append(out, agent.OfferedSkill{Name: e.Name, Description: e.Description})
 	}
 	return out
@@ -178,23 +178,23 @@ func (t *talk) offers() []agent.OfferedSkill {
 
 // tools are those of a conversation: of skills, of servers, of its folder, of its team,
 // and of the page it is on.
-func (t *talk) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
-	all, err := t.plainTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
+func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
+	all, err := t.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
 	if err != nil {
 		return nil, err
 	}
-	if p := t.kit.Profile; p != nil && p.HandOff != nil {
-		all = append(all, t.handOff(c))
+	if p := t.setup.Profile; p != nil && p.HandOff != nil {
+		all = append(all, t.handOffTool(c))
 	}
-	return append(all, drawing(c)), nil
+	return append(all, newDiagramTool(c)), nil
 }
 
-// plainTools are the tools without those of a team.
-func (t *talk) plainTools(ctx context.Context, c *chat.ToolContext, approve agent.Approver, s *session.Session) ([]agent.Tool, error) {
-	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitPatience))
-	caller := &agent.ToolCaller{Set: t.kit.Tools, Session: s, Principal: c.User, IsApproved: t.standing, Approve: approve, Elicit: elicit}
+// baseTools are the tools without those of a team.
+func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve agent.Approver, s *session.Session) ([]agent.Tool, error) {
+	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
+	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
 	dir := c.Folder.Name()
-	served, err := t.served(ctx, dir, elicit, s)
+	served, err := t.serverTools(ctx, dir, elicit, s)
 	if err != nil {
 		return nil, err
 	}
@@ -205,41 +205,41 @@ func (t *talk) plainTools(ctx context.Context, c *chat.ToolContext, approve agen
 	return slices.Concat(served, []agent.Tool{caller.CallTool()}, folder), nil
 }
 
-// standing says whether a skill is approved as it is now, so that what it allows counts.
-func (t *talk) standing(ctx context.Context, id session.ID) bool {
-	return t.kit.Runtime.CanAcquireLease(ctx, id.Key(), policy.Principal{}, t.id)
+// isApproved says whether a skill is approved as it is now, so that what it allows counts.
+func (t *conversation) isApproved(ctx context.Context, id session.ID) bool {
+	return t.setup.Runtime.CanAcquireLease(ctx, id.Key(), policy.Principal{}, t.id)
 }
 
-// served are the tools of the MCP face, but those that the agent has itself: to search
+// serverTools are the tools of the MCP face, but those that the agent has itself: to search
 // skills, to read their files and to run their scripts, and to find tools.
-func (t *talk) served(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
-	server := mcpserver.New(t.kit.Runtime, &mcpserver.Options{
-		Workspace: dir, Tools: t.kit.Tools, Session: t.id, Principal: t.kit.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: allowing,
+func (t *conversation) serverTools(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
+	server := mcpserver.New(t.setup.Runtime, &mcpserver.Options{
+		Workspace: dir, Tools: t.setup.Tools, Session: t.id, Principal: t.setup.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: approvalHint,
 		InvokedByUser: func(e *catalog.Entry) bool {
 			return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 		},
-		Refresh: t.before(dir), Version: t.kits.o.Version, Logger: t.kits.o.Logger,
+		Refresh: t.prepareRun(dir), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger,
 	})
 	connection, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	t.closing(func() error { return errors.Join(connection.Close(), server.Close()) })
+	t.onClose(func() error { return errors.Join(connection.Close(), server.Close()) })
 	return connection.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
-// before is done before code runs on the folder of the conversation.
-func (t *talk) before(dir string) func(context.Context) error {
+// prepareRun is done before code runs on the folder of the conversation.
+func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := t.kit.Refresh(ctx); err != nil {
+		if err := t.setup.Refresh(ctx); err != nil {
 			return err
 		}
-		return handOver(dir)
+		return chownToSandbox(dir)
 	}
 }
 
-// allowing says how what was refused is allowed: by no command of a person's machine.
-func allowing(err error) string {
+// approvalHint says how what was refused is allowed: by no command of a person's machine.
+func approvalHint(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	if !ok {
 		return ""

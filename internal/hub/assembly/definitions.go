@@ -27,12 +27,12 @@ const definitionTime = 10 * time.Second
 func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), definitionTime)
 	defer stop()
-	db, server := d.b.kits.o.DB, c.Digest()
+	db, server := d.b.assembler.o.DB, c.Digest()
 	known, err := db.ToolDefinitions.Digests(ctx, server)
 	if err != nil {
 		return nil, nil, err
 	}
-	usable, changed, fresh := d.sift(known, c, l, strict)
+	usable, changed, fresh := d.classify(known, c, l, strict)
 	if len(fresh) == 0 {
 		return usable, changed, nil
 	}
@@ -41,7 +41,7 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 		if err != nil {
 			return err
 		}
-		usable, changed, fresh = d.sift(known, c, l, strict)
+		usable, changed, fresh = d.classify(known, c, l, strict)
 		return tx.ToolDefinitions.Add(ctx, fresh...)
 	})
 	if err != nil {
@@ -50,8 +50,8 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// sift divides a listing by what is known, and says what is to be kept of it.
-func (d definitions) sift(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
+// classify divides a listing by what is known, and says what is to be kept of it.
+func (d definitions) classify(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
 		digest := tools.DefinitionDigest(t)
@@ -69,14 +69,14 @@ func (d definitions) sift(known map[string]map[string]bool, c *upstream.Config, 
 		if err != nil {
 			continue // it was JSON
 		}
-		fresh = append(fresh, store.ToolDefinition{Server: c.Digest(), Tool: t.Name, Digest: digest, Definition: definition, OwnerID: d.of(c), Accepted: first || !strict})
+		fresh = append(fresh, store.ToolDefinition{Server: c.Digest(), Tool: t.Name, Digest: digest, Definition: definition, OwnerID: d.ownerID(c), Accepted: first || !strict})
 	}
 	return usable, changed, fresh
 }
 
-// of is the id of the document or the skill that brings a server, "" where it is the
+// ownerID is the id of the document or the skill that brings a server, "" where it is the
 // operator's.
-func (d definitions) of(c *upstream.Config) string {
+func (d definitions) ownerID(c *upstream.Config) string {
 	if s, ok := d.b.servers[c.Name]; ok && s.Owner == c.Owner {
 		return s.ID
 	}
@@ -104,7 +104,7 @@ func (d definitions) Accept(c *upstream.Config, l *upstream.Listing) ([]string, 
 	}
 	ctx, stop := context.WithTimeout(context.Background(), definitionTime)
 	defer stop()
-	return d.b.kits.o.DB.ToolDefinitions.Accept(ctx, c.Digest(), digests, string(d.b.principal.User))
+	return d.b.assembler.o.DB.ToolDefinitions.Accept(ctx, c.Digest(), digests, string(d.b.principal.User))
 }
 
 // Next implements [tools.DefinitionStore].

@@ -10,14 +10,14 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// diagrams is the skill in whose name the page of the hub is asked to draw.
-const diagrams = "mermaid-diagrams"
+// diagramSkill is the skill in whose name the page of the hub is asked to draw.
+const diagramSkill = "mermaid-diagrams"
 
-// drawing is the tool by which a model has the person's page draw a diagram: it learns
+// newDiagramTool is the tool by which a model has the person's page draw a diagram: it learns
 // whether that renders, and where it does not. Without a page that is open it is told so.
-func drawing(c *chat.ToolContext) agent.Tool {
+func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
-	tool := client.Tool(diagrams, llm.Tool{
+	tool := client.Tool(diagramSkill, llm.Tool{
 		Name:        toolname.RenderMermaid,
 		Description: "Draw a Mermaid diagram in the person's page. Says whether it renders, and where it does not, so that you mend it.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"},"title":{"type":"string"}},"required":["code"]}`),

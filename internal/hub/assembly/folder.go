@@ -25,18 +25,18 @@ import (
 // elicitor asks a person what a server wants to know.
 type elicitor = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// elicitPatience is how long a server's question may wait for a person.
-const elicitPatience = 15 * time.Minute
+// elicitTimeout is how long a server's question may wait for a person.
+const elicitTimeout = 15 * time.Minute
 
 // folderRules let an agent work on the folder of its conversation, where nothing else is.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
 // folderTools are those of the working folder, as the caller may call them. What rules of
 // the agent deny is denied.
-func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
-	rt := t.kit.Runtime
+func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
+	rt := t.setup.Runtime
 	dir := root.Name()
-	server := workspace.New(root, &workspace.Options{Run: t.commands(dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }})
+	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})
@@ -45,29 +45,29 @@ func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.ToolC
 		return nil, fmt.Errorf("rules for the working folder: %s", problems[0])
 	}
 	set := tools.ForRuntime(rt, &tools.Options{
-		Pool: pool, Rules: t.kit.base.plan.rules.Append(rules), Grants: NewGrantStore(t.kits.o.DB, t.kit.Principal), Audit: t.kits.auditing().Append, Logger: t.kits.o.Logger,
+		Pool: pool, Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,
 		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
 	})
-	t.closing(func() error { return errors.Join(set.Close(), pool.Close()) })
+	t.onClose(func() error { return errors.Join(set.Close(), pool.Close()) })
 	caller := *like
 	caller.Set = set
 	return caller.ServerTools(ctx, workspace.Name)
 }
 
-// commands runs commands of an agent in the sandbox, on its folder; nil where there is
+// commandRunner runs commands of an agent in the sandbox, on its folder; nil where there is
 // none, or who acts may not run code.
-func (t *talk) commands(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
-	rt := t.kit.Runtime
-	if t.who.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
+func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
+	rt := t.setup.Runtime
+	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.Ran, error) {
-		if err := handOver(dir); err != nil {
+		if err := chownToSandbox(dir); err != nil {
 			return nil, err
 		}
 		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Timeout: timeout})
 		if err != nil {
-			return nil, shortened(err)
+			return nil, firstLine(err)
 		}
 		out := &workspace.Ran{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
@@ -80,8 +80,8 @@ func (t *talk) commands(dir string) func(context.Context, []string, time.Duratio
 	}
 }
 
-// shortened is why code did not run, without what an operator alone should see.
-func shortened(err error) error {
+// firstLine is why code did not run, without what an operator alone should see.
+func firstLine(err error) error {
 	if i := strings.IndexByte(err.Error(), '\n'); i >= 0 {
 		return errors.New(err.Error()[:i])
 	}
@@ -91,18 +91,18 @@ func shortened(err error) error {
 // nobody is the user that sandboxes of root have.
 const nobody = 65534
 
-// maxOwned bounds the files and directories of a folder that are handed over.
-const maxOwned = 20_000
+// maxChown bounds the files and directories of a folder that are handed over.
+const maxChown = 20_000
 
-// handOver makes a folder that of the user as whom code runs in the sandbox. Links are
+// chownToSandbox makes a folder that of the user as whom code runs in the sandbox. Links are
 // not followed.
-func handOver(dir string) error {
+func chownToSandbox(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	seen := 0
 	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-		if seen++; seen > maxOwned {
+		if seen++; seen > maxChown {
 			return fs.SkipAll
 		}
 		if err == nil {

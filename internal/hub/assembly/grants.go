@@ -15,8 +15,8 @@ import (
 // GrantStore keeps what people of a hub allow, as a [policy.Store] in its database. What
 // reviewers approve is not in it.
 type GrantStore struct {
-	db  *store.DB
-	who policy.Principal // whose grants they are; the zero value is everybody
+	db        *store.DB
+	principal policy.Principal // whose grants they are; the zero value is everybody
 }
 
 var _ policy.Store = (*GrantStore)(nil)
@@ -32,8 +32,8 @@ func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
 // Put keeps a grant.
 func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
-	if s.who != (policy.Principal{}) && g.Principal != s.who {
-		return policy.Grant{}, fmt.Errorf("keep a grant for %s: these are the grants of %s", g.Principal, s.who)
+	if s.principal != (policy.Principal{}) && g.Principal != s.principal {
+		return policy.Grant{}, fmt.Errorf("keep a grant for %s: these are the grants of %s", g.Principal, s.principal)
 	}
 	g, data, err := policy.PrepareGrant(g)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, err
 		if _, err := tx.Grants.Prune(ctx, time.Now().Add(time.Millisecond-policy.ExpiredRetention)); err != nil {
 			return err
 		}
-		rows, err := policyRows(ctx, tx.Grants, row.Principal)
+		rows, err := listPolicyGrants(ctx, tx.Grants, row.Principal)
 		if err != nil {
 			return err
 		}
@@ -62,14 +62,14 @@ func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, err
 
 // Find returns the newest grant that applies.
 func (s *GrantStore) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
-	if s.who != (policy.Principal{}) && p != s.who {
+	if s.principal != (policy.Principal{}) && p != s.principal {
 		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
 	}
 	rows, err := s.db.Grants.Find(ctx, principalKey(p), string(subject), session, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	all, problems := readRows(rows)
+	all, problems := decodeGrants(rows)
 	g, err := policy.NewestGrant(all, p, subject, session)
 	if err != nil && len(problems) > 0 {
 		return nil, errors.New(problems[0].String())
@@ -80,19 +80,19 @@ func (s *GrantStore) Find(ctx context.Context, p policy.Principal, subject polic
 // List returns all grants.
 func (s *GrantStore) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
 	key := ""
-	if s.who != (policy.Principal{}) {
-		key = principalKey(s.who)
+	if s.principal != (policy.Principal{}) {
+		key = principalKey(s.principal)
 	}
-	rows, err := policyRows(ctx, s.db.Grants, key)
+	rows, err := listPolicyGrants(ctx, s.db.Grants, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, problems := readRows(rows)
+	all, problems := decodeGrants(rows)
 	return all, problems, nil
 }
 
-// policyRows are the grants of policy, of a principal or of all for "".
-func policyRows(ctx context.Context, t store.Grants, principal string) ([]store.Grant, error) {
+// listPolicyGrants are the grants of policy, of a principal or of all for "".
+func listPolicyGrants(ctx context.Context, t store.Grants, principal string) ([]store.Grant, error) {
 	var out []store.Grant
 	for after := int64(0); ; {
 		rows, err := t.List(ctx, principal, after)
@@ -108,14 +108,14 @@ func policyRows(ctx context.Context, t store.Grants, principal string) ([]store.
 	}
 }
 
-// damaged says where a problem of a grant is.
-func damaged(id string) string { return "grant " + id }
+// grantLocation says where a problem of a grant is.
+func grantLocation(id string) string { return "grant " + id }
 
-func readRows(rows []store.Grant) (all []policy.Grant, problems []policy.Problem) {
+func decodeGrants(rows []store.Grant) (all []policy.Grant, problems []policy.Problem) {
 	for _, row := range rows {
 		g, err := policy.ReadGrant(row.Data)
 		if err != nil {
-			problems = append(problems, policy.Problem{Where: damaged(row.ID), Message: err.Error()})
+			problems = append(problems, policy.Problem{Where: grantLocation(row.ID), Message: err.Error()})
 			continue
 		}
 		all = append(all, g)
@@ -130,7 +130,7 @@ func (s *GrantStore) Revoke(ctx context.Context, what string) ([]policy.Grant, e
 		return nil, err
 	}
 	meant := policy.SelectGrants(all, what)
-	if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Where == damaged(what) }) {
+	if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Where == grantLocation(what) }) {
 		meant = []policy.Grant{{ID: what}}
 	}
 	var gone []policy.Grant

@@ -48,7 +48,7 @@ func backend() sandbox.Backend {
 	return native.New(&native.Options{Stage: os.Getenv(stagetest.Variable)})
 }
 
-var usable = sync.OnceValue(func() error {
+var usableServers = sync.OnceValue(func() error {
 	_, err := backend().Probe(context.Background())
 	return err
 })
@@ -56,7 +56,7 @@ var usable = sync.OnceValue(func() error {
 // sandboxed gives a world a sandbox, where this machine has one.
 func sandboxed(t testing.TB) func(*assembly.Options) {
 	t.Helper()
-	if err := usable(); err != nil {
+	if err := usableServers(); err != nil {
 		t.Skipf("no sandbox here: %v", err)
 	}
 	return func(o *assembly.Options) { o.Sandbox, o.Getenv = backend(), os.Getenv }

@@ -21,19 +21,19 @@ import (
 
 // plan is what a kit is to have, as it was found at one moment.
 type plan struct {
-	principal account.Principal
-	profile   *agents.Profile      // nil without an agent
-	draft     *library.DraftSource // that is tried, before all others; nil is none
-	refs      []ref                // skills that are named, before all others
-	chosen    []string             // the only skills that there are; nil is all
-	under     []store.Namespace
-	servers   []agents.Server
-	values    map[string]upstream.Variables // by name of the server
-	stamps    map[string]string             // of sign-ins, by name of the server
-	rules     policy.Rules
-	preload   []string
-	because   map[string]string // why skills are preloaded, by their names
-	problems  []string
+	principal          account.Principal
+	profile            *agents.Profile      // nil without an agent
+	draft              *library.DraftSource // that is tried, before all others; nil is none
+	refs               []ref                // skills that are named, before all others
+	selected           []string             // the only skills that there are; nil is all
+	settingsNamespaces []store.Namespace
+	servers            []agents.Server
+	values             map[string]upstream.Variables // by name of the server
+	stamps             map[string]string             // of sign-ins, by name of the server
+	rules              policy.Rules
+	preload            []string
+	preloadReasons     map[string]string // why skills are preloaded, by their names
+	problems           []string
 }
 
 // ref is a reference to a skill, and where that is at home.
@@ -42,9 +42,9 @@ type ref struct {
 	home store.Namespace
 }
 
-// plan finds out what a kit is to have.
-func (k *Assembler) plan(ctx context.Context, w Request) (*plan, error) {
-	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, because: map[string]string{}}
+// newPlan finds out what a kit is to have.
+func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
+	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, preloadReasons: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (k *Assembler) plan(ctx context.Context, w Request) (*plan, error) {
 		if p.draft, err = k.o.Library.DraftSource(ctx, w.Principal, w.Session); err != nil {
 			return nil, err
 		}
-		if p.chosen != nil && !slices.Contains(p.chosen, p.draft.Name) {
-			p.chosen = append(p.chosen, p.draft.Name)
+		if p.selected != nil && !slices.Contains(p.selected, p.draft.Name) {
+			p.selected = append(p.selected, p.draft.Name)
 		}
 	}
 	for _, s := range p.servers {
@@ -86,19 +86,19 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	case w.Kind == "":
 		var servers []agents.Server
 		servers, p.problems, err = k.o.Agents.GlobalServers(ctx, w.Principal)
-		p.servers = usable(servers)
+		p.servers = usableServers(servers)
 		return err
 	default:
 		if profile, err = k.o.Agents.Profile(ctx, w.Principal, w.Kind, w.Namespace, w.Name); err != nil {
 			return err
 		}
 	}
-	p.profile, p.under, p.rules, p.servers = profile, profile.SettingsNamespaces, profile.Rules, usable(profile.Servers)
-	p.chosen, p.problems = slices.Clone(profile.Filter.Select), slices.Clone(profile.Problems)
+	p.profile, p.settingsNamespaces, p.rules, p.servers = profile, profile.SettingsNamespaces, profile.Rules, usableServers(profile.Servers)
+	p.selected, p.problems = slices.Clone(profile.Filter.Select), slices.Clone(profile.Problems)
 	for _, s := range profile.Skills {
 		if s.Preload {
 			p.preload = append(p.preload, s.Name)
-			p.because[s.Name] = fmt.Sprintf("the %s %s has it so", profile.Kind, profile.Name)
+			p.preloadReasons[s.Name] = fmt.Sprintf("the %s %s has it so", profile.Kind, profile.Name)
 		}
 		if s.ID != "" {
 			p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
@@ -107,8 +107,8 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	return nil
 }
 
-// usable are the servers that may be connected.
-func usable(servers []agents.Server) []agents.Server {
+// usableServers are the servers that may be connected.
+func usableServers(servers []agents.Server) []agents.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s agents.Server) bool { return !s.Usable() })
 }
 
@@ -130,24 +130,24 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 		if slices.ContainsFunc(p.refs, func(r ref) bool { return r.Name == d.Name }) {
 			continue
 		}
-		home, err := k.home(ctx, d.ID)
+		home, err := k.skillNamespace(ctx, d.ID)
 		if err != nil {
 			return err
 		}
 		p.refs = append(p.refs, ref{d.Ref, home})
-		if p.chosen != nil && !slices.Contains(p.chosen, d.Name) {
-			p.chosen = append(p.chosen, d.Name)
+		if p.selected != nil && !slices.Contains(p.selected, d.Name) {
+			p.selected = append(p.selected, d.Name)
 		}
 		if d.Preload && !slices.Contains(p.preload, d.Name) {
 			p.preload = append(p.preload, d.Name)
-			p.because[d.Name] = defaultOf(d.Namespace)
+			p.preloadReasons[d.Name] = defaultReason(d.Namespace)
 		}
 	}
 	return nil
 }
 
-// defaultOf says whose default a skill is.
-func defaultOf(in store.Namespace) string {
+// defaultReason says whose default a skill is.
+func defaultReason(in store.Namespace) string {
 	switch {
 	case in.User() != "":
 		return "it is a default of one's own"
@@ -157,8 +157,8 @@ func defaultOf(in store.Namespace) string {
 	return "it is a default of everybody"
 }
 
-// home is where a skill is at home, "" where it went meanwhile.
-func (k *Assembler) home(ctx context.Context, id string) (store.Namespace, error) {
+// skillNamespace is where a skill is at home, "" where it went meanwhile.
+func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namespace, error) {
 	s, err := k.o.DB.Skills.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
@@ -169,9 +169,9 @@ func (k *Assembler) home(ctx context.Context, id string) (store.Namespace, error
 // AgentName is an agent as conversations and exceptions of defaults name it.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// filter is what settings let through of the skills that are chosen.
-func (p *plan) filter(f catalog.Filter) catalog.Filter {
-	f.Select = p.chosen
+// withSelection is what settings let through of the skills that are chosen.
+func (p *plan) withSelection(f catalog.Filter) catalog.Filter {
+	f.Select = p.selected
 	return f
 }
 
@@ -199,7 +199,7 @@ func (p *plan) key() (string, error) {
 	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.chosen == nil, p.chosen, p.under, servers, rules, bad, draft})
+		refs, p.selected == nil, p.selected, p.settingsNamespaces, servers, rules, bad, draft})
 	if err != nil {
 		return "", fmt.Errorf("put a kit together: %w", err)
 	}

@@ -9,21 +9,21 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// placed is a back end whose sandboxes take a place among those for code that runs on
+// queuedBackend is a back end whose sandboxes take a place among those for code that runs on
 // this node: a run or a command until its sandbox is closed, and a service, which is
 // there for long, only while it starts.
-type placed struct {
+type queuedBackend struct {
 	sandbox.Backend
-	places *queue.Queue
-	user   string
+	queue *queue.Queue
+	user  string
 }
 
-// newPlaced bounds a back end, where there is a queue.
-func newPlaced(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
+// newQueuedBackend bounds a back end, where there is a queue.
+func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
 	if b == nil || places == nil {
 		return b
 	}
-	return &placed{b, places, user}
+	return &queuedBackend{b, places, user}
 }
 
 // chooser is a back end that finds out what it is, as that of sandbox/auto.
@@ -32,7 +32,7 @@ type chooser interface {
 }
 
 // Choose returns the back end that was chosen, which takes places too.
-func (p *placed) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
+func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c, ok := p.Backend.(chooser)
 	if !ok {
 		return p, nil, nil
@@ -41,19 +41,19 @@ func (p *placed) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &placed{b, p.places, p.user}, report, nil
+	return &queuedBackend{b, p.queue, p.user}, report, nil
 }
 
 // serviceKey marks the context in which a service is started.
 type serviceKey struct{}
 
-func asService(ctx context.Context) context.Context {
+func withService(ctx context.Context) context.Context {
 	return context.WithValue(ctx, serviceKey{}, true)
 }
 
 // Start waits for a place, and starts the sandbox.
-func (p *placed) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	leave, err := p.places.Acquire(ctx, p.user)
+func (p *queuedBackend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	leave, err := p.queue.Acquire(ctx, p.user)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a place to run code: %w", err)
 	}
@@ -66,17 +66,17 @@ func (p *placed) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox
 		leave()
 		return box, nil
 	}
-	return &placedBox{box, leave}, nil
+	return &queuedSandbox{box, leave}, nil
 }
 
-// placedBox gives its place back when it is closed.
-type placedBox struct {
+// queuedSandbox gives its place back when it is closed.
+type queuedSandbox struct {
 	sandbox.Sandbox
-	leave func()
+	release func()
 }
 
-func (b *placedBox) Close() error {
-	defer b.leave()
+func (b *queuedSandbox) Close() error {
+	defer b.release()
 	return b.Sandbox.Close()
 }
 
@@ -86,34 +86,34 @@ const (
 	maxUserServices = 8
 )
 
-// services counts those that run.
-type services struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int // by user
+// serviceLimits counts those that run.
+type serviceLimits struct {
+	mu     sync.Mutex
+	all    int
+	byUser map[string]int // by user
 }
 
-// enter counts one more of a user, or says that there are as many as may be.
-func (s *services) enter(user string) (leave func(), err error) {
+// acquire counts one more of a user, or says that there are as many as may be.
+func (s *serviceLimits) acquire(user string) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.of[user] >= maxUserServices:
+	case s.byUser[user] >= maxUserServices:
 		return nil, fmt.Errorf("%d servers of skills and agents run for you, which is the limit; they end when they are not used for some minutes", maxUserServices)
 	case s.all >= maxServices:
 		return nil, fmt.Errorf("%d servers of skills and agents run on this node, which is the limit; try again in some minutes", maxServices)
 	}
-	if s.of == nil {
-		s.of = map[string]int{}
+	if s.byUser == nil {
+		s.byUser = map[string]int{}
 	}
 	s.all++
-	s.of[user]++
+	s.byUser[user]++
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all--
-		if s.of[user]--; s.of[user] == 0 {
-			delete(s.of, user)
+		if s.byUser[user]--; s.byUser[user] == 0 {
+			delete(s.byUser, user)
 		}
 	}), nil
 }

@@ -10,31 +10,31 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// granted are the values that a skill may have, as it is; id is "" for one that is not
+// grantedValues are the values that a skill may have, as it is; id is "" for one that is not
 // of the library.
-func (b *base) granted(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
+func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
 	var in store.Namespace
 	var thing agents.Owner
 	if id != "" {
-		s, err := b.kits.o.DB.Skills.Get(ctx, id)
+		s, err := b.assembler.o.DB.Skills.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		in, thing = s.Namespace, agents.SkillOwner(id)
 	}
-	return b.kits.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
+	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
 }
 
-// secret is the value of a secret that was granted to a skill with these bytes that the
+// secretValue is the value of a secret that was granted to a skill with these bytes that the
 // person reaches, "" for none.
-func (b *base) secret(ctx context.Context, d policy.Digest, name string) (string, error) {
-	versions, err := b.kits.o.DB.Versions.ListByDigest(ctx, string(d))
+func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (string, error) {
+	versions, err := b.assembler.o.DB.Versions.ListByDigest(ctx, string(d))
 	if err != nil {
 		return "", err
 	}
 	ids := []string{}
 	for _, v := range versions {
-		_, err := b.kits.o.Library.Resolve(ctx, b.principal, library.Ref{ID: v.SkillID})
+		_, err := b.assembler.o.Library.Resolve(ctx, b.principal, library.Ref{ID: v.SkillID})
 		switch {
 		case err == nil:
 			ids = append(ids, v.SkillID)
@@ -46,7 +46,7 @@ func (b *base) secret(ctx context.Context, d policy.Digest, name string) (string
 		ids = []string{""} // it came with the program
 	}
 	for _, id := range ids {
-		granted, err := b.granted(ctx, id, d)
+		granted, err := b.grantedValues(ctx, id, d)
 		if err != nil {
 			return "", err
 		}

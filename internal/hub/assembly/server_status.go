@@ -14,7 +14,7 @@ type ServerStatus struct {
 	// Conversations are those under way that have it at hand.
 	Conversations int
 
-	mine bool
+	own bool
 }
 
 // ServerStatuses returns how it is with servers on this node, by the digests of their
@@ -22,7 +22,7 @@ type ServerStatus struct {
 // conversations, and for an administrator with all. Servers that nobody has needed here
 // are not among them.
 func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus {
-	seen := k.seenBy(p)
+	seen := k.findVisible(p)
 	out := map[string]ServerStatus{}
 	for _, s := range k.pool.Servers() {
 		identity := s.Config().Identity()
@@ -30,46 +30,46 @@ func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus 
 		if identity != "" && !ok {
 			continue
 		}
-		now := ServerStatus{Status: s.Status(), mine: identity == "" || whose == p.User}
+		now := ServerStatus{Status: s.Status(), own: identity == "" || whose == p.User}
 		if now.State == upstream.Ready {
 			now.Connections = 1
 		}
 		if have, ok := out[s.Digest()]; ok {
 			n := now.Connections + have.Connections
-			if have.says(now) {
+			if have.isBetterThan(now) {
 				now = have
 			}
 			now.Connections = n
 		}
-		now.Conversations = len(seen.talks[s.Digest()])
+		now.Conversations = len(seen.conversations[s.Digest()])
 		out[s.Digest()] = now
 	}
 	return out
 }
 
-// says reports whether one connection says more of a server than another: one's own does,
+// isBetterThan reports whether one connection says more of a server than another: one's own does,
 // and one that works.
-func (l ServerStatus) says(other ServerStatus) bool {
+func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
 	switch {
-	case l.mine != other.mine:
-		return l.mine
+	case l.own != other.own:
+		return l.own
 	case rank[l.State] != rank[other.State]:
 		return rank[l.State] > rank[other.State]
 	}
 	return l.Since.After(other.Since)
 }
 
-// seen is what somebody may know of the bases of this node.
-type seen struct {
-	bases map[string]account.UserID  // whose they are, by their keys
-	talks map[string]map[string]bool // conversations under way, by the digest of a server
+// visibleBases is what somebody may know of the bases of this node.
+type visibleBases struct {
+	bases         map[string]account.UserID  // whose they are, by their keys
+	conversations map[string]map[string]bool // conversations under way, by the digest of a server
 }
 
-func (k *Assembler) seenBy(p account.Principal) seen {
+func (k *Assembler) findVisible(p account.Principal) visibleBases {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	out := seen{map[string]account.UserID{}, map[string]map[string]bool{}}
+	out := visibleBases{map[string]account.UserID{}, map[string]map[string]bool{}}
 	for key, b := range k.bases {
 		if b.principal.User != p.User && !p.Admin {
 			continue
@@ -77,27 +77,27 @@ func (k *Assembler) seenBy(p account.Principal) seen {
 		out.bases[key] = b.principal.User
 		for _, s := range b.plan.servers {
 			d := s.Digest()
-			if out.talks[d] == nil {
-				out.talks[d] = map[string]bool{}
+			if out.conversations[d] == nil {
+				out.conversations[d] = map[string]bool{}
 			}
-			for id := range b.talks {
-				out.talks[d][id] = true
+			for id := range b.conversations {
+				out.conversations[d][id] = true
 			}
 		}
 	}
 	return out
 }
 
-// talking counts a conversation that has a base, until it calls over.
-func (b *base) talking(id string) (over func()) {
+// addConversation counts a conversation that has a base, until it calls over.
+func (b *base) addConversation(id string) (over func()) {
 	if id == "" {
 		return func() {}
 	}
 	count := func(n int) {
-		b.kits.mu.Lock()
-		defer b.kits.mu.Unlock()
-		if b.talks[id] += n; b.talks[id] == 0 {
-			delete(b.talks, id)
+		b.assembler.mu.Lock()
+		defer b.assembler.mu.Unlock()
+		if b.conversations[id] += n; b.conversations[id] == 0 {
+			delete(b.conversations, id)
 		}
 	}
 	count(1)

@@ -21,7 +21,7 @@ import (
 func (k *Assembler) newPool() *upstream.Pool {
 	return upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{
-			Spawn: k.spawn, OAuth: k.oauth, Private: k.o.PrivateNetworks, Logger: k.o.Logger,
+			Spawn: k.spawn, OAuth: k.oauthHandler, Private: k.o.PrivateNetworks, Logger: k.o.Logger,
 			Client:     mcp.Implementation{Name: "loadout", Title: "Loadout", Version: k.o.Version},
 			Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(k.o.Providers)},
 		},
@@ -45,9 +45,9 @@ func (k *Assembler) providers() map[string]*upstream.Config {
 // and in the sandbox for those of skills and documents.
 func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if c.Owner == "" {
-		return k.plain.Start(ctx, c)
+		return k.spawner.Start(ctx, c)
 	}
-	b := k.baseOf(c.Identity())
+	b := k.findBase(c.Identity())
 	if b == nil {
 		return nil, &upstream.NotAllowedError{Reason: "what it was for has ended; load the skill again, or say something in the conversation"}
 	}
@@ -59,11 +59,11 @@ func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Pro
 	if b.err != nil {
 		return nil, b.err
 	}
-	leave, err := k.services.enter(string(b.principal.User))
+	leave, err := k.services.acquire(string(b.principal.User))
 	if err != nil {
 		return nil, &upstream.NotAllowedError{Reason: err.Error()}
 	}
-	started, err := b.set.Start(asService(ctx), c)
+	started, err := b.set.Start(withService(ctx), c)
 	if err != nil {
 		leave()
 		return nil, err
@@ -89,10 +89,10 @@ func (b *base) skillServers() tools.SkillServers {
 
 // documentService describes the command of a server that a document defines.
 func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
-	if !b.defines(c) {
+	if !b.isDocumentServer(c) {
 		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
 	}
-	dir := b.kits.dir("empty") // a document has no files
+	dir := b.assembler.dir("empty") // a document has no files
 	if dir == "" {
 		return loadout.Service{}, errors.New("this node has no directory for commands of servers")
 	}
@@ -107,7 +107,7 @@ func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.S
 
 // reviewed returns an error unless the command of a server is approved.
 func (b *base) reviewed(ctx context.Context, d policy.Digest) error {
-	switch said, err := b.kits.o.Agents.ReviewState(ctx, d); {
+	switch said, err := b.assembler.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
 		return fmt.Errorf("check the review of its command: %w", err)
 	case said == store.Rejected:
@@ -120,7 +120,7 @@ func (b *base) reviewed(ctx context.Context, d policy.Digest) error {
 
 // skillValues returns the user values and secrets granted to a skill.
 func (b *base) skillValues(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error) {
-	granted, err := b.granted(ctx, b.skillID(e.Origin, e.Dir), d)
+	granted, err := b.grantedValues(ctx, b.skillID(e.Origin, e.Dir), d)
 	if err != nil {
 		return upstream.Variables{}, err
 	}

@@ -27,9 +27,9 @@ func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	return err
 }
 
-// oauth gives a connection the token of the person whose it is, where it is somebody's.
-func (k *Assembler) oauth(c *upstream.Config, at string) auth.OAuthHandler {
-	b := k.baseOf(c.Identity())
+// oauthHandler gives a connection the token of the person whose it is, where it is somebody's.
+func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandler {
+	b := k.findBase(c.Identity())
 	switch {
 	case k.o.SignIns == nil:
 		return nil
@@ -37,15 +37,15 @@ func (k *Assembler) oauth(c *upstream.Config, at string) auth.OAuthHandler {
 		return k.o.SignIns.Handler("", c, at)
 	case b == nil:
 		return oauth.NewRefusingHandler("what it was for has ended; load the skill again, or say something in the conversation")
-	case c.Owner != "" && !b.defines(c):
+	case c.Owner != "" && !b.isDocumentServer(c):
 		return oauth.NewRefusingHandler("a skill brings it, and for such servers nobody signs in: add it as an MCP server of your own")
 	default:
 		return k.o.SignIns.Handler(b.principal.User, c, at)
 	}
 }
 
-// defines says whether a server is of a document, and not of a skill.
-func (b *base) defines(c *upstream.Config) bool {
+// isDocumentServer says whether a server is of a document, and not of a skill.
+func (b *base) isDocumentServer(c *upstream.Config) bool {
 	defined, ok := b.servers[c.Name]
 	return ok && defined.Owner == c.Owner
 }
@@ -54,7 +54,7 @@ func (b *base) defines(c *upstream.Config) bool {
 // by the digest of its definition; "" is of any.
 func (k *Assembler) CloseConnections(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
-		if b := k.baseOf(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {
+		if b := k.findBase(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {
 			s.Close()
 			s.Retry()
 		}

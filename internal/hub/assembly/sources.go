@@ -16,46 +16,46 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// sources are the places that the skills of a plan come from: what it names, what the
+// newSources are the places that the skills of a plan come from: what it names, what the
 // person reaches by name, and what comes with the program.
-func (b *base) sources(ctx context.Context, p *plan) ([]catalog.Source, error) {
+func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error) {
 	var all []catalog.Source
 	if p.draft != nil {
 		all = append(all, p.draft)
 	}
-	for _, part := range byHome(p.refs) {
-		s, err := b.kits.o.Library.BoundSource(p.principal, boundLabel(part.in), part.refs)
+	for _, part := range groupByNamespace(p.refs) {
+		s, err := b.assembler.o.Library.BoundSource(p.principal, agentOrigin(part.in), part.refs)
 		if err != nil {
 			return nil, err
 		}
-		if s, err = b.add(ctx, s, part.in); err != nil {
+		if s, err = b.addSource(ctx, s, part.in); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
-	reached, err := b.kits.o.Library.Sources(ctx, p.principal)
+	reached, err := b.assembler.o.Library.Sources(ctx, p.principal)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range reached {
-		if s, err = b.add(ctx, s, groupOf(s)); err != nil {
+		if s, err = b.addSource(ctx, s, sourceGroup(s)); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
-	return append(all, b.kits.bundled), nil
+	return append(all, b.assembler.bundled), nil
 }
 
-// homed are references to skills that are at home in one place.
-type homed struct {
+// groupedRefs are references to skills that are at home in one place.
+type groupedRefs struct {
 	in   store.Namespace // of a group, "" for all others
 	refs []library.Ref
 }
 
-// byHome puts references together by the group whose settings count for them, in the
+// groupByNamespace puts references together by the group whose settings count for them, in the
 // order in which they are named.
-func byHome(refs []ref) []homed {
-	var out []homed
+func groupByNamespace(refs []ref) []groupedRefs {
+	var out []groupedRefs
 	at := map[store.Namespace]int{}
 	for _, r := range refs {
 		in := r.home
@@ -65,16 +65,16 @@ func byHome(refs []ref) []homed {
 		i, ok := at[in]
 		if !ok {
 			i = len(out)
-			at[in], out = i, append(out, homed{in: in})
+			at[in], out = i, append(out, groupedRefs{in: in})
 		}
 		out[i].refs = append(out[i].refs, r.Ref)
 	}
 	return out
 }
 
-// boundLabel is the label of the skills that an agent names: the same each time, as
+// agentOrigin is the label of the skills that an agent names: the same each time, as
 // conversations keep it.
-func boundLabel(in store.Namespace) string {
+func agentOrigin(in store.Namespace) string {
 	if in == "" {
 		return "agent"
 	}
@@ -82,40 +82,40 @@ func boundLabel(in store.Namespace) string {
 	return "agent." + hex.EncodeToString(sum[:6])
 }
 
-// groupOf is the group whose skills a source of the library has, "" where it is of none.
-func groupOf(s catalog.Source) store.Namespace {
+// sourceGroup is the group whose skills a source of the library has, "" where it is of none.
+func sourceGroup(s catalog.Source) store.Namespace {
 	if h, ok := s.(interface{ Namespace() store.Namespace }); ok && h.Namespace().Group() != "" {
 		return h.Namespace()
 	}
 	return ""
 }
 
-// add keeps by which source skills of a label are known, and lets through what the
+// addSource keeps by which source skills of a label are known, and lets through what the
 // settings of its group do.
-func (b *base) add(ctx context.Context, s catalog.Source, in store.Namespace) (catalog.Source, error) {
+func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespace) (catalog.Source, error) {
 	if known, ok := s.(library.SkillIdentifier); ok {
-		b.ids[s.Origin()] = known
+		b.skillIDs[s.Origin()] = known
 	}
 	if in == "" {
 		return s, nil
 	}
-	g := &gated{Source: s}
-	g.set(catalog.Filter{Disabled: true})
-	err := b.follow(ctx, []store.Namespace{in}, func(f catalog.Filter) {
-		g.set(f)
-		b.again()
+	g := &filteredSource{Source: s}
+	g.setFilter(catalog.Filter{Disabled: true})
+	err := b.watchSettings(ctx, []store.Namespace{in}, func(f catalog.Filter) {
+		g.setFilter(f)
+		b.signalChange()
 	})
 	return g, err
 }
 
-// gated is a source as far as settings let its skills through.
-type gated struct {
+// filteredSource is a source as far as settings let its skills through.
+type filteredSource struct {
 	catalog.Source
 	hides atomic.Pointer[func(*catalog.Entry) string]
 }
 
-// set changes what is let through. A pattern that cannot be read lets nothing through.
-func (g *gated) set(f catalog.Filter) {
+// setFilter changes what is let through. A pattern that cannot be read lets nothing through.
+func (g *filteredSource) setFilter(f catalog.Filter) {
 	hides, err := f.Matcher()
 	if err != nil {
 		hides = func(*catalog.Entry) string { return err.Error() }
@@ -124,7 +124,7 @@ func (g *gated) set(f catalog.Filter) {
 }
 
 // List returns what is let through.
-func (g *gated) List(ctx context.Context) (catalog.Listing, error) {
+func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	l, err := g.Source.List(ctx)
 	hides := *g.hides.Load()
 	l.Entries = slices.DeleteFunc(l.Entries, func(e *catalog.Entry) bool { return hides(e) != "" })
@@ -132,7 +132,7 @@ func (g *gated) List(ctx context.Context) (catalog.Listing, error) {
 }
 
 // Open opens a skill that is let through.
-func (g *gated) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	if why := (*g.hides.Load())(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
 	}
@@ -140,39 +140,39 @@ func (g *gated) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, erro
 }
 
 // Watch watches the source.
-func (g *gated) Watch(ctx context.Context, changed func()) error {
+func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	if w, ok := g.Source.(catalog.Watcher); ok {
 		return w.Watch(ctx, changed)
 	}
 	return fmt.Errorf("%s cannot be watched", g.Origin())
 }
 
-// constant is a source that never changes, for any number of catalogs.
-type constant struct {
+// staticSource is a source that never changes, for any number of catalogs.
+type staticSource struct {
 	catalog.Source
 	list func() (catalog.Listing, error)
 }
 
 // newBundled are the skills that come with the program.
-func newBundled() *constant {
+func newBundled() *staticSource {
 	s := catalog.NewFS("bundled", catalog.Bundled, bundled.FS())
-	return &constant{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
+	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
 }
 
 // List returns what there is.
-func (c *constant) List(context.Context) (catalog.Listing, error) {
+func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
 	return catalog.Listing{Entries: slices.Clone(l.Entries), Problems: slices.Clone(l.Problems)}, err
 }
 
 // Watch waits for the end.
-func (c *constant) Watch(ctx context.Context, _ func()) error {
+func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// digests are those of its skills.
-func (c *constant) digests(ctx context.Context) (map[string]bool, error) {
+// skillDigests are those of its skills.
+func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {
 		return nil, err

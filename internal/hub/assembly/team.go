@@ -21,33 +21,33 @@ import (
 // memberSteps bounds the answers of a member's model to one task.
 const memberSteps = 30
 
-// handOff is the tool by which the leader of a team hands a task to a member, who works
+// handOffTool is the tool by which the leader of a team hands a task to a member, who works
 // on it in a conversation of its own, in the same turn and on the same folder, and hands
 // nothing on.
-func (t *talk) handOff(c *chat.ToolContext) agent.Tool {
-	return agent.Tool{Tool: *t.kit.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
+	return agent.Tool{Tool: *t.setup.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		var in struct{ Member, Task string }
 		if err := json.Unmarshal(args, &in); err != nil || strings.TrimSpace(in.Task) == "" {
 			return &agent.Outcome{Text: "Give the name of a member, and the task as text.", Error: true}, nil
 		}
-		members := t.kit.Profile.Members
+		members := t.setup.Profile.Members
 		i := slices.IndexFunc(members, func(m agents.TeamMember) bool { return m.Name == in.Member })
 		if i < 0 {
-			return &agent.Outcome{Text: fmt.Sprintf("There is no member %.100q. There are: %s.", in.Member, strings.Join(namesOf(members), ", ")), Error: true}, nil
+			return &agent.Outcome{Text: fmt.Sprintf("There is no member %.100q. There are: %s.", in.Member, strings.Join(memberNames(members), ", ")), Error: true}, nil
 		}
 		if members[i].Confirm {
-			if denied, err := t.confirm(ctx, c, members[i], in.Task); denied != nil || err != nil {
+			if denied, err := t.confirmTask(ctx, c, members[i], in.Task); denied != nil || err != nil {
 				return denied, err
 			}
 		}
 		if err := agent.ReportStart(ctx); err != nil {
 			return nil, err
 		}
-		return t.delegate(ctx, c, members[i], in.Task)
+		return t.delegateTask(ctx, c, members[i], in.Task)
 	}}
 }
 
-func namesOf(members []agents.TeamMember) []string {
+func memberNames(members []agents.TeamMember) []string {
 	var out []string
 	for _, m := range members {
 		out = append(out, m.Name)
@@ -55,15 +55,15 @@ func namesOf(members []agents.TeamMember) []string {
 	return out
 }
 
-// confirm asks the person whether a member gets a task, and returns what the leader is
+// confirmTask asks the person whether a member gets a task, and returns what the leader is
 // told where it does not.
-func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
+func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffTool, "member": m.Name, "task": task})
 	if err != nil {
 		return nil, err
 	}
 	a := approval.Request{ID: c.ID + "." + agent.CallID(ctx), Kind: approval.KindApproval, Session: c.ID, Principal: c.User, Payload: payload,
-		Message: clipped(fmt.Sprintf("Hand this task to %s?\n%s", m.Name, task), approval.MaxMessage)}
+		Message: truncate(fmt.Sprintf("Hand this task to %s?\n%s", m.Name, task), approval.MaxMessage)}
 	id, err := c.Approvals.Submit(ctx, a)
 	if err != nil {
 		return nil, err
@@ -84,9 +84,9 @@ func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.TeamMe
 	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
 }
 
-// delegate has a member do a task.
-func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
-	text, err := t.memberSays(ctx, c, m, task)
+// delegateTask has a member do a task.
+func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
+	text, err := t.runMember(ctx, c, m, task)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -98,42 +98,42 @@ func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.TeamM
 	return &agent.Outcome{Text: fmt.Sprintf("%s answers:\n%s", m.Name, text)}, nil
 }
 
-// memberSays opens the conversation with a member, and returns what it says last.
-func (t *talk) memberSays(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (string, error) {
-	profile, err := t.kits.o.Agents.MemberProfile(ctx, t.who, t.kit.Profile, m.Name)
+// runMember opens the conversation with a member, and returns what it says last.
+func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (string, error) {
+	profile, err := t.assembler.o.Agents.MemberProfile(ctx, t.principal, t.setup.Profile, m.Name)
 	if err != nil {
-		return "", unseen(err)
+		return "", hideNotFound(err)
 	}
-	sub, err := t.kits.talk(ctx, Request{Principal: t.who, Session: t.id, Draft: t.kit.base.plan.draft != nil, profile: profile})
+	sub, err := t.assembler.openConversation(ctx, Request{Principal: t.principal, Session: t.id, Draft: t.setup.base.plan.draft != nil, profile: profile})
 	if err != nil {
 		return "", err
 	}
 	defer sub.close()
-	if err := sub.hold(ctx); err != nil {
+	if err := sub.stopWhenDisabled(ctx); err != nil {
 		return "", err
 	}
-	s, err := sub.kit.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.kit.Tools.NewLease()})
+	s, err := sub.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.setup.Tools.NewLease()})
 	if err != nil {
 		return "", err
 	}
 	defer s.Close()
 	o := sub.agentOptions()
 	o.MaxSteps = memberSteps
-	if o.Tools, err = sub.plainTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), s); err != nil {
+	if o.Tools, err = sub.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), s); err != nil {
 		return "", err
 	}
 	a := agent.New(sub.model, s, &o)
-	for _, name := range sub.kit.Preload {
-		if _, err := a.PreloadSkill(ctx, name, sub.kit.PreloadReason(name)); err != nil {
+	for _, name := range sub.setup.Preload {
+		if _, err := a.PreloadSkill(ctx, name, sub.setup.PreloadReason(name)); err != nil {
 			return "", err
 		}
 	}
-	err = a.RunTurn(ctx, task, func(e agent.Event) { tellProgress(ctx, m.Name, e) })
-	return lastWords(s), err
+	err = a.RunTurn(ctx, task, func(e agent.Event) { reportProgress(ctx, m.Name, e) })
+	return lastAnswer(s), err
 }
 
-// tellProgress tells how far a member is.
-func tellProgress(ctx context.Context, name string, e agent.Event) {
+// reportProgress tells how far a member is.
+func reportProgress(ctx context.Context, name string, e agent.Event) {
 	switch e.Type {
 	case agent.ToolCall:
 		agent.ReportProgress(ctx, name+" calls "+e.Call.Name)
@@ -142,8 +142,8 @@ func tellProgress(ctx context.Context, name string, e agent.Event) {
 	}
 }
 
-// lastWords is what the model said last.
-func lastWords(s *session.Session) string {
+// lastAnswer is what the model said last.
+func lastAnswer(s *session.Session) string {
 	for _, e := range slices.Backward(s.Events(0)) {
 		if e.Message != nil && e.Message.Role == session.RoleAssistant && e.Message.Text != "" {
 			return e.Message.Text
@@ -152,8 +152,8 @@ func lastWords(s *session.Session) string {
 	return ""
 }
 
-// unseen is an error about what is not there, or not for the person, in words for a model.
-func unseen(err error) error {
+// hideNotFound is an error about what is not there, or not for the person, in words for a model.
+func hideNotFound(err error) error {
 	if _, denied := errors.AsType[*account.DeniedError](err); denied || errors.Is(err, store.ErrNotFound) {
 		return errors.New("it is not there any more, or not for this person")
 	}

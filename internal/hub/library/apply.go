@@ -87,7 +87,7 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 	if err != nil {
 		return "", nil, err
 	}
-	_, err = l.createIn(ctx, tx, p, t.In, c, nil)
+	_, err = l.createInTx(ctx, tx, p, t.In, c, nil)
 	return TextCreated, nil, err
 }
 
@@ -104,21 +104,21 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 		if err := l.setCurrent(ctx, tx, v); err != nil {
 			return err
 		}
-		return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", used{h.Name, h.Number, v.Number})
+		return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", currentDetails{h.Name, h.Number, v.Number})
 	case !isNotFound(err):
 		return err
 	}
-	if v, err = l.extendIn(ctx, tx, p, h, c, nil); err != nil {
+	if v, err = l.appendVersionInTx(ctx, tx, p, h, c, nil); err != nil {
 		return err
 	}
-	return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploaded{h.Name, v.Number, v.Digest, nil})
+	return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
 }
 
 // textContent reads a text like an upload and stores its file. It does not wait
 // for a package slot: the holder of one may wait for this transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
 	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skill.Hash(t.File)}}
-	files, err := newTree(only, func(skill.File) ([]byte, error) { return t.File, nil })
+	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (l *Library) FindID(ctx context.Context, p account.Principal, in Namespace,
 // ReadSkillFile returns the SKILL.md of a version unchanged; version 0 is the
 // current one.
 func (l *Library) ReadSkillFile(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
-	_, v, err := l.readable(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
 		return nil, err
 	}

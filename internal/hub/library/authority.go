@@ -95,7 +95,7 @@ func (h *skillRecord) isVisible(p account.Principal) bool {
 func (l *Library) getSkill(ctx context.Context, t *store.Tables, id string) (*skillRecord, error) {
 	s, err := t.Skills.Get(ctx, id)
 	if err != nil {
-		return nil, orNotFound(id, err)
+		return nil, hideNotFound(id, err)
 	}
 	listings, err := t.Skills.Listings(ctx, id)
 	if err != nil {
@@ -111,21 +111,21 @@ func (l *Library) getSkill(ctx context.Context, t *store.Tables, id string) (*sk
 // authorize returns a skill if a principal may perform a read-only action on
 // it.
 func (l *Library) authorize(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
-	return l.decide(ctx, p, a, id, false)
+	return l.loadAuthorized(ctx, p, a, id, false)
 }
 
-// edit changes one skill. It may run several times, and returns the details of
+// editFunc changes one skill. It may run several times, and returns the details of
 // the audit record.
-type edit func(tx *store.Tx, h *skillRecord) (details any, err error)
+type editFunc func(tx *store.Tx, h *skillRecord) (details any, err error)
 
 // update authorizes and runs a change of a skill, with its audit record, in one
 // transaction.
-func (l *Library) update(ctx context.Context, p account.Principal, a account.Action, id string, f edit) error {
+func (l *Library) update(ctx context.Context, p account.Principal, a account.Action, id string, f editFunc) error {
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
 // updateIf is like update, with may as the authorization check.
-func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f edit) error {
+func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
 	err := l.db.Tx(ctx, func(tx *store.Tx) error {
@@ -190,7 +190,7 @@ func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 
 // appendAudit appends a record to the audit log.
 func appendAudit(ctx context.Context, audit store.Audit, p account.Principal, a account.Action, n Namespace, subject, decision string, details any) error {
-	r := store.AuditRecord{Actor: string(p.User), Action: string(a), Namespace: n, Subject: plain(subject, 256), Decision: decision}
+	r := store.AuditRecord{Actor: string(p.User), Action: string(a), Namespace: n, Subject: cleanLine(subject, 256), Decision: decision}
 	if details != nil {
 		data, err := json.Marshal(details)
 		if err != nil {

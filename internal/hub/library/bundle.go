@@ -43,7 +43,7 @@ func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, re
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(files, read)
+	t, err := newManifestFS(files, read)
 	if err != nil {
 		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, err)
 	}
@@ -65,13 +65,13 @@ var (
 
 // node is a file or a directory. It implements [fs.FileInfo] and [fs.DirEntry].
 type node struct {
-	name  string
-	file  skill.File
-	dir   bool
-	below []fs.DirEntry // of a directory, by name
+	name     string
+	file     skill.File
+	dir      bool
+	children []fs.DirEntry // of a directory, by name
 }
 
-func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*manifestFS, error) {
+func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) (*manifestFS, error) {
 	t := &manifestFS{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
 	for _, f := range files {
 		if !fs.ValidPath(f.Path) || f.Path == "." || t.nodes[f.Path] != nil {
@@ -84,7 +84,7 @@ func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*mani
 		}
 	}
 	for _, n := range t.nodes {
-		slices.SortFunc(n.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		slices.SortFunc(n.children, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	}
 	return t, nil
 }
@@ -96,10 +96,10 @@ func (t *manifestFS) addToParent(n *node, at string) bool {
 		at = path.Dir(at)
 		parent := t.nodes[at]
 		if parent != nil {
-			parent.below = append(parent.below, n)
+			parent.children = append(parent.children, n)
 			return parent.dir
 		}
-		parent = &node{name: path.Base(at), dir: true, below: []fs.DirEntry{n}}
+		parent = &node{name: path.Base(at), dir: true, children: []fs.DirEntry{n}}
 		t.nodes[at], n = parent, parent
 	}
 	return true
@@ -166,7 +166,7 @@ func (t *manifestFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !n.dir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errNotDir}
 	}
-	return slices.Clone(n.below), nil
+	return slices.Clone(n.children), nil
 }
 
 var (
@@ -214,7 +214,7 @@ func (d *openDir) Read([]byte) (int, error) {
 
 // ReadDir lists the remaining entries, at most n if n is positive.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	left := d.below[d.at:]
+	left := d.children[d.at:]
 	if n > 0 && len(left) == 0 {
 		return nil, io.EOF
 	}

@@ -48,7 +48,7 @@ func (l *Library) Check(ctx context.Context) (Report, error) {
 
 func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) error {
 	if s.Number == 0 {
-		problem(r, "skill %q has no version", s.ID)
+		addProblem(r, "skill %q has no version", s.ID)
 	}
 	for before := int64(0); ; {
 		versions, err := l.db.Versions.List(ctx, s.ID, before, store.MaxPage)
@@ -62,7 +62,7 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 				if _, err := l.db.Versions.Get(ctx, s.ID, v.Number); isNotFound(err) {
 					continue // deleted meanwhile
 				}
-				problem(r, "version %d of skill %q: files do not match the digest", v.Number, s.ID)
+				addProblem(r, "version %d of skill %q: files do not match the digest", v.Number, s.ID)
 			} else if err != nil {
 				return err
 			}
@@ -70,8 +70,8 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 	}
 }
 
-// problem adds a problem to the report, up to a limit.
-func problem(r *Report, format string, args ...any) {
+// addProblem adds a problem to the report, up to a limit.
+func addProblem(r *Report, format string, args ...any) {
 	if len(r.Problems) < store.MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 	}

@@ -32,7 +32,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "no SKILL.md in the package"}}}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read SKILL.md: %w", asFull(err))
+		return nil, fmt.Errorf("read SKILL.md: %w", mapDiskFull(err))
 	}
 	if s == nil || !ds.Loads() {
 		return nil, &BrokenError{Diagnostics: ds}
@@ -46,7 +46,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	}
 	files, _, err := skill.ReadManifest(b.FS)
 	if err != nil {
-		return nil, fmt.Errorf("read skill %q: %w", s.Name, asFull(err))
+		return nil, fmt.Errorf("read skill %q: %w", s.Name, mapDiskFull(err))
 	}
 	if found := skill.CheckFiles(files, l.opts.Limits); found != nil {
 		return nil, &skill.RefusedError{What: "skill", Refusals: found}
@@ -92,12 +92,12 @@ func (l *Library) storeFiles(ctx context.Context, c *content) error {
 func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	f, err := fsys.Open(want.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", want.Path, asFull(err))
+		return nil, fmt.Errorf("read %q: %w", want.Path, mapDiskFull(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, want.Size+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", want.Path, asFull(err))
+		return nil, fmt.Errorf("read %q: %w", want.Path, mapDiskFull(err))
 	}
 	if int64(len(data)) != want.Size || skill.Hash(data) != want.SHA256 {
 		return nil, fmt.Errorf("read %q: changed while reading", want.Path)
@@ -149,32 +149,32 @@ func (c *content) version(skillID, by string, source json.RawMessage) (store.Ver
 		files[i] = store.File{Path: f.Path, SHA256: f.SHA256, Size: f.Size}
 	}
 	return store.Version{
-		SkillID: skillID, Label: plain(c.skill.Version, 256), Digest: c.manifest.Digest(), CreatedBy: by,
-		Display: plain(c.skill.DisplayName, 1024), Description: cut(c.skill.Description, 16<<10), Tags: plainAll(c.skill.Tags),
+		SkillID: skillID, Label: cleanLine(c.skill.Version, 256), Digest: c.manifest.Digest(), CreatedBy: by,
+		Display: cleanLine(c.skill.DisplayName, 1024), Description: truncate(c.skill.Description, 16<<10), Tags: cleanLines(c.skill.Tags),
 		Source: source, Meta: data,
 	}, files, nil
 }
 
-// asFull turns a full disk into [ErrFull].
-func asFull(err error) error {
+// mapDiskFull turns a full disk into [ErrFull].
+func mapDiskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("temporary files: %w", ErrFull)
 	}
 	return err
 }
 
-// spool writes an upload to a temporary file, which Close removes.
-func (l *Library) spool(r io.Reader) (*spooled, error) {
+// spoolUpload writes an upload to a temporary file, which Close removes.
+func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
 	if err != nil {
-		return nil, fmt.Errorf("store upload: %w", asFull(err))
+		return nil, fmt.Errorf("store upload: %w", mapDiskFull(err))
 	}
-	s := &spooled{File: f}
+	s := &uploadFile{File: f}
 	most := l.opts.Limits.PackedBytes
 	s.size, err = io.Copy(f, io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("read the upload: %w", asFull(err))
+		err = fmt.Errorf("read the upload: %w", mapDiskFull(err))
 	case s.size > most:
 		err = &TooLargeError{Limit: most}
 	}
@@ -185,12 +185,12 @@ func (l *Library) spool(r io.Reader) (*spooled, error) {
 	return s, nil
 }
 
-type spooled struct {
+type uploadFile struct {
 	*os.File
 	size int64
 }
 
 // Close removes the file.
-func (s *spooled) Close() error {
+func (s *uploadFile) Close() error {
 	return errors.Join(s.File.Close(), os.Remove(s.Name()))
 }

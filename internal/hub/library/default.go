@@ -32,10 +32,10 @@ const MaxDefaults = 200
 
 func (e Exception) check() error {
 	if e.Type != "mode" && e.Type != "agent" && e.Type != "project" {
-		return invalid("unknown exception type %.40q (want mode, agent or project)", e.Type)
+		return invalidf("unknown exception type %.40q (want mode, agent or project)", e.Type)
 	}
 	if e.Value == "" || len(e.Value) > 128 {
-		return invalid("exception value must have 1 to 128 bytes")
+		return invalidf("exception value must have 1 to 128 bytes")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (e Exception) check() error {
 // has [MaxDefaults] others.
 func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default) error {
 	if len(d.Exceptions) > maxExceptions {
-		return invalid("too many exceptions (%d, limit %d)", len(d.Exceptions), maxExceptions)
+		return invalidf("too many exceptions (%d, limit %d)", len(d.Exceptions), maxExceptions)
 	}
 	for _, e := range d.Exceptions {
 		if err := e.check(); err != nil {
@@ -61,15 +61,15 @@ func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default
 	if err := l.authorizeIn(ctx, p, action, d.Namespace, d.SkillID); err != nil {
 		return err
 	}
-	may := func(tx *store.Tx, h *skillRecord) error { return l.mayDefault(ctx, tx, p, h, d.Namespace) }
+	may := func(tx *store.Tx, h *skillRecord) error { return l.checkDefault(ctx, tx, p, h, d.Namespace) }
 	return l.updateIf(ctx, p, action, d.SkillID, may, func(tx *store.Tx, h *skillRecord) (any, error) {
 		// The users of the namespace must be able to load the skill.
-		reach, err := l.reach(ctx, &tx.Tables, d.Namespace)
+		reach, err := l.reachableNamespaces(ctx, &tx.Tables, d.Namespace)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(reach, func(n Namespace) bool { return slices.Contains(h.listings, n) }) {
-			return nil, invalid("skill %q is not published there; publish it first", h.Name)
+			return nil, invalidf("skill %q is not published there; publish it first", h.Name)
 		}
 		return d, addDefault(ctx, tx, store.Default{
 			Namespace: d.Namespace, SkillID: d.SkillID, Preload: d.Preload, Exceptions: exceptions, CreatedBy: string(p.User),
@@ -89,10 +89,10 @@ func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 	return tx.Defaults.Put(ctx, d)
 }
 
-// mayDefault checks whether a principal may set a skill as a default. For its
+// checkDefault checks whether a principal may set a skill as a default. For its
 // own namespace it must see the skill or have it as a default already;
 // otherwise it must be allowed to bind it.
-func (l *Library) mayDefault(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, in Namespace) error {
+func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, in Namespace) error {
 	if in.User() == "" {
 		return h.check(p, account.SkillBind, h.CreatedBy)
 	}
@@ -126,13 +126,13 @@ func (l *Library) RemoveDefault(ctx context.Context, p account.Principal, in Nam
 	}
 	return l.db.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.Defaults.Delete(ctx, in, skillID); err != nil {
-			return orNotFound(skillID, err)
+			return hideNotFound(skillID, err)
 		}
-		return appendAudit(ctx, tx.Audit, p, action, in, skillID, "allowed", removedDefault{true})
+		return appendAudit(ctx, tx.Audit, p, action, in, skillID, "allowed", removedDefaultDetails{true})
 	})
 }
 
-type removedDefault struct {
+type removedDefaultDetails struct {
 	Removed bool `json:"removed_default"`
 }
 
@@ -162,7 +162,7 @@ func readDefault(r store.Default) Default {
 // ConversationInfo describes the conversation that skills are chosen for.
 type ConversationInfo struct{ Mode, Agent, Project string }
 
-func (s ConversationInfo) is(e Exception) bool {
+func (s ConversationInfo) matches(e Exception) bool {
 	return e.Value != "" && (e.Type == "mode" && e.Value == s.Mode || e.Type == "agent" && e.Value == s.Agent || e.Type == "project" && e.Value == s.Project)
 }
 
@@ -194,7 +194,7 @@ func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s Conv
 				continue
 			}
 			ids[row.SkillID] = true
-			h, err := l.bound(ctx, p, account.SkillUse, row.SkillID)
+			h, err := l.authorizeBound(ctx, p, account.SkillUse, row.SkillID)
 			if isNotFound(err) || isDenied(err) {
 				continue // no longer visible
 			}
@@ -202,7 +202,7 @@ func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s Conv
 				return nil, err
 			}
 			d := readDefault(row)
-			if names[h.Name] || slices.ContainsFunc(d.Exceptions, s.is) {
+			if names[h.Name] || slices.ContainsFunc(d.Exceptions, s.matches) {
 				continue
 			}
 			names[h.Name] = true

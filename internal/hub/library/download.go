@@ -31,7 +31,7 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
-	v, err := l.row(ctx, h, number)
+	v, err := l.getVersion(ctx, h, number)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (
 		return nil, &skill.RefusedError{What: "skill", Refusals: slices.DeleteFunc(out.refusals, func(r skill.Refusal) bool { return !isLimitRefusal(r) })}
 	}
 	var err error
-	out.fsys, err = draftFiles(d.Files)
+	out.fsys, err = newDraftFS(d.Files)
 	return out, err
 }
 
@@ -68,13 +68,13 @@ func isLimitRefusal(r skill.Refusal) bool {
 	return slices.Contains([]string{"too-many-entries", "file-too-large", "archive-unpacked-too-large"}, r.Code)
 }
 
-// draftFiles returns files in memory as a file system, without invalid or
+// newDraftFS returns files in memory as a file system, without invalid or
 // conflicting paths.
-func draftFiles(files []DraftFile) (fs.FS, error) {
+func newDraftFS(files []DraftFile) (fs.FS, error) {
 	data, dirs := map[string][]byte{}, map[string]bool{}
 	var listed skill.Manifest
 	for _, f := range files {
-		if code, _ := skill.CheckPath(f.Path); code != "" || dirs[f.Path] || data[f.Path] != nil || below(f.Path, data) {
+		if code, _ := skill.CheckPath(f.Path); code != "" || dirs[f.Path] || data[f.Path] != nil || hasFileParent(f.Path, data) {
 			continue
 		}
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
@@ -86,11 +86,11 @@ func draftFiles(files []DraftFile) (fs.FS, error) {
 		}
 		listed = append(listed, skill.File{Path: f.Path, Size: int64(len(f.Data))})
 	}
-	return newTree(listed, func(f skill.File) ([]byte, error) { return data[f.Path], nil })
+	return newManifestFS(listed, func(f skill.File) ([]byte, error) { return data[f.Path], nil })
 }
 
-// below reports whether a parent of a path is a file.
-func below(p string, files map[string][]byte) bool {
+// hasFileParent reports whether a parent of a path is a file.
+func hasFileParent(p string, files map[string][]byte) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if files[dir] != nil {
 			return true
@@ -99,9 +99,9 @@ func below(p string, files map[string][]byte) bool {
 	return false
 }
 
-// content returns what an upload of the draft would store. It fails like an
+// uploadContent returns what an upload of the draft would store. It fails like an
 // upload.
-func (d *draft) content(ctx context.Context, l *Library) (*content, error) {
+func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error) {
 	if len(d.refusals) > 0 {
 		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
 	}
@@ -110,14 +110,14 @@ func (d *draft) content(ctx context.Context, l *Library) (*content, error) {
 	}
 	c, err := l.readContent(ctx, skill.NewBundle(d.fsys, d.folder, nil))
 	if err == nil && d.of != nil {
-		err = c.isOf(d.of)
+		err = c.checkSameSkill(d.of)
 	}
 	return c, err
 }
 
 // readDraft opens a draft and returns what an upload of it would store.
 func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (*draft, *content, error) {
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +126,7 @@ func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := opened.content(ctx, l)
+	c, err := opened.uploadContent(ctx, l)
 	return opened, c, err
 }
 

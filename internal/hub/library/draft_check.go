@@ -57,7 +57,7 @@ type ExistingSkill struct {
 // namespace of the skill that it is a version of, otherwise the principal's
 // own.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 		}
 	}
 	out := &DraftCheck{}
-	for _, step := range []func(context.Context, *draft) error{out.read, out.list, out.scan, out.readPermissions} {
+	for _, step := range []func(context.Context, *draft) error{out.readSkillFile, out.hashFiles, out.scanFiles, out.readPermissions} {
 		if err := step(ctx, opened); err != nil {
 			return nil, fmt.Errorf("check draft: %w", err)
 		}
@@ -87,7 +87,7 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 	if out.Skill == nil {
 		return out, nil
 	}
-	out.name(opened)
+	out.checkName(opened)
 	return out, l.checkDraftTarget(ctx, p, out, opened, in)
 }
 
@@ -97,8 +97,8 @@ func ownNamespace(p account.Principal) Namespace { return store.UserNamespace(st
 // maxEdits limits the diagnostics that get a suggested edit.
 const maxEdits = 50
 
-// read reads SKILL.md.
-func (c *DraftCheck) read(_ context.Context, d *draft) error {
+// readSkillFile reads SKILL.md.
+func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 	for _, r := range d.refusals {
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
 			Severity: skill.Error, Code: r.Code, Message: skill.OneLine(r.Message), Fix: "rename the file"}})
@@ -127,14 +127,14 @@ func (c *DraftCheck) read(_ context.Context, d *draft) error {
 	return nil
 }
 
-// list hashes the files.
-func (c *DraftCheck) list(_ context.Context, d *draft) (err error) {
+// hashFiles hashes the files.
+func (c *DraftCheck) hashFiles(_ context.Context, d *draft) (err error) {
 	c.Manifest, _, err = skill.ReadManifest(d.fsys)
 	return err
 }
 
-// scan scans the files for at most draftScanTime.
-func (c *DraftCheck) scan(ctx context.Context, d *draft) error {
+// scanFiles scans the files for at most draftScanTime.
+func (c *DraftCheck) scanFiles(ctx context.Context, d *draft) error {
 	limited, stop := context.WithTimeout(ctx, draftScanTime)
 	defer stop()
 	report, err := scan.Skill(limited, d.fsys, d.folder)
@@ -163,14 +163,14 @@ func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// name adds a diagnostic if the skill cannot have its name here.
-func (c *DraftCheck) name(d *draft) {
+// checkName adds a diagnostic if the skill cannot have its name here.
+func (c *DraftCheck) checkName(d *draft) {
 	if c.Skill.Name == "" {
 		return // already reported for SKILL.md
 	}
 	err := checkName(c.Skill.Name)
 	if err == nil && d.of != nil {
-		err = (&content{skill: c.Skill}).isOf(d.of)
+		err = (&content{skill: c.Skill}).checkSameSkill(d.of)
 	}
 	why, bad := errors.AsType[*NameError](err)
 	if !bad {
@@ -184,7 +184,7 @@ func (c *DraftCheck) name(d *draft) {
 // checkDraftTarget determines what an upload of the draft would meet.
 func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *DraftCheck, d *draft, in Namespace) error {
 	m := newMeta(c.Skill, nil, skill.FileName, c.Manifest)
-	c.Code = m.code()
+	c.Code = m.hasCode()
 	if c.Loadable && !c.Skill.DisableModelInvocation {
 		row := newDraftEntry(c.Skill, m)
 		c.CatalogLine = strings.TrimSuffix(catalog.Format([]*catalog.Entry{row}, catalog.FormatOptions{}), "\n")
@@ -234,5 +234,5 @@ func isReviewDecision(err error) bool {
 
 // newDraftEntry returns the catalog entry of a draft.
 func newDraftEntry(s *skill.Skill, m *meta) *catalog.Entry {
-	return m.entry(s.Name, plain(s.DisplayName, 1024), cut(s.Description, 16<<10), plain(s.Version, 256), plainAll(s.Tags))
+	return m.catalogEntry(s.Name, cleanLine(s.DisplayName, 1024), truncate(s.Description, 16<<10), cleanLine(s.Version, 256), cleanLines(s.Tags))
 }

@@ -40,7 +40,7 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 	if err != nil {
 		return nil, err
 	}
-	if err := l.shelf.refresh(ctx); err != nil {
+	if err := l.index.refresh(ctx); err != nil {
 		return nil, err
 	}
 	places := []Namespace{ownNamespace(p)}
@@ -53,12 +53,12 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 		}
 		places = []Namespace{in}
 	}
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	t := l.shelf.withDraft(newDraftEntry(c.skill, c.meta), d.Of, places)
+	t := l.index.withDraft(newDraftEntry(c.skill, c.meta), d.Of, places)
 	out := make([]DraftSearchResult, len(queries))
 	for i, q := range queries {
 		if out[i], err = l.findWithDraft(ctx, p, t, q, reached, limit); err != nil {
@@ -69,15 +69,15 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 }
 
 func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *draftOverlay, query string, in []Namespace, limit int) (DraftSearchResult, error) {
-	ranks := l.shelf.searchWith(t, query, in, maxHits)
-	out := DraftSearchResult{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r ranked) bool { return r.id == triedID })}
+	ranks := l.index.searchWith(t, query, in, maxHits)
+	out := DraftSearchResult{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r rankedSkill) bool { return r.id == draftID })}
 	ranks = ranks[:min(limit, len(ranks))]
-	hits, err := l.hits(ctx, p, slices.DeleteFunc(slices.Clone(ranks), func(r ranked) bool { return r.id == triedID }))
+	hits, err := l.loadHits(ctx, p, slices.DeleteFunc(slices.Clone(ranks), func(r rankedSkill) bool { return r.id == draftID }))
 	if err != nil {
 		return out, err
 	}
 	for _, r := range ranks {
-		if r.id == triedID {
+		if r.id == draftID {
 			e := t.draft.entry
 			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // one of the visible namespaces
 			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
@@ -89,30 +89,30 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 	return out, nil
 }
 
-// triedID is the ID of a draft in a search. Skill IDs have only letters and
+// draftID is the ID of a draft in a search. Skill IDs have only letters and
 // digits.
-const triedID = "(draft)"
+const draftID = "(draft)"
 
 // draftOverlay adds a draft to the search indexes of some namespaces.
 type draftOverlay struct {
-	draft   *known
+	draft   *indexedSkill
 	in      []Namespace
-	indexes map[Namespace]searched
+	indexes map[Namespace]searchIndex
 }
 
-type searched struct {
+type searchIndex struct {
 	index *bm25.Index
-	order []*known
+	order []*indexedSkill
 }
 
 // withDraft returns an overlay for one search. The draft replaces the skill
 // with the ID of and the skill of its name.
 func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
-	t := &draftOverlay{draft: &known{id: triedID, entry: e}, in: in, indexes: map[Namespace]searched{}}
+	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {
-		order := []*known{t.draft}
+		order := []*indexedSkill{t.draft}
 		s.mu.Lock()
-		if sh := s.shelf[n]; sh != nil {
+		if sh := s.namespaces[n]; sh != nil {
 			for _, k := range sh.byName {
 				if !k.hidden && k.id != of && k.entry.Name != e.Name {
 					order = append(order, k)
@@ -120,14 +120,14 @@ func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *dra
 			}
 		}
 		s.mu.Unlock()
-		slices.SortFunc(order, func(a, b *known) int { return strings.Compare(a.entry.Name, b.entry.Name) })
-		t.indexes[n] = searched{bm25.New(docs(order)), order}
+		slices.SortFunc(order, func(a, b *indexedSkill) int { return strings.Compare(a.entry.Name, b.entry.Name) })
+		t.indexes[n] = searchIndex{bm25.New(searchDocs(order)), order}
 	}
 	return t
 }
 
 // index returns the search index of a namespace, with the draft if it is there.
-func (t *draftOverlay) index(s *skillIndex, n Namespace) (*bm25.Index, []*known) {
+func (t *draftOverlay) index(s *skillIndex, n Namespace) (*bm25.Index, []*indexedSkill) {
 	if t != nil {
 		if i, ok := t.indexes[n]; ok {
 			return i.index, i.order

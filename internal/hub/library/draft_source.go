@@ -68,7 +68,7 @@ func (t *DraftSource) List(ctx context.Context) (catalog.Listing, error) {
 		if err != nil {
 			return catalog.Listing{}, fmt.Errorf("read draft %q: %w", t.Name, err)
 		}
-		t.entry = placed(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
+		t.entry = locateEntry(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
 	}
 	return catalog.Listing{Entries: []*catalog.Entry{t.entry}}, nil
 }
@@ -108,10 +108,10 @@ func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]st
 	if err != nil {
 		return nil, err
 	}
-	if err := t.l.shelf.refresh(ctx); err != nil {
+	if err := t.l.index.refresh(ctx); err != nil {
 		return nil, err
 	}
-	with := t.l.shelf.withDraft(listing.Entries[0], "", []Namespace{ownNamespace(t.p)})
+	with := t.l.index.withDraft(listing.Entries[0], "", []Namespace{ownNamespace(t.p)})
 	found, err := t.l.findWithDraft(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
 	names := make([]string, len(found.Hits))
 	for i, h := range found.Hits {

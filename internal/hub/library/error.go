@@ -83,9 +83,9 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// orNotFound replaces any ErrNotFound by the error for the skill, to hide which
+// hideNotFound replaces any ErrNotFound by the error for the skill, to hide which
 // step failed.
-func orNotFound(id string, err error) error {
+func hideNotFound(id string, err error) error {
 	if isNotFound(err) {
 		return notFound(id)
 	}

@@ -9,16 +9,16 @@ type SkillIdentifier interface {
 }
 
 var (
-	_ SkillIdentifier = (*shelfSource)(nil)
+	_ SkillIdentifier = (*namespaceSource)(nil)
 	_ SkillIdentifier = (*boundSource)(nil)
 )
 
 // SkillID implements [SkillIdentifier].
-func (s *shelfSource) SkillID(dir string) string {
-	shelf := s.l.shelf
+func (s *namespaceSource) SkillID(dir string) string {
+	shelf := s.l.index
 	shelf.mu.Lock()
 	defer shelf.mu.Unlock()
-	if sh := shelf.shelf[s.in]; sh != nil && sh.byName[dir] != nil {
+	if sh := shelf.namespaces[s.in]; sh != nil && sh.byName[dir] != nil {
 		return sh.byName[dir].id
 	}
 	return ""
@@ -37,4 +37,4 @@ func (s *boundSource) SkillID(dir string) string {
 }
 
 // Namespace returns the namespace of the source.
-func (s *shelfSource) Namespace() Namespace { return s.in }
+func (s *namespaceSource) Namespace() Namespace { return s.in }

@@ -69,7 +69,7 @@ func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Nam
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "import"); err != nil {
 		return err
 	}
-	at, err := l.parsePlace(source)
+	at, err := l.parseSource(source)
 	if err != nil {
 		return err
 	}
@@ -81,17 +81,17 @@ func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Nam
 
 // openSource opens a source with the credentials of a user.
 func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Collection) error) error {
-	if err := l.checkPlaceOf(at); err != nil {
+	if err := l.checkLocation(at); err != nil {
 		return err
 	}
-	done, err := acquireSlot(ctx, l.trips)
+	done, err := acquireSlot(ctx, l.sourceSlots)
 	if err != nil {
 		return err
 	}
 	defer done()
-	offer, err := l.client(user, lookTime).Open(ctx, at)
+	offer, err := l.newClient(user, inspectTimeout).Open(ctx, at)
 	if err != nil {
-		return asSourceError(err)
+		return wrapSourceError(err)
 	}
 	defer offer.Close()
 	return f(offer)
@@ -163,10 +163,10 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c ImportSelection) (*ImportResult, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
-		return out, invalid("too many skills selected (%d, limit %d)", n, maxOffered)
+		return out, invalidf("too many skills selected (%d, limit %d)", n, maxOffered)
 	}
 	err := l.openSourceFor(ctx, p, in, source, c.Commit, func(offer *remote.Collection) error {
-		at, err := l.parsePlace(source)
+		at, err := l.parseSource(source)
 		if err != nil {
 			return err
 		}
@@ -261,10 +261,10 @@ func isSkillError(err error) bool {
 func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s remote.Skill, f func(*content) error) error {
 	b, err := offer.OpenSkill(ctx, s)
 	if err != nil {
-		return asSourceError(err)
+		return wrapSourceError(err)
 	}
 	defer b.Close()
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return err
 	}
@@ -283,9 +283,9 @@ var errUnchanged = errors.New("already up to date")
 // by making an older version with these files current. It returns errUnchanged
 // if they are current already, and still records the check.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
-	h, err := l.mayChange(ctx, p, id)
+	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
-		err = c.isOf(h)
+		err = c.checkSameSkill(h)
 	}
 	if err != nil {
 		return 0, err
@@ -299,7 +299,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		if err := l.storeFiles(ctx, c); err != nil {
 			return 0, err
 		}
-		return l.extend(ctx, p, id, c, from)
+		return l.appendVersion(ctx, p, id, c, from)
 	}
 	same := false
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -308,7 +308,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 				return nil, err
 			}
 		}
-		return uploaded{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.json())
+		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.json())
 	})
 	if err == nil && same {
 		err = errUnchanged

@@ -16,44 +16,44 @@ import (
 // skillIndex are the metadata of all skills, by namespace, as of a revision of the database:
 // what all sources of a node have in common. It is safe for concurrent use.
 type skillIndex struct {
-	db   *store.DB
-	turn chan struct{} // held while the database is asked for what changed
-	wake chan struct{} // has one while somebody is to look
+	db         *store.DB
+	refreshing chan struct{} // held while the database is asked for what changed
+	wake       chan struct{} // has one while somebody is to look
 
-	mu       sync.Mutex
-	revision int64
-	skills   map[string]*known // by id
-	shelf    map[Namespace]*shelf
-	watchers map[*watcher]bool
+	mu         sync.Mutex
+	revision   int64
+	skills     map[string]*indexedSkill // by id
+	namespaces map[Namespace]*namespaceIndex
+	watchers   map[*watcher]bool
 }
 
 // watcher is who wants to know of some changes.
 type watcher struct {
-	wants func(*known) bool
-	told  chan struct{} // has one while there is something new
+	matches func(*indexedSkill) bool
+	pending chan struct{} // has one while there is something new
 }
 
-// known is the metadata of a skill.
-type known struct {
+// indexedSkill is the metadata of a skill.
+type indexedSkill struct {
 	id, digest string
 	hidden     bool
 	listings   []Namespace
 	entry      *catalog.Entry // without the place that it is listed in
 }
 
-// shelf is what one namespace lists.
-type shelf struct {
-	byName map[string]*known
-	placed map[*known]*catalog.Entry // made when a source lists them
-	listed []*catalog.Entry          // of placed that are not hidden, by name; nil where it is to be made
-	search *bm25.Index               // nil where it is to be made
-	order  []*known                  // of search
+// namespaceIndex is what one namespace lists.
+type namespaceIndex struct {
+	byName  map[string]*indexedSkill
+	entries map[*indexedSkill]*catalog.Entry // made when a source lists them
+	sorted  []*catalog.Entry                 // of placed that are not hidden, by name; nil where it is to be made
+	search  *bm25.Index                      // nil where it is to be made
+	order   []*indexedSkill                  // of search
 }
 
-func newShelves(db *store.DB) *skillIndex {
+func newSkillIndex(db *store.DB) *skillIndex {
 	return &skillIndex{
-		db: db, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		skills: map[string]*known{}, shelf: map[Namespace]*shelf{}, watchers: map[*watcher]bool{},
+		db: db, refreshing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		skills: map[string]*indexedSkill{}, namespaces: map[Namespace]*namespaceIndex{}, watchers: map[*watcher]bool{},
 	}
 }
 
@@ -65,16 +65,16 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 		return err
 	}
 	want := revisions[store.SkillsRevision]
-	if s.at() >= want {
+	if s.currentRevision() >= want {
 		return nil
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.refreshing <- struct{}{}:
+		defer func() { <-s.refreshing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for at := s.at(); at < want; at = s.at() {
+	for at := s.currentRevision(); at < want; at = s.currentRevision() {
 		changes, err := s.db.Skills.Changes(ctx, at)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 	return nil
 }
 
-func (s *skillIndex) at() int64 {
+func (s *skillIndex) currentRevision() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
@@ -98,22 +98,22 @@ func (s *skillIndex) apply(changes []store.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range changes {
-		old, new := s.skills[c.ID], newKnown(c)
+		old, new := s.skills[c.ID], newIndexedSkill(c)
 		s.replace(c.ID, old, new)
 		s.revision = c.Revision
-		if !old.same(new) {
+		if !old.equal(new) {
 			s.notify(old, new)
 		}
 	}
 }
 
 // notify wakes those who want to know of a change; mu is held.
-func (s *skillIndex) notify(changed ...*known) {
+func (s *skillIndex) notify(changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {
-			if k != nil && w.wants(k) {
+			if k != nil && w.matches(k) {
 				select {
-				case w.told <- struct{}{}:
+				case w.pending <- struct{}{}:
 				default:
 				}
 			}
@@ -123,12 +123,12 @@ func (s *skillIndex) notify(changed ...*known) {
 
 // watch calls changed after changes that somebody wants to know of, until ctx ends, and
 // first where there were any since a revision. Calls come one at a time.
-func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*known) bool, changed func()) {
-	w := &watcher{wants: wants, told: make(chan struct{}, 1)}
+func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
+	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
 	s.watchers[w] = true
 	if s.revision > since {
-		w.told <- struct{}{}
+		w.pending <- struct{}{}
 	}
 	s.mu.Unlock()
 	defer func() {
@@ -138,7 +138,7 @@ func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*known) 
 	}()
 	for {
 		select {
-		case <-w.told:
+		case <-w.pending:
 			changed()
 		case <-ctx.Done():
 			return
@@ -146,88 +146,88 @@ func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*known) 
 	}
 }
 
-// same reports whether sources show a skill as they did.
-func (k *known) same(other *known) bool {
+// equal reports whether sources show a skill as they did.
+func (k *indexedSkill) equal(other *indexedSkill) bool {
 	if k == nil || other == nil {
 		return k == other
 	}
 	return k.digest == other.digest && k.hidden == other.hidden && slices.Equal(k.listings, other.listings)
 }
 
-// newKnown is nil where the skill is gone, or has no version yet.
-func newKnown(c store.Change) *known {
+// newIndexedSkill is nil where the skill is gone, or has no version yet.
+func newIndexedSkill(c store.Change) *indexedSkill {
 	if c.Skill == nil || c.Skill.Number == 0 {
 		return nil
 	}
 	m := readMeta(c.Skill.Meta)
-	return &known{
+	return &indexedSkill{
 		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden, listings: c.Listings,
-		entry: m.entry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
+		entry: m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
 	}
 }
 
 // replace puts a skill where it is listed; mu is held. One that sources know stays the
 // same for them where its files do: a review is no change to them.
-func (s *skillIndex) replace(id string, old, new *known) {
+func (s *skillIndex) replace(id string, old, new *indexedSkill) {
 	delete(s.skills, id)
 	if new != nil {
 		s.skills[id] = new
 	}
 	if old != nil {
 		for _, n := range old.listings {
-			s.remove(n, old, new)
+			s.removeListing(n, old, new)
 		}
 	}
 	if new != nil {
 		for _, n := range new.listings {
-			s.put(n, new)
+			s.addListing(n, new)
 		}
 	}
 }
 
-func (s *skillIndex) remove(n Namespace, old, new *known) {
-	sh := s.shelf[n]
+func (s *skillIndex) removeListing(n Namespace, old, new *indexedSkill) {
+	sh := s.namespaces[n]
 	if sh == nil {
 		return
 	}
 	if sh.byName[old.entry.Name] == old { // else another one has the name by now
 		delete(sh.byName, old.entry.Name)
 	}
-	if e := sh.placed[old]; e != nil && new != nil && new.digest == old.digest {
-		sh.placed[new] = e
+	if e := sh.entries[old]; e != nil && new != nil && new.digest == old.digest {
+		sh.entries[new] = e
 	}
-	delete(sh.placed, old)
-	sh.search, sh.order, sh.listed = nil, nil, nil
+	delete(sh.entries, old)
+	sh.search, sh.order, sh.sorted = nil, nil, nil
 	if len(sh.byName) == 0 && (new == nil || !slices.Contains(new.listings, n)) {
-		delete(s.shelf, n)
+		delete(s.namespaces, n)
 	}
 }
 
-func (s *skillIndex) put(n Namespace, new *known) {
-	sh := s.shelf[n]
+func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
+	sh := s.namespaces[n]
 	if sh == nil {
-		sh = &shelf{byName: map[string]*known{}, placed: map[*known]*catalog.Entry{}}
-		s.shelf[n] = sh
+		sh = &namespaceIndex{byName: map[string]*indexedSkill{}, entries: map[*indexedSkill]*catalog.Entry{}}
+		s.namespaces[n] = sh
 	}
 	sh.byName[new.entry.Name] = new
-	sh.search, sh.order, sh.listed = nil, nil, nil
+	sh.search, sh.order, sh.sorted = nil, nil, nil
 }
 
-// shadowed reports whether names find another skill before one that is listed in some
+// isShadowed reports whether names find another skill before one that is listed in some
 // of these namespaces, the nearest of which come first.
-func (s *skillIndex) shadowed(id, name string, in []Namespace) bool {
-	return s.shadowedWith(nil, id, name, in)
+func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
+	return s.isShadowedWith(nil, id, name, in)
 }
 
-// shadowedWith is shadowed with a draft on some of the shelves; nil is none.
-func (s *skillIndex) shadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
+// isShadowedWith is shadowed with a draft on some of the shelves; nil is none.
+func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range in {
 		if t.lists(n, name) {
-			return id != triedID
+			return id != draftID
 		}
-		sh := s.shelf[n]
+		sh := s.namespaces[n]
 		if sh == nil || sh.byName[name] == nil {
 			continue
 		}
@@ -243,39 +243,39 @@ func (s *skillIndex) shadowedWith(t *draftOverlay, id, name string, in []Namespa
 func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*catalog.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.shelf[n]
+	sh := s.namespaces[n]
 	if sh == nil {
 		return nil
 	}
-	if sh.listed == nil {
+	if sh.sorted == nil {
 		for _, k := range sh.byName {
 			if !k.hidden {
-				sh.listed = append(sh.listed, sh.place(k, origin, scope))
+				sh.sorted = append(sh.sorted, sh.entryFor(k, origin, scope))
 			}
 		}
-		slices.SortFunc(sh.listed, func(a, b *catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(sh.sorted, func(a, b *catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
 	}
-	return slices.Clone(sh.listed)
+	return slices.Clone(sh.sorted)
 }
 
-// place is the entry of a skill, the same as long as its files are.
-func (sh *shelf) place(k *known, origin string, scope catalog.Scope) *catalog.Entry {
-	e := sh.placed[k]
+// entryFor is the entry of a skill, the same as long as its files are.
+func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog.Scope) *catalog.Entry {
+	e := sh.entries[k]
 	if e == nil {
-		e = placed(k.entry, origin, scope)
-		sh.placed[k] = e
+		e = locateEntry(k.entry, origin, scope)
+		sh.entries[k] = e
 	}
 	return e
 }
 
-func placed(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
+func locateEntry(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
 	e := *of
 	e.Origin, e.Scope, e.Dir, e.Path = origin, scope, e.Name, origin+"/"+e.Name
 	return &e
 }
 
-// ranked is a skill that was found.
-type ranked struct {
+// rankedSkill is a skill that was found.
+type rankedSkill struct {
 	id    string
 	score float64
 }
@@ -283,12 +283,12 @@ type ranked struct {
 // search ranks the skills that names find in some namespaces. Each namespace has an index
 // of its own, so that what others have says nothing about what is found; by rank their
 // answers become one.
-func (s *skillIndex) search(query string, in []Namespace, limit int) []ranked {
+func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSkill {
 	return s.searchWith(nil, query, in, limit)
 }
 
 // searchWith is search with a draft on some of the shelves; nil is none.
-func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []ranked {
+func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
 	const smooth = 60 // as reciprocal rank fusion has it: the first of each list count alike
 	best := map[string]float64{}
 	var order []string
@@ -300,7 +300,7 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 		rank := 0
 		for _, h := range index.Search(query, limit*2) {
 			k := of[h.Doc]
-			if s.shadowedWith(t, k.id, k.entry.Name, in) {
+			if s.isShadowedWith(t, k.id, k.entry.Name, in) {
 				continue
 			}
 			if _, ok := best[k.id]; !ok {
@@ -310,19 +310,19 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 			rank++
 		}
 	}
-	out := make([]ranked, len(order))
+	out := make([]rankedSkill, len(order))
 	for i, id := range order {
-		out[i] = ranked{id, best[id]}
+		out[i] = rankedSkill{id, best[id]}
 	}
-	slices.SortStableFunc(out, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(out, func(a, b rankedSkill) int { return cmp.Compare(b.score, a.score) })
 	return out[:min(limit, len(out))]
 }
 
 // index is what a namespace is searched by. It is made outside the lock, by the first who
 // asks after a change, and by another where two ask at once.
-func (s *skillIndex) index(n Namespace) (*bm25.Index, []*known) {
+func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 	s.mu.Lock()
-	sh := s.shelf[n]
+	sh := s.namespaces[n]
 	if sh == nil || sh.search != nil {
 		defer s.mu.Unlock()
 		if sh == nil {
@@ -330,7 +330,7 @@ func (s *skillIndex) index(n Namespace) (*bm25.Index, []*known) {
 		}
 		return sh.search, sh.order
 	}
-	var order []*known
+	var order []*indexedSkill
 	for _, k := range sh.byName {
 		if !k.hidden {
 			order = append(order, k)
@@ -338,17 +338,17 @@ func (s *skillIndex) index(n Namespace) (*bm25.Index, []*known) {
 	}
 	at := s.revision
 	s.mu.Unlock()
-	slices.SortFunc(order, func(a, b *known) int { return strings.Compare(a.entry.Name, b.entry.Name) })
-	index := bm25.New(docs(order))
+	slices.SortFunc(order, func(a, b *indexedSkill) int { return strings.Compare(a.entry.Name, b.entry.Name) })
+	index := bm25.New(searchDocs(order))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revision == at && s.shelf[n] == sh {
+	if s.revision == at && s.namespaces[n] == sh {
 		sh.search, sh.order = index, order
 	}
 	return index, order
 }
 
-func docs(of []*known) iter.Seq[bm25.Doc] {
+func searchDocs(of []*indexedSkill) iter.Seq[bm25.Doc] {
 	return func(yield func(bm25.Doc) bool) {
 		for _, k := range of {
 			if !yield(bm25.Doc{Name: k.entry.Name, Description: k.entry.Description, Tags: k.entry.Tags}) {

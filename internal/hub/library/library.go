@@ -69,17 +69,17 @@ type Options struct {
 
 // Library manages the skills of a hub. It is safe for concurrent use.
 type Library struct {
-	db    *store.DB
-	opts  Options
-	files *fileCache
-	shelf *skillIndex
-	turns chan struct{} // one element for each package being checked
-	trips chan struct{} // one element for each open source
+	db           *store.DB
+	opts         Options
+	files        *fileCache
+	index        *skillIndex
+	packageSlots chan struct{} // one element for each package being checked
+	sourceSlots  chan struct{} // one element for each open source
 }
 
-// workTime limits one operation, even if its caller waits longer. It is shorter
+// maxOperationTime limits one operation, even if its caller waits longer. It is shorter
 // than Grace.
-const workTime = 30 * time.Minute
+const maxOperationTime = 30 * time.Minute
 
 // New returns a library on a database. It does not read the database, and the
 // caller closes it. Close the library when done.
@@ -99,8 +99,8 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	if l.files, err = openFileCache(db.Blobs, l.opts.CacheDir, l.opts.CacheBytes); err != nil {
 		return nil, err
 	}
-	l.shelf = newShelves(db)
-	l.turns, l.trips = make(chan struct{}, l.opts.MaxConcurrent), make(chan struct{}, l.opts.MaxConcurrent)
+	l.index = newSkillIndex(db)
+	l.packageSlots, l.sourceSlots = make(chan struct{}, l.opts.MaxConcurrent), make(chan struct{}, l.opts.MaxConcurrent)
 	return l, nil
 }
 
@@ -151,11 +151,11 @@ func (l *Library) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// Who reads next sees the error, or reads what was missed.
-		_ = l.shelf.refresh(ctx)
+		_ = l.index.refresh(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.shelf.wake:
+		case <-l.index.wake:
 		case <-tick.C:
 		}
 	}
@@ -164,7 +164,7 @@ func (l *Library) Run(ctx context.Context) error {
 // TriggerRefresh has [Library.Run] look at once what has changed. It does not block.
 func (l *Library) TriggerRefresh() {
 	select {
-	case l.shelf.wake <- struct{}{}:
+	case l.index.wake <- struct{}{}:
 	default:
 	}
 }
@@ -186,9 +186,9 @@ func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	}
 }
 
-// work bounds the time of something that adds files.
-func work(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, workTime, errWorkTime)
+// withTimeLimit bounds the time of something that adds files.
+func withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, maxOperationTime, errOperationTime)
 }
 
-var errWorkTime = errors.New("it took longer than half an hour")
+var errOperationTime = errors.New("it took longer than half an hour")

@@ -14,24 +14,24 @@ import (
 // meta is what is kept of a SKILL.md besides the columns of a version: enough to list
 // and choose a skill without reading its files.
 type meta struct {
-	File         string             `json:"file,omitempty"` // its spelling, where not SKILL.md
-	Author       string             `json:"author,omitempty"`
-	License      string             `json:"license,omitempty"`
-	Category     string             `json:"category,omitempty"`
-	ArgumentHint string             `json:"argument_hint,omitempty"`
-	BindShells   []string           `json:"bind_shells,omitempty"`
-	Dependencies []string           `json:"dependencies,omitempty"`
-	PersonOnly   bool               `json:"person_only,omitempty"`
-	ModelOnly    bool               `json:"model_only,omitempty"`
-	Brings       bool               `json:"brings,omitempty"` // servers, or tools of a provider
-	Scripts      int                `json:"scripts,omitempty"`
-	Unnamed      bool               `json:"unnamed,omitempty"`
-	Repaired     bool               `json:"repaired,omitempty"`
-	Tokens       int                `json:"tokens"` // of the instructions
-	Warnings     int                `json:"warnings,omitempty"`
-	Diagnostics  []skill.Diagnostic `json:"diagnostics,omitempty"`
-	Findings     map[string]int     `json:"findings,omitempty"` // how many of a severity
-	Unscanned    bool               `json:"unscanned,omitempty"`
+	File          string             `json:"file,omitempty"` // its spelling, where not SKILL.md
+	Author        string             `json:"author,omitempty"`
+	License       string             `json:"license,omitempty"`
+	Category      string             `json:"category,omitempty"`
+	ArgumentHint  string             `json:"argument_hint,omitempty"`
+	BindShells    []string           `json:"bind_shells,omitempty"`
+	Dependencies  []string           `json:"dependencies,omitempty"`
+	UserOnly      bool               `json:"person_only,omitempty"`
+	ModelOnly     bool               `json:"model_only,omitempty"`
+	ProvidesTools bool               `json:"brings,omitempty"` // servers, or tools of a provider
+	Scripts       int                `json:"scripts,omitempty"`
+	Unnamed       bool               `json:"unnamed,omitempty"`
+	Repaired      bool               `json:"repaired,omitempty"`
+	Tokens        int                `json:"tokens"` // of the instructions
+	Warnings      int                `json:"warnings,omitempty"`
+	Diagnostics   []skill.Diagnostic `json:"diagnostics,omitempty"`
+	Findings      map[string]int     `json:"findings,omitempty"` // how many of a severity
+	Unscanned     bool               `json:"unscanned,omitempty"`
 }
 
 // maxDiagnostics bounds what is kept of a form that needs mending.
@@ -39,15 +39,15 @@ const maxDiagnostics = 20
 
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
 	m := &meta{
-		Author: plain(s.Author, 256), License: plain(s.License, 256), Category: plain(s.Category, 256), ArgumentHint: plain(s.ArgumentHint, 1024),
-		BindShells: plainAll(s.BindShells), Dependencies: plainAll(s.Dependencies),
-		PersonOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
+		Author: cleanLine(s.Author, 256), License: cleanLine(s.License, 256), Category: cleanLine(s.Category, 256), ArgumentHint: cleanLine(s.ArgumentHint, 1024),
+		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies),
+		UserOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
 		Unnamed: !s.HasOwnName(), Repaired: !s.Verbatim(),
 		Tokens: skill.EstimateTokens(s.Instructions),
 	}
-	m.Brings = s.MCPServers.Configs != nil || s.Provider != nil
+	m.ProvidesTools = s.MCPServers.Configs != nil || s.Provider != nil
 	for _, t := range s.Tools {
-		m.Brings = m.Brings || t.Provider != ""
+		m.ProvidesTools = m.ProvidesTools || t.Provider != ""
 	}
 	if file != skill.FileName {
 		m.File = file
@@ -60,7 +60,7 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	worth := ds.Problems()
 	m.Warnings = len(worth)
 	for _, d := range worth[:min(len(worth), maxDiagnostics)] {
-		d.Message, d.Fix = plain(d.Message, 1024), plain(d.Fix, 1024)
+		d.Message, d.Fix = cleanLine(d.Message, 1024), cleanLine(d.Fix, 1024)
 		m.Diagnostics = append(m.Diagnostics, d)
 	}
 	return m
@@ -73,31 +73,31 @@ func readMeta(data json.RawMessage) meta {
 	return m
 }
 
-// code reports whether something of the skill runs.
-func (m *meta) code() bool { return m.Scripts > 0 || m.Brings }
+// hasCode reports whether something of the skill runs.
+func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools }
 
-// entry is level 1 of a skill, without the place that it is listed in.
-func (m *meta) entry(name, display, description, label string, tags []string) *catalog.Entry {
+// catalogEntry is level 1 of a skill, without the place that it is listed in.
+func (m *meta) catalogEntry(name, display, description, label string, tags []string) *catalog.Entry {
 	return &catalog.Entry{
 		Name: name, DisplayName: display, Description: description, Version: label, Tags: tags,
 		ArgumentHint: m.ArgumentHint, BindShells: m.BindShells, Dependencies: m.Dependencies,
-		DisableModelInvocation: m.PersonOnly, UserInvocable: !m.ModelOnly, ProvidesTools: m.Brings,
+		DisableModelInvocation: m.UserOnly, UserInvocable: !m.ModelOnly, ProvidesTools: m.ProvidesTools,
 		HasOwnName: !m.Unnamed, Verbatim: !m.Repaired, Warnings: m.Warnings,
 	}
 }
 
-// lineTokens is about how many tokens the line takes by which a model is told of a skill;
+// catalogTokens is about how many tokens the line takes by which a model is told of a skill;
 // 0 where it is not.
-func (m *meta) lineTokens(s store.Skill) int {
-	if m.PersonOnly {
+func (m *meta) catalogTokens(s store.Skill) int {
+	if m.UserOnly {
 		return 0
 	}
-	e := m.entry(s.Name, s.Display, s.Description, s.Label, s.Tags)
+	e := m.catalogEntry(s.Name, s.Display, s.Description, s.Label, s.Tags)
 	return skill.EstimateTokens(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
-// refs are the skills that it names as those it needs.
-func (m *meta) refs() []store.Reference {
+// dependencyRefs are the skills that it names as those it needs.
+func (m *meta) dependencyRefs() []store.Reference {
 	var out []store.Reference
 	for _, d := range m.Dependencies {
 		name := dependencyName(d)
@@ -108,12 +108,12 @@ func (m *meta) refs() []store.Reference {
 	return out
 }
 
-// plain is a text of a stranger as it is kept: on one line, and no longer than so many
+// cleanLine is a text of a stranger as it is kept: on one line, and no longer than so many
 // bytes.
-func plain(text string, most int) string { return cut(skill.OneLine(text), most) }
+func cleanLine(text string, most int) string { return truncate(skill.OneLine(text), most) }
 
-// cut is the beginning of a text, as valid UTF-8 and without zero bytes.
-func cut(text string, most int) string {
+// truncate is the beginning of a text, as valid UTF-8 and without zero bytes.
+func truncate(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
 	if len(text) <= most {
 		return text
@@ -124,13 +124,13 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// maxListed bounds lists that a SKILL.md has, as of tags.
-const maxListed = 100
+// maxListItems bounds lists that a SKILL.md has, as of tags.
+const maxListItems = 100
 
-func plainAll(texts []string) []string {
+func cleanLines(texts []string) []string {
 	var out []string
-	for _, t := range texts[:min(len(texts), maxListed)] {
-		out = append(out, plain(t, 256))
+	for _, t := range texts[:min(len(texts), maxListItems)] {
+		out = append(out, cleanLine(t, 256))
 	}
 	return out
 }

@@ -30,20 +30,20 @@ type NotificationDetails struct {
 	Note    string `json:"note,omitempty"`
 }
 
-// maxTold bounds who is told of one thing.
-const maxTold = 500
+// maxRecipients bounds who is told of one thing.
+const maxRecipients = 500
 
-// audience are the ids of users.
-type audience map[string]bool
+// recipients are the ids of users.
+type recipients map[string]bool
 
-func (a audience) add(id string) {
-	if id != "" && len(a) < maxTold {
+func (a recipients) add(id string) {
+	if id != "" && len(a) < maxRecipients {
 		a[id] = true
 	}
 }
 
-// tell gives a notice to users, each once, whoever did it left out.
-func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but account.UserID, kind, subject string, news NotificationDetails) error {
+// notify gives a notice to users, each once, whoever did it left out.
+func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
 		return err
@@ -59,46 +59,46 @@ func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but accou
 	return nil
 }
 
-// tellUsers tells those who have a skill, or look after it, of another version.
-func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
-	to, err := l.users(ctx, tx, h)
+// notifyUsers tells those who have a skill, or look after it, of another version.
+func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
+	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
 		return err
 	}
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
-	return l.tell(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
+	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// tellReviewed tells those who look after a skill what was decided.
-func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
+// notifyReviewed tells those who look after a skill what was decided.
+func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
 	}
-	to := audience{}
-	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
+	to := recipients{}
+	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return err
 	}
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: cut(d.Note, 1024)}
-	return l.tell(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024)}
+	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
-// tellLost tells those who have a skill that it is gone.
-func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
-	to, err := l.users(ctx, tx, h)
+// notifyRemoved tells those who have a skill that it is gone.
+func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
+	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
 		return err
 	}
-	return l.tell(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
+	return l.notify(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
 }
 
-// users are those who look after a skill, who have it as a default, and whose kinds
+// affectedUsers are those who look after a skill, who have it as a default, and whose kinds
 // name it.
-func (l *Library) users(ctx context.Context, tx *store.Tx, h *skillRecord) (audience, error) {
-	to := audience{}
-	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
+func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecord) (recipients, error) {
+	to := recipients{}
+	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return nil, err
 	}
-	refs, err := l.references(ctx, &tx.Tables, account.Principal{}, h)
+	refs, err := l.loadReferences(ctx, &tx.Tables, account.Principal{}, h)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (l *Library) users(ctx context.Context, tx *store.Tx, h *skillRecord) (audi
 		case DefaultReference:
 			least = store.Reporter
 		}
-		if err := l.lookAfter(ctx, tx, to, r.Namespace, least); err != nil {
+		if err := l.addMembers(ctx, tx, to, r.Namespace, least); err != nil {
 			return nil, err
 		}
 	}
@@ -120,14 +120,14 @@ func (l *Library) users(ctx context.Context, tx *store.Tx, h *skillRecord) (audi
 // ranks are the roles of a group, the least first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// lookAfter adds the people of a namespace: its user, or the members of a group from a
+// addMembers adds the people of a namespace: its user, or the members of a group from a
 // role on, of whom some hundred are looked at.
-func (l *Library) lookAfter(ctx context.Context, tx *store.Tx, to audience, n Namespace, least store.Role) error {
+func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {
 		return nil
 	}
-	members, _, err := tx.Groups.Members(ctx, n.Group(), store.Page{Limit: maxTold})
+	members, _, err := tx.Groups.Members(ctx, n.Group(), store.Page{Limit: maxRecipients})
 	for _, m := range members {
 		if slices.Index(ranks, m.Role) >= slices.Index(ranks, least) {
 			to.add(m.UserID)

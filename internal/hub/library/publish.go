@@ -20,13 +20,13 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 	}
 	return l.update(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if slices.Contains(h.listings, in) {
-			return published{h.Name, in, nil}, nil
+			return publishDetails{h.Name, in, nil}, nil
 		}
-		return published{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))
+		return publishDetails{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))
 	})
 }
 
-type published struct {
+type publishDetails struct {
 	Name string      `json:"name"`
 	In   Namespace   `json:"in"`
 	Lost []Reference `json:"lost,omitempty"`
@@ -45,20 +45,20 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 		return h.check(p, account.SkillPublish, h.CreatedBy)
 	}
 	err := l.updateIf(ctx, p, account.SkillPublish, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
-		all, err := l.references(ctx, &tx.Tables, p, h)
+		all, err := l.loadReferences(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
 		if err := tx.Skills.Unpublish(ctx, id, from); err != nil {
 			return nil, err
 		}
-		if lost, err = l.lost(ctx, tx, h, all, from); err != nil {
+		if lost, err = l.findLostReferences(ctx, tx, h, all, from); err != nil {
 			return nil, err
 		}
 		if lost.Total() > 0 && !force {
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: lost}
 		}
-		return published{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.where(func(r Reference) bool { return r.Kind == DefaultReference }).all)
+		return publishDetails{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.filter(func(r Reference) bool { return r.Kind == DefaultReference }).all)
 	})
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 	return &lost, nil
 }
 
-// lost are the references that reach a skill no longer once a namespace does not list it.
-func (l *Library) lost(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
+// findLostReferences are the references that reach a skill no longer once a namespace does not list it.
+func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
 	for _, n := range h.listings {
 		listed[n] = n != from
@@ -77,7 +77,7 @@ func (l *Library) lost(ctx context.Context, tx *store.Tx, h *skillRecord, all Re
 		if r.Kind == ListingReference {
 			continue
 		}
-		reach, err := l.reach(ctx, &tx.Tables, r.Namespace)
+		reach, err := l.reachableNamespaces(ctx, &tx.Tables, r.Namespace)
 		if err != nil {
 			return References{}, err
 		}
@@ -87,7 +87,7 @@ func (l *Library) lost(ctx context.Context, tx *store.Tx, h *skillRecord, all Re
 		}
 		gone[r] = !reaches
 	}
-	return all.where(func(r Reference) bool { return gone[r] }), nil
+	return all.filter(func(r Reference) bool { return gone[r] }), nil
 }
 
 // Hide takes a skill out of lists and of what names find, or puts it back, and returns
@@ -96,10 +96,10 @@ func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidd
 	var refs References
 	err := l.update(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		var err error
-		if refs, err = l.references(ctx, &tx.Tables, p, h); err != nil {
+		if refs, err = l.loadReferences(ctx, &tx.Tables, p, h); err != nil {
 			return nil, err
 		}
-		return hid{h.Name, hidden, refs.Total()}, tx.Skills.Hide(ctx, id, hidden)
+		return hideDetails{h.Name, hidden, refs.Total()}, tx.Skills.Hide(ctx, id, hidden)
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidd
 	return &refs, nil
 }
 
-type hid struct {
+type hideDetails struct {
 	Name       string `json:"name"`
 	Hidden     bool   `json:"hidden"`
 	References int    `json:"references"`

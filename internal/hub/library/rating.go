@@ -18,18 +18,18 @@ type Score = store.Score
 // he thought before: 1 to 5 stars, and at most 8 KiB of words.
 func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
 	if stars < 1 || stars > 5 {
-		return invalid("a rating has 1 to 5 stars")
+		return invalidf("a rating has 1 to 5 stars")
 	}
-	if len(words) > maxWords {
-		return invalid("the review has more than %d bytes", maxWords)
+	if len(words) > maxTextBytes {
+		return invalidf("the review has more than %d bytes", maxTextBytes)
 	}
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}
-		return rated{h.Name, stars}, tx.Ratings.Put(ctx, r)
+		return ratingDetails{h.Name, stars}, tx.Ratings.Put(ctx, r)
 	})
 }
 
-type rated struct {
+type ratingDetails struct {
 	Name  string `json:"name"`
 	Stars int    `json:"stars"` // 0 where the rating was taken back
 }
@@ -37,7 +37,7 @@ type rated struct {
 // RemoveRating takes the principal's rating back. One that is not there is [ErrNotFound].
 func (l *Library) RemoveRating(ctx context.Context, p account.Principal, id string) error {
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		return rated{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
+		return ratingDetails{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
 	})
 }
 
@@ -52,15 +52,15 @@ func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, p
 // Scores returns the ratings of skills that the principal sees, at most
 // [store.MaxPage], each together. Those without are left out.
 func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string) (map[string]Score, error) {
-	seen, err := l.allowed(ctx, p, account.SkillRead, ids)
+	seen, err := l.filterAllowed(ctx, p, account.SkillRead, ids)
 	if err != nil {
 		return nil, err
 	}
 	return l.db.Ratings.Scores(ctx, seen)
 }
 
-// rate adds the scores of skills that somebody sees.
-func (l *Library) rate(ctx context.Context, skills []*Skill) error {
+// addScores adds the scores of skills that somebody sees.
+func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	ids := make([]string, len(skills))
 	for i, s := range skills {
 		ids[i] = s.ID
@@ -77,8 +77,8 @@ func (l *Library) rate(ctx context.Context, skills []*Skill) error {
 	return nil
 }
 
-// allowed are those of some skills on which the principal may do an action.
-func (l *Library) allowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
+// filterAllowed are those of some skills on which the principal may do an action.
+func (l *Library) filterAllowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
 	if len(ids) > store.MaxPage {
 		return nil, fmt.Errorf("%w: %d skills, more than %d", ErrInvalid, len(ids), store.MaxPage)
 	}

@@ -37,8 +37,8 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q of %s", r.Kind, r.Name, r.Namespace)
 }
 
-// removable is whether it can be taken away: what a skill needs is in its files.
-func (r Reference) removable() bool { return r.Kind != SkillReference }
+// isRemovable is whether it can be taken away: what a skill needs is in its files.
+func (r Reference) isRemovable() bool { return r.Kind != SkillReference }
 
 // References are all that would lose a skill.
 type References struct {
@@ -73,10 +73,10 @@ func (r *References) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *References) removable() bool { return slices.ContainsFunc(r.all, Reference.removable) }
+func (r *References) hasRemovable() bool { return slices.ContainsFunc(r.all, Reference.isRemovable) }
 
-// where are those for which keep is true.
-func (r *References) where(keep func(Reference) bool) References {
+// filter are those for which keep is true.
+func (r *References) filter(keep func(Reference) bool) References {
 	out := References{More: r.More, precise: r.precise}
 	for _, ref := range r.all {
 		if !keep(ref) {
@@ -92,9 +92,9 @@ func (r *References) where(keep func(Reference) bool) References {
 	return out
 }
 
-// pinning are those that name a version by its digest.
-func (r *References) pinning(digest string) References {
-	return r.where(func(ref Reference) bool { return ref.Digest == digest })
+// filterByDigest are those that name a version by its digest.
+func (r *References) filterByDigest(digest string) References {
+	return r.filter(func(ref Reference) bool { return ref.Digest == digest })
 }
 
 // References returns what would lose a skill if it were deleted: kinds and skills that
@@ -105,7 +105,7 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	if err != nil {
 		return nil, err
 	}
-	refs, err := l.references(ctx, &l.db.Tables, p, h)
+	refs, err := l.loadReferences(ctx, &l.db.Tables, p, h)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 // skill or for none then, as names do.
 const maxReferences = store.MaxPage
 
-// rows are the references by id, and those by name.
-func (r *References) rows(ctx context.Context, t *store.Tables, h *skillRecord) ([]store.Reference, error) {
+// loadRows are the references by id, and those by name.
+func (r *References) loadRows(ctx context.Context, t *store.Tables, h *skillRecord) ([]store.Reference, error) {
 	rows, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, "", maxReferences) // nothing has no name
 	if err != nil {
 		return nil, err
@@ -135,9 +135,9 @@ func (r *References) rows(ctx context.Context, t *store.Tables, h *skillRecord) 
 	return rows, err
 }
 
-func (l *Library) references(ctx context.Context, t *store.Tables, p account.Principal, h *skillRecord) (References, error) {
+func (l *Library) loadReferences(ctx context.Context, t *store.Tables, p account.Principal, h *skillRecord) (References, error) {
 	var out References
-	rows, err := out.rows(ctx, t, h)
+	rows, err := out.loadRows(ctx, t, h)
 	if err != nil {
 		return out, err
 	}
@@ -150,7 +150,7 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 		}
 	}
 	for _, row := range rows {
-		from, seen, err := l.from(ctx, t, p, row)
+		from, seen, err := l.describeReferrer(ctx, t, p, row)
 		if isNotFound(err) {
 			continue // what refers is gone, and its row is no reference
 		}
@@ -159,7 +159,7 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 		}
 		means := row.ToID == h.ID
 		if !means {
-			if means, err = l.means(ctx, t, row, from.Namespace, h); err != nil {
+			if means, err = l.resolvesTo(ctx, t, row, from.Namespace, h); err != nil {
 				return out, err
 			}
 		}
@@ -174,12 +174,12 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 	out.More = out.More || len(defaults) == store.MaxPage
 	for _, d := range defaults {
 		if d.Namespace != h.Namespace { // those of the skill's own people go with it
-			add(Reference{Kind: DefaultReference, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, sees(p, account.SkillRead, d.Namespace))
+			add(Reference{Kind: DefaultReference, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, canSee(p, account.SkillRead, d.Namespace))
 		}
 	}
 	for _, n := range h.listings {
 		if n != h.Namespace {
-			add(Reference{Kind: ListingReference, ID: string(n), Namespace: n, Precise: true}, sees(p, account.SkillRead, n))
+			add(Reference{Kind: ListingReference, ID: string(n), Namespace: n, Precise: true}, canSee(p, account.SkillRead, n))
 		}
 	}
 	slices.SortFunc(out.Visible, func(a, b Reference) int {
@@ -188,12 +188,12 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 	return out, nil
 }
 
-func sees(p account.Principal, a account.Action, n Namespace) bool {
+func canSee(p account.Principal, a account.Action, n Namespace) bool {
 	return account.Can(p, a, resourceOf(n, ""))
 }
 
-// from describes what a row of references is from, and whether the principal sees that.
-func (l *Library) from(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
+// describeReferrer describes what a row of references is from, and whether the principal sees that.
+func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
 	if row.FromKind == store.SkillKind {
 		h, err := l.getSkill(ctx, t, row.FromID)
@@ -208,14 +208,14 @@ func (l *Library) from(ctx context.Context, t *store.Tables, p account.Principal
 	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
 }
 
-// means reports whether a name, written in a namespace, means a skill: it is the first
+// resolvesTo reports whether a name, written in a namespace, means a skill: it is the first
 // of that name for those who use it there. A name of the public namespace that each
 // person resolves for himself means the public skill.
-func (l *Library) means(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
+func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
 	reach := []Namespace{row.ToNamespace}
 	if row.ToNamespace == "" {
 		var err error
-		if reach, err = l.reach(ctx, t, in); err != nil {
+		if reach, err = l.reachableNamespaces(ctx, t, in); err != nil {
 			return false, err
 		}
 	}
@@ -223,8 +223,8 @@ func (l *Library) means(ctx context.Context, t *store.Tables, row store.Referenc
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reach are the namespaces in which names are looked for that are written in one.
-func (l *Library) reach(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
+// reachableNamespaces are the namespaces in which names are looked for that are written in one.
+func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {
 		groups, err := t.Groups.ListMemberships(ctx, in.User())
@@ -255,7 +255,7 @@ func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r 
 // UnbindAll takes all references to a skill away that can be, of many some hundred, and
 // returns those that are left. The principal may delete the skill.
 func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string) (*References, error) {
-	if err := l.unbindAll(ctx, p, id, Reference.removable, false); err != nil {
+	if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {
 		return nil, err
 	}
 	return l.References(ctx, p, id)
@@ -263,19 +263,19 @@ func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string)
 
 func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string, which func(Reference) bool, must bool) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		refs, err := l.references(ctx, &tx.Tables, p, h)
+		refs, err := l.loadReferences(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
-		chosen := refs.where(which)
+		chosen := refs.filter(which)
 		if must && chosen.Total() == 0 {
 			return nil, fmt.Errorf("there is no such reference: %w", ErrNotFound)
 		}
-		return unbound{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
+		return unbindDetails{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
 	})
 }
 
-type unbound struct {
+type unbindDetails struct {
 	Name       string      `json:"name"`
 	References []Reference `json:"references"`
 }
@@ -341,31 +341,31 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		if err != nil {
 			return nil, err
 		}
-		if !refs.More || !refs.removable() {
+		if !refs.More || !refs.hasRemovable() {
 			break
 		}
-		if err := l.unbindAll(ctx, p, id, Reference.removable, false); err != nil {
+		if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {
 			return nil, err
 		}
 	}
 	out := new(Deletion)
 	err := l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		refs, err := l.references(ctx, &tx.Tables, p, h)
+		refs, err := l.loadReferences(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
 		if !unbind && (refs.Total() > 0 || refs.More) || refs.precise {
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: refs}
 		}
-		if err := l.tellLost(ctx, tx, p, h); err != nil {
+		if err := l.notifyRemoved(ctx, tx, p, h); err != nil {
 			return nil, err
 		}
-		gone := refs.where(Reference.removable)
+		gone := refs.filter(Reference.isRemovable)
 		if err := l.unbind(ctx, tx, h, gone.all); err != nil {
 			return nil, err
 		}
 		*out = Deletion{Deleted: true, References: refs}
-		return unbound{h.Name, gone.all}, tx.Skills.Delete(ctx, id)
+		return unbindDetails{h.Name, gone.all}, tx.Skills.Delete(ctx, id)
 	})
 	if err != nil {
 		return nil, err

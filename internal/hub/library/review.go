@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxWords bounds what people write: a note of a review, a rating. In bytes.
-const maxWords = 8 << 10
+// maxTextBytes bounds what people write: a note of a review, a rating. In bytes.
+const maxTextBytes = 8 << 10
 
 // Decision is what a reviewer says about the code of a version.
 type Decision struct {
@@ -27,8 +27,8 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
 		return fmt.Errorf("%w: %.40q is no decision; write approved, rejected or pending", ErrInvalid, string(d.Review))
 	}
-	if len(d.Note) > maxWords {
-		return fmt.Errorf("%w: the note has more than %d bytes", ErrInvalid, maxWords)
+	if len(d.Note) > maxTextBytes {
+		return fmt.Errorf("%w: the note has more than %d bytes", ErrInvalid, maxTextBytes)
 	}
 	var v store.Version
 	may := func(tx *store.Tx, h *skillRecord) (err error) {
@@ -49,11 +49,11 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
 			return nil, err
 		}
-		return reviewed{h.Name, v.Number, d}, l.tellReviewed(ctx, tx, h, v, d)
+		return reviewDetails{h.Name, v.Number, d}, l.notifyReviewed(ctx, tx, h, v, d)
 	})
 }
 
-type reviewed struct {
+type reviewDetails struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 	Decision
@@ -68,7 +68,7 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 			return nil, "", err
 		}
 	}
-	rows, next, err := l.waiting(ctx, p, in, page)
+	rows, next, err := l.listPending(ctx, p, in, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,7 +85,7 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 	return out, next, nil
 }
 
-func (l *Library) waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]store.Version, string, error) {
+func (l *Library) listPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]store.Version, string, error) {
 	if len(in) > 0 {
 		return l.db.Versions.ListPending(ctx, in, page)
 	}
@@ -109,7 +109,7 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 	}
 	failed := fmt.Errorf("digest %.80q: %w", digest, ErrNotFound)
 	for _, v := range versions {
-		h, err := l.bound(ctx, p, account.SkillRun, v.SkillID)
+		h, err := l.authorizeBound(ctx, p, account.SkillRun, v.SkillID)
 		if isNotFound(err) {
 			continue
 		}

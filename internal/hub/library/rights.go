@@ -25,7 +25,7 @@ func (l *Library) AllowedActions(ctx context.Context, p account.Principal, id st
 	}
 	v, err := l.db.Versions.Get(ctx, id, h.Number)
 	if err != nil {
-		return nil, orNotFound(id, err)
+		return nil, hideNotFound(id, err)
 	}
 	return slices.DeleteFunc(slices.Clone(skillActions), func(a account.Action) bool {
 		author := h.CreatedBy

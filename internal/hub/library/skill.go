@@ -52,7 +52,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	m := readMeta(s.Meta)
 	return &Skill{
 		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: s.Tags,
-		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.code(), Tokens: m.Tokens, LineTokens: m.lineTokens(s), Size: s.Size, Files: s.Files,
+		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.hasCode(), Tokens: m.Tokens, LineTokens: m.catalogTokens(s), Size: s.Size, Files: s.Files,
 		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
 	}
 }
@@ -64,11 +64,11 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 	if err != nil {
 		return nil, err
 	}
-	return h.public(p), nil
+	return h.viewFor(p), nil
 }
 
-// public is what a principal sees of a skill.
-func (h *skillRecord) public(p account.Principal) *Skill {
+// viewFor is what a principal sees of a skill.
+func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
 		return !all && !account.Can(p, account.SkillRead, resourceOf(n, h.CreatedBy))
@@ -93,7 +93,7 @@ type Query struct {
 // List returns skills by name, and how to ask for more, "" at the end. It reads
 // metadata alone.
 func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
-	in, err := l.reached(p, q.In, q.Hidden)
+	in, err := l.queryNamespaces(p, q.In, q.Hidden)
 	if err != nil {
 		return nil, "", err
 	}
@@ -102,29 +102,29 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 		return nil, "", err
 	}
 	// Of a question for all that is reached, as of no namespace by name, each is asked for.
-	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !manages(p, s) })
+	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !canSeeHidden(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
-		if err := l.shelf.refresh(ctx); err != nil {
+		if err := l.index.refresh(ctx); err != nil {
 			return nil, "", err
 		}
-		rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return l.shelf.shadowed(s.ID, s.Name, in) })
+		rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return l.index.isShadowed(s.ID, s.Name, in) })
 	}
 	out := make([]*Skill, len(rows))
 	for i, s := range rows {
 		out[i] = newSkill(s, nil)
 	}
-	return out, next, l.rate(ctx, out)
+	return out, next, l.addScores(ctx, out)
 }
 
-// manages reports whether a principal sees a skill though it is hidden.
-func manages(p account.Principal, s store.Skill) bool {
+// canSeeHidden reports whether a principal sees a skill though it is hidden.
+func canSeeHidden(p account.Principal, s store.Skill) bool {
 	at := resourceOf(s.Namespace, s.CreatedBy)
 	at.Hidden = true
 	return account.Can(p, account.SkillRead, at)
 }
 
-// reached are the namespaces of a question, each of which the principal may read.
-func (l *Library) reached(p account.Principal, in []Namespace, hidden bool) ([]Namespace, error) {
+// queryNamespaces are the namespaces of a question, each of which the principal may read.
+func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bool) ([]Namespace, error) {
 	if len(in) == 0 {
 		return namespaces(p, account.SkillRead)
 	}
@@ -163,15 +163,15 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	if limit <= 0 {
 		limit = 10
 	}
-	if err := l.shelf.refresh(ctx); err != nil {
+	if err := l.index.refresh(ctx); err != nil {
 		return nil, err
 	}
-	return l.hits(ctx, p, l.shelf.search(query, in, min(limit, maxHits)))
+	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
 }
 
-// hits are the skills of a ranking, of which those are left out that are gone, or not
+// loadHits are the skills of a ranking, of which those are left out that are gone, or not
 // seen any more.
-func (l *Library) hits(ctx context.Context, p account.Principal, found []ranked) ([]Hit, error) {
+func (l *Library) loadHits(ctx context.Context, p account.Principal, found []rankedSkill) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
 		ids[i] = f.id
@@ -187,14 +187,14 @@ func (l *Library) hits(ctx context.Context, p account.Principal, found []ranked)
 		}
 		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
 		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // else it is seen no longer
-			hits = append(hits, Hit{h.public(p), f.score})
+			hits = append(hits, Hit{h.viewFor(p), f.score})
 		}
 	}
 	shown := make([]*Skill, len(hits))
 	for i, h := range hits {
 		shown[i] = h.Skill
 	}
-	return hits, l.rate(ctx, shown)
+	return hits, l.addScores(ctx, shown)
 }
 
 // Ref names a skill, as an agent that uses it does: by its name alone, or precisely. It
@@ -232,7 +232,7 @@ func (l *Library) ResolveForBinding(ctx context.Context, p account.Principal, r 
 }
 
 func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*Resolution, error) {
-	h, in, err := l.named(ctx, p, a, r, bound)
+	h, in, err := l.findByRef(ctx, p, a, r, bound)
 	if err != nil {
 		return nil, err
 	}
@@ -244,13 +244,13 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	if err != nil {
 		return nil, err
 	}
-	return &Resolution{Skill: h.public(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
+	return &Resolution{Skill: h.viewFor(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
 }
 
-// named finds the skill that a reference names.
-func (l *Library) named(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
+// findByRef finds the skill that a reference names.
+func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
-		h, err := l.decide(ctx, p, a, r.ID, bound)
+		h, err := l.loadAuthorized(ctx, p, a, r.ID, bound)
 		if err != nil {
 			return nil, "", err
 		}
@@ -259,7 +259,7 @@ func (l *Library) named(ctx context.Context, p account.Principal, a account.Acti
 		}
 		return h, h.Namespace, nil
 	}
-	in, err := reachedBy(p, a, r)
+	in, err := refNamespaces(p, a, r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -268,7 +268,7 @@ func (l *Library) named(ctx context.Context, p account.Principal, a account.Acti
 		return nil, "", err
 	}
 	for _, c := range found {
-		h, err := l.decide(ctx, p, a, c.ID, bound)
+		h, err := l.loadAuthorized(ctx, p, a, c.ID, bound)
 		if err == nil || !isNotFound(err) {
 			return h, c.ListedIn, err
 		}
@@ -276,21 +276,21 @@ func (l *Library) named(ctx context.Context, p account.Principal, a account.Acti
 	return nil, "", notFound(r.Name)
 }
 
-// reachedBy are the namespaces in which the name of a reference is looked for.
-func reachedBy(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
+// refNamespaces are the namespaces in which the name of a reference is looked for.
+func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
 	if r.Namespace == "" {
 		return namespaces(p, a)
 	}
 	return []Namespace{r.Namespace}, checkNamespace(p, a, r.Namespace)
 }
 
-// bound is a skill on which a principal may do an action by something that names it,
+// authorizeBound is a skill on which a principal may do an action by something that names it,
 // whether or not it is hidden.
-func (l *Library) bound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
-	return l.decide(ctx, p, a, id, true)
+func (l *Library) authorizeBound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
+	return l.loadAuthorized(ctx, p, a, id, true)
 }
 
-func (l *Library) decide(ctx context.Context, p account.Principal, a account.Action, id string, bound bool) (*skillRecord, error) {
+func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a account.Action, id string, bound bool) (*skillRecord, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
@@ -325,7 +325,7 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 	var out []Candidate
 	chosen := ""
 	for _, c := range found {
-		if account.Can(p, account.SkillRead, hiddenPlace(c)) {
+		if account.Can(p, account.SkillRead, candidateResource(c)) {
 			why := "the nearest of that name"
 			switch {
 			case c.Hidden:
@@ -342,7 +342,7 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 	return out, nil
 }
 
-func hiddenPlace(c store.Candidate) account.Resource {
+func candidateResource(c store.Candidate) account.Resource {
 	author := ""
 	if c.ListedIn == c.Namespace {
 		author = c.CreatedBy

@@ -31,7 +31,7 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 	}
 	var out []catalog.Source
 	for _, n := range in {
-		s := &shelfSource{l: l, in: n}
+		s := &namespaceSource{l: l, in: n}
 		switch {
 		case n == store.Public:
 			s.scope, s.origin = catalog.Public, "public"
@@ -68,8 +68,8 @@ func isLabel(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
-// shelfSource is the skills that one namespace lists.
-type shelfSource struct {
+// namespaceSource is the skills that one namespace lists.
+type namespaceSource struct {
 	l      *Library
 	in     Namespace
 	origin string
@@ -77,32 +77,32 @@ type shelfSource struct {
 	at     atomic.Int64 // the revision before the last listing
 }
 
-var _ catalog.Watcher = (*shelfSource)(nil)
+var _ catalog.Watcher = (*namespaceSource)(nil)
 
-func (s *shelfSource) Origin() string       { return s.origin }
-func (s *shelfSource) Scope() catalog.Scope { return s.scope }
+func (s *namespaceSource) Origin() string       { return s.origin }
+func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
-func (s *shelfSource) List(ctx context.Context) (catalog.Listing, error) {
-	if err := s.l.shelf.refresh(ctx); err != nil {
+func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {
+	if err := s.l.index.refresh(ctx); err != nil {
 		return catalog.Listing{}, fmt.Errorf("skills of %s: %w", s.origin, err)
 	}
-	s.at.Store(s.l.shelf.at())
-	return catalog.Listing{Entries: s.l.shelf.list(s.in, s.origin, s.scope)}, nil
+	s.at.Store(s.l.index.currentRevision())
+	return catalog.Listing{Entries: s.l.index.list(s.in, s.origin, s.scope)}, nil
 }
 
-func (s *shelfSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	found, err := s.l.db.Skills.Find(ctx, e.Name, []Namespace{s.in})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 || found[0].Number == 0 {
-		return nil, gone(s.origin, e.Name)
+		return nil, notExist(s.origin, e.Name)
 	}
 	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
 }
 
-// gone is how a skill fails that a source had.
-func gone(origin, name string) error {
+// notExist is how a skill fails that a source had.
+func notExist(origin, name string) error {
 	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
@@ -119,8 +119,8 @@ func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*ski
 	return l.bundle(context.WithoutCancel(ctx), name, v)
 }
 
-func (s *shelfSource) Watch(ctx context.Context, changed func()) error {
-	s.l.shelf.watch(ctx, s.at.Load(), func(k *known) bool { return slices.Contains(k.listings, s.in) }, changed)
+func (s *namespaceSource) Watch(ctx context.Context, changed func()) error {
+	s.l.index.watch(ctx, s.at.Load(), func(k *indexedSkill) bool { return slices.Contains(k.listings, s.in) }, changed)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 	s.mu.Lock()
 	old := s.known
 	s.mu.Unlock()
-	s.at.Store(s.l.shelf.at())
+	s.at.Store(s.l.index.currentRevision())
 	for _, r := range s.refs {
 		found, err := s.l.Resolve(ctx, s.p, r)
 		switch {
@@ -180,7 +180,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 		key := boundKey{found.Skill.ID, found.Version.Digest, found.Skill.Name}
 		e := old[key]
 		if e == nil {
-			if e, err = s.l.entry(ctx, key, s.origin); err != nil {
+			if e, err = s.l.boundEntry(ctx, key, s.origin); err != nil {
 				return catalog.Listing{}, err
 			}
 		}
@@ -204,14 +204,14 @@ func (s *boundSource) problem(r Ref, err error) catalog.Problem {
 	}}
 }
 
-// entry is level 1 of a version that something names.
-func (l *Library) entry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
+// boundEntry is level 1 of a version that something names.
+func (l *Library) boundEntry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, k.id, k.digest)
 	if err != nil {
 		return nil, err
 	}
 	m := readMeta(v.Meta)
-	return placed(m.entry(k.name, v.Display, v.Description, v.Label, v.Tags), origin, catalog.User), nil
+	return locateEntry(m.catalogEntry(k.name, v.Display, v.Description, v.Label, v.Tags), origin, catalog.User), nil
 }
 
 func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
@@ -219,13 +219,13 @@ func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle
 	key, ok := s.opens[e]
 	s.mu.Unlock()
 	if !ok {
-		return nil, gone(s.origin, e.Name)
+		return nil, notExist(s.origin, e.Name)
 	}
 	// Whether it may still be used is asked each time, and what is not pinned is what it
 	// was when it was listed.
-	if _, err := s.l.bound(ctx, s.p, account.SkillUse, key.id); err != nil {
+	if _, err := s.l.authorizeBound(ctx, s.p, account.SkillUse, key.id); err != nil {
 		if isNotFound(err) {
-			return nil, gone(s.origin, e.Name)
+			return nil, notExist(s.origin, e.Name)
 		}
 		return nil, err
 	}
@@ -241,6 +241,6 @@ func (s *boundSource) Watch(ctx context.Context, changed func()) error {
 			names[r.Name] = true
 		}
 	}
-	s.l.shelf.watch(ctx, s.at.Load(), func(k *known) bool { return ids[k.id] || names[k.entry.Name] }, changed)
+	s.l.index.watch(ctx, s.at.Load(), func(k *indexedSkill) bool { return ids[k.id] || names[k.entry.Name] }, changed)
 	return nil
 }

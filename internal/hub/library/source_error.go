@@ -16,14 +16,14 @@ type SourceError struct{ Err error }
 func (e *SourceError) Error() string { return e.Err.Error() }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// asSourceError makes an error of package remote one of a place, unless it is of this machine:
+// wrapSourceError makes an error of package remote one of a place, unless it is of this machine:
 // what files are called here is nobody's business.
-func asSourceError(err error) error {
+func wrapSourceError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, here := errors.AsType[*fs.PathError](err); here {
-		return asFull(err)
+		return mapDiskFull(err)
 	}
 	if e, ok := errors.AsType[*remote.NotFoundError](err); ok {
 		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // its hint is for who has git and a terminal
@@ -40,6 +40,6 @@ func (e *InvalidError) Error() string { return e.Why }
 // Is makes the error match [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-func invalid(format string, args ...any) error {
+func invalidf(format string, args ...any) error {
 	return &InvalidError{fmt.Sprintf(format, args...)}
 }

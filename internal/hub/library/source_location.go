@@ -14,28 +14,28 @@ import (
 
 // Bounds of a look at a place, beyond those of package remote.
 const (
-	maxDownload = 256 << 20
-	maxUnpacked = 512 << 20
-	maxEntries  = 50_000
-	maxOffered  = 2_000
-	lookTime    = 5 * time.Minute
-	askTime     = 30 * time.Second // for a repository to name its newest commit
+	maxDownload    = 256 << 20
+	maxUnpacked    = 512 << 20
+	maxEntries     = 50_000
+	maxOffered     = 2_000
+	inspectTimeout = 5 * time.Minute
+	latestTimeout  = 30 * time.Second // for a repository to name its newest commit
 )
 
-// parsePlace reads where somebody wants to import from.
-func (l *Library) parsePlace(text string) (remote.Location, error) {
+// parseSource reads where somebody wants to import from.
+func (l *Library) parseSource(text string) (remote.Location, error) {
 	at, err := remote.Parse(text, "/")
 	if err != nil {
 		return at, err
 	}
-	return at, l.checkPlaceOf(at)
+	return at, l.checkLocation(at)
 }
 
-// checkPlaceOf says why nothing is imported from a place. Who wrote it is not who runs
+// checkLocation says why nothing is imported from a place. Who wrote it is not who runs
 // this machine: what is on it, what only it reaches, and its keys are none of his.
 // Package remote lets a person reach an address that he wrote himself, which here he may
 // not; names are looked up there, and checked at the address that they have then.
-func (l *Library) checkPlaceOf(at remote.Location) error {
+func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
 	if at.Kind == remote.Local {
 		return refuse("a hub has no folders of yours; upload an archive, or write https://")
@@ -64,8 +64,8 @@ func (l *Library) checkPlaceOf(at remote.Location) error {
 	return nil
 }
 
-// client looks at places as a user does, for a bounded time.
-func (l *Library) client(user account.UserID, limit time.Duration) *remote.Client {
+// newClient looks at places as a user does, for a bounded time.
+func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
 			return l.opts.Credential(ctx, user, host)
@@ -77,7 +77,7 @@ func (l *Library) client(user account.UserID, limit time.Duration) *remote.Clien
 	})
 }
 
-// at is the place that a skill is from, as it is now.
-func (s *Source) at() remote.Location {
+// location is the place that a skill is from, as it is now.
+func (s *Source) location() remote.Location {
 	return remote.Location{Kind: remote.Kind(s.Kind), URL: s.URL, Ref: s.Ref}
 }

@@ -33,11 +33,11 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
 	}
-	ctx, stop := work(ctx)
+	ctx, stop := withTimeLimit(ctx)
 	defer stop()
 	var id string
 	err := l.withPackage(ctx, pkg, func(c *content) error {
-		if err := l.free(ctx, in, c.skill.Name); err != nil {
+		if err := l.checkNameFree(ctx, in, c.skill.Name); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, c); err != nil {
@@ -55,29 +55,29 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return nil, err
 	}
-	return h.public(p), nil
+	return h.viewFor(p), nil
 }
 
 // AddVersion adds a version to a skill, which becomes the current one, and returns it.
 // The package names the skill as it is named. A package with the files of a version
 // that is there is [ErrExists]; the other errors are those of [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
-	h, err := l.mayChange(ctx, p, id)
+	h, err := l.authorizeChange(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := work(ctx)
+	ctx, stop := withTimeLimit(ctx)
 	defer stop()
 	var number int64
 	err = l.withPackage(ctx, pkg, func(c *content) error {
-		if err := c.isOf(h); err != nil {
+		if err := c.checkSameSkill(h); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, c); err != nil {
 			return err
 		}
 		var err error
-		number, err = l.extend(ctx, p, id, c, nil)
+		number, err = l.appendVersion(ctx, p, id, c, nil)
 		return err
 	})
 	if err != nil {
@@ -90,8 +90,8 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	return newVersion(v, true), nil
 }
 
-// mayChange asks before work is done for a change whether it may be made.
-func (l *Library) mayChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
+// authorizeChange asks before work is done for a change whether it may be made.
+func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func (l *Library) mayChange(ctx context.Context, p account.Principal, id string)
 	return h, nil
 }
 
-// isOf fails where the content is that of another skill.
-func (c *content) isOf(h *skillRecord) error {
+// checkSameSkill fails where the content is that of another skill.
+func (c *content) checkSameSkill(h *skillRecord) error {
 	if c.skill.Name == h.Name {
 		return nil
 	}
@@ -112,12 +112,12 @@ func (c *content) isOf(h *skillRecord) error {
 
 // withPackage reads a package and calls f with what is in it.
 func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content) error) error {
-	file, err := l.spool(pkg.Data)
+	file, err := l.spoolUpload(pkg.Data)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	return f(c)
 }
 
-// free fails with [ErrExists] where a namespace has a skill of a name. Two that ask at
+// checkNameFree fails with [ErrExists] where a namespace has a skill of a name. Two that ask at
 // once may both be told that it is free: then the database decides.
-func (l *Library) free(ctx context.Context, in Namespace, name string) error {
+func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err == nil && len(found) > 0 {
 		err = fmt.Errorf("skill %q: %w", name, ErrExists)
@@ -150,7 +150,7 @@ func (l *Library) free(ctx context.Context, in Namespace, name string) error {
 func (l *Library) create(ctx context.Context, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	var id string
 	err := l.db.Tx(ctx, func(tx *store.Tx) (err error) {
-		id, err = l.createIn(ctx, tx, p, in, c, from)
+		id, err = l.createInTx(ctx, tx, p, in, c, from)
 		return err
 	})
 	if err != nil {
@@ -160,15 +160,15 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	return id, nil
 }
 
-// createIn is create in a transaction, after which others are to be told.
-func (l *Library) createIn(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
+// createInTx is create in a transaction, after which others are to be told.
+func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	s, err := tx.Skills.Create(ctx, store.Skill{
 		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.json(),
 	})
 	if err != nil {
 		return "", err
 	}
-	v, err := l.addVersion(ctx, tx, p, s.ID, c, from)
+	v, err := l.insertVersion(ctx, tx, p, s.ID, c, from)
 	if err != nil {
 		return "", err
 	}
@@ -177,34 +177,34 @@ func (l *Library) createIn(ctx context.Context, tx *store.Tx, p account.Principa
 			return "", err
 		}
 	}
-	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploaded{s.Name, v.Number, v.Digest, from})
+	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploadDetails{s.Name, v.Number, v.Digest, from})
 }
 
-// uploaded is what the audit log says of new files.
-type uploaded struct {
+// uploadDetails is what the audit log says of new files.
+type uploadDetails struct {
 	Name    string  `json:"name"`
 	Version int64   `json:"version"`
 	Digest  string  `json:"digest"`
 	From    *Source `json:"from,omitempty"`
 }
 
-// extend adds a version to a skill that is there, and tells those who use it.
-func (l *Library) extend(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
+// appendVersion adds a version to a skill that is there, and tells those who use it.
+func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
 	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		v, err := l.extendIn(ctx, tx, p, h, c, from)
+		v, err := l.appendVersionInTx(ctx, tx, p, h, c, from)
 		number = v.Number
-		return uploaded{h.Name, v.Number, v.Digest, from}, err
+		return uploadDetails{h.Name, v.Number, v.Digest, from}, err
 	})
 	return number, err
 }
 
-// extendIn is extend in a transaction that records it.
-func (l *Library) extendIn(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
-	if err := c.isOf(h); err != nil {
+// appendVersionInTx is extend in a transaction that records it.
+func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
+	if err := c.checkSameSkill(h); err != nil {
 		return store.Version{}, err
 	}
-	v, err := l.addVersion(ctx, tx, p, h.ID, c, from)
+	v, err := l.insertVersion(ctx, tx, p, h.ID, c, from)
 	if err != nil {
 		return v, err
 	}
@@ -213,11 +213,11 @@ func (l *Library) extendIn(ctx context.Context, tx *store.Tx, p account.Principa
 			return v, err
 		}
 	}
-	return v, l.tellUsers(ctx, tx, p, h, v)
+	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// addVersion adds a version whose files are kept, and makes it the current one.
-func (l *Library) addVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
+// insertVersion adds a version whose files are kept, and makes it the current one.
+func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
 	row, files, err := c.version(id, string(p.User), from.json())
 	if err != nil {
 		return store.Version{}, err

@@ -24,23 +24,23 @@ func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace,
 		return nil, err
 	}
 	if len(ids) > maxUpdated {
-		return nil, invalid("%d skills, more than %d", len(ids), maxUpdated)
+		return nil, invalidf("%d skills, more than %d", len(ids), maxUpdated)
 	}
 	out := newImported()
-	skills, err := l.imported(ctx, p, in, ids, out)
+	skills, err := l.selectImported(ctx, p, in, ids, out)
 	if err != nil {
 		return nil, err
 	}
-	for _, group := range byPlace(skills) {
-		if err := l.updateFrom(ctx, p, group, out); err != nil {
+	for _, group := range groupBySource(skills) {
+		if err := l.updateGroup(ctx, p, group, out); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
 }
 
-// imported are the skills to update; those that are not are skipped with the reason.
-func (l *Library) imported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *ImportResult) ([]*Skill, error) {
+// selectImported are the skills to update; those that are not are skipped with the reason.
+func (l *Library) selectImported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *ImportResult) ([]*Skill, error) {
 	var skills []*Skill
 	take := func(s *Skill) {
 		switch {
@@ -82,9 +82,9 @@ func (l *Library) imported(ctx context.Context, p account.Principal, in Namespac
 	return skills, nil
 }
 
-// byPlace groups skills by the place that they are from, and who imported them, in the
+// groupBySource groups skills by the place that they are from, and who imported them, in the
 // order of the first.
-func byPlace(skills []*Skill) [][]*Skill {
+func groupBySource(skills []*Skill) [][]*Skill {
 	type key struct {
 		at remote.Location
 		by string
@@ -92,7 +92,7 @@ func byPlace(skills []*Skill) [][]*Skill {
 	var out [][]*Skill
 	where := map[key]int{}
 	for _, s := range skills {
-		k := key{s.Source.at(), s.Source.By}
+		k := key{s.Source.location(), s.Source.By}
 		i, ok := where[k]
 		if !ok {
 			i = len(out)
@@ -103,8 +103,8 @@ func byPlace(skills []*Skill) [][]*Skill {
 	return out
 }
 
-// updateFrom updates the skills of one place.
-func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
+// updateGroup updates the skills of one place.
+func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
 			out.skip(s.ID, s.Name, s.Source.Dir, errUnchanged.Error())
@@ -112,7 +112,7 @@ func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []
 		return nil
 	}
 	var failed error // of the hub, not of the place
-	err := l.openSource(ctx, p.User, skills[0].Source.at(), func(offer *remote.Collection) error {
+	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
 				break
@@ -132,25 +132,25 @@ func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []
 // isCurrent reports whether a repository still names the commit that all of some skills
 // were taken from. Where that cannot be told it is not.
 func (l *Library) isCurrent(ctx context.Context, user account.UserID, skills []*Skill) bool {
-	commit, err := l.latest(ctx, user, skills[0].Source)
+	commit, err := l.latestCommit(ctx, user, skills[0].Source)
 	return err == nil && commit != "" && !slices.ContainsFunc(skills, func(s *Skill) bool { return s.Source.Commit != commit })
 }
 
-// latest is the commit that the place of a skill has now, "" where it has none.
-func (l *Library) latest(ctx context.Context, user account.UserID, from *Source) (string, error) {
-	at := from.at()
+// latestCommit is the commit that the place of a skill has now, "" where it has none.
+func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *Source) (string, error) {
+	at := from.location()
 	if at.Kind != remote.Git {
 		return "", nil
 	}
-	if err := l.checkPlaceOf(at); err != nil {
+	if err := l.checkLocation(at); err != nil {
 		return "", err
 	}
-	done, err := acquireSlot(ctx, l.trips)
+	done, err := acquireSlot(ctx, l.sourceSlots)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	r, err := l.client(user, askTime).Latest(ctx, at)
+	r, err := l.newClient(user, latestTimeout).Latest(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
-		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.at(), offer, offer.Skills[i]))
+		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]))
 		return err
 	})
 	switch {
@@ -184,14 +184,14 @@ func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinne
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		from := readSource(h.Source)
 		if from == nil {
-			return nil, invalid("skill %q was uploaded, not imported", h.Name)
+			return nil, invalidf("skill %q was uploaded, not imported", h.Name)
 		}
 		from.Pinned = pinned
-		return pin{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.json())
+		return pinDetails{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.json())
 	})
 }
 
-type pin struct {
+type pinDetails struct {
 	Name   string `json:"name"`
 	Pinned bool   `json:"pinned"`
 }
@@ -210,9 +210,9 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 	}
 	from := readSource(h.Source)
 	if from == nil {
-		return nil, invalid("skill %q was uploaded, not imported", h.Name)
+		return nil, invalidf("skill %q was uploaded, not imported", h.Name)
 	}
-	v, err := l.row(ctx, h, 0)
+	v, err := l.getVersion(ctx, h, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -222,11 +222,11 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 	}
 	defer old.Close()
 	var out UpdatePreview
-	err = l.openSource(ctx, p.User, from.at(), func(offer *remote.Collection) error {
+	err = l.openSource(ctx, p.User, from.location(), func(offer *remote.Collection) error {
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
 		if i < 0 {
-			return asSourceError(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.at())})
+			return wrapSourceError(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.location())})
 		}
 		return l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
 			out.Diff, err = skilldiff.Compare(ctx, old.FS, c.fsys, diffOptions(o, h.Name))
@@ -268,7 +268,7 @@ func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 				skills = append(skills, s)
 			}
 		}
-		for _, group := range byPlace(skills) {
+		for _, group := range groupBySource(skills) {
 			if err := l.checkSource(ctx, group, out); err != nil {
 				return out, err
 			}
@@ -280,12 +280,12 @@ func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
 	from := skills[0].Source
 	out.Sources++
-	commit, err := l.latest(ctx, account.UserID(from.By), from)
+	commit, err := l.latestCommit(ctx, account.UserID(from.By), from)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		out.Failed[from.at().String()] = err
+		out.Failed[from.location().String()] = err
 		return nil
 	}
 	for _, s := range skills {
@@ -294,11 +294,11 @@ func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceC
 		}
 		out.Outdated++
 		err := l.db.Tx(ctx, func(tx *store.Tx) error {
-			to := audience{}
-			if err := l.lookAfter(ctx, tx, to, s.Namespace, store.Maintainer); err != nil {
+			to := recipients{}
+			if err := l.addMembers(ctx, tx, to, s.Namespace, store.Maintainer); err != nil {
 				return err
 			}
-			return l.tell(ctx, tx, to, "", SourceChanged, s.ID+"@"+commit, NotificationDetails{SkillID: s.ID, Name: s.Name, Commit: commit})
+			return l.notify(ctx, tx, to, "", SourceChanged, s.ID+"@"+commit, NotificationDetails{SkillID: s.ID, Name: s.Name, Commit: commit})
 		})
 		if err != nil {
 			return err

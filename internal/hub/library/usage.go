@@ -21,7 +21,7 @@ func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
 // and those of which the principal may not know it, are left out. There are at most
 // [store.MaxPage].
 func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Usage, error) {
-	seen, err := l.allowed(ctx, p, account.UsageRead, ids)
+	seen, err := l.filterAllowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ type SkillUsage struct {
 // a time, by name, also those that were not, and how to ask for more. Of each namespace
 // the principal may know the usage; none is all those of which he does.
 func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]SkillUsage, string, error) {
-	in, err := measured(p, in)
+	in, err := usageNamespaces(p, in)
 	if err != nil {
 		return nil, "", err
 	}
@@ -70,9 +70,9 @@ func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Names
 	return out, next, nil
 }
 
-// measured are namespaces of which the principal may know the usage: those that are
+// usageNamespaces are namespaces of which the principal may know the usage: those that are
 // asked for, or, where none is, all.
-func measured(p account.Principal, in []Namespace) ([]Namespace, error) {
+func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.UsageRead, n); err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func measured(p account.Principal, in []Namespace) ([]Namespace, error) {
 // not used after its day, by id, and how to ask for more. Of each namespace the
 // principal may know the usage; none is all those of which he does.
 func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
-	in, err := measured(p, in)
+	in, err := usageNamespaces(p, in)
 	if err != nil {
 		return nil, "", err
 	}

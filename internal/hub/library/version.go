@@ -45,7 +45,7 @@ func newVersion(v store.Version, current bool) *Version {
 	m := readMeta(v.Meta)
 	return &Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: current, Description: v.Description,
-		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.code(), Tokens: m.Tokens,
+		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
 		Review: v.Review, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
@@ -58,25 +58,25 @@ func IsRunnable(v *Version) bool { return v.Review == Approved }
 
 // Version returns a version of a skill by its number; 0 is the current one.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
-	h, v, err := l.readable(ctx, p, id, number)
+	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
 		return nil, err
 	}
 	return newVersion(v, v.Number == h.Number), nil
 }
 
-// readable is a version of a skill that the principal may read; 0 is the current one.
-func (l *Library) readable(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
+// getReadableVersion is a version of a skill that the principal may read; 0 is the current one.
+func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, store.Version{}, err
 	}
-	v, err := l.row(ctx, h, number)
+	v, err := l.getVersion(ctx, h, number)
 	return h, v, err
 }
 
-// row is a version of a skill; 0 is the current one.
-func (l *Library) row(ctx context.Context, h *skillRecord, number int64) (store.Version, error) {
+// getVersion is a version of a skill; 0 is the current one.
+func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) (store.Version, error) {
 	if number == 0 {
 		number = h.Number
 	}
@@ -104,7 +104,7 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 // Findings returns what a scan found in a version, 0 being the current one; nil where
 // nothing is kept.
 func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
-	_, v, err := l.readable(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (l *Library) Findings(ctx context.Context, p account.Principal, id string, 
 
 // Manifest returns the files of a version with their hashes, 0 being the current one.
 func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
-	_, v, err := l.readable(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, 
 // Open returns the files of a version, 0 being the current one, each checked against
 // its hash when it is opened. The caller closes the bundle.
 func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
-	h, v, err := l.readable(ctx, p, id, number)
+	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from
 		if i == 0 && number == NoVersion {
 			continue
 		}
-		v, err := l.row(ctx, h, number)
+		v, err := l.getVersion(ctx, h, number)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from
 		defer b.Close()
 		files[i] = b.FS
 	}
-	done, err := acquireSlot(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 		if err != nil {
 			return nil, err
 		}
-		return used{h.Name, h.Number, number}, l.setCurrent(ctx, tx, v)
+		return currentDetails{h.Name, h.Number, number}, l.setCurrent(ctx, tx, v)
 	})
 }
 
@@ -200,10 +200,10 @@ func (l *Library) setCurrent(ctx context.Context, tx *store.Tx, v store.Version)
 		return err
 	}
 	m := readMeta(v.Meta)
-	return tx.Refs.Set(ctx, store.SkillKind, v.SkillID, m.refs())
+	return tx.Refs.Set(ctx, store.SkillKind, v.SkillID, m.dependencyRefs())
 }
 
-type used struct {
+type currentDetails struct {
 	Name string `json:"name"`
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
@@ -217,13 +217,13 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 		if err != nil {
 			return nil, err
 		}
-		refs, err := l.references(ctx, &tx.Tables, p, h)
+		refs, err := l.loadReferences(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
-		if pins := refs.pinning(v.Digest); pins.Total() > 0 || refs.precise {
+		if pins := refs.filterByDigest(v.Digest); pins.Total() > 0 || refs.precise {
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: pins}
 		}
-		return uploaded{Name: h.Name, Version: number, Digest: v.Digest}, tx.Versions.Delete(ctx, id, number)
+		return uploadDetails{Name: h.Name, Version: number, Digest: v.Digest}, tx.Versions.Delete(ctx, id, number)
 	})
 }
