@@ -58,7 +58,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("all are %+v", all)
 		}
 		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
-			map[string][]string{"updated": {"pdf"}, "skipped": {"docx: it is pinned"}})
+			map[string][]string{"updated": {"pdf"}, "skipped": {"docx: pinned"}})
 
 		shared := root.send(t, "POST", "/api/v1/skills?namespace=public", zipped(t, "xlsx", "One.")).want(t, 201).text(t, "id")
 		bob.send(t, "PUT", "/api/v1/defaults/"+shared, map[string]any{}).want(t, 200)

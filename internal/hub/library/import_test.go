@@ -99,7 +99,7 @@ func TestW29Import(t *testing.T) {
 	}
 	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, true))
 	all := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
-	wantEqual(t, became(all), map[string][]string{"created": {}, "updated": {"pdf@3"}, "skipped": {"docx: it is pinned", "same: it is not there any more"}})
+	wantEqual(t, became(all), map[string][]string{"created": {}, "updated": {"pdf@3"}, "skipped": {"docx: pinned", "same: not found at its source"}})
 	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, false))
 	one := must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@2"})

@@ -13,12 +13,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillIndex are the metadata of all skills, by namespace, as of a revision of the database:
-// what all sources of a node have in common. It is safe for concurrent use.
+// skillIndex holds the metadata of all skills by namespace, as of a revision of
+// the database. All sources of a node share it. It is safe for concurrent use.
 type skillIndex struct {
 	db         *store.DB
-	refreshing chan struct{} // held while the database is asked for what changed
-	wake       chan struct{} // has one while somebody is to look
+	refreshing chan struct{} // holds an element during a refresh
+	wake       chan struct{} // requests a refresh
 
 	mu         sync.Mutex
 	revision   int64
@@ -27,10 +27,10 @@ type skillIndex struct {
 	watchers   map[*watcher]bool
 }
 
-// watcher is who wants to know of some changes.
+// watcher receives some changes.
 type watcher struct {
 	matches func(*indexedSkill) bool
-	pending chan struct{} // has one while there is something new
+	pending chan struct{} // signals a change
 }
 
 // indexedSkill is the metadata of a skill.
@@ -38,16 +38,16 @@ type indexedSkill struct {
 	id, digest string
 	hidden     bool
 	listings   []Namespace
-	entry      *catalog.Entry // without the place that it is listed in
+	entry      *catalog.Entry // without origin and path
 }
 
-// namespaceIndex is what one namespace lists.
+// namespaceIndex holds the skills that one namespace lists.
 type namespaceIndex struct {
 	byName  map[string]*indexedSkill
-	entries map[*indexedSkill]*catalog.Entry // made when a source lists them
-	sorted  []*catalog.Entry                 // of placed that are not hidden, by name; nil where it is to be made
-	search  *bm25.Index                      // nil where it is to be made
-	order   []*indexedSkill                  // of search
+	entries map[*indexedSkill]*catalog.Entry // created on demand
+	sorted  []*catalog.Entry                 // visible entries by name; nil if outdated
+	search  *bm25.Index                      // nil if outdated
+	order   []*indexedSkill                  // documents of search
 }
 
 func newSkillIndex(db *store.DB) *skillIndex {
@@ -57,8 +57,8 @@ func newSkillIndex(db *store.DB) *skillIndex {
 	}
 }
 
-// refresh reads what has changed since it last did. Others who ask meanwhile wait for
-// it, and then look whether that was enough.
+// refresh reads the changes since the last refresh. Concurrent callers wait for
+// it and then check whether it was sufficient.
 func (s *skillIndex) refresh(ctx context.Context) error {
 	revisions, err := s.db.Revisions(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(changes) == 0 { // what changed last was changed again
+		if len(changes) == 0 { // a newer revision replaced the last change
 			return nil
 		}
 		s.apply(changes)
@@ -93,7 +93,7 @@ func (s *skillIndex) currentRevision() int64 {
 	return s.revision
 }
 
-// apply takes changes over, and tells those who want to know.
+// apply applies changes and notifies the watchers.
 func (s *skillIndex) apply(changes []store.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *skillIndex) apply(changes []store.Change) {
 	}
 }
 
-// notify wakes those who want to know of a change; mu is held.
+// notify signals the watchers of a change. The caller holds mu.
 func (s *skillIndex) notify(changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {
@@ -121,8 +121,8 @@ func (s *skillIndex) notify(changed ...*indexedSkill) {
 	}
 }
 
-// watch calls changed after changes that somebody wants to know of, until ctx ends, and
-// first where there were any since a revision. Calls come one at a time.
+// watch calls changed, one call at a time, after each matching change until ctx
+// ends. It calls it at once if there were changes since a revision.
 func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
 	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -146,7 +146,7 @@ func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexed
 	}
 }
 
-// equal reports whether sources show a skill as they did.
+// equal reports whether sources present both skills in the same way.
 func (k *indexedSkill) equal(other *indexedSkill) bool {
 	if k == nil || other == nil {
 		return k == other
@@ -154,7 +154,7 @@ func (k *indexedSkill) equal(other *indexedSkill) bool {
 	return k.digest == other.digest && k.hidden == other.hidden && slices.Equal(k.listings, other.listings)
 }
 
-// newIndexedSkill is nil where the skill is gone, or has no version yet.
+// newIndexedSkill returns nil if the skill is deleted or has no version.
 func newIndexedSkill(c store.Change) *indexedSkill {
 	if c.Skill == nil || c.Skill.Number == 0 {
 		return nil
@@ -166,8 +166,8 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 }
 
-// replace puts a skill where it is listed; mu is held. One that sources know stays the
-// same for them where its files do: a review is no change to them.
+// replace updates the namespaces that list a skill. The caller holds mu. If the
+// files are unchanged, as after a review, the catalog entry stays the same.
 func (s *skillIndex) replace(id string, old, new *indexedSkill) {
 	delete(s.skills, id)
 	if new != nil {
@@ -190,7 +190,7 @@ func (s *skillIndex) removeListing(n Namespace, old, new *indexedSkill) {
 	if sh == nil {
 		return
 	}
-	if sh.byName[old.entry.Name] == old { // else another one has the name by now
+	if sh.byName[old.entry.Name] == old { // otherwise another skill has the name now
 		delete(sh.byName, old.entry.Name)
 	}
 	if e := sh.entries[old]; e != nil && new != nil && new.digest == old.digest {
@@ -213,13 +213,13 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 	sh.search, sh.order, sh.sorted = nil, nil, nil
 }
 
-// isShadowed reports whether names find another skill before one that is listed in some
-// of these namespaces, the nearest of which come first.
+// isShadowed reports whether the name of a skill resolves to another skill in
+// these namespaces, nearest first.
 func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
 	return s.isShadowedWith(nil, id, name, in)
 }
 
-// isShadowedWith is shadowed with a draft on some of the shelves; nil is none.
+// isShadowedWith is like isShadowed with a draft; t may be nil.
 func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,8 +238,8 @@ func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Names
 	return false
 }
 
-// list returns the entries of a namespace, by name, as a source with this origin has
-// them.
+// list returns the entries of a namespace by name, for a source with this
+// origin.
 func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*catalog.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,8 @@ func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*ca
 	return slices.Clone(sh.sorted)
 }
 
-// entryFor is the entry of a skill, the same as long as its files are.
+// entryFor returns the catalog entry of a skill. It is the same pointer until
+// the files change.
 func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog.Scope) *catalog.Entry {
 	e := sh.entries[k]
 	if e == nil {
@@ -268,28 +269,29 @@ func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog
 	return e
 }
 
+// locateEntry returns a copy of an entry with origin and path.
 func locateEntry(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
 	e := *of
 	e.Origin, e.Scope, e.Dir, e.Path = origin, scope, e.Name, origin+"/"+e.Name
 	return &e
 }
 
-// rankedSkill is a skill that was found.
+// rankedSkill is a search result.
 type rankedSkill struct {
 	id    string
 	score float64
 }
 
-// search ranks the skills that names find in some namespaces. Each namespace has an index
-// of its own, so that what others have says nothing about what is found; by rank their
-// answers become one.
+// search ranks the skills of some namespaces. Each namespace has its own index,
+// so that skills of others do not influence the result. The results are merged
+// by rank.
 func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSkill {
 	return s.searchWith(nil, query, in, limit)
 }
 
-// searchWith is search with a draft on some of the shelves; nil is none.
+// searchWith is like search with a draft; t may be nil.
 func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
-	const smooth = 60 // as reciprocal rank fusion has it: the first of each list count alike
+	const smooth = 60 // constant of reciprocal rank fusion
 	best := map[string]float64{}
 	var order []string
 	for _, n := range in {
@@ -318,8 +320,8 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 	return out[:min(limit, len(out))]
 }
 
-// index is what a namespace is searched by. It is made outside the lock, by the first who
-// asks after a change, and by another where two ask at once.
+// index returns the search index of a namespace. It builds an outdated index
+// without holding mu; concurrent callers may both build it.
 func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 	s.mu.Lock()
 	sh := s.namespaces[n]

@@ -13,7 +13,6 @@ package library
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -90,10 +89,10 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	}
 	l.opts.setDefaults()
 	if l.opts.Grace < time.Hour {
-		return nil, fmt.Errorf("files that nothing names are kept for an hour at least, not %s", l.opts.Grace)
+		return nil, fmt.Errorf("grace period too short (%s, minimum 1h)", l.opts.Grace)
 	}
 	if l.opts.Limits.FileBytes > store.MaxValue {
-		return nil, fmt.Errorf("a file has at most %d bytes, and the limit is %d", store.MaxValue, l.opts.Limits.FileBytes)
+		return nil, fmt.Errorf("file size limit too large (%d bytes, maximum %d)", l.opts.Limits.FileBytes, store.MaxValue)
 	}
 	var err error
 	if l.files, err = openFileCache(db.Blobs, l.opts.CacheDir, l.opts.CacheBytes); err != nil {
@@ -104,7 +103,7 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	return l, nil
 }
 
-// Limits are those of what is uploaded.
+// Limits returns the limits of uploads.
 func (l *Library) Limits() skill.Limits { return l.opts.Limits.WithDefaults() }
 
 func (o *Options) setDefaults() {
@@ -140,17 +139,16 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Close lets go of the directory of files.
+// Close closes the file cache.
 func (l *Library) Close() error { return l.files.close() }
 
-// Run keeps up with what other nodes change, and wakes the sources that are watched,
-// until ctx ends; then it returns nil. A database that is away for a while is asked
-// again.
+// Run polls for changes of other nodes and notifies watched sources until ctx
+// ends. It then returns nil. It retries after database errors.
 func (l *Library) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.opts.Poll)
 	defer tick.Stop()
 	for {
-		// Who reads next sees the error, or reads what was missed.
+		// The next reader sees the error or reads the missed changes.
 		_ = l.index.refresh(ctx)
 		select {
 		case <-ctx.Done():
@@ -161,7 +159,8 @@ func (l *Library) Run(ctx context.Context) error {
 	}
 }
 
-// TriggerRefresh has [Library.Run] look at once what has changed. It does not block.
+// TriggerRefresh makes [Library.Run] check for changes at once. It does not
+// block.
 func (l *Library) TriggerRefresh() {
 	select {
 	case l.index.wake <- struct{}{}:
@@ -169,26 +168,25 @@ func (l *Library) TriggerRefresh() {
 	}
 }
 
-// NotifyChanged tells others that skills were changed here.
+// NotifyChanged notifies this node and the others of changed skills.
 func (l *Library) NotifyChanged() {
 	l.TriggerRefresh()
 	l.opts.Notify()
 }
 
-// acquireSlot waits for one of the turns to check a package, or to look elsewhere, and returns
-// what ends it.
+// acquireSlot waits for a free slot and returns the function that releases it.
 func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	select {
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for others' packages: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait for other packages: %w", context.Cause(ctx))
 	}
 }
 
-// withTimeLimit bounds the time of something that adds files.
+// withTimeLimit returns a context that ends after maxOperationTime.
 func withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, maxOperationTime, errOperationTime)
 }
 
-var errOperationTime = errors.New("it took longer than half an hour")
+var errOperationTime = fmt.Errorf("operation took longer than %s", maxOperationTime)

@@ -11,10 +11,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// meta is what is kept of a SKILL.md besides the columns of a version: enough to list
-// and choose a skill without reading its files.
+// meta is the stored part of a SKILL.md that has no column of its own. It
+// suffices to list and select a skill without reading its files.
 type meta struct {
-	File          string             `json:"file,omitempty"` // its spelling, where not SKILL.md
+	File          string             `json:"file,omitempty"` // file name, if not SKILL.md
 	Author        string             `json:"author,omitempty"`
 	License       string             `json:"license,omitempty"`
 	Category      string             `json:"category,omitempty"`
@@ -23,18 +23,18 @@ type meta struct {
 	Dependencies  []string           `json:"dependencies,omitempty"`
 	UserOnly      bool               `json:"person_only,omitempty"`
 	ModelOnly     bool               `json:"model_only,omitempty"`
-	ProvidesTools bool               `json:"brings,omitempty"` // servers, or tools of a provider
+	ProvidesTools bool               `json:"brings,omitempty"` // MCP servers or tools of a provider
 	Scripts       int                `json:"scripts,omitempty"`
 	Unnamed       bool               `json:"unnamed,omitempty"`
 	Repaired      bool               `json:"repaired,omitempty"`
 	Tokens        int                `json:"tokens"` // of the instructions
 	Warnings      int                `json:"warnings,omitempty"`
 	Diagnostics   []skill.Diagnostic `json:"diagnostics,omitempty"`
-	Findings      map[string]int     `json:"findings,omitempty"` // how many of a severity
+	Findings      map[string]int     `json:"findings,omitempty"` // count by severity
 	Unscanned     bool               `json:"unscanned,omitempty"`
 }
 
-// maxDiagnostics bounds what is kept of a form that needs mending.
+// maxDiagnostics limits the stored diagnostics of a SKILL.md.
 const maxDiagnostics = 20
 
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
@@ -66,17 +66,17 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	return m
 }
 
-// readMeta reads what newMeta made; what a later program cannot read is empty.
+// readMeta decodes metadata. Unreadable metadata is empty.
 func readMeta(data json.RawMessage) meta {
 	var m meta
 	_ = json.Unmarshal(data, &m)
 	return m
 }
 
-// hasCode reports whether something of the skill runs.
+// hasCode reports whether the skill has anything that runs.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools }
 
-// catalogEntry is level 1 of a skill, without the place that it is listed in.
+// catalogEntry returns the catalog entry of a skill, without origin and path.
 func (m *meta) catalogEntry(name, display, description, label string, tags []string) *catalog.Entry {
 	return &catalog.Entry{
 		Name: name, DisplayName: display, Description: description, Version: label, Tags: tags,
@@ -86,8 +86,8 @@ func (m *meta) catalogEntry(name, display, description, label string, tags []str
 	}
 }
 
-// catalogTokens is about how many tokens the line takes by which a model is told of a skill;
-// 0 where it is not.
+// catalogTokens estimates the tokens of the skill's line in the catalog text; 0
+// if the skill is hidden from models.
 func (m *meta) catalogTokens(s store.Skill) int {
 	if m.UserOnly {
 		return 0
@@ -96,7 +96,7 @@ func (m *meta) catalogTokens(s store.Skill) int {
 	return skill.EstimateTokens(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
-// dependencyRefs are the skills that it names as those it needs.
+// dependencyRefs returns references to the dependencies of the skill.
 func (m *meta) dependencyRefs() []store.Reference {
 	var out []store.Reference
 	for _, d := range m.Dependencies {
@@ -108,11 +108,10 @@ func (m *meta) dependencyRefs() []store.Reference {
 	return out
 }
 
-// cleanLine is a text of a stranger as it is kept: on one line, and no longer than so many
-// bytes.
+// cleanLine returns untrusted text on one line, truncated to most bytes.
 func cleanLine(text string, most int) string { return truncate(skill.OneLine(text), most) }
 
-// truncate is the beginning of a text, as valid UTF-8 and without zero bytes.
+// truncate returns the beginning of a text as valid UTF-8 without zero bytes.
 func truncate(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
 	if len(text) <= most {
@@ -124,7 +123,7 @@ func truncate(text string, most int) string {
 	return text[:most]
 }
 
-// maxListItems bounds lists that a SKILL.md has, as of tags.
+// maxListItems limits the items of lists in a SKILL.md, such as tags.
 const maxListItems = 100
 
 func cleanLines(texts []string) []string {
@@ -135,27 +134,27 @@ func cleanLines(texts []string) []string {
 	return out
 }
 
-// maxName bounds the name of a skill, in bytes.
+// maxName limits the name of a skill, in bytes.
 const maxName = 256
 
-// checkName says why a skill cannot have a name here: it stands in addresses, in
-// references and in the paths of archives.
+// checkName checks whether a name is usable in URLs, references and archive
+// paths.
 func checkName(name string) error {
 	why := ""
 	switch {
 	case name == "" || name == "." || name == "..":
-		why = "it needs a word"
+		why = "the name is empty or a relative path"
 	case len(name) > maxName:
-		why = "it is longer than 256 bytes"
+		why = "the name is longer than 256 bytes"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		why = "it has characters that cannot be seen"
+		why = "the name has unprintable characters"
 	case strings.ContainsAny(name, `/\@:`):
-		why = `/, \, @ and : mean something else in references`
+		why = `/, \, @ and : have a meaning in references`
 	case strings.TrimSpace(name) != name:
-		why = "it begins or ends with a blank"
+		why = "the name begins or ends with a space"
 	default:
 		if found := skill.CheckFiles(skill.Manifest{{Path: name + "/" + skill.FileName}}, skill.Limits{}); found != nil {
-			why = "it cannot name a folder: " + found[0].Message
+			why = "not a valid directory name: " + found[0].Message
 		}
 	}
 	if why == "" {
@@ -164,8 +163,8 @@ func checkName(name string) error {
 	return &NameError{Name: skill.OneLine(name), Why: why}
 }
 
-// dependencyName is the name in what a skill says that it needs: a name, or one with a
-// constraint of its version; "" where it can be none.
+// dependencyName returns the name of a dependency, which may have a version
+// constraint; "" if the name is invalid.
 func dependencyName(text string) string {
 	name, _, _ := strings.Cut(text, "@")
 	if name = strings.TrimSpace(name); checkName(name) != nil {

@@ -11,29 +11,29 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Kinds of notices that a library gives.
+// Kinds of notifications.
 const (
-	VersionAdded    = "skill.version"  // a skill that is used has another version
-	SourceChanged   = "skill.upstream" // the place that a skill is from has a newer state
+	VersionAdded    = "skill.version"  // a skill in use has a new version
+	SourceChanged   = "skill.upstream" // the source of a skill has a newer commit
 	VersionReviewed = "skill.review"   // a version was approved or rejected
-	SkillRemoved    = "skill.removed"  // a skill that is used was deleted
+	SkillRemoved    = "skill.removed"  // a skill in use was deleted
 )
 
-// NotificationDetails is the data of a notice.
+// NotificationDetails is the data of a [Notification].
 type NotificationDetails struct {
 	SkillID string `json:"skill_id"`
 	Name    string `json:"name"`
 	Number  int64  `json:"number,omitempty"` // the new version, or the reviewed one
-	From    int64  `json:"from,omitempty"`   // the version that was current: with Number what [Library.Diff] takes
-	Commit  string `json:"commit,omitempty"` // of the place
+	From    int64  `json:"from,omitempty"`   // the previous version, for [Library.Diff]
+	Commit  string `json:"commit,omitempty"` // of the source
 	Review  Review `json:"review,omitempty"`
 	Note    string `json:"note,omitempty"`
 }
 
-// maxRecipients bounds who is told of one thing.
+// maxRecipients limits the recipients of one notification.
 const maxRecipients = 500
 
-// recipients are the ids of users.
+// recipients are user IDs.
 type recipients map[string]bool
 
 func (a recipients) add(id string) {
@@ -42,7 +42,7 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify gives a notice to users, each once, whoever did it left out.
+// notify adds a notification for each recipient except one, usually the actor.
 func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but a
 	return nil
 }
 
-// notifyUsers tells those who have a skill, or look after it, of another version.
+// notifyUsers notifies the users and managers of a skill of a new version.
 func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -69,7 +69,7 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// notifyReviewed tells those who look after a skill what was decided.
+// notifyReviewed notifies the managers of a skill of a review.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
@@ -82,7 +82,7 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillReco
 	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
-// notifyRemoved tells those who have a skill that it is gone.
+// notifyRemoved notifies the users of a skill of its deletion.
 func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Pri
 	return l.notify(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
 }
 
-// affectedUsers are those who look after a skill, who have it as a default, and whose kinds
-// name it.
+// affectedUsers returns the managers of a skill and the users who have it as a
+// default or through a resource.
 func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecord) (recipients, error) {
 	to := recipients{}
 	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
@@ -117,11 +117,11 @@ func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecor
 	return to, nil
 }
 
-// ranks are the roles of a group, the least first.
+// ranks lists the roles of a group, lowest first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// addMembers adds the people of a namespace: its user, or the members of a group from a
-// role on, of whom some hundred are looked at.
+// addMembers adds the user of a namespace, or the members of a group with at
+// least a role. It reads at most maxRecipients members.
 func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {
@@ -136,14 +136,15 @@ func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n
 	return err
 }
 
-// Notification tells a user of something, once.
+// Notification informs a user of an event. Each event is reported once.
 type Notification struct {
 	store.Notification
-	Details NotificationDetails // empty where the notice is of another package
+	Details NotificationDetails // empty for notifications of other packages
 }
 
-// Notifications returns what the principal is told, of one skill or of all, the newest first, and
-// how to ask for more; with unseen that alone which he has not seen.
+// Notifications returns the notifications of the principal, newest first, with
+// the cursor of the next page. They are limited to one skill unless skill is
+// "", and to unseen ones if unseen is set.
 func (l *Library) Notifications(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notification, string, error) {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return nil, "", err
@@ -160,7 +161,7 @@ func (l *Library) Notifications(ctx context.Context, p account.Principal, skill 
 	return out, next, nil
 }
 
-// MarkNotificationSeen notes that the principal has seen a notice.
+// MarkNotificationSeen marks a notification as seen by the principal.
 func (l *Library) MarkNotificationSeen(ctx context.Context, p account.Principal, id string) error {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return err

@@ -9,14 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Publish shows a skill in another namespace too, a group's or the public one, where the
-// principal may upload. A namespace that has another skill of that name is [ErrExists].
+// Publish lists a skill in a group or in the public namespace. The principal
+// must be allowed to upload there. It returns [ErrExists] if another skill
+// there has the name.
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
 	}
 	if in.User() != "" {
-		return fmt.Errorf("%w: a skill is published to a group, or to everybody", ErrInvalid)
+		return fmt.Errorf("%w: cannot publish a skill to a user", ErrInvalid)
 	}
 	return l.update(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if slices.Contains(h.listings, in) {
@@ -32,10 +33,10 @@ type publishDetails struct {
 	Lost []Reference `json:"lost,omitempty"`
 }
 
-// Unpublish takes a skill out of a namespace that it was published to, and returns what
-// reached it there and does no longer. Unless force is set, it fails with a
-// [*ReferencedError] where there is something. Who manages the skill may, and who
-// manages the namespace.
+// Unpublish removes a skill from a namespace that it was published to and
+// returns the references that become invalid. If there are any, it fails with a
+// [*ReferencedError] unless force is set. The managers of the skill and of the
+// namespace may do this.
 func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
 	may := func(_ *store.Tx, h *skillRecord) error {
@@ -66,7 +67,8 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 	return &lost, nil
 }
 
-// findLostReferences are the references that reach a skill no longer once a namespace does not list it.
+// findLostReferences returns the references that cannot reach a skill once a
+// namespace no longer lists it.
 func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
 	for _, n := range h.listings {
@@ -90,8 +92,8 @@ func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skill
 	return all.filter(func(r Reference) bool { return gone[r] }), nil
 }
 
-// Hide takes a skill out of lists and of what names find, or puts it back, and returns
-// what refers to it: that goes on using it.
+// Hide hides a skill from lists and name resolution, or shows it again. It
+// returns the references to the skill; they remain valid.
 func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidden bool) (*References, error) {
 	var refs References
 	err := l.update(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *skillRecord) (any, error) {

@@ -8,20 +8,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Rating is what a user thinks of a skill.
+// Rating is a user's rating of a skill.
 type Rating = store.Rating
 
-// Score is the ratings of a skill together.
+// Score aggregates the ratings of a skill.
 type Score = store.Score
 
-// Rate keeps what the principal thinks of a skill that is not his own, in place of what
-// he thought before: 1 to 5 stars, and at most 8 KiB of words.
+// Rate sets the principal's rating of a skill: 1 to 5 stars and at most 8 KiB
+// of text. Users cannot rate their own skills.
 func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
 	if stars < 1 || stars > 5 {
-		return invalidf("a rating has 1 to 5 stars")
+		return invalidf("invalid rating (%d stars, want 1 to 5)", stars)
 	}
 	if len(words) > maxTextBytes {
-		return invalidf("the review has more than %d bytes", maxTextBytes)
+		return invalidf("review text too long (%d bytes, limit %d)", len(words), maxTextBytes)
 	}
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}
@@ -31,17 +31,18 @@ func (l *Library) Rate(ctx context.Context, p account.Principal, id string, star
 
 type ratingDetails struct {
 	Name  string `json:"name"`
-	Stars int    `json:"stars"` // 0 where the rating was taken back
+	Stars int    `json:"stars"` // 0 if the rating was removed
 }
 
-// RemoveRating takes the principal's rating back. One that is not there is [ErrNotFound].
+// RemoveRating removes the principal's rating. It returns [ErrNotFound] if
+// there is none.
 func (l *Library) RemoveRating(ctx context.Context, p account.Principal, id string) error {
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		return ratingDetails{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
 	})
 }
 
-// Ratings returns the ratings of a skill, and how to ask for more.
+// Ratings returns the ratings of a skill and the cursor of the next page.
 func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, page store.Page) ([]Rating, string, error) {
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, "", err
@@ -49,8 +50,8 @@ func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, p
 	return l.db.Ratings.List(ctx, id, page)
 }
 
-// Scores returns the ratings of skills that the principal sees, at most
-// [store.MaxPage], each together. Those without are left out.
+// Scores returns the scores of visible skills that have ratings, for at most
+// [store.MaxPage] IDs.
 func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string) (map[string]Score, error) {
 	seen, err := l.filterAllowed(ctx, p, account.SkillRead, ids)
 	if err != nil {
@@ -59,7 +60,7 @@ func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string)
 	return l.db.Ratings.Scores(ctx, seen)
 }
 
-// addScores adds the scores of skills that somebody sees.
+// addScores sets the scores of skills.
 func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	ids := make([]string, len(skills))
 	for i, s := range skills {
@@ -77,10 +78,11 @@ func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	return nil
 }
 
-// filterAllowed are those of some skills on which the principal may do an action.
+// filterAllowed returns the skills on which the principal may perform an
+// action.
 func (l *Library) filterAllowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
 	if len(ids) > store.MaxPage {
-		return nil, fmt.Errorf("%w: %d skills, more than %d", ErrInvalid, len(ids), store.MaxPage)
+		return nil, fmt.Errorf("%w: too many skills (%d, limit %d)", ErrInvalid, len(ids), store.MaxPage)
 	}
 	var out []string
 	for _, id := range ids {

@@ -12,21 +12,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Kinds of Reference besides those of kinds, as Ghost.
+// Kinds of Reference, besides the kinds of resources such as Ghost.
 const (
-	DefaultReference = "Default" // people of a namespace have the skill without asking
-	ListingReference = "Listing" // a namespace that it was published to shows it
+	DefaultReference = "Default" // users of a namespace have the skill by default
+	ListingReference = "Listing" // the skill is published to a namespace
 	SkillReference   = store.SkillKind
 )
 
-// Reference is one thing that would lose a skill.
+// Reference is a use of a skill.
 type Reference struct {
-	Kind      string    `json:"kind"` // Ghost and the like, or ByDefault, ByListing, BySkill
-	ID        string    `json:"id"`   // of the kind or skill; of the others the namespace
+	Kind      string    `json:"kind"` // a resource kind, DefaultReference, ListingReference or SkillReference
+	ID        string    `json:"id"`   // of the resource or skill, otherwise the namespace
 	Name      string    `json:"name,omitempty"`
-	Namespace Namespace `json:"namespace"` // whose it is
+	Namespace Namespace `json:"namespace"` // of the referrer
 	Slot      string    `json:"slot,omitempty"`
-	Precise   bool      `json:"precise"` // by the id of the skill, not by its name
+	Precise   bool      `json:"precise"` // by ID, not by name
 	Digest    string    `json:"content_hash,omitempty"`
 }
 
@@ -37,28 +37,29 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q of %s", r.Kind, r.Name, r.Namespace)
 }
 
-// isRemovable is whether it can be taken away: what a skill needs is in its files.
+// isRemovable reports whether the reference can be removed. Dependencies are
+// part of a skill's files and cannot.
 func (r Reference) isRemovable() bool { return r.Kind != SkillReference }
 
-// References are all that would lose a skill.
+// References lists the uses of a skill.
 type References struct {
 	Visible []Reference `json:"seen"`
-	// Hidden is how many there are besides, which the principal may not see.
+	// Hidden counts the references that the principal may not see.
 	Hidden int `json:"others"`
-	// More says that there are more than were looked at.
+	// More reports that there are more references than were read.
 	More bool `json:"more,omitempty"`
 
 	all     []Reference
-	precise bool // there are more of those by id than were looked at
+	precise bool // there are more references by ID than were read
 }
 
-// Total is how many there are.
+// Total returns the number of references.
 func (r *References) Total() int { return len(r.all) }
 
 func (r *References) summary() string {
 	var parts []string
 	if r.Total() == 0 {
-		parts = append(parts, "more things name it than were looked at")
+		parts = append(parts, "too many references to list")
 	}
 	const shown = 5
 	for _, s := range r.Visible[:min(len(r.Visible), shown)] {
@@ -68,14 +69,14 @@ func (r *References) summary() string {
 		parts = append(parts, fmt.Sprintf("%d more", n))
 	}
 	if r.Hidden > 0 {
-		parts = append(parts, fmt.Sprintf("%d of others", r.Hidden))
+		parts = append(parts, fmt.Sprintf("%d hidden", r.Hidden))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (r *References) hasRemovable() bool { return slices.ContainsFunc(r.all, Reference.isRemovable) }
 
-// filter are those for which keep is true.
+// filter returns the references for which keep is true.
 func (r *References) filter(keep func(Reference) bool) References {
 	out := References{More: r.More, precise: r.precise}
 	for _, ref := range r.all {
@@ -92,14 +93,14 @@ func (r *References) filter(keep func(Reference) bool) References {
 	return out
 }
 
-// filterByDigest are those that name a version by its digest.
+// filterByDigest returns the references that pin a version by its digest.
 func (r *References) filterByDigest(digest string) References {
 	return r.filter(func(ref Reference) bool { return ref.Digest == digest })
 }
 
-// References returns what would lose a skill if it were deleted: kinds and skills that
-// name it, precisely or by a name that means it, defaults, and namespaces that it was
-// published to. The principal has to be one who may delete it.
+// References returns the uses of a skill: resources and skills that name it,
+// defaults, and namespaces that it was published to. The principal must be
+// allowed to delete the skill.
 func (l *Library) References(ctx context.Context, p account.Principal, id string) (*References, error) {
 	h, err := l.authorize(ctx, p, account.SkillDelete, id)
 	if err != nil {
@@ -112,15 +113,15 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences bounds the references by id that are looked at, and those by name. That
-// there may be others beyond keeps the skill from being deleted, but that names alone
-// which somebody else wrote do not, where references are removed: they stand for another
-// skill or for none then, as names do.
+// maxReferences limits the references by ID and those by name that are read. If
+// there are more by ID, the skill cannot be deleted. More references by name
+// only prevent a deletion that keeps references: anyone can write names, and
+// they resolve again at each use.
 const maxReferences = store.MaxPage
 
-// loadRows are the references by id, and those by name.
+// loadRows reads the references by ID and by name.
 func (r *References) loadRows(ctx context.Context, t *store.Tables, h *skillRecord) ([]store.Reference, error) {
-	rows, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, "", maxReferences) // nothing has no name
+	rows, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, "", maxReferences) // references by ID only
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (l *Library) loadReferences(ctx context.Context, t *store.Tables, p account
 	for _, row := range rows {
 		from, seen, err := l.describeReferrer(ctx, t, p, row)
 		if isNotFound(err) {
-			continue // what refers is gone, and its row is no reference
+			continue // the referrer was deleted
 		}
 		if err != nil {
 			return out, err
@@ -173,7 +174,7 @@ func (l *Library) loadReferences(ctx context.Context, t *store.Tables, p account
 	}
 	out.More = out.More || len(defaults) == store.MaxPage
 	for _, d := range defaults {
-		if d.Namespace != h.Namespace { // those of the skill's own people go with it
+		if d.Namespace != h.Namespace { // defaults of its own namespace are deleted with it
 			add(Reference{Kind: DefaultReference, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, canSee(p, account.SkillRead, d.Namespace))
 		}
 	}
@@ -192,7 +193,8 @@ func canSee(p account.Principal, a account.Action, n Namespace) bool {
 	return account.Can(p, a, resourceOf(n, ""))
 }
 
-// describeReferrer describes what a row of references is from, and whether the principal sees that.
+// describeReferrer describes the origin of a reference and reports whether the
+// principal may see it.
 func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
 	if row.FromKind == store.SkillKind {
@@ -208,9 +210,9 @@ func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p accou
 	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
 }
 
-// resolvesTo reports whether a name, written in a namespace, means a skill: it is the first
-// of that name for those who use it there. A name of the public namespace that each
-// person resolves for himself means the public skill.
+// resolvesTo reports whether a reference by name, written in a namespace,
+// resolves to a skill. In the public namespace each user resolves names; there
+// the public skill counts.
 func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
 	reach := []Namespace{row.ToNamespace}
 	if row.ToNamespace == "" {
@@ -223,7 +225,8 @@ func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Ref
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reachableNamespaces are the namespaces in which names are looked for that are written in one.
+// reachableNamespaces returns the namespaces in which a name written in a
+// namespace is looked up.
 func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {
@@ -241,19 +244,19 @@ func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in N
 	return out, nil
 }
 
-// Unbind takes one reference to a skill away: out of the kind that names it, of the
-// defaults, or out of a namespace that it was published to; it is found by its kind and
-// id. The principal may delete the skill. What another skill needs is in its files, and
-// that reference cannot be removed. Without [Options.Unbind] neither can those of kinds,
-// which is [store.ErrUnsupported].
+// Unbind removes the references to a skill with the kind and ID of r. The
+// principal must be allowed to delete the skill. Dependencies of other skills
+// cannot be removed. References of resources need [Options.Unbind]; without it
+// the error is [store.ErrUnsupported].
 func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r Reference) error {
 	return l.unbindAll(ctx, p, id, func(have Reference) bool {
 		return have.Kind == r.Kind && have.ID == r.ID
 	}, true)
 }
 
-// UnbindAll takes all references to a skill away that can be, of many some hundred, and
-// returns those that are left. The principal may delete the skill.
+// UnbindAll removes the removable references to a skill and returns the
+// remaining ones. One call removes a limited number. The principal must be
+// allowed to delete the skill.
 func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string) (*References, error) {
 	if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {
 		return nil, err
@@ -269,7 +272,7 @@ func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string,
 		}
 		chosen := refs.filter(which)
 		if must && chosen.Total() == 0 {
-			return nil, fmt.Errorf("there is no such reference: %w", ErrNotFound)
+			return nil, fmt.Errorf("reference: %w", ErrNotFound)
 		}
 		return unbindDetails{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
 	})
@@ -281,7 +284,7 @@ type unbindDetails struct {
 }
 
 func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs []Reference) error {
-	kinds := map[string]bool{} // that are done: one may have several references
+	kinds := map[string]bool{} // already done; a resource may have several references
 	for _, r := range refs {
 		var err error
 		switch {
@@ -290,7 +293,7 @@ func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs
 		case r.Kind == ListingReference:
 			err = tx.Skills.Unpublish(ctx, h.ID, r.Namespace)
 		case r.Kind == SkillReference:
-			err = fmt.Errorf("skill %q needs it, as its files say: %w", r.Name, store.ErrReferenced)
+			err = fmt.Errorf("dependency of skill %q: %w", r.Name, store.ErrReferenced)
 		case l.opts.Unbind == nil:
 			err = fmt.Errorf("%s %q: %w", r.Kind, r.Name, store.ErrUnsupported)
 		case !kinds[r.ID]:
@@ -316,17 +319,16 @@ func (l *Library) unbindKind(ctx context.Context, tx *store.Tx, h *skillRecord, 
 	return err
 }
 
-// Deletion says what deleting a skill does.
+// Deletion is the result of deleting a skill.
 type Deletion struct {
 	Deleted    bool       `json:"deleted"`
-	References References `json:"references"` // that keep it, or, where they were to be removed, that are removed
+	References References `json:"references"` // that prevent the deletion, or were removed
 }
 
-// Delete removes a skill with all its versions. While others refer to it it fails with a
-// [*ReferencedError] that says who; with unbind those references are removed, and of
-// skills that need it nothing is but that they have to do without. With dry nothing is
-// changed, and the result says what would keep it. The name is free again at once; the
-// files are removed by [Library.Sweep].
+// Delete deletes a skill with all its versions. If others refer to it, it fails
+// with a [*ReferencedError]; unbind removes these references first, except for
+// dependencies. dry changes nothing and returns the references. The name is
+// free at once; [Library.Sweep] removes the files later.
 func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dry, unbind bool) (*Deletion, error) {
 	if dry {
 		refs, err := l.References(ctx, p, id)
@@ -336,7 +338,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		return &Deletion{References: *refs}, nil
 	}
 	for unbind {
-		// As many at once as are looked at: with the last of them the skill goes.
+		// Remove references in batches; the last batch goes with the skill.
 		refs, err := l.References(ctx, p, id)
 		if err != nil {
 			return nil, err
@@ -375,7 +377,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 
 var _ json.Marshaler = References{}
 
-// MarshalJSON writes an empty list where there is none.
+// MarshalJSON encodes empty lists as [].
 func (r References) MarshalJSON() ([]byte, error) {
 	type plain struct {
 		Seen   []Reference `json:"seen"`

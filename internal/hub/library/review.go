@@ -8,27 +8,27 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxTextBytes bounds what people write: a note of a review, a rating. In bytes.
+// maxTextBytes limits review notes and rating texts.
 const maxTextBytes = 8 << 10
 
-// Decision is what a reviewer says about the code of a version.
+// Decision is a review of the code of a version.
 type Decision struct {
-	// Number is that of the version, which then has to have the digest; 0 is whichever has it.
+	// Number is the version that must have the digest; 0 accepts any.
 	Number int64  `json:"-"`
-	Digest string `json:"digest"` // of the version, as the reviewer saw it
-	Review Review `json:"review"` // Approved or Rejected; Pending takes a decision back
-	Note   string `json:"note"`   // for those who uploaded and use it
+	Digest string `json:"digest"` // of the files that the reviewer saw
+	Review Review `json:"review"` // Pending revokes a decision
+	Note   string `json:"note"`   // for authors and users
 }
 
-// ReviewVersion keeps a decision about the files of one digest of a skill. Who uploaded them
-// does not review them, unless he is an admin. A number that is not that of the digest is
-// [ErrConflict].
+// ReviewVersion records a review of the version with a digest. Uploaders cannot
+// review their own versions unless they are admins. It returns [ErrConflict] if
+// the number does not match the digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
-		return fmt.Errorf("%w: %.40q is no decision; write approved, rejected or pending", ErrInvalid, string(d.Review))
+		return fmt.Errorf("%w: unknown review %.40q (want approved, rejected or pending)", ErrInvalid, string(d.Review))
 	}
 	if len(d.Note) > maxTextBytes {
-		return fmt.Errorf("%w: the note has more than %d bytes", ErrInvalid, maxTextBytes)
+		return fmt.Errorf("%w: note too long (%d bytes, limit %d)", ErrInvalid, len(d.Note), maxTextBytes)
 	}
 	var v store.Version
 	may := func(tx *store.Tx, h *skillRecord) (err error) {
@@ -44,7 +44,7 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	}
 	return l.updateIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if d.Number != 0 && d.Number != v.Number {
-			return nil, fmt.Errorf("%w: the digest is that of version %d, not of %d", ErrConflict, v.Number, d.Number)
+			return nil, fmt.Errorf("%w: version mismatch: digest of version %d, want %d", ErrConflict, v.Number, d.Number)
 		}
 		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
 			return nil, err
@@ -59,9 +59,10 @@ type reviewDetails struct {
 	Decision
 }
 
-// ListPending returns the versions in namespaces that wait for a review, in the order in
-// which they came, and how to ask for more. The principal reviews in each of them. None
-// is, for an admin, all there are, and else all of his groups in which he does.
+// ListPending returns versions that need a review, oldest first, with the
+// cursor of the next page. The principal must be a reviewer of each namespace
+// in in. If in is empty, it lists all namespaces for admins, and otherwise
+// those that the principal reviews.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
@@ -89,7 +90,7 @@ func (l *Library) listPending(ctx context.Context, p account.Principal, in []Nam
 	if len(in) > 0 {
 		return l.db.Versions.ListPending(ctx, in, page)
 	}
-	if account.Can(p, account.SkillReview, account.Resource{}) { // the hub's own, which is the admins'
+	if account.Can(p, account.SkillReview, account.Resource{}) { // admins only
 		return l.db.Versions.ListAllPending(ctx, page)
 	}
 	in, err := namespaces(p, account.SkillReview)
@@ -99,9 +100,10 @@ func (l *Library) listPending(ctx context.Context, p account.Principal, in []Nam
 	return l.db.Versions.ListPending(ctx, in, page)
 }
 
-// CheckRunnable says whether the principal may run code of these bytes: some skill that he may
-// run has a version with this digest that was approved. It fails with [ErrNotFound]
-// where he reaches none with it, and with a [*ReviewError] where none is approved.
+// CheckRunnable checks whether the principal may run code with a digest: some
+// skill that it may run must have an approved version with it. It returns
+// [ErrNotFound] if no reachable skill has the digest, and a [*ReviewError] if
+// none is approved.
 func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest string) error {
 	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {
@@ -128,20 +130,20 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 	return failed
 }
 
-// ReviewError says that code does not run, as no reviewer approved it.
+// ReviewError reports that code is not approved.
 type ReviewError struct {
 	Name   string
 	Review Review
 	Note   string // of the reviewer
-	Draft  bool   // it is not kept yet, so that nobody can review it
+	Draft  bool   // unsaved, so it cannot be reviewed
 }
 
 func (e *ReviewError) Error() string {
 	if e.Draft {
-		return fmt.Sprintf("the code of skill %q is that of a draft, which nobody can review", e.Name)
+		return fmt.Sprintf("the code of skill %q is an unsaved draft, which cannot be reviewed", e.Name)
 	}
 	if e.Review == Rejected {
 		return fmt.Sprintf("the code of skill %q was rejected in review: %.200q", e.Name, e.Note)
 	}
-	return fmt.Sprintf("the code of skill %q waits for a review", e.Name)
+	return fmt.Sprintf("the code of skill %q is not reviewed yet", e.Name)
 }

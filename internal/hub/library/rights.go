@@ -7,14 +7,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// skillActions are the actions that are on a skill which is there.
+// skillActions lists the actions on existing skills.
 var skillActions = []account.Action{
 	account.SkillRead, account.SkillUse, account.SkillRun, account.SkillBind, account.SkillRate, account.SkillDownload, account.SkillChange,
 	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
 
-// AllowedActions are the actions that a principal may do on a skill, a review being that of its
-// current version. It fails with [ErrNotFound] where he may not know of it.
+// AllowedActions returns the actions that the principal may perform on a skill;
+// a review is one of its current version. It returns [ErrNotFound] if the skill
+// is not visible.
 func (l *Library) AllowedActions(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Review is what a person decided about the code of a version.
+// Review is the state of a version's review.
 type Review = store.Review
 
 // The states of a review.
@@ -22,7 +22,7 @@ const (
 	Rejected = store.Rejected
 )
 
-// Skill is a skill, and what its current version says of it.
+// Skill describes a skill and its current version.
 type Skill struct {
 	ID          string      `json:"id"`
 	Namespace   Namespace   `json:"namespace"`
@@ -31,21 +31,21 @@ type Skill struct {
 	Description string      `json:"description"`
 	Tags        []string    `json:"tags,omitempty"`
 	Number      int64       `json:"number"`            // of the current version
-	Label       string      `json:"version,omitempty"` // as its author calls it
+	Label       string      `json:"version,omitempty"` // the author's version label
 	Digest      string      `json:"digest"`
 	Review      Review      `json:"review"`
-	Code        bool        `json:"code"`            // it has scripts, servers or a provider, which a review is about
+	Code        bool        `json:"code"`            // has scripts, MCP servers or a provider, and so needs a review
 	Tokens      int         `json:"tokens"`          // of the instructions
-	LineTokens  int         `json:"lineTokens"`      // of the line by which a model is told of it
-	Score       *Score      `json:"score,omitempty"` // nil where nobody rated it, or it was not asked for
+	LineTokens  int         `json:"lineTokens"`      // of its line in the catalog text
+	Score       *Score      `json:"score,omitempty"` // nil without ratings, or if not requested
 	Size        int64       `json:"size"`            // of all files, in bytes
 	Files       int64       `json:"files"`
 	Hidden      bool        `json:"hidden"`
-	Source      *Source     `json:"source,omitempty"` // nil of an upload
+	Source      *Source     `json:"source,omitempty"` // nil for uploads
 	CreatedBy   string      `json:"createdBy"`
 	Created     time.Time   `json:"created"`
 	Updated     time.Time   `json:"updated"`
-	Listings    []Namespace `json:"listings,omitempty"` // where it is seen; in lists it is left out
+	Listings    []Namespace `json:"listings,omitempty"` // the namespaces that show it; omitted in lists
 }
 
 func newSkill(s store.Skill, listings []Namespace) *Skill {
@@ -57,8 +57,8 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	}
 }
 
-// Skill returns a skill that the principal sees. Of its listings those are returned that
-// he may see too. One that is hidden is seen by those alone who manage it.
+// Skill returns a skill that the principal may see, with the listings that it
+// may see. Only managers see hidden skills.
 func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 	return h.viewFor(p), nil
 }
 
-// viewFor is what a principal sees of a skill.
+// viewFor returns a skill as visible to a principal.
 func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
@@ -75,23 +75,23 @@ func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	}))
 }
 
-// Query asks for skills.
+// Query selects skills.
 type Query struct {
-	// In are the namespaces that are looked at; none is all that the principal reaches
-	// by name: his own, his groups', and the public one.
+	// In lists the namespaces. If empty, it is the principal's own, those of
+	// its groups, and the public one.
 	In []Namespace
-	// Text is part of the name, the title, the tags or the description; "" is in all.
+	// Text occurs in the name, the title, the tags or the description.
 	Text string
-	// Hidden asks for hidden ones too, in namespaces where the principal manages them.
+	// Hidden includes hidden skills that the principal manages.
 	Hidden bool
-	// Shadowed asks also for skills whose name a nearer namespace has.
+	// Shadowed includes skills whose name exists in a nearer namespace.
 	Shadowed bool
-	// Page is a page by name; its size is that before shadowed skills are left out.
+	// Page is ordered by name. Shadowed skills count toward its size.
 	store.Page
 }
 
-// List returns skills by name, and how to ask for more, "" at the end. It reads
-// metadata alone.
+// List returns skills by name and the cursor of the next page, "" at the end.
+// It reads metadata only.
 func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
 	in, err := l.queryNamespaces(p, q.In, q.Hidden)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	if err != nil {
 		return nil, "", err
 	}
-	// Of a question for all that is reached, as of no namespace by name, each is asked for.
+	// Without explicit namespaces the rights on hidden skills are not checked yet.
 	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !canSeeHidden(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
 		if err := l.index.refresh(ctx); err != nil {
@@ -116,20 +116,22 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	return out, next, l.addScores(ctx, out)
 }
 
-// canSeeHidden reports whether a principal sees a skill though it is hidden.
+// canSeeHidden reports whether a principal may see a skill even if it is
+// hidden.
 func canSeeHidden(p account.Principal, s store.Skill) bool {
 	at := resourceOf(s.Namespace, s.CreatedBy)
 	at.Hidden = true
 	return account.Can(p, account.SkillRead, at)
 }
 
-// queryNamespaces are the namespaces of a question, each of which the principal may read.
+// queryNamespaces returns the namespaces of a query. The principal must be
+// allowed to read each of them.
 func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bool) ([]Namespace, error) {
 	if len(in) == 0 {
 		return namespaces(p, account.SkillRead)
 	}
 	if len(in) > store.MaxNamespaces {
-		return nil, fmt.Errorf("%w: %d namespaces, more than %d", ErrInvalid, len(in), store.MaxNamespaces)
+		return nil, fmt.Errorf("%w: too many namespaces (%d, limit %d)", ErrInvalid, len(in), store.MaxNamespaces)
 	}
 	for _, n := range in {
 		action := account.SkillRead
@@ -143,18 +145,18 @@ func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bo
 	return in, nil
 }
 
-// Hit is a skill that a search found.
+// Hit is a search result.
 type Hit struct {
 	*Skill
-	Score float64 `json:"score"` // more is better; comparable within one search only
+	Score float64 `json:"score"` // higher is better; comparable within one search only
 }
 
-// maxHits bounds what one search returns.
+// maxHits limits the results of a search.
 const maxHits = 100
 
-// Search ranks the skills that the principal reaches by name, hidden and shadowed ones
-// left out, by how well their names, descriptions and tags fit a query. It returns at
-// most limit of them; 0 is 10, and more than 100 is that.
+// Search ranks the visible skills by how well their names, descriptions and
+// tags match a query. It omits hidden and shadowed skills. It returns at most
+// limit results; the default is 10, the maximum 100.
 func (l *Library) Search(ctx context.Context, p account.Principal, query string, limit int) ([]Hit, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -169,8 +171,7 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
 }
 
-// loadHits are the skills of a ranking, of which those are left out that are gone, or not
-// seen any more.
+// loadHits returns the ranked skills that still exist and are visible.
 func (l *Library) loadHits(ctx context.Context, p account.Principal, found []rankedSkill) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
@@ -183,10 +184,10 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 	var hits []Hit
 	for _, f := range found {
 		if rows[f.id] == nil {
-			continue // it went meanwhile
+			continue // deleted meanwhile
 		}
 		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
-		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // else it is seen no longer
+		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // otherwise no longer visible
 			hits = append(hits, Hit{h.viewFor(p), f.score})
 		}
 	}
@@ -197,36 +198,37 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 	return hits, l.addScores(ctx, shown)
 }
 
-// Ref names a skill, as an agent that uses it does: by its name alone, or precisely. It
-// is kept as it was asked for, and resolved when it is used.
+// Ref refers to a skill by name or by ID. It is stored as written and resolved
+// at each use.
 type Ref struct {
 	Name string `json:"name"`
-	// ID is that of one skill, whatever it is called elsewhere; "" is by name.
+	// ID selects one skill; "" selects by name.
 	ID string `json:"skill_id,omitempty"`
-	// Namespace is where the name is looked for; "" is everywhere that the principal
-	// reaches, nearest first.
+	// Namespace limits the lookup of the name; "" searches all namespaces of
+	// the principal, nearest first.
 	Namespace Namespace `json:"namespace,omitempty"`
-	// Digest pins a version by what its files are; "" is the current one.
+	// Digest pins a version by its files; "" is the current version.
 	Digest string `json:"content_hash,omitempty"`
 }
 
-// Resolution is what a reference stands for.
+// Resolution is the result of resolving a [Ref].
 type Resolution struct {
 	Skill   *Skill    `json:"skill"`
-	Version *Version  `json:"version"` // the pinned one, or the current one
-	In      Namespace `json:"in"`      // where it was found
+	Version *Version  `json:"version"` // the pinned or current version
+	In      Namespace `json:"in"`      // the namespace that lists it
 }
 
-// Resolve returns the skill and version that a reference stands for when the principal
-// uses it. As something names it, one that is hidden is found as well. It fails with
-// [ErrNotFound] where there is none, or the principal may not use it, and with
-// [ErrConflict] where a precise reference names another skill than it says.
+// Resolve returns the skill and version of a reference that the principal uses.
+// It also finds hidden skills. It returns [ErrNotFound] if there is none that
+// the principal may use, and [ErrConflict] if ID and name belong to different
+// skills.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
 
-// ResolveForBinding is [Library.Resolve] for a reference that is about to be made: the principal
-// may bind the skill, and one that is hidden is not found by those who do not manage it.
+// ResolveForBinding is like [Library.Resolve] for a new reference: the
+// principal must be allowed to bind the skill, and only managers find hidden
+// skills.
 func (l *Library) ResolveForBinding(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillBind, r, false)
 }
@@ -239,7 +241,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	digest := cmp.Or(r.Digest, h.Digest)
 	v, err := l.db.Versions.GetByDigest(ctx, h.ID, digest)
 	if isNotFound(err) {
-		return nil, fmt.Errorf("skill %.100q: there is no version with the digest %.80q: %w", h.Name, digest, ErrNotFound)
+		return nil, fmt.Errorf("skill %.100q: version with digest %.80q: %w", h.Name, digest, ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
@@ -247,7 +249,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	return &Resolution{Skill: h.viewFor(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
 }
 
-// findByRef finds the skill that a reference names.
+// findByRef finds the skill of a reference and the namespace that lists it.
 func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
 		h, err := l.loadAuthorized(ctx, p, a, r.ID, bound)
@@ -255,7 +257,7 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 			return nil, "", err
 		}
 		if r.Name != "" && r.Name != h.Name {
-			return nil, "", fmt.Errorf("skill %.100q: it is named %q, not %.100q: %w", r.ID, h.Name, r.Name, ErrConflict)
+			return nil, "", fmt.Errorf("skill %.100q: name mismatch: want %q, got %.100q: %w", r.ID, h.Name, r.Name, ErrConflict)
 		}
 		return h, h.Namespace, nil
 	}
@@ -276,7 +278,8 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 	return nil, "", notFound(r.Name)
 }
 
-// refNamespaces are the namespaces in which the name of a reference is looked for.
+// refNamespaces returns the namespaces in which the name of a reference is
+// looked up.
 func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
 	if r.Namespace == "" {
 		return namespaces(p, a)
@@ -284,8 +287,8 @@ func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, e
 	return []Namespace{r.Namespace}, checkNamespace(p, a, r.Namespace)
 }
 
-// authorizeBound is a skill on which a principal may do an action by something that names it,
-// whether or not it is hidden.
+// authorizeBound is like authorize for an existing reference, which also
+// reaches hidden skills.
 func (l *Library) authorizeBound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.loadAuthorized(ctx, p, a, id, true)
 }
@@ -303,7 +306,7 @@ func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a acc
 	return h, nil
 }
 
-// Candidate is a skill that a name could stand for, and its fate.
+// Candidate is a skill that a name could resolve to.
 type Candidate struct {
 	In     Namespace `json:"in"`
 	Skill  *Skill    `json:"skill"`
@@ -311,8 +314,8 @@ type Candidate struct {
 	Reason string    `json:"reason"`
 }
 
-// Explain lists every skill that a name could stand for when the principal uses it,
-// nearest first, with why it was chosen or not.
+// Explain lists the skills that a name could resolve to, nearest first, with
+// the reason for the choice.
 func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -326,12 +329,12 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 	chosen := ""
 	for _, c := range found {
 		if account.Can(p, account.SkillRead, candidateResource(c)) {
-			why := "the nearest of that name"
+			why := "nearest skill of that name"
 			switch {
 			case c.Hidden:
-				why = "it is hidden: only what names it already uses it"
+				why = "hidden: only existing references use it"
 			case chosen != "":
-				why = "a skill in " + chosen + " is nearer"
+				why = "shadowed by the skill in " + chosen
 			}
 			out = append(out, Candidate{In: c.ListedIn, Skill: newSkill(c.Skill, nil), Chosen: !c.Hidden && chosen == "", Reason: why})
 		}
@@ -352,21 +355,20 @@ func candidateResource(c store.Candidate) account.Resource {
 	return at
 }
 
-// Source is where a skill was imported from.
+// Source is the origin of an imported skill.
 type Source struct {
-	Kind     string    `json:"kind"` // as package remote names it
+	Kind     string    `json:"kind"` // see package remote
 	URL      string    `json:"url"`
-	Dir      string    `json:"dir"` // in the place, "." for the whole
+	Dir      string    `json:"dir"` // in the source; "." is its root
 	Ref      string    `json:"ref,omitempty"`
 	Commit   string    `json:"commit,omitempty"`
 	Imported time.Time `json:"imported"`
 	By       string    `json:"by"` // the user whose credential is used
-	// Pinned keeps the skill as it is: no update takes it along, and nobody is told of
-	// newer states of the place.
+	// Pinned excludes the skill from updates and update notifications.
 	Pinned bool `json:"pinned,omitempty"`
 }
 
-// origin is the label by which all skills of one place are found.
+// origin returns the label shared by all skills of a source.
 func (s *Source) origin() string {
 	if s == nil {
 		return ""
@@ -380,12 +382,12 @@ func (s *Source) json() json.RawMessage {
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a struct of texts, a flag and a time, which is always encoded
+		panic(err) // strings, a bool and a time always encode
 	}
 	return data
 }
 
-// readSource is nil where there is none.
+// readSource decodes a source; nil if there is none.
 func readSource(data json.RawMessage) *Source {
 	if data == nil {
 		return nil

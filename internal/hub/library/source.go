@@ -16,14 +16,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Sources returns the skills that a principal uses by name, as sources for a catalog: his
-// own, one source for each of his groups, and the public ones. Skills that are hidden are
-// not among them. That a SKILL.md wants to be preloaded is left out: whose conversation
-// loads what is [Library.DefaultSkills].
+// Sources returns catalog sources with the skills that a principal can use by
+// name: its own, those of each of its groups, and the public ones. They omit
+// hidden skills and ignore the preload wishes of SKILL.md; see
+// [Library.DefaultSkills].
 //
-// A source reads what is in the database when it is asked, but what the principal may do
-// is as it was when Sources was called: who changes groups or rights makes new ones. That
-// they tell of changes needs [Library.Run].
+// A source reads the current database at each call, with the rights that the
+// principal had when Sources was called. Create new sources after rights
+// change. Watching needs [Library.Run].
 func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.Source, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
@@ -51,8 +51,8 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 	return out, nil
 }
 
-// groupOrigin is the label of a group's source: its name, where that can be a label. A
-// name is given once, so a label means the same group for as long as there is one.
+// groupOrigin returns the label of a group's source: its name if that is a
+// valid label, otherwise its ID. Names of groups are unique.
 func (l *Library) groupOrigin(ctx context.Context, id string) (string, error) {
 	g, err := l.db.Groups.Get(ctx, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func isLabel(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
-// namespaceSource is the skills that one namespace lists.
+// namespaceSource is the source of one namespace.
 type namespaceSource struct {
 	l      *Library
 	in     Namespace
@@ -101,13 +101,13 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
 }
 
-// notExist is how a skill fails that a source had.
+// notExist returns the error for a skill that no longer exists.
 func notExist(origin, name string) error {
 	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
-// openDigest opens a version. The bundle may outlive what it was asked for, so the end of
-// ctx does not end it: each file is bounded, and so is waiting for the database.
+// openDigest opens a version. The bundle may outlive the request, so it ignores
+// the end of ctx; each read has its own time limit.
 func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if isNotFound(err) {
@@ -124,17 +124,17 @@ func (s *namespaceSource) Watch(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// MaxBound is the most references of one source.
+// MaxBound limits the references of one source.
 const MaxBound = store.MaxRefs
 
-// BoundSource returns the skills that references stand for when a principal uses them, as an
-// agent does that names its skills: also hidden ones, and pinned versions. They are
-// resolved each time that the source is listed. One that stands for nothing is a problem
-// of the listing. Its skills come before all others, as of scope user; give it to a
-// catalog before [Library.Sources]. origin is its label there.
+// BoundSource returns a source with the skills that references resolve to, such
+// as those of an agent. It includes hidden skills and pinned versions. Each
+// listing resolves the references again and reports unresolved ones as
+// problems. The skills have the scope user; put the source before those of
+// [Library.Sources] in a catalog. origin is its label.
 func (l *Library) BoundSource(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
 	if len(refs) > MaxBound {
-		return nil, fmt.Errorf("%w: %d references, more than %d", ErrInvalid, len(refs), MaxBound)
+		return nil, fmt.Errorf("%w: too many references (%d, limit %d)", ErrInvalid, len(refs), MaxBound)
 	}
 	return &boundSource{l: l, p: p, origin: origin, refs: slices.Clone(refs), known: map[boundKey]*catalog.Entry{}}, nil
 }
@@ -174,7 +174,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 		case err != nil:
 			return catalog.Listing{}, err
 		case names[found.Skill.Name]:
-			continue // named twice; what is named first counts
+			continue // duplicate; the first reference counts
 		}
 		names[found.Skill.Name] = true
 		key := boundKey{found.Skill.ID, found.Version.Digest, found.Skill.Name}
@@ -199,12 +199,12 @@ func (s *boundSource) problem(r Ref, err error) catalog.Problem {
 		name = skill.OneLine(r.ID)
 	}
 	return catalog.Problem{Path: s.origin + "/" + name, Origin: s.origin, Diagnostic: skill.Diagnostic{
-		Severity: skill.Warning, Code: "reference", Message: "this reference stands for no skill that can be used: " + err.Error(),
-		Fix: "name a skill that is there, or publish it where it is used",
+		Severity: skill.Warning, Code: "reference", Message: "unresolved skill reference: " + err.Error(),
+		Fix: "name an existing skill, or publish it where it is used",
 	}}
 }
 
-// boundEntry is level 1 of a version that something names.
+// boundEntry returns the catalog entry of a referenced version.
 func (l *Library) boundEntry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, k.id, k.digest)
 	if err != nil {
@@ -221,8 +221,7 @@ func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle
 	if !ok {
 		return nil, notExist(s.origin, e.Name)
 	}
-	// Whether it may still be used is asked each time, and what is not pinned is what it
-	// was when it was listed.
+	// Rights are checked at each open. The version is the one that was listed.
 	if _, err := s.l.authorizeBound(ctx, s.p, account.SkillUse, key.id); err != nil {
 		if isNotFound(err) {
 			return nil, notExist(s.origin, e.Name)

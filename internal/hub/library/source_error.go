@@ -8,16 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// SourceError says that a place could not be looked at, or a skill of it not be read, for a
-// reason that lies there or on the way: the network, a server, a repository. It wraps the
-// errors of package remote.
+// SourceError reports that a source or one of its skills cannot be read because
+// of the source or the network. It wraps the errors of package remote.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// wrapSourceError makes an error of package remote one of a place, unless it is of this machine:
-// what files are called here is nobody's business.
+// wrapSourceError wraps errors of package remote in a [*SourceError], except
+// for local errors: those would reveal paths of this machine.
 func wrapSourceError(err error) error {
 	if err == nil {
 		return nil
@@ -26,12 +25,12 @@ func wrapSourceError(err error) error {
 		return mapDiskFull(err)
 	}
 	if e, ok := errors.AsType[*remote.NotFoundError](err); ok {
-		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // its hint is for who has git and a terminal
+		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // without the hint, which is for the command line
 	}
 	return &SourceError{err}
 }
 
-// InvalidError says why what was given cannot be kept, in words for who gave it. It
+// InvalidError explains why input is invalid, for the user who gave it. It
 // matches [ErrInvalid].
 type InvalidError struct{ Why string }
 

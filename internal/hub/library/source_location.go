@@ -12,17 +12,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// Bounds of a look at a place, beyond those of package remote.
+// Limits of imports, in addition to those of package remote.
 const (
 	maxDownload    = 256 << 20
 	maxUnpacked    = 512 << 20
 	maxEntries     = 50_000
 	maxOffered     = 2_000
 	inspectTimeout = 5 * time.Minute
-	latestTimeout  = 30 * time.Second // for a repository to name its newest commit
+	latestTimeout  = 30 * time.Second // to read the newest commit of a repository
 )
 
-// parseSource reads where somebody wants to import from.
+// parseSource parses the location of an import.
 func (l *Library) parseSource(text string) (remote.Location, error) {
 	at, err := remote.Parse(text, "/")
 	if err != nil {
@@ -31,26 +31,25 @@ func (l *Library) parseSource(text string) (remote.Location, error) {
 	return at, l.checkLocation(at)
 }
 
-// checkLocation says why nothing is imported from a place. Who wrote it is not who runs
-// this machine: what is on it, what only it reaches, and its keys are none of his.
-// Package remote lets a person reach an address that he wrote himself, which here he may
-// not; names are looked up there, and checked at the address that they have then.
+// checkLocation refuses locations that only this machine can reach. The user
+// who wrote the location does not own this machine, so its files, networks and
+// keys are off limits. Package remote checks addresses again when it connects.
 func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
 	if at.Kind == remote.Local {
-		return refuse("a hub has no folders of yours; upload an archive, or write https://")
+		return refuse("a hub cannot read local directories; upload an archive, or use https://")
 	}
 	u, err := url.Parse(at.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return refuse("a hub reaches places by https alone; write https://")
+		return refuse("a hub supports https:// only")
 	}
-	// As package remote compares hosts, which is how they will be connected to.
+	// Compare hosts like package remote.
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if l.opts.Private(host) {
 		return nil
 	}
 	if u.Scheme != "https" {
-		return refuse("write https://")
+		return refuse("use https://")
 	}
 	why := ""
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -64,7 +63,7 @@ func (l *Library) checkLocation(at remote.Location) error {
 	return nil
 }
 
-// newClient looks at places as a user does, for a bounded time.
+// newClient returns a client with the credentials of a user and a time limit.
 func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
@@ -77,7 +76,7 @@ func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Cl
 	})
 }
 
-// location is the place that a skill is from, as it is now.
+// location returns the location of the source.
 func (s *Source) location() remote.Location {
 	return remote.Location{Kind: remote.Kind(s.Kind), URL: s.URL, Ref: s.Ref}
 }

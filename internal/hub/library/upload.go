@@ -11,24 +11,24 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Package is a skill archive that somebody uploads: a ZIP, of which at most
-// [Options.Limits] is read.
+// Package is an uploaded skill archive in ZIP format, limited by
+// [Options.Limits].
 type Package struct {
-	// FileName is the name of the archive. Its folder has to be named like it.
+	// FileName is the name of the archive, and without .zip that of its folder.
 	FileName string
-	// AnyFolder lets the folder have another name.
+	// AnyFolder allows other folder names.
 	AnyFolder bool
 	Data      io.Reader
 }
 
-// Upload adds a new skill to a namespace, and returns it. Its code runs only once a
-// reviewer approved it; until then it is instructions. One in the principal's own
-// namespace becomes a default of his, where he has less than [MaxDefaults].
+// Upload adds a new skill to a namespace and returns it. Its code needs an
+// approval before it runs. A skill in the principal's own namespace becomes a
+// default, unless there are [MaxDefaults] already.
 //
-// The errors are a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
-// [*BrokenError], a [*NameError], [ErrExists] where the namespace has a skill of that
-// name, [ErrFull], [account.DeniedError], and what reading the package failed with. Nothing is kept then but
-// files, which [Library.Sweep] removes.
+// The errors are [*TooLargeError], [*skill.RefusedError] with all reasons,
+// [*BrokenError], [*NameError], [ErrExists] for an existing name, [ErrFull],
+// [account.DeniedError], and read errors. After an error only files remain,
+// which [Library.Sweep] removes.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("upload a skill: %w", err)
+		return nil, fmt.Errorf("upload skill: %w", err)
 	}
-	// Who may upload may not for that read: a token for this alone is told what it made.
+	// A token for uploads alone may not read, but gets the new skill.
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	return h.viewFor(p), nil
 }
 
-// AddVersion adds a version to a skill, which becomes the current one, and returns it.
-// The package names the skill as it is named. A package with the files of a version
-// that is there is [ErrExists]; the other errors are those of [Library.Upload].
+// AddVersion adds a version to a skill, makes it current and returns it. The
+// package must have the name of the skill. It returns [ErrExists] if a version
+// has the same files, and otherwise the errors of [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("upload a version: %w", err)
+		return nil, fmt.Errorf("upload version: %w", err)
 	}
 	v, err := l.db.Versions.Get(ctx, id, number)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	return newVersion(v, true), nil
 }
 
-// authorizeChange asks before work is done for a change whether it may be made.
+// authorizeChange checks the permission for a change before expensive work.
 func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
@@ -102,15 +102,15 @@ func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id s
 	return h, nil
 }
 
-// checkSameSkill fails where the content is that of another skill.
+// checkSameSkill returns an error if the content has the name of another skill.
 func (c *content) checkSameSkill(h *skillRecord) error {
 	if c.skill.Name == h.Name {
 		return nil
 	}
-	return &NameError{Name: c.skill.Name, Why: fmt.Sprintf("this is skill %q; upload it as a new one", h.Name)}
+	return &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the skill is named %q; upload the package as a new skill", h.Name)}
 }
 
-// withPackage reads a package and calls f with what is in it.
+// withPackage reads a package and calls f with its content.
 func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content) error) error {
 	file, err := l.spoolUpload(pkg.Data)
 	if err != nil {
@@ -136,8 +136,8 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	return f(c)
 }
 
-// checkNameFree fails with [ErrExists] where a namespace has a skill of a name. Two that ask at
-// once may both be told that it is free: then the database decides.
+// checkNameFree returns [ErrExists] if a namespace has a skill of a name. The
+// database decides between concurrent uploads.
 func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err == nil && len(found) > 0 {
@@ -160,7 +160,7 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	return id, nil
 }
 
-// createInTx is create in a transaction, after which others are to be told.
+// createInTx is like create in a transaction. The caller notifies afterwards.
 func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	s, err := tx.Skills.Create(ctx, store.Skill{
 		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.json(),
@@ -180,7 +180,7 @@ func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Princi
 	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploadDetails{s.Name, v.Number, v.Digest, from})
 }
 
-// uploadDetails is what the audit log says of new files.
+// uploadDetails are the audit details of new files.
 type uploadDetails struct {
 	Name    string  `json:"name"`
 	Version int64   `json:"version"`
@@ -188,7 +188,7 @@ type uploadDetails struct {
 	From    *Source `json:"from,omitempty"`
 }
 
-// appendVersion adds a version to a skill that is there, and tells those who use it.
+// appendVersion adds a version to an existing skill and notifies its users.
 func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
 	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -199,7 +199,8 @@ func (l *Library) appendVersion(ctx context.Context, p account.Principal, id str
 	return number, err
 }
 
-// appendVersionInTx is extend in a transaction that records it.
+// appendVersionInTx is like appendVersion in a transaction, without an audit
+// record.
 func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
 	if err := c.checkSameSkill(h); err != nil {
 		return store.Version{}, err
@@ -216,7 +217,7 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// insertVersion adds a version whose files are kept, and makes it the current one.
+// insertVersion adds a version whose files are stored and makes it current.
 func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
 	row, files, err := c.version(id, string(p.User), from.json())
 	if err != nil {

@@ -12,19 +12,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxUpdated bounds the skills of one update.
+// maxUpdated limits the skills of one update.
 const maxUpdated = 1000
 
-// Update takes the newest state of imported skills from their places: of those that are
-// named, or of all of a namespace that were imported, where none is. Pinned ones are
-// skipped, as are those that are no longer at their place. The result says what became
-// of each; what is wrong with a place is why its skills were skipped.
+// Update updates imported skills of a namespace from their sources: those with
+// the given IDs, or all. It skips pinned skills and those missing at their
+// source. The result lists each skill; errors of a source skip its skills.
 func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*ImportResult, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
 	}
 	if len(ids) > maxUpdated {
-		return nil, invalidf("%d skills, more than %d", len(ids), maxUpdated)
+		return nil, invalidf("too many skills (%d, limit %d)", len(ids), maxUpdated)
 	}
 	out := newImported()
 	skills, err := l.selectImported(ctx, p, in, ids, out)
@@ -39,18 +38,19 @@ func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace,
 	return out, nil
 }
 
-// selectImported are the skills to update; those that are not are skipped with the reason.
+// selectImported returns the skills to update and skips the others with a
+// reason.
 func (l *Library) selectImported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *ImportResult) ([]*Skill, error) {
 	var skills []*Skill
 	take := func(s *Skill) {
 		switch {
 		case s.Source == nil && len(ids) > 0:
-			out.skip(s.ID, s.Name, "", "it was uploaded, not imported")
+			out.skip(s.ID, s.Name, "", "uploaded, not imported")
 		case s.Source == nil:
 		case s.Source.Pinned:
-			out.skip(s.ID, s.Name, s.Source.Dir, "it is pinned")
+			out.skip(s.ID, s.Name, s.Source.Dir, "pinned")
 		case len(skills) >= maxUpdated:
-			out.skip(s.ID, s.Name, s.Source.Dir, fmt.Sprintf("there are more than %d; update again", maxUpdated))
+			out.skip(s.ID, s.Name, s.Source.Dir, fmt.Sprintf("too many skills (limit %d); update again", maxUpdated))
 		default:
 			skills = append(skills, s)
 		}
@@ -82,8 +82,8 @@ func (l *Library) selectImported(ctx context.Context, p account.Principal, in Na
 	return skills, nil
 }
 
-// groupBySource groups skills by the place that they are from, and who imported them, in the
-// order of the first.
+// groupBySource groups skills by source and importing user, in order of the
+// first skill.
 func groupBySource(skills []*Skill) [][]*Skill {
 	type key struct {
 		at remote.Location
@@ -103,7 +103,7 @@ func groupBySource(skills []*Skill) [][]*Skill {
 	return out
 }
 
-// updateGroup updates the skills of one place.
+// updateGroup updates the skills of one source.
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
@@ -111,7 +111,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 		}
 		return nil
 	}
-	var failed error // of the hub, not of the place
+	var failed error // of the hub, not of the source
 	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
@@ -129,14 +129,14 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	return errors.Join(err, failed)
 }
 
-// isCurrent reports whether a repository still names the commit that all of some skills
-// were taken from. Where that cannot be told it is not.
+// isCurrent reports whether a repository is still at the commit of all skills.
+// It returns false if that is unknown.
 func (l *Library) isCurrent(ctx context.Context, user account.UserID, skills []*Skill) bool {
 	commit, err := l.latestCommit(ctx, user, skills[0].Source)
 	return err == nil && commit != "" && !slices.ContainsFunc(skills, func(s *Skill) bool { return s.Source.Commit != commit })
 }
 
-// latestCommit is the commit that the place of a skill has now, "" where it has none.
+// latestCommit returns the newest commit of a source; "" if it has no commits.
 func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *Source) (string, error) {
 	at := from.location()
 	if at.Kind != remote.Git {
@@ -160,7 +160,7 @@ func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *S
 func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, out *ImportResult) error {
 	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
 	if i < 0 {
-		out.skip(s.ID, s.Name, s.Source.Dir, "it is not there any more")
+		out.skip(s.ID, s.Name, s.Source.Dir, "not found at its source")
 		return nil
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
@@ -179,7 +179,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	return nil
 }
 
-// Pin keeps an imported skill as it is when others are updated, or lets it go on.
+// Pin excludes an imported skill from updates, or includes it again.
 func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinned bool) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		from := readSource(h.Source)
@@ -196,13 +196,14 @@ type pinDetails struct {
 	Pinned bool   `json:"pinned"`
 }
 
-// UpdatePreview is what an update of a skill would bring.
+// UpdatePreview describes a possible update of a skill.
 type UpdatePreview struct {
 	Commit string          `json:"commit,omitempty"`
-	Diff   *skilldiff.Diff `json:"diff"` // of the current version and what the place has
+	Diff   *skilldiff.Diff `json:"diff"` // between the current version and the source
 }
 
-// PreviewUpdate compares a skill with what its place has now. The principal may change it.
+// PreviewUpdate compares a skill with the current state of its source. The
+// principal must be allowed to change the skill.
 func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id string, o *skilldiff.Options) (*UpdatePreview, error) {
 	h, err := l.authorize(ctx, p, account.SkillChange, id)
 	if err != nil {
@@ -226,7 +227,7 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
 		if i < 0 {
-			return wrapSourceError(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.location())})
+			return wrapSourceError(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s", from.Dir, from.location())})
 		}
 		return l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
 			out.Diff, err = skilldiff.Compare(ctx, old.FS, c.fsys, diffOptions(o, h.Name))
@@ -239,18 +240,18 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 	return &out, nil
 }
 
-// SourceCheck is what [Library.CheckSources] found.
+// SourceCheck is the result of [Library.CheckSources].
 type SourceCheck struct {
-	Sources  int // that were asked
-	Outdated int // skills that their places have a newer state for
-	// Failed are places that could not be asked, and why.
+	Sources  int // number of sources
+	Outdated int // number of skills with a newer commit
+	// Failed has the error of each source that could not be checked.
 	Failed map[string]error
 }
 
-// CheckSources asks the repositories of all imported skills for their newest commits, and tells
-// those who look after a skill of another one than it was taken from, each once. It is
-// the hub's own work, of one node at a time, and takes as long as the places do. An
-// error is of the database; a place that does not answer is in the result.
+// CheckSources checks the repositories of all imported skills for new commits.
+// It notifies the managers of outdated skills, once for each commit. One node
+// at a time should call it. It returns database errors only; errors of sources
+// are in the result.
 func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	out := &SourceCheck{Failed: map[string]error{}}
 	for after := int64(0); ; {
@@ -276,7 +277,8 @@ func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	}
 }
 
-// checkSource asks the place of some skills, as the one who imported the first of them.
+// checkSource checks the source of some skills with the credentials of the user
+// who imported the first.
 func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
 	from := skills[0].Source
 	out.Sources++

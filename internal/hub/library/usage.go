@@ -8,18 +8,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Usage is how much a skill was used.
+// Usage counts the uses of a skill.
 type Usage = store.SkillUsage
 
-// RecordUsage adds what conversations used. It is the hub's own work, asked by nobody; what it
-// says of a skill that is gone is left out.
+// RecordUsage adds the usage of conversations without authorization. It ignores
+// deleted skills.
 func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
 	return l.db.Usage.Add(ctx, uses...)
 }
 
-// Usage returns how much skills were used since the day of a time; those that were not,
-// and those of which the principal may not know it, are left out. There are at most
-// [store.MaxPage].
+// Usage returns the usage of skills since the day of since. It omits unused
+// skills and those whose usage the principal may not see. There are at most
+// [store.MaxPage] IDs.
 func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Usage, error) {
 	seen, err := l.filterAllowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
@@ -28,8 +28,9 @@ func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, 
 	return l.db.Usage.Sum(ctx, seen, since)
 }
 
-// UsageDays returns how much a skill was used on each day since that of a time on which
-// it was, the oldest first: at most [store.MaxPage].
+// UsageDays returns the usage of a skill on each day since the day of since,
+// oldest first. It omits days without usage and returns at most
+// [store.MaxPage].
 func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.UsageDay, error) {
 	if _, err := l.authorize(ctx, p, account.UsageRead, id); err != nil {
 		return nil, err
@@ -37,15 +38,16 @@ func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string,
 	return l.db.Usage.ListDays(ctx, id, since)
 }
 
-// SkillUsage is how much a skill was used, with what it is.
+// SkillUsage is a skill with its usage.
 type SkillUsage struct {
 	*Skill
 	Usage
 }
 
-// ListUsage returns how much each of the skills that namespaces list was used since the day of
-// a time, by name, also those that were not, and how to ask for more. Of each namespace
-// the principal may know the usage; none is all those of which he does.
+// ListUsage returns the skills of namespaces by name, including unused ones,
+// with their usage since the day of since and the cursor of the next page. The
+// principal must be allowed to see the usage of each namespace; none selects
+// all such namespaces.
 func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]SkillUsage, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {
@@ -70,8 +72,8 @@ func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Names
 	return out, next, nil
 }
 
-// usageNamespaces are namespaces of which the principal may know the usage: those that are
-// asked for, or, where none is, all.
+// usageNamespaces returns the given namespaces, or all whose usage the
+// principal may see.
 func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.UsageRead, n); err != nil {
@@ -84,9 +86,9 @@ func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	return namespaces(p, account.UsageRead)
 }
 
-// ListUnused returns the skills of namespaces that are there for longer than since and were
-// not used after its day, by id, and how to ask for more. Of each namespace the
-// principal may know the usage; none is all those of which he does.
+// ListUnused returns the skills of namespaces that are older than since and
+// unused after its day, by ID, and the cursor of the next page. Namespaces are
+// as in [Library.ListUsage].
 func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 // Version is one state of a skill's files.
 type Version struct {
 	SkillID     string             `json:"skill_id"`
-	Name        string             `json:"name,omitempty"`      // of the skill; in lists of one skill it is left out
-	Namespace   Namespace          `json:"namespace,omitempty"` // of the skill, as its name
+	Name        string             `json:"name,omitempty"`      // of the skill; omitted in lists of one skill
+	Namespace   Namespace          `json:"namespace,omitempty"` // of the skill; omitted in lists of one skill
 	Number      int64              `json:"number"`              // 1 is the first
-	Label       string             `json:"version,omitempty"`   // as its author calls it
+	Label       string             `json:"version,omitempty"`   // the author's version label
 	Digest      string             `json:"digest"`
 	Current     bool               `json:"current"`
 	Description string             `json:"description"`
@@ -36,8 +36,8 @@ type Version struct {
 	CreatedBy   string             `json:"createdBy"`
 	Created     time.Time          `json:"created"`
 	Source      *Source            `json:"source,omitempty"`
-	Findings    map[string]int     `json:"findings,omitempty"`  // how many of each severity
-	Unscanned   bool               `json:"unscanned,omitempty"` // the scan took too long, or failed
+	Findings    map[string]int     `json:"findings,omitempty"`  // count by severity
+	Unscanned   bool               `json:"unscanned,omitempty"` // the scan timed out or failed
 	Diagnostics []skill.Diagnostic `json:"diagnostics,omitempty"`
 }
 
@@ -51,12 +51,12 @@ func newVersion(v store.Version, current bool) *Version {
 	}
 }
 
-// IsRunnable reports whether the code of a version may run, once the principal, policy and
-// a sandbox agree: a reviewer approved these files. Another version is never runnable,
-// and still is instructions.
+// IsRunnable reports whether a version is approved to run code. The principal's
+// rights, the policy and the sandbox decide further. The instructions of other
+// versions are usable.
 func IsRunnable(v *Version) bool { return v.Review == Approved }
 
-// Version returns a version of a skill by its number; 0 is the current one.
+// Version returns a version of a skill; number 0 is the current one.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
 	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -65,7 +65,8 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 	return newVersion(v, v.Number == h.Number), nil
 }
 
-// getReadableVersion is a version of a skill that the principal may read; 0 is the current one.
+// getReadableVersion returns a version of a skill that the principal may read;
+// number 0 is the current one.
 func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -75,7 +76,7 @@ func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, i
 	return h, v, err
 }
 
-// getVersion is a version of a skill; 0 is the current one.
+// getVersion returns a version of a skill; number 0 is the current one.
 func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) (store.Version, error) {
 	if number == 0 {
 		number = h.Number
@@ -83,8 +84,9 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 	return l.db.Versions.Get(ctx, h.ID, number)
 }
 
-// Versions returns the versions of a skill, the newest first, that come before a
-// number, 0 being all: at most limit, and never more than [store.MaxPage].
+// Versions returns the versions of a skill before a number, newest first;
+// before 0 is all. It returns at most limit and at most [store.MaxPage]
+// versions.
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -101,8 +103,8 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 	return out, nil
 }
 
-// Findings returns what a scan found in a version, 0 being the current one; nil where
-// nothing is kept.
+// Findings returns the scan report of a version, nil if none is stored; number
+// 0 is the current version.
 func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -119,7 +121,8 @@ func (l *Library) Findings(ctx context.Context, p account.Principal, id string, 
 	return &report, nil
 }
 
-// Manifest returns the files of a version with their hashes, 0 being the current one.
+// Manifest returns the files of a version with their hashes; number 0 is the
+// current version.
 func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -128,8 +131,8 @@ func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, 
 	return l.manifest(ctx, v)
 }
 
-// Open returns the files of a version, 0 being the current one, each checked against
-// its hash when it is opened. The caller closes the bundle.
+// Open returns the files of a version; number 0 is the current one. Each file
+// is verified when it is opened. The caller closes the bundle.
 func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
 	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -138,12 +141,12 @@ func (l *Library) Open(ctx context.Context, p account.Principal, id string, numb
 	return l.bundle(ctx, h.Name, v)
 }
 
-// NoVersion is the older of two versions where there is none, so that a comparison tells all
-// that the newer one says of itself and asks for.
+// NoVersion stands for the older version in a comparison with nothing, so that
+// the difference shows everything that the newer version has and requests.
 const NoVersion = -1
 
-// Diff compares two versions of a skill; to is 0 for the current one, and from may be
-// [NoVersion].
+// Diff compares two versions of a skill. to is 0 for the current version; from
+// may be [NoVersion].
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -182,8 +185,8 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 	return &out
 }
 
-// SetCurrentVersion makes a version the current one, as to go back to an older one. What was decided
-// about its code still holds.
+// SetCurrentVersion makes a version current, for example to go back to an older
+// one. Reviews remain valid.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
@@ -194,7 +197,7 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 	})
 }
 
-// setCurrent makes a version the current one, with what it needs.
+// setCurrent makes a version current and updates the references of the skill.
 func (l *Library) setCurrent(ctx context.Context, tx *store.Tx, v store.Version) error {
 	if err := tx.Skills.SetCurrent(ctx, v.SkillID, v.Number); err != nil {
 		return err
@@ -209,8 +212,8 @@ type currentDetails struct {
 	To   int64  `json:"to"`
 }
 
-// DeleteVersion removes a version that is not the current one, and that nothing names by
-// its digest: that is a [*ReferencedError].
+// DeleteVersion deletes a version that is not current. It returns a
+// [*ReferencedError] if a reference pins the version.
 func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
