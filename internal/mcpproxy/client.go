@@ -12,12 +12,12 @@ import (
 // modernVersion is the first of the newer era.
 const modernVersion = "2026-07-28"
 
-// client is the session of a client of the older era, with a line of its own to
+// legacyClient is the session of a client of the older era, with a line of its own to
 // each upstream server.
-type client struct {
+type legacyClient struct {
 	ss    *mcp.ServerSession
 	caps  *mcp.ClientCapabilities
-	slots map[*up]*slot
+	slots map[*upstreamServer]*connSlot
 
 	mu    sync.Mutex
 	level mcp.LoggingLevel
@@ -30,26 +30,26 @@ type inbound struct {
 	meta   map[string]any
 	modern bool
 	caps   *mcp.ClientCapabilities
-	client *client // of the older era
+	client *legacyClient // of the older era
 }
 
-// session is the client of a session of the older era. It lives as long as the
+// clientFor is the client of a session of the older era. It lives as long as the
 // session.
-func (s *Server) session(ss *mcp.ServerSession) *client {
+func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.clients[ss]; c != nil {
 		return c
 	}
-	c := &client{ss: ss, slots: map[*up]*slot{}}
+	c := &legacyClient{ss: ss, slots: map[*upstreamServer]*connSlot{}}
 	if p := ss.InitializeParams(); p != nil {
 		c.caps = p.Capabilities
 	}
-	for _, u := range s.ups {
-		c.slots[u] = &slot{s: s, open: func(ctx context.Context) (*line, error) {
-			l, err := u.open(ctx, c.caps, c, false)
+	for _, u := range s.upstreams {
+		c.slots[u] = &connSlot{s: s, open: func(ctx context.Context) (*upstreamConn, error) {
+			l, err := u.openConn(ctx, c.caps, c, false)
 			if err == nil {
-				c.tune(ctx, l)
+				c.setServerLogLevel(ctx, l)
 			}
 			return l, err
 		}}
@@ -73,66 +73,66 @@ func (s *Server) session(ss *mcp.ServerSession) *client {
 	return c
 }
 
-// tune tells a server which messages the client wants logged.
-func (c *client) tune(ctx context.Context, l *line) {
+// setServerLogLevel tells a server which messages the client wants logged.
+func (c *legacyClient) setServerLogLevel(ctx context.Context, l *upstreamConn) {
 	c.mu.Lock()
 	level := c.level
 	c.mu.Unlock()
-	if level == "" || l.modern() || l.capabilities().Logging == nil {
+	if level == "" || l.isModern() || l.capabilities().Logging == nil {
 		return
 	}
 	if err := l.conn.Session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: level}); err != nil {
-		l.up.s.report(l.up, unwrapped(err))
+		l.up.s.reportError(l.up, unwrapError(err))
 	}
 }
 
-func (c *client) logLevel() mcp.LoggingLevel {
+func (c *legacyClient) logLevel() mcp.LoggingLevel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.level
 }
 
-// setLevel is logging/setLevel.
-func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
-	c := s.session(ss)
+// setLogLevel is logging/setLevel.
+func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
+	c := s.clientFor(ss)
 	c.mu.Lock()
 	c.level = level
 	c.mu.Unlock()
-	for _, u := range s.ups {
-		if l := c.slots[u].peek(); l != nil {
-			c.tune(ctx, l)
+	for _, u := range s.upstreams {
+		if l := c.slots[u].current(); l != nil {
+			c.setServerLogLevel(ctx, l)
 		}
 	}
 }
 
-// line is the one for what needs nothing of the client.
-func (in *inbound) line(ctx context.Context, u *up) (*line, error) {
+// conn is the one for what needs nothing of the client.
+func (in *inbound) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
 	if in.client != nil {
 		return in.client.slots[u].get(ctx)
 	}
 	return u.shared.get(ctx)
 }
 
-// rootsChanged tells the servers of a client of the older era that its roots
+// forwardRootsChange tells the servers of a client of the older era that its roots
 // are others now.
-func (s *Server) rootsChanged(ss *mcp.ServerSession) {
-	c := s.session(ss)
+func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
+	c := s.clientFor(ss)
 	for _, sl := range c.slots {
-		if l := sl.peek(); l != nil && !l.modern() {
+		if l := sl.current(); l != nil && !l.isModern() {
 			_, err := l.send(s.ctx, "notifications/roots/list_changed", &mcp.ClientRequest[*mcp.RootsListChangedParams]{Session: l.conn.Session, Params: &mcp.RootsListChangedParams{}})
-			l.told(err)
+			l.logFailure(err)
 		}
 	}
 }
 
-// progressOf passes on how far a client is with what a server asked of it. The
+// forwardClientProgress passes on how far a client is with what a server asked of it. The
 // token is the server's own; with several servers nobody knows whose.
-func (s *Server) progressOf(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
-	if len(s.ups) != 1 || p == nil {
+func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
+	if len(s.upstreams) != 1 || p == nil {
 		return
 	}
-	if l := s.session(ss).slots[s.ups[0]].peek(); l != nil && !l.modern() {
-		l.told(l.conn.Session.NotifyProgress(s.ctx, p))
+	if l := s.clientFor(ss).slots[s.upstreams[0]].current(); l != nil && !l.isModern() {
+		l.logFailure(l.conn.Session.NotifyProgress(s.ctx, p))
 	}
 }
 
@@ -153,5 +153,5 @@ func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, metho
 		req = &mcp.ServerRequest[*mcp.ListRootsParams]{Session: ss, Params: p}
 	}
 	res, err := s.send(at, method, req)
-	return res, unwrapped(err)
+	return res, unwrapError(err)
 }

@@ -21,29 +21,29 @@ import (
 // exchange is a request that a server may answer with questions: tools/call,
 // prompts/get or resources/read.
 type exchange struct {
-	up     *up
-	method string
-	digest string // of what is asked, without answers
-	given  mcp.InputResponseMap
-	state  string
-	who    string // on whose behalf, where that is known
+	up        *upstreamServer
+	method    string
+	digest    string // of what is asked, without answers
+	responses mcp.InputResponseMap
+	state     string
+	user      string // on whose behalf, where that is known
 
 	// call makes the request.
-	call func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
-	// question is a result that asks.
-	question func(mcp.InputRequestMap, string) mcp.Result
-	// done is a result in the form of the client's era.
-	done func(mcp.Result, bool) mcp.Result
+	call func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
+	// newQuestion is a result that asks.
+	newQuestion func(mcp.InputRequestMap, string) mcp.Result
+	// convertResult is a result in the form of the client's era.
+	convertResult func(mcp.Result, bool) mcp.Result
 }
 
 // Results whose type the SDK keeps to itself, made the only way there is.
 var (
-	toolDone, toolAsks         = typed[mcp.CallToolResult]()
-	promptDone, promptAsks     = typed[mcp.GetPromptResult]()
-	resourceDone, resourceAsks = typed[mcp.ReadResourceResult]()
+	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
+	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
+	resourceComplete, resourceInputRequired = newResults[mcp.ReadResourceResult]()
 )
 
-func typed[R any]() (done, asks R) {
+func newResults[R any]() (done, asks R) {
 	for v, kind := range map[*R]string{&done: "complete", &asks: "input_required"} {
 		if err := json.Unmarshal([]byte(`{"resultType":"`+kind+`"}`), v); err != nil {
 			panic(err)
@@ -58,49 +58,49 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	if err != nil {
 		return nil, err
 	}
-	refusal, keep, err := s.permit(in, req, t)
+	refusal, keep, err := s.authorizeCall(in, req, t)
 	if refusal != nil || err != nil {
-		return result(refusal, err)
+		return asResult(refusal, err)
 	}
-	x := &exchange{up: t.up, method: "tools/call", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
-	x.digest = digest(x.method, t.up.Name, t.name, p.Arguments, x.who)
-	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+	x := &exchange{up: t.up, method: "tools/call", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x.digest = requestDigest(x.method, t.up.Name, t.name, p.Arguments, x.user)
+	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		q := &mcp.CallToolParams{Meta: meta, Name: t.name, InputResponses: given, RequestState: state}
 		if len(p.Arguments) > 0 {
 			q.Arguments = p.Arguments
 		}
-		return result(l.conn.Session.CallTool(ctx, q))
+		return asResult(l.conn.Session.CallTool(ctx, q))
 	}
-	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := toolAsks
+	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := toolInputRequired
 		r.InputRequests, r.RequestState = asked, keep(state)
 		return &r
 	}
-	x.done = func(res mcp.Result, modern bool) mcp.Result {
+	x.convertResult = func(res mcp.Result, modern bool) mcp.Result {
 		r := res.(*mcp.CallToolResult)
 		if r.NeedsInput() {
 			r.RequestState = keep(r.RequestState)
 			return r
 		}
-		return answered(r, modern)
+		return completeResult(r, modern)
 	}
 	began := time.Now()
-	res, err := s.exchange(ctx, in, x)
-	s.called(ctx, t, res, err, time.Since(began))
+	res, err := s.forward(ctx, in, x)
+	s.recordCall(ctx, t, res, err, time.Since(began))
 	if err == nil || ctx.Err() != nil {
 		return res, err
 	}
 	var e *jsonrpc.Error
-	if errors.As(err, &e) && !ours(e.Code) {
-		return nil, unwrapped(err)
+	if errors.As(err, &e) && !isSDKCode(e.Code) {
+		return nil, unwrapError(err)
 	}
 	// A server that is not there is told to the model: it can do something else.
-	return answered(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
+	return completeResult(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
 		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
 }
 
-// called tells of a call that has an answer.
-func (s *Server) called(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
+// recordCall tells of a call that has an answer.
+func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
 	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
 	}
@@ -111,22 +111,22 @@ func (s *Server) called(ctx context.Context, t target, res mcp.Result, err error
 	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, took)
 }
 
-// answered is a result that asks nothing, in the form of the client's era.
-func answered(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
+// completeResult is a result that asks nothing, in the form of the client's era.
+func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
-		c = toolDone
+		c = toolComplete
 	}
-	c.Meta, c.Content, c.StructuredContent, c.IsError = forClient(r.Meta), r.Content, r.StructuredContent, r.IsError
+	c.Meta, c.Content, c.StructuredContent, c.IsError = clientMeta(r.Meta), r.Content, r.StructuredContent, r.IsError
 	if c.Content == nil {
 		c.Content = []mcp.Content{}
 	}
 	return &c
 }
 
-// permit asks whether a tool may be called. A question to the person reaches a
+// authorizeCall asks whether a tool may be called. A question to the person reaches a
 // client in the way of its era.
-func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
+func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
 		return nil, same, nil
@@ -140,13 +140,13 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 		case err != nil || res == nil:
 			return nil, keep, err
 		case res.InputRequests == nil && !res.NeedsInput(): // one made here has no type yet
-			return answered(res, in.modern), keep, nil
+			return completeResult(res, in.modern), keep, nil
 		case in.modern:
-			asks := toolAsks
+			asks := toolInputRequired
 			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState
 			return &asks, keep, nil
 		}
-		given, err := s.fulfil(in.ctx, in.ss, res.InputRequests)
+		given, err := s.answerQuestions(in.ctx, in.ss, res.InputRequests)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -155,9 +155,9 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 	return nil, nil, fmt.Errorf("it was asked %d times whether %s may be called", maxRounds, t.name)
 }
 
-// permitServer asks whether a client may have something of a server that is no
+// authorizeAccess asks whether a client may have something of a server that is no
 // tool.
-func (s *Server) permitServer(ctx context.Context, t target, kind string) error {
+func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) error {
 	if s.opts.AuthorizeAccess == nil {
 		return nil
 	}
@@ -167,16 +167,16 @@ func (s *Server) permitServer(ctx context.Context, t target, kind string) error 
 	return nil
 }
 
-// refuses is what a list leaves out.
-func (s *Server) refuses(ctx context.Context, kind string) func(target) bool {
-	return func(t target) bool { return s.permitServer(ctx, t, kind) != nil }
+// denies is what a list leaves out.
+func (s *Server) denies(ctx context.Context, kind string) func(target) bool {
+	return func(t target) bool { return s.authorizeAccess(ctx, t, kind) != nil }
 }
 
 func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routePrompt(ctx, in, p.Name)
 	if err == nil {
-		err = s.permitServer(in.ctx, t, "prompt")
+		err = s.authorizeAccess(in.ctx, t, "prompt")
 	}
 	if err != nil {
 		return nil, err
@@ -185,34 +185,34 @@ func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptR
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "prompts/get", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
-	x.digest = digest(x.method, t.up.Name, t.name, args, x.who)
-	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
-		return result(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
+	x := &exchange{up: t.up, method: "prompts/get", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x.digest = requestDigest(x.method, t.up.Name, t.name, args, x.user)
+	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+		return asResult(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
 	}
-	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := promptAsks
+	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := promptInputRequired
 		r.InputRequests, r.RequestState = asked, state
 		return &r
 	}
-	x.done = func(res mcp.Result, modern bool) mcp.Result {
+	x.convertResult = func(res mcp.Result, modern bool) mcp.Result {
 		r := res.(*mcp.GetPromptResult)
 		if r.NeedsInput() {
 			return r
 		}
 		var c mcp.GetPromptResult
 		if modern {
-			c = promptDone
+			c = promptComplete
 		}
-		c.Meta, c.Description, c.Messages = forClient(r.Meta), r.Description, r.Messages
+		c.Meta, c.Description, c.Messages = clientMeta(r.Meta), r.Description, r.Messages
 		if c.Messages == nil {
 			c.Messages = []*mcp.PromptMessage{}
 		}
 		return &c
 	}
-	res, err := s.exchange(ctx, in, x)
+	res, err := s.forward(ctx, in, x)
 	if err != nil {
-		return nil, t.up.failed(x.method, err)
+		return nil, t.up.requestError(x.method, err)
 	}
 	return res, nil
 }
@@ -221,31 +221,31 @@ func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadRes
 	p := req.Params
 	t, err := s.routeURI(ctx, in, p.URI)
 	if err == nil {
-		err = s.permitServer(in.ctx, t, "resource")
+		err = s.authorizeAccess(in.ctx, t, "resource")
 	}
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "resources/read", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
-	x.digest = digest(x.method, t.up.Name, t.name, nil, x.who)
-	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
-		return result(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))
+	x := &exchange{up: t.up, method: "resources/read", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x.digest = requestDigest(x.method, t.up.Name, t.name, nil, x.user)
+	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+		return asResult(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))
 	}
-	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := resourceAsks
+	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := resourceInputRequired
 		r.InputRequests, r.RequestState = asked, state
 		return &r
 	}
-	x.done = func(res mcp.Result, modern bool) mcp.Result {
+	x.convertResult = func(res mcp.Result, modern bool) mcp.Result {
 		r := res.(*mcp.ReadResourceResult)
 		if r.NeedsInput() {
 			return r
 		}
 		var c mcp.ReadResourceResult
 		if modern {
-			c = resourceDone
+			c = resourceComplete
 		}
-		c.Meta, c.Cacheable = forClient(r.Meta), r.Cacheable
+		c.Meta, c.Cacheable = clientMeta(r.Meta), r.Cacheable
 		c.CacheScope = cmp.Or(c.CacheScope, "private")
 		c.Contents = []*mcp.ResourceContents{}
 		for _, part := range r.Contents {
@@ -258,14 +258,14 @@ func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadRes
 		}
 		return &c
 	}
-	res, err := s.exchange(ctx, in, x)
+	res, err := s.forward(ctx, in, x)
 	if err != nil {
-		return nil, t.up.failed(x.method, err)
+		return nil, t.up.requestError(x.method, err)
 	}
 	return res, nil
 }
 
-func (s *Server) complete(ctx context.Context, in *inbound, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
+func (s *Server) completeArgument(ctx context.Context, in *inbound, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
 	p := req.Params
 	if p.Ref == nil || p.Argument.Name == "" {
 		return sdk() // which says what is missing
@@ -282,30 +282,30 @@ func (s *Server) complete(ctx context.Context, in *inbound, req *mcp.CompleteReq
 		ref.URI = t.name
 	}
 	if err == nil {
-		err = s.permitServer(in.ctx, t, kind)
+		err = s.authorizeAccess(in.ctx, t, kind)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l, err := in.line(ctx, t.up)
+	l, err := in.conn(ctx, t.up)
 	if err != nil {
-		return nil, t.up.failed("completion/complete", err)
+		return nil, t.up.requestError("completion/complete", err)
 	}
-	res, err := l.conn.Session.Complete(ctx, &mcp.CompleteParams{Meta: forServer(in.meta, l, nil), Argument: p.Argument, Context: p.Context, Ref: &ref})
+	res, err := l.conn.Session.Complete(ctx, &mcp.CompleteParams{Meta: serverMeta(in.meta, l, nil), Argument: p.Argument, Context: p.Context, Ref: &ref})
 	if err != nil {
-		return nil, t.up.failed("completion/complete", err)
+		return nil, t.up.requestError("completion/complete", err)
 	}
-	c := &mcp.CompleteResult{Meta: forClient(res.Meta), Completion: res.Completion}
+	c := &mcp.CompleteResult{Meta: clientMeta(res.Meta), Completion: res.Completion}
 	if c.Completion.Values == nil {
 		c.Completion.Values = []string{}
 	}
 	return c, nil
 }
 
-// exchange makes a request of a client to a server, whatever the two eras.
-func (s *Server) exchange(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+// forward makes a request of a client to a server, whatever the two eras.
+func (s *Server) forward(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
 	if in.client != nil {
-		return s.bridged(ctx, in, x)
+		return s.forwardLegacyToModern(ctx, in, x)
 	}
 	// Only a connection that nobody else uses tells which request a log message
 	// belongs to.
@@ -315,55 +315,55 @@ func (s *Server) exchange(ctx context.Context, in *inbound, x *exchange) (mcp.Re
 		return nil, err
 	}
 	switch {
-	case l.modern() && !logs, !l.modern() && !logs && !asks(in.caps) && x.state == "":
-		res, err := s.once(ctx, in, x, x.up.shared.get)
+	case l.isModern() && !logs, !l.isModern() && !logs && !canAnswer(in.caps) && x.state == "":
+		res, err := s.requestWithRetry(ctx, in, x, x.up.shared.get)
 		if err != nil {
 			return nil, err
 		}
-		return x.done(res, true), nil
-	case l.modern():
-		l, err := x.up.lease(ctx, nil)
+		return x.convertResult(res, true), nil
+	case l.isModern():
+		l, err := x.up.acquireConn(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		res, err := s.once(ctx, in, x, func(context.Context) (*line, error) { return l, nil })
-		x.up.release(l, nil, err == nil)
+		res, err := s.requestWithRetry(ctx, in, x, func(context.Context) (*upstreamConn, error) { return l, nil })
+		x.up.releaseConn(l, nil, err == nil)
 		if err != nil {
 			return nil, err
 		}
-		return x.done(res, true), nil
+		return x.convertResult(res, true), nil
 	}
-	return s.holding(ctx, in, x)
+	return s.forwardModernToLegacy(ctx, in, x)
 }
 
-// once makes the request, and again where a session is known to have expired:
+// requestWithRetry makes the request, and again where a session is known to have expired:
 // the server did nothing then.
-func (s *Server) once(ctx context.Context, in *inbound, x *exchange, get func(context.Context) (*line, error)) (mcp.Result, error) {
+func (s *Server) requestWithRetry(ctx context.Context, in *inbound, x *exchange, get func(context.Context) (*upstreamConn, error)) (mcp.Result, error) {
 	for try := 0; ; try++ {
 		l, err := get(ctx)
 		if err != nil {
 			return nil, err
 		}
-		res, err := s.request(ctx, in, x, l, x.given, x.state)
+		res, err := s.request(ctx, in, x, l, x.responses, x.state)
 		if errors.Is(err, mcp.ErrSessionMissing) && try == 0 {
-			l.end()
+			l.close()
 			continue
 		}
 		return res, err
 	}
 }
 
-func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *line, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *upstreamConn, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 	c := &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: in.modern}
 	if in.client != nil {
 		c.ask = func(q context.Context, method string, p mcp.Params) (mcp.Result, error) {
 			return s.askClient(q, in.ctx, in.ss, method, p)
 		}
 	}
-	l.begin(c)
-	defer l.finish(c)
-	meta := forServer(in.meta, l, c)
-	if in.client != nil && l.modern() {
+	l.addCall(c)
+	defer l.removeCall(c)
+	meta := serverMeta(in.meta, l, c)
+	if in.client != nil && l.isModern() {
 		if level := in.client.logLevel(); level != "" {
 			if meta == nil {
 				meta = mcp.Meta{}
@@ -378,14 +378,14 @@ func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *line,
 // answers.
 const maxRounds = 10
 
-// bridged serves a client of the older era: a server of the newer one that asks
+// forwardLegacyToModern serves a client of the older era: a server of the newer one that asks
 // gets its answers by requests to the client.
-func (s *Server) bridged(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
-	res, err := s.once(ctx, in, x, in.client.slots[x.up].get)
+func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+	res, err := s.requestWithRetry(ctx, in, x, in.client.slots[x.up].get)
 	for round := 0; err == nil; round++ {
-		asked, state, ok := questions(res)
+		asked, state, ok := inputRequests(res)
 		if !ok {
-			return x.done(res, false), nil
+			return x.convertResult(res, false), nil
 		}
 		if round == maxRounds {
 			return nil, fmt.Errorf("it asked %d times and did not answer", maxRounds)
@@ -394,10 +394,10 @@ func (s *Server) bridged(ctx context.Context, in *inbound, x *exchange) (mcp.Res
 			return nil, errors.New("it is busy; try again later")
 		}
 		var given mcp.InputResponseMap
-		if given, err = s.fulfil(in.ctx, in.ss, asked); err != nil {
+		if given, err = s.answerQuestions(in.ctx, in.ss, asked); err != nil {
 			return nil, err
 		}
-		var l *line
+		var l *upstreamConn
 		if l, err = in.client.slots[x.up].get(ctx); err == nil {
 			res, err = s.request(ctx, in, x, l, given, state)
 		}
@@ -405,8 +405,8 @@ func (s *Server) bridged(ctx context.Context, in *inbound, x *exchange) (mcp.Res
 	return nil, err
 }
 
-// questions are what a result asks.
-func questions(res mcp.Result) (mcp.InputRequestMap, string, bool) {
+// inputRequests are what a result asks.
+func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
 		return r.InputRequests, r.RequestState, r.NeedsInput()
@@ -418,15 +418,15 @@ func questions(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	return nil, "", false
 }
 
-// fulfil asks a client of the older era all of it at a time.
-func (s *Server) fulfil(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+// answerQuestions asks a client of the older era all of it at a time.
+func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	given := make(mcp.InputResponseMap, len(asked))
 	var mu sync.Mutex // guards given and errs
 	var errs []error
 	var wg sync.WaitGroup
 	for id, q := range asked {
 		wg.Go(func() {
-			p, method := params(q)
+			p, method := legacyParams(q)
 			res, err := s.askClient(ctx, ctx, ss, method, p)
 			mu.Lock()
 			defer mu.Unlock()
@@ -444,8 +444,8 @@ func (s *Server) fulfil(ctx context.Context, ss *mcp.ServerSession, asked mcp.In
 	return given, nil
 }
 
-// params are a question as the request of the older era.
-func params(q mcp.InputRequest) (mcp.Params, string) {
+// legacyParams are a question as the request of the older era.
+func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		return q, "elicitation/create"
@@ -455,9 +455,9 @@ func params(q mcp.InputRequest) (mcp.Params, string) {
 	return &mcp.ListRootsParams{}, "roots/list"
 }
 
-// forClient is the _meta of a result as the client gets it, a copy: the SDK adds
+// clientMeta is the _meta of a result as the client gets it, a copy: the SDK adds
 // to it.
-func forClient(meta mcp.Meta) mcp.Meta {
+func clientMeta(meta mcp.Meta) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeySubscriptionID)
 	if len(m) == 0 {
@@ -466,24 +466,24 @@ func forClient(meta mcp.Meta) mcp.Meta {
 	return m
 }
 
-// who is on whose behalf a request comes, where somebody checked.
-func who(extra *mcp.RequestExtra) string {
+// userOf is on whose behalf a request comes, where somebody checked.
+func userOf(extra *mcp.RequestExtra) string {
 	if extra == nil || extra.TokenInfo == nil {
 		return ""
 	}
 	return extra.TokenInfo.UserID
 }
 
-func digest(method, server, name string, args []byte, who string) string {
+func requestDigest(method, server, name string, args []byte, who string) string {
 	h := sha256.New()
-	for _, part := range []string{method, server, name, string(canonical(args)), who} {
+	for _, part := range []string{method, server, name, string(canonicalJSON(args)), who} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonical is JSON that does not depend on how it was written.
-func canonical(js []byte) []byte {
+// canonicalJSON is JSON that does not depend on how it was written.
+func canonicalJSON(js []byte) []byte {
 	var v any
 	if len(js) == 0 || json.Unmarshal(js, &v) != nil {
 		return js

@@ -20,21 +20,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// line is a connection to an upstream server. What the server sends belongs to
+// upstreamConn is a connection to an upstream server. What the server sends belongs to
 // one of its calls, or to the client that the connection was opened for.
-type line struct {
-	up     *up
+type upstreamConn struct {
+	up     *upstreamServer
 	conn   *Conn
-	owner  *client // whose it is; nil for one of several clients
-	shared bool    // its notices are for all clients of the newer era
+	owner  *legacyClient // whose it is; nil for one of several clients
+	shared bool          // its notices are for all clients of the newer era
 	send   mcp.MethodHandler
-	gone   chan struct{} // closed when the connection has ended
+	done   chan struct{} // closed when the connection has ended
 	once   sync.Once
 
-	active  atomic.Int32 // messages of the server that are being handled
-	heard   atomic.Int64 // notices of the server that have been handled
-	lost    atomic.Int64 // notices that were read and never handled: what the SDK does not know
-	numbers atomic.Int64 // of progress tokens
+	active    atomic.Int32 // messages of the server that are being handled
+	handled   atomic.Int64 // notices of the server that have been handled
+	unhandled atomic.Int64 // notices that were read and never handled: what the SDK does not know
+	lastToken atomic.Int64 // of progress tokens
 
 	mu    sync.Mutex
 	calls []*call // in order of their start
@@ -52,17 +52,17 @@ type call struct {
 	modern   bool
 }
 
-func (c *call) where() (context.Context, *mcp.ServerSession, any) {
+func (c *call) route() (context.Context, *mcp.ServerSession, any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ctx, c.ss, c.progress
 }
 
-// open connects, in the name of a client with these capabilities.
-func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *client, shared bool) (*line, error) {
+// openConn connects, in the name of a client with these capabilities.
+func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilities, owner *legacyClient, shared bool) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
-	l := &line{up: u, owner: owner, shared: shared, gone: make(chan struct{})}
+	l := &upstreamConn{up: u, owner: owner, shared: shared, done: make(chan struct{})}
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
 	}
@@ -73,92 +73,92 @@ func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *clie
 			Logger:         u.s.opts.Logger,
 		},
 		Prepare: func(c *mcp.Client) {
-			c.AddReceivingMiddleware(l.receive)
+			c.AddReceivingMiddleware(l.handleServerMessage)
 			c.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				l.send = next
 				return next
 			})
 		},
-		Changed: l.changed,
+		Changed: l.forwardListChange,
 	})
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			err = cause
 		}
-		u.reached(false)
+		u.setReachable(false)
 		return nil, fmt.Errorf("connect to %s: %w", u.Name, err)
 	}
-	u.reached(true)
+	u.setReachable(true)
 	l.mu.Lock()
 	l.conn = conn
 	l.mu.Unlock()
-	if !u.s.start(func() {
+	if !u.s.goroutine(func() {
 		_ = conn.Session.Wait()
-		l.end()
+		l.close()
 		if shared {
-			u.back()
+			u.reconnect()
 		}
 	}) {
-		l.end()
+		l.close()
 		return nil, context.Canceled
 	}
-	u.connected(l)
-	if l.modern() {
+	u.resubscribe(l)
+	if l.isModern() {
 		// The SDK puts arguments into headers for tools that it has seen.
-		if _, err := l.tools(ctx, nil); err != nil {
-			u.s.report(u, err)
+		if _, err := l.listTools(ctx, nil); err != nil {
+			u.s.reportError(u, err)
 		}
 	}
 	return l, nil
 }
 
-func (l *line) modern() bool { return l.conn.Era == upstream.Modern }
+func (l *upstreamConn) isModern() bool { return l.conn.Era == upstream.Modern }
 
-func (l *line) dead() bool {
+func (l *upstreamConn) isClosed() bool {
 	select {
-	case <-l.gone:
+	case <-l.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// end ends the connection and waits. It is safe to call often.
-func (l *line) end() {
+// close ends the connection and waits. It is safe to call often.
+func (l *upstreamConn) close() {
 	l.once.Do(func() {
-		close(l.gone)
+		close(l.done)
 		_ = l.conn.Close() // what it has to say is of no use to anybody
 	})
 }
 
-func (l *line) capabilities() *mcp.ServerCapabilities {
+func (l *upstreamConn) capabilities() *mcp.ServerCapabilities {
 	if r := l.conn.Session.InitializeResult(); r != nil && r.Capabilities != nil {
 		return r.Capabilities
 	}
 	return &mcp.ServerCapabilities{}
 }
 
-// begin notes that a call is under way.
-func (l *line) begin(c *call) {
-	c.token = "d" + strconv.FormatInt(l.numbers.Add(1), 10)
+// addCall notes that a call is under way.
+func (l *upstreamConn) addCall(c *call) {
+	c.token = "d" + strconv.FormatInt(l.lastToken.Add(1), 10)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, c)
 }
 
-// finish waits until what the server sent before its answer has been passed on,
+// removeCall waits until what the server sent before its answer has been passed on,
 // and forgets the call.
-func (l *line) finish(c *call) {
-	l.settle()
+func (l *upstreamConn) removeCall(c *call) {
+	l.waitForNotifications()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == c })
 }
 
-// settle waits for the notices that were read before an answer: the SDK hands
+// waitForNotifications waits for the notices that were read before an answer: the SDK hands
 // them to a goroutine of their own, and the answer to the caller, in no order. A
 // transport that does not count them gives that goroutine its turn.
-func (l *line) settle() {
+func (l *upstreamConn) waitForNotifications() {
 	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {
 			if l.active.Load() > 0 {
@@ -169,22 +169,22 @@ func (l *line) settle() {
 		return
 	}
 	read := l.conn.NotificationCount()
-	missing := func() int64 { return read - l.lost.Load() - l.heard.Load() }
-	deadline := time.Now().Add(settleTimeout)
+	missing := func() int64 { return read - l.unhandled.Load() - l.handled.Load() }
+	deadline := time.Now().Add(notificationTimeout)
 	for missing() > 0 {
-		if time.Now().After(deadline) || l.dead() {
-			l.lost.Add(max(0, missing()))
+		if time.Now().After(deadline) || l.isClosed() {
+			l.unhandled.Add(max(0, missing()))
 			return
 		}
 		runtime.Gosched()
 	}
 }
 
-// settleTimeout bounds how long an answer waits for the notices before it.
-const settleTimeout = time.Second
+// notificationTimeout bounds how long an answer waits for the notices before it.
+const notificationTimeout = time.Second
 
-// current is the call that something without a token belongs to: the youngest.
-func (l *line) current() *call {
+// lastCall is the call that something without a token belongs to: the youngest.
+func (l *upstreamConn) lastCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.calls) == 0 {
@@ -193,7 +193,7 @@ func (l *line) current() *call {
 	return l.calls[len(l.calls)-1]
 }
 
-func (l *line) byToken(token any) *call {
+func (l *upstreamConn) findCall(token any) *call {
 	t, _ := token.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,58 +205,58 @@ func (l *line) byToken(token any) *call {
 	return nil
 }
 
-// receive takes what the server sends.
-func (l *line) receive(next mcp.MethodHandler) mcp.MethodHandler {
+// handleServerMessage takes what the server sends.
+func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "notifications/") && method != "notifications/cancelled" {
-			defer l.heard.Add(1)
+			defer l.handled.Add(1)
 		}
 		switch p := req.GetParams().(type) {
 		case *mcp.ProgressNotificationParams:
 			if p != nil {
 				l.active.Add(1)
 				defer l.active.Add(-1)
-				l.progress(p)
+				l.forwardProgress(p)
 			}
 			return nil, nil
 		case *mcp.LoggingMessageParams:
 			if p != nil {
 				l.active.Add(1)
 				defer l.active.Add(-1)
-				l.logged(p)
+				l.forwardLog(p)
 			}
 			return nil, nil
 		case *mcp.ResourceUpdatedNotificationParams:
 			if p != nil {
 				l.active.Add(1)
 				defer l.active.Add(-1)
-				defer l.updated(p)
+				defer l.forwardUpdate(p)
 			}
 		case *mcp.ElicitationCompleteParams:
 			if p != nil {
-				l.notice(method, p)
+				l.forwardNotification(method, p)
 			}
 			return nil, nil
 		case *mcp.ElicitParams:
-			return l.ask(ctx, method, p)
+			return l.forwardQuestion(ctx, method, p)
 		case *mcp.CreateMessageWithToolsParams:
-			return l.ask(ctx, method, p)
+			return l.forwardQuestion(ctx, method, p)
 		case *mcp.ListRootsParams:
 			if p == nil {
 				p = &mcp.ListRootsParams{}
 			}
-			return l.ask(ctx, method, p)
+			return l.forwardQuestion(ctx, method, p)
 		}
 		if method == "roots/list" { // without params
-			return l.ask(ctx, method, &mcp.ListRootsParams{})
+			return l.forwardQuestion(ctx, method, &mcp.ListRootsParams{})
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// ask puts a question of the server to the client that it is meant for.
-func (l *line) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
-	if c := l.current(); c != nil && c.ask != nil {
+// forwardQuestion puts a question of the server to the client that it is meant for.
+func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
+	if c := l.lastCall(); c != nil && c.ask != nil {
 		return c.ask(ctx, method, p)
 	}
 	if l.owner != nil {
@@ -265,104 +265,104 @@ func (l *line) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s: there is nobody to ask", method)}
 }
 
-func (l *line) progress(p *mcp.ProgressNotificationParams) {
-	c := l.byToken(p.ProgressToken)
+func (l *upstreamConn) forwardProgress(p *mcp.ProgressNotificationParams) {
+	c := l.findCall(p.ProgressToken)
 	if c == nil {
 		return
 	}
-	ctx, ss, token := c.where()
+	ctx, ss, token := c.route()
 	if token == nil || ctx.Err() != nil {
 		return
 	}
 	q := *p
 	q.ProgressToken = token
-	l.told(l.up.s.notify(ctx, ss, "notifications/progress", &q))
+	l.logFailure(l.up.s.notify(ctx, ss, "notifications/progress", &q))
 }
 
-func (l *line) logged(p *mcp.LoggingMessageParams) {
-	c := l.current()
+func (l *upstreamConn) forwardLog(p *mcp.LoggingMessageParams) {
+	c := l.lastCall()
 	switch {
 	case c != nil && !c.modern:
-		ctx, ss, _ := c.where()
-		l.told(l.up.s.notify(ctx, ss, "notifications/message", p))
-	case c != nil && l.exclusive(c):
-		ctx, ss, _ := c.where()
-		l.told(ss.Log(ctx, p))
+		ctx, ss, _ := c.route()
+		l.logFailure(l.up.s.notify(ctx, ss, "notifications/message", p))
+	case c != nil && l.isOnlyCall(c):
+		ctx, ss, _ := c.route()
+		l.logFailure(ss.Log(ctx, p))
 	case l.owner != nil:
-		l.told(l.up.s.notify(context.Background(), l.owner.ss, "notifications/message", p))
+		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, "notifications/message", p))
 	}
 }
 
-// exclusive reports whether a call is the only one, so that a message without
+// isOnlyCall reports whether a call is the only one, so that a message without
 // any mark must belong to it.
-func (l *line) exclusive(c *call) bool {
+func (l *upstreamConn) isOnlyCall(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) == 1 && l.calls[0] == c
 }
 
-// notice passes a notification on.
-func (l *line) notice(method string, p mcp.Params) {
+// forwardNotification passes a notification on.
+func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 	if l.owner != nil {
-		l.told(l.up.s.notify(context.Background(), l.owner.ss, method, p))
-	} else if c := l.current(); c != nil {
-		ctx, ss, _ := c.where()
-		l.told(l.up.s.notify(ctx, ss, method, p))
+		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, method, p))
+	} else if c := l.lastCall(); c != nil {
+		ctx, ss, _ := c.route()
+		l.logFailure(l.up.s.notify(ctx, ss, method, p))
 	}
 }
 
-func (l *line) told(err error) {
+func (l *upstreamConn) logFailure(err error) {
 	if err != nil {
 		l.up.s.log.Debug("a notice did not reach its client", "server", l.up.Name, "error", err)
 	}
 }
 
-// changed passes on that a list is another one now.
-func (l *line) changed(what string) {
+// forwardListChange passes on that a list is another one now.
+func (l *upstreamConn) forwardListChange(what string) {
 	u := l.up
-	u.s.start(func() {
+	u.s.goroutine(func() {
 		if l.owner != nil {
-			u.s.tellChanged(l.owner.ss, what, nil)
+			u.s.notifyListChanged(l.owner.ss, what, nil)
 		} else if l.shared {
-			u.s.tellListeners(what)
+			u.s.notifySubscribers(what)
 		}
 	})
 }
 
-func (l *line) updated(p *mcp.ResourceUpdatedNotificationParams) {
+func (l *upstreamConn) forwardUpdate(p *mcp.ResourceUpdatedNotificationParams) {
 	q := *p
 	q.URI = l.up.s.routes.exposedURI(l.up, p.URI)
 	if l.owner != nil {
-		l.told(l.up.s.notify(context.Background(), l.owner.ss, "notifications/resources/updated", &q))
+		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, "notifications/resources/updated", &q))
 		return
 	}
 	if l.shared {
-		l.up.s.tellUpdated(&q)
+		l.up.s.notifyUpdated(&q)
 	}
 }
 
-// slot is the place of one line, opened by the first who needs it.
-type slot struct {
-	open func(context.Context) (*line, error)
+// connSlot is the place of one line, opened by the first who needs it.
+type connSlot struct {
+	open func(context.Context) (*upstreamConn, error)
 	s    *Server
 
-	mu     sync.Mutex
-	line   *line
-	wait   chan struct{} // closed when the attempt under way has ended; nil for none
-	err    error         // of the last attempt
-	failed time.Time
-	ended  bool
+	mu         sync.Mutex
+	line       *upstreamConn
+	connecting chan struct{} // closed when the attempt under way has ended; nil for none
+	err        error         // of the last attempt
+	failed     time.Time
+	ended      bool
 }
 
-// again is how long a failed attempt is remembered.
-const again = time.Second
+// retryDelay is how long a failed attempt is remembered.
+const retryDelay = time.Second
 
 // get returns the line, and opens it where it is not there. The attempt goes on
 // when ctx ends, for the next who asks.
-func (sl *slot) get(ctx context.Context) (*line, error) {
+func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 	for {
 		sl.mu.Lock()
-		if sl.line != nil && !sl.line.dead() {
+		if sl.line != nil && !sl.line.isClosed() {
 			defer sl.mu.Unlock()
 			return sl.line, nil
 		}
@@ -370,20 +370,20 @@ func (sl *slot) get(ctx context.Context) (*line, error) {
 			sl.mu.Unlock()
 			return nil, context.Canceled
 		}
-		if sl.wait == nil && sl.err != nil && time.Since(sl.failed) < again {
+		if sl.connecting == nil && sl.err != nil && time.Since(sl.failed) < retryDelay {
 			defer sl.mu.Unlock()
 			return nil, sl.err
 		}
-		if sl.wait == nil {
+		if sl.connecting == nil {
 			wait := make(chan struct{})
-			sl.wait, sl.line, sl.err = wait, nil, nil
-			if !sl.s.start(func() { sl.attempt(wait) }) {
-				sl.wait = nil
+			sl.connecting, sl.line, sl.err = wait, nil, nil
+			if !sl.s.goroutine(func() { sl.attempt(wait) }) {
+				sl.connecting = nil
 				sl.mu.Unlock()
 				return nil, context.Canceled
 			}
 		}
-		wait := sl.wait
+		wait := sl.connecting
 		sl.mu.Unlock()
 		select {
 		case <-wait:
@@ -399,45 +399,45 @@ func (sl *slot) get(ctx context.Context) (*line, error) {
 	}
 }
 
-func (sl *slot) attempt(wait chan struct{}) {
+func (sl *connSlot) attempt(wait chan struct{}) {
 	l, err := sl.open(sl.s.ctx)
 	sl.mu.Lock()
-	sl.wait, sl.line, sl.err, sl.failed = nil, l, err, time.Now()
+	sl.connecting, sl.line, sl.err, sl.failed = nil, l, err, time.Now()
 	ended := sl.ended
 	sl.mu.Unlock()
 	close(wait)
 	if ended && l != nil {
-		l.end()
+		l.close()
 	}
 }
 
-// peek is the line where there is one.
-func (sl *slot) peek() *line {
+// current is the line where there is one.
+func (sl *connSlot) current() *upstreamConn {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.line == nil || sl.line.dead() {
+	if sl.line == nil || sl.line.isClosed() {
 		return nil
 	}
 	return sl.line
 }
 
-func (sl *slot) close() {
+func (sl *connSlot) close() {
 	sl.mu.Lock()
 	sl.ended = true
 	l := sl.line
 	sl.mu.Unlock()
 	if l != nil {
-		l.end()
+		l.close()
 	}
 }
 
-// forServer is the _meta of a client's request as the server gets it.
-func forServer(meta map[string]any, l *line, c *call) mcp.Meta {
+// serverMeta is the _meta of a client's request as the server gets it.
+func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
 	m := mcp.Meta(maps.Clone(meta))
 	for _, k := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeySubscriptionID, "progressToken"} {
 		delete(m, k)
 	}
-	if !l.modern() {
+	if !l.isModern() {
 		for _, k := range []string{mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel} {
 			delete(m, k)
 		}

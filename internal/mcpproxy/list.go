@@ -18,8 +18,8 @@ const (
 	maxPages = 200
 )
 
-// pages reads a list to its end.
-func pages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
+// readPages reads a list to its end.
+func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
 	var all []T
 	var fresh mcp.Cacheable
 	cursor, seen := "", map[string]bool{}
@@ -31,7 +31,7 @@ func pages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) 
 		if n == 0 {
 			fresh = c
 		}
-		fresh = freshest(fresh, c)
+		fresh = mergeCacheable(fresh, c)
 		all = append(all, items...)
 		if len(all) > maxItems {
 			return all[:maxItems], fresh, fmt.Errorf("its list has more than %d items; the others are left out", maxItems)
@@ -44,8 +44,8 @@ func pages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) 
 	return all, fresh, fmt.Errorf("its list has more than %d pages; the others are left out", maxPages)
 }
 
-// freshest is for how long two results together are good, and for whom.
-func freshest(a, b mcp.Cacheable) mcp.Cacheable {
+// mergeCacheable is for how long two results together are good, and for whom.
+func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	a.TTLMs = min(a.TTLMs, b.TTLMs)
 	if b.CacheScope == "private" {
 		a.CacheScope = "private"
@@ -53,20 +53,20 @@ func freshest(a, b mcp.Cacheable) mcp.Cacheable {
 	return a
 }
 
-// listed is what one server answered to a list request.
-type listed[T any] struct {
+// listResult is what one server answered to a list request.
+type listResult[T any] struct {
 	items []T
 	fresh mcp.Cacheable
 	err   error
 }
 
-// tools reads all tools, with their own names.
-func (l *line) tools(ctx context.Context, meta map[string]any) (r listed[*mcp.Tool], err error) {
+// listTools reads all tools, with their own names.
+func (l *upstreamConn) listTools(ctx context.Context, meta map[string]any) (r listResult[*mcp.Tool], err error) {
 	if l.capabilities().Tools == nil {
 		return r, nil
 	}
-	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Tool, string, mcp.Cacheable, error) {
-		res, err := l.conn.Session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+	r.items, r.fresh, err = readPages(func(cursor string) ([]*mcp.Tool, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor, Meta: serverMeta(meta, l, nil)})
 		if err != nil {
 			return nil, "", mcp.Cacheable{}, err
 		}
@@ -75,12 +75,12 @@ func (l *line) tools(ctx context.Context, meta map[string]any) (r listed[*mcp.To
 	return r, err
 }
 
-func (l *line) prompts(ctx context.Context, meta map[string]any) (r listed[*mcp.Prompt], err error) {
+func (l *upstreamConn) listPrompts(ctx context.Context, meta map[string]any) (r listResult[*mcp.Prompt], err error) {
 	if l.capabilities().Prompts == nil {
 		return r, nil
 	}
-	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Prompt, string, mcp.Cacheable, error) {
-		res, err := l.conn.Session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+	r.items, r.fresh, err = readPages(func(cursor string) ([]*mcp.Prompt, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: serverMeta(meta, l, nil)})
 		if err != nil {
 			return nil, "", mcp.Cacheable{}, err
 		}
@@ -89,12 +89,12 @@ func (l *line) prompts(ctx context.Context, meta map[string]any) (r listed[*mcp.
 	return r, err
 }
 
-func (l *line) resources(ctx context.Context, meta map[string]any) (r listed[*mcp.Resource], err error) {
+func (l *upstreamConn) listResources(ctx context.Context, meta map[string]any) (r listResult[*mcp.Resource], err error) {
 	if l.capabilities().Resources == nil {
 		return r, nil
 	}
-	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Resource, string, mcp.Cacheable, error) {
-		res, err := l.conn.Session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+	r.items, r.fresh, err = readPages(func(cursor string) ([]*mcp.Resource, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: serverMeta(meta, l, nil)})
 		if err != nil {
 			return nil, "", mcp.Cacheable{}, err
 		}
@@ -103,12 +103,12 @@ func (l *line) resources(ctx context.Context, meta map[string]any) (r listed[*mc
 	return r, err
 }
 
-func (l *line) templates(ctx context.Context, meta map[string]any) (r listed[*mcp.ResourceTemplate], err error) {
+func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (r listResult[*mcp.ResourceTemplate], err error) {
 	if l.capabilities().Resources == nil {
 		return r, nil
 	}
-	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.ResourceTemplate, string, mcp.Cacheable, error) {
-		res, err := l.conn.Session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+	r.items, r.fresh, err = readPages(func(cursor string) ([]*mcp.ResourceTemplate, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: serverMeta(meta, l, nil)})
 		if err != nil {
 			return nil, "", mcp.Cacheable{}, err
 		}
@@ -121,16 +121,16 @@ func (l *line) templates(ctx context.Context, meta map[string]any) (r listed[*mc
 	return r, err
 }
 
-// gather asks all servers for a list, each in its own time. Where one fails the
+// listAll asks all servers for a list, each in its own time. Where one fails the
 // others count: it is reported, and what it said last stays.
-func gather[T any](ctx context.Context, s *Server, in *inbound, read func(*line, context.Context, map[string]any) (listed[T], error), last func(*known) *[]T) (mcp.Cacheable, error) {
+func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()
-	results := make([]listed[T], len(s.ups))
+	results := make([]listResult[T], len(s.upstreams))
 	var wg sync.WaitGroup
-	for i, u := range s.ups {
+	for i, u := range s.upstreams {
 		wg.Go(func() {
-			l, err := in.line(ctx, u)
+			l, err := in.conn(ctx, u)
 			if err == nil {
 				results[i], err = read(l, ctx, in.meta)
 			}
@@ -139,7 +139,7 @@ func gather[T any](ctx context.Context, s *Server, in *inbound, read func(*line,
 			}
 			if err == nil || results[i].items != nil {
 				u.mu.Lock()
-				*last(&u.known) = results[i].items
+				*last(&u.lists) = results[i].items
 				u.mu.Unlock()
 			}
 			results[i].err = err
@@ -148,22 +148,22 @@ func gather[T any](ctx context.Context, s *Server, in *inbound, read func(*line,
 	wg.Wait()
 	var fresh mcp.Cacheable
 	first := true
-	for i, u := range s.ups {
+	for i, u := range s.upstreams {
 		r := results[i]
 		if r.err != nil {
-			if len(s.ups) == 1 && r.items == nil {
+			if len(s.upstreams) == 1 && r.items == nil {
 				var e *jsonrpc.Error
 				if errors.As(r.err, &e) {
-					return fresh, unwrapped(r.err)
+					return fresh, unwrapError(r.err)
 				}
 			}
-			s.report(u, r.err)
+			s.reportError(u, r.err)
 			r.fresh = mcp.Cacheable{} // it may be back at any moment
 		}
 		if first {
 			fresh, first = r.fresh, false
 		}
-		fresh = freshest(fresh, r.fresh)
+		fresh = mergeCacheable(fresh, r.fresh)
 	}
 	if fresh.CacheScope == "" {
 		fresh.CacheScope = "private"
@@ -171,8 +171,8 @@ func gather[T any](ctx context.Context, s *Server, in *inbound, read func(*line,
 	return fresh, nil
 }
 
-// onePage is what a client gets that asks for another page: there is only one.
-func onePage(cursor string) error {
+// checkCursor is what a client gets that asks for another page: there is only one.
+func checkCursor(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
@@ -181,54 +181,54 @@ func onePage(cursor string) error {
 
 func (s *Server) listTools(ctx context.Context, in *inbound, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	if p != nil {
-		if err := onePage(p.Cursor); err != nil {
+		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := gather(ctx, s, in, (*line).tools, func(k *known) *[]*mcp.Tool { return &k.tools })
+	fresh, err := listAll(ctx, s, in, (*upstreamConn).listTools, func(k *lists) *[]*mcp.Tool { return &k.tools })
 	if err != nil {
 		return nil, err
 	}
-	tools := s.routes.setTools(s.ups)
+	tools := s.routes.setTools(s.upstreams)
 	s.syncHeaders(tools)
 	return &mcp.ListToolsResult{Tools: tools, Cacheable: fresh}, nil
 }
 
 func (s *Server) listPrompts(ctx context.Context, in *inbound, p *mcp.ListPromptsParams) (*mcp.ListPromptsResult, error) {
 	if p != nil {
-		if err := onePage(p.Cursor); err != nil {
+		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := gather(ctx, s, in, (*line).prompts, func(k *known) *[]*mcp.Prompt { return &k.prompts })
+	fresh, err := listAll(ctx, s, in, (*upstreamConn).listPrompts, func(k *lists) *[]*mcp.Prompt { return &k.prompts })
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.ups, s.refuses(in.ctx, "prompt")), Cacheable: fresh}, nil
+	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.upstreams, s.denies(in.ctx, "prompt")), Cacheable: fresh}, nil
 }
 
 func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
 	if p != nil {
-		if err := onePage(p.Cursor); err != nil {
+		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := gather(ctx, s, in, (*line).resources, func(k *known) *[]*mcp.Resource { return &k.resources })
+	fresh, err := listAll(ctx, s, in, (*upstreamConn).listResources, func(k *lists) *[]*mcp.Resource { return &k.resources })
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
+	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.upstreams, s.denies(in.ctx, "resource")), Cacheable: fresh}, nil
 }
 
 func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListResourceTemplatesParams) (*mcp.ListResourceTemplatesResult, error) {
 	if p != nil {
-		if err := onePage(p.Cursor); err != nil {
+		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := gather(ctx, s, in, (*line).templates, func(k *known) *[]*mcp.ResourceTemplate { return &k.templates })
+	fresh, err := listAll(ctx, s, in, (*upstreamConn).listTemplates, func(k *lists) *[]*mcp.ResourceTemplate { return &k.templates })
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
+	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.upstreams, s.denies(in.ctx, "resource")), Cacheable: fresh}, nil
 }

@@ -86,7 +86,7 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 func forms() (*mcp.Server, chan error) {
 	up, ended := newServer(legacy), make(chan error, 10)
 	addTool(up, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, questions()["form"].(*mcp.ElicitParams))
+		_, err := req.Session.Elicit(ctx, inputRequests()["form"].(*mcp.ElicitParams))
 		ended <- err
 		return say("")
 	})

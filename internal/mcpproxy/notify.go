@@ -11,35 +11,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// noticeTimeout bounds sending a notice to a client that does not read.
-const noticeTimeout = 10 * time.Second
+// notifyTimeout bounds sending a notice to a client that does not read.
+const notifyTimeout = 10 * time.Second
 
-// listen is a request subscriptions/listen that a client of the newer era keeps
+// subscription is a request subscriptions/listen that a client of the newer era keeps
 // open.
-type listen struct {
+type subscription struct {
 	ss     *mcp.ServerSession
 	id     any // of the request, as the SDK acknowledged it
 	filter mcp.NotificationSubscriptions
 }
 
-type listenKey struct{}
+type subscriptionKey struct{}
 
-// intercept is what the server sends. Changes are told by us: the SDK knows
+// interceptSend is what the server sends. Changes are told by us: the SDK knows
 // nothing of the lists. Its acknowledgement of a listen request has what we need
 // to answer it.
-func (s *Server) intercept(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	s.send = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch p := req.GetParams().(type) {
 		case *mcp.ToolListChangedParams, *mcp.PromptListChangedParams, *mcp.ResourceListChangedParams, *mcp.ResourceUpdatedNotificationParams:
 			return nil, nil
 		case *mcp.SubscriptionsAcknowledgedParams:
-			if l, ok := ctx.Value(listenKey{}).(*listen); ok {
+			if l, ok := ctx.Value(subscriptionKey{}).(*subscription); ok {
 				res, err := next(ctx, method, req)
 				if err == nil {
 					s.mu.Lock()
 					l.id, l.filter = p.Meta[mcp.MetaKeySubscriptionID], p.Notifications
-					s.listens[l] = true
+					s.subscriptions[l] = true
 					s.mu.Unlock()
 				}
 				return res, err
@@ -49,29 +49,29 @@ func (s *Server) intercept(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listening serves a listen request.
-func (s *Server) listening(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
-	l := &listen{ss: ss}
+// serveSubscription serves a listen request.
+func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+	l := &subscription{ss: ss}
 	defer func() {
 		s.mu.Lock()
-		delete(s.listens, l)
+		delete(s.subscriptions, l)
 		s.mu.Unlock()
 	}()
 	// What a server does not tell cannot be passed on.
-	for _, u := range s.ups {
-		s.start(func() {
-			if _, err := u.shared.get(outward{ctx}); err != nil && ctx.Err() == nil {
-				s.report(u, err)
+	for _, u := range s.upstreams {
+		s.goroutine(func() {
+			if _, err := u.shared.get(upstreamContext{ctx}); err != nil && ctx.Err() == nil {
+				s.reportError(u, err)
 			}
 		})
 	}
-	return next(context.WithValue(ctx, listenKey{}, l))
+	return next(context.WithValue(ctx, subscriptionKey{}, l))
 }
 
 // notify sends a notification to a client. ctx is of the request that it belongs
 // to, or the background.
 func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) error {
-	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	var req mcp.Request
 	switch p := p.(type) {
@@ -94,9 +94,9 @@ func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method strin
 	return err
 }
 
-// tellChanged tells one session that a list changed; id is of its listen
+// notifyListChanged tells one session that a list changed; id is of its listen
 // request, nil in the older era.
-func (s *Server) tellChanged(ss *mcp.ServerSession, what string, id any) {
+func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 	var meta mcp.Meta
 	if id != nil {
 		meta = mcp.Meta{mcp.MetaKeySubscriptionID: id}
@@ -115,24 +115,24 @@ func (s *Server) tellChanged(ss *mcp.ServerSession, what string, id any) {
 	}
 }
 
-func (s *Server) listeners() []*listen {
+func (s *Server) listSubscriptions() []*subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.listens))
+	return slices.Collect(maps.Keys(s.subscriptions))
 }
 
-// tellListeners tells who listens for it that a list changed.
-func (s *Server) tellListeners(what string) {
-	for _, l := range s.listeners() {
+// notifySubscribers tells who listens for it that a list changed.
+func (s *Server) notifySubscribers(what string) {
+	for _, l := range s.listSubscriptions() {
 		if what == "tools" && l.filter.ToolsListChanged || what == "prompts" && l.filter.PromptsListChanged || what == "resources" && l.filter.ResourcesListChanged {
-			s.tellChanged(l.ss, what, l.id)
+			s.notifyListChanged(l.ss, what, l.id)
 		}
 	}
 }
 
-// tellUpdated tells who listens for it that a resource changed.
-func (s *Server) tellUpdated(p *mcp.ResourceUpdatedNotificationParams) {
-	for _, l := range s.listeners() {
+// notifyUpdated tells who listens for it that a resource changed.
+func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
+	for _, l := range s.listSubscriptions() {
 		if slices.Contains(l.filter.ResourceSubscriptions, p.URI) {
 			q := *p
 			q.Meta = mcp.Meta(maps.Clone(p.Meta))
@@ -152,36 +152,36 @@ func (s *Server) tellUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
 	if !on { // also when the listening client has gone
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 		defer cancel()
 	}
-	shared := ctx.Value(listenKey{}) != nil
+	shared := ctx.Value(subscriptionKey{}) != nil
 	in := &inbound{ctx: ctx, ss: ss, modern: shared}
-	ctx = outward{ctx}
+	ctx = upstreamContext{ctx}
 	if !shared {
-		in.client = s.session(ss)
+		in.client = s.clientFor(ss)
 	}
 	t, err := s.routeURI(ctx, in, uri)
 	if err == nil && on {
-		err = s.permitServer(in.ctx, t, "resource")
+		err = s.authorizeAccess(in.ctx, t, "resource")
 	}
 	if err != nil {
 		return err
 	}
-	l, err := in.line(ctx, t.up)
+	l, err := in.conn(ctx, t.up)
 	if err != nil {
-		return t.up.failed("resources/subscribe", err)
+		return t.up.requestError("resources/subscribe", err)
 	}
 	if shared {
 		u := t.up
 		u.mu.Lock()
-		before := u.watch[t.name]
+		before := u.subscribed[t.name]
 		if on {
-			u.watch[t.name]++
-		} else if u.watch[t.name]--; u.watch[t.name] <= 0 {
-			delete(u.watch, t.name)
+			u.subscribed[t.name]++
+		} else if u.subscribed[t.name]--; u.subscribed[t.name] <= 0 {
+			delete(u.subscribed, t.name)
 		}
-		after := u.watch[t.name]
+		after := u.subscribed[t.name]
 		u.mu.Unlock()
 		if before > 0 && after > 0 {
 			return nil
@@ -192,5 +192,5 @@ func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri strin
 	} else {
 		err = l.conn.Session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: t.name})
 	}
-	return unwrapped(err)
+	return unwrapError(err)
 }

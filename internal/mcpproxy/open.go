@@ -47,14 +47,14 @@ type Dialer interface {
 }
 
 // NewDialOpener opens connections to the server of a configuration.
-func NewDialOpener(d Dialer, c *upstream.Config) Opener { return dialed{d, c} }
+func NewDialOpener(d Dialer, c *upstream.Config) Opener { return dialOpener{d, c} }
 
-type dialed struct {
+type dialOpener struct {
 	dialer Dialer
 	config *upstream.Config
 }
 
-func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+func (d dialOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	c, err := d.dialer.Dial(ctx, d.config, &upstream.DialOptions{Options: o.Client, Prepare: o.Prepare, Changed: o.Changed})
 	if err != nil {
 		return nil, err
@@ -66,15 +66,15 @@ func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 // gives another one. era is upstream.Legacy to say that the server is of the
 // older era, so that it is not asked.
 func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
-	return over{transport, era}
+	return transportOpener{transport, era}
 }
 
-type over struct {
+type transportOpener struct {
 	transport func(context.Context) (mcp.Transport, error)
 	era       string
 }
 
-func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	t, err := v.transport(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
 	var notices func() int64
 	if _, http := t.(*mcp.StreamableClientTransport); !http { // whose connection the SDK must see itself
-		n := &counted{Transport: t}
+		n := &countingTransport{Transport: t}
 		t, notices = n, n.read.Load
 	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &opts)
@@ -105,23 +105,23 @@ func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	return &Conn{Session: s, Era: era, NotificationCount: notices, Close: s.Close}, nil
 }
 
-// counted counts the notifications that are read.
-type counted struct {
+// countingTransport counts the notifications that are read.
+type countingTransport struct {
 	mcp.Transport
 	read atomic.Int64
 }
 
-func (t *counted) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t *countingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
-	return &countedConn{c, &t.read}, err
+	return &countingConn{c, &t.read}, err
 }
 
-type countedConn struct {
+type countingConn struct {
 	mcp.Connection
 	read *atomic.Int64
 }
 
-func (c *countedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *countingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	msg, err := c.Connection.Read(ctx)
 	if r, ok := msg.(*jsonrpc.Request); ok && !r.IsCall() && r.Method != "notifications/cancelled" {
 		c.read.Add(1)

@@ -15,42 +15,42 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// holds are the calls to servers of the older era that wait for a client of the
+// pendingCalls are the calls to servers of the older era that wait for a client of the
 // newer one to come back with answers, by the handle that it was given.
-type holds struct {
-	most int
-	ttl  time.Duration
+type pendingCalls struct {
+	max int
+	ttl time.Duration
 
 	mu     sync.Mutex // guards what follows
-	waits  map[string]*hold
+	calls  map[string]*pendingCall
 	closed bool
 }
 
-func (h *holds) init(most int, ttl time.Duration) {
-	h.most, h.ttl, h.waits = most, ttl, map[string]*hold{}
+func (h *pendingCalls) init(most int, ttl time.Duration) {
+	h.max, h.ttl, h.calls = most, ttl, map[string]*pendingCall{}
 }
 
-// hold is one call that goes on while its client is away.
-type hold struct {
-	digest string // of what was asked, and by whom
-	cancel context.CancelCauseFunc
-	run    context.Context // of the call
-	line   *line
-	call   *call
-	asked  chan struct{} // has one where there is a new question
-	done   chan struct{} // closed when res and err are there
-	res    mcp.Result
-	err    error
-	timer  *time.Timer
+// pendingCall is one call that goes on while its client is away.
+type pendingCall struct {
+	digest      string // of what was asked, and by whom
+	cancel      context.CancelCauseFunc
+	ctx         context.Context // of the call
+	line        *upstreamConn
+	call        *call
+	newQuestion chan struct{} // has one where there is a new question
+	done        chan struct{} // closed when res and err are there
+	res         mcp.Result
+	err         error
+	timer       *time.Timer
 
-	mu    sync.Mutex // guards what follows
-	next  int
-	open  map[string]*pending // by the id that the client is given
-	ended bool
+	mu         sync.Mutex // guards what follows
+	next       int
+	unanswered map[string]*question // by the id that the client is given
+	ended      bool
 }
 
-// pending is a question without an answer.
-type pending struct {
+// question is a question without an answer.
+type question struct {
 	request mcp.InputRequest
 	answer  chan mcp.InputResponse // buffered
 }
@@ -58,18 +58,18 @@ type pending struct {
 var errExpired = errors.New("nobody answered in time")
 
 // put keeps a call, and returns the handle by which its client finds it again.
-func (h *holds) put(w *hold) (string, error) {
+func (h *pendingCalls) put(w *pendingCall) (string, error) {
 	handle := "held." + rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed || len(h.waits) >= h.most {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d calls wait for answers already; try again later", h.most)}
+	if h.closed || len(h.calls) >= h.max {
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d calls wait for answers already; try again later", h.max)}
 	}
-	h.waits[handle] = w
+	h.calls[handle] = w
 	w.timer = time.AfterFunc(h.ttl, func() {
 		h.mu.Lock()
-		mine := h.waits[handle] == w
-		delete(h.waits, handle)
+		mine := h.calls[handle] == w
+		delete(h.calls, handle)
 		h.mu.Unlock()
 		if mine {
 			w.cancel(errExpired)
@@ -80,23 +80,23 @@ func (h *holds) put(w *hold) (string, error) {
 
 // take finds a call. Taking it is what decides: a handle works once, and only
 // for the same request of the same caller.
-func (h *holds) take(handle, digest string) (*hold, error) {
+func (h *pendingCalls) take(handle, digest string) (*pendingCall, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := h.waits[handle]
+	w := h.calls[handle]
 	if w == nil || w.digest != digest {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown or expired requestState; make the request again without it"}
 	}
-	delete(h.waits, handle)
+	delete(h.calls, handle)
 	w.timer.Stop()
 	return w, nil
 }
 
-func (h *holds) close() {
+func (h *pendingCalls) close() {
 	h.mu.Lock()
 	h.closed = true
-	waits := h.waits
-	h.waits = map[string]*hold{}
+	waits := h.calls
+	h.calls = map[string]*pendingCall{}
 	h.mu.Unlock()
 	for _, w := range waits {
 		w.timer.Stop()
@@ -104,25 +104,25 @@ func (h *holds) close() {
 	}
 }
 
-// holding serves a client of the newer era with a server of the older one. The
+// forwardModernToLegacy serves a client of the newer era with a server of the older one. The
 // call runs on its own; where the server asks, the client gets the question as a
 // result, and the call waits for the retry.
-func (s *Server) holding(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
-	var w *hold
+func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+	var w *pendingCall
 	if x.state != "" {
 		var err error
-		if w, err = s.held.take(x.state, x.digest); err != nil {
+		if w, err = s.pending.take(x.state, x.digest); err != nil {
 			return nil, err
 		}
 		w.resume(in)
-		w.give(x.given)
+		w.answer(x.responses)
 	} else {
-		l, err := x.up.lease(ctx, in.caps)
+		l, err := x.up.acquireConn(ctx, in.caps)
 		if err != nil {
 			return nil, err
 		}
-		if w, err = s.hold(in, x, l); err != nil {
-			x.up.release(l, in.caps, true)
+		if w, err = s.startPending(in, x, l); err != nil {
+			x.up.releaseConn(l, in.caps, true)
 			return nil, err
 		}
 	}
@@ -132,47 +132,47 @@ func (s *Server) holding(ctx context.Context, in *inbound, x *exchange) (mcp.Res
 			if w.err != nil {
 				return nil, w.err
 			}
-			return x.done(w.res, true), nil
-		case <-w.asked:
-			w.line.settle() // what was asked at the same time goes with it
+			return x.convertResult(w.res, true), nil
+		case <-w.newQuestion:
+			w.line.waitForNotifications() // what was asked at the same time goes with it
 		case <-ctx.Done():
 			w.cancel(context.Cause(ctx))
 			<-w.done
 			return nil, ctx.Err()
 		}
-		asked := w.questions()
+		asked := w.openQuestions()
 		if len(asked) == 0 {
 			continue // it was withdrawn
 		}
-		handle, err := s.held.put(w)
+		handle, err := s.pending.put(w)
 		if err != nil {
 			w.cancel(err)
 			<-w.done
 			return nil, err
 		}
-		return x.question(asked, handle), nil
+		return x.newQuestion(asked, handle), nil
 	}
 }
 
-// hold starts a call that outlives the request it came with.
-func (s *Server) hold(in *inbound, x *exchange, l *line) (*hold, error) {
+// startPending starts a call that outlives the request it came with.
+func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendingCall, error) {
 	run, cancel := context.WithCancelCause(s.ctx)
-	w := &hold{digest: x.digest, run: run, line: l, cancel: cancel, asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]*pending{}}
+	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}
 	w.call = &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: true, ask: w.ask}
-	ok := s.start(func() {
+	ok := s.goroutine(func() {
 		defer cancel(nil)
-		l.begin(w.call)
+		l.addCall(w.call)
 		if level, _ := in.meta[mcp.MetaKeyLogLevel].(string); level != "" && l.capabilities().Logging != nil {
 			_ = l.conn.Session.SetLoggingLevel(run, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 		}
-		res, err := x.call(run, l, forServer(in.meta, l, w.call), nil, "")
-		l.finish(w.call)
+		res, err := x.call(run, l, serverMeta(in.meta, l, w.call), nil, "")
+		l.removeCall(w.call)
 		if err != nil && run.Err() != nil {
 			err = context.Cause(run)
 		}
 		w.res, w.err = res, err
-		x.up.release(l, in.caps, run.Err() == nil && clean(err))
-		w.end()
+		x.up.releaseConn(l, in.caps, run.Err() == nil && isConnUsable(err))
+		w.markEnded()
 		close(w.done)
 	})
 	if !ok {
@@ -182,15 +182,15 @@ func (s *Server) hold(in *inbound, x *exchange, l *line) (*hold, error) {
 	return w, nil
 }
 
-// clean reports whether a connection is good after an error: the server's own
+// isConnUsable reports whether a connection is good after an error: the server's own
 // refusals say nothing against it.
-func clean(err error) bool {
+func isConnUsable(err error) bool {
 	var e *jsonrpc.Error
-	return err == nil || errors.As(err, &e) && !ours(e.Code)
+	return err == nil || errors.As(err, &e) && !isSDKCode(e.Code)
 }
 
 // resume gives the call the request that its client came back with.
-func (w *hold) resume(in *inbound) {
+func (w *pendingCall) resume(in *inbound) {
 	w.call.mu.Lock()
 	defer w.call.mu.Unlock()
 	w.call.ctx, w.call.ss = in.ctx, in.ss
@@ -200,22 +200,22 @@ func (w *hold) resume(in *inbound) {
 }
 
 // ask is what the server wants to know. It waits for the client.
-func (w *hold) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
+func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	q, ok := p.(mcp.InputRequest)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " cannot be passed on"}
 	}
-	one := &pending{request: q, answer: make(chan mcp.InputResponse, 1)}
+	one := &question{request: q, answer: make(chan mcp.InputResponse, 1)}
 	w.mu.Lock()
-	if w.ended || len(w.open) >= 32 {
+	if w.ended || len(w.unanswered) >= 32 {
 		w.mu.Unlock()
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": too much is asked at a time"}
 	}
 	w.next++
 	id := "q" + strconv.Itoa(w.next)
-	w.open[id] = one
+	w.unanswered[id] = one
 	w.mu.Unlock()
-	w.nudge()
+	w.signal()
 	select {
 	case r := <-one.answer:
 		if res, ok := r.(mcp.Result); ok {
@@ -223,58 +223,58 @@ func (w *hold) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": the client gave no fitting answer"}
 	case <-ctx.Done(): // the server withdrew it, or is gone
-	case <-w.run.Done():
+	case <-w.ctx.Done():
 	case <-w.done:
 	}
 	w.mu.Lock()
-	delete(w.open, id)
+	delete(w.unanswered, id)
 	w.mu.Unlock()
 	return nil, errors.New("the question was withdrawn")
 }
 
-func (w *hold) nudge() {
+func (w *pendingCall) signal() {
 	select {
-	case w.asked <- struct{}{}:
+	case w.newQuestion <- struct{}{}:
 	default:
 	}
 }
 
-func (w *hold) end() {
+func (w *pendingCall) markEnded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
 }
 
-// questions are those without an answer.
-func (w *hold) questions() mcp.InputRequestMap {
+// openQuestions are those without an answer.
+func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := mcp.InputRequestMap{}
-	for id, one := range w.open {
+	for id, one := range w.unanswered {
 		m[id] = one.request
 	}
 	return m
 }
 
-// give hands answers to who waits for them. Where some are missing the client is
+// answer hands answers to who waits for them. Where some are missing the client is
 // asked again.
-func (w *hold) give(given mcp.InputResponseMap) {
+func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	w.mu.Lock()
 	for id, r := range given {
-		if one := w.open[id]; one != nil && fits(one.request, r) {
+		if one := w.unanswered[id]; one != nil && matchesRequest(one.request, r) {
 			one.answer <- r
-			delete(w.open, id)
+			delete(w.unanswered, id)
 		}
 	}
-	left := len(w.open)
+	left := len(w.unanswered)
 	w.mu.Unlock()
 	if left > 0 {
-		w.nudge()
+		w.signal()
 	}
 }
 
-// fits reports whether an answer is of the kind that was asked for.
-func fits(q mcp.InputRequest, r mcp.InputResponse) bool {
+// matchesRequest reports whether an answer is of the kind that was asked for.
+func matchesRequest(q mcp.InputRequest, r mcp.InputResponse) bool {
 	ok := false
 	switch q.(type) {
 	case *mcp.ElicitParams:

@@ -78,7 +78,7 @@ func permitted(era string) (up *mcp.Server, calls *atomic.Int32) {
 		return say("done")
 	})
 	addTool(up, "form", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		q := questions()["form"].(*mcp.ElicitParams)
+		q := inputRequests()["form"].(*mcp.ElicitParams)
 		var answer *mcp.ElicitResult
 		switch {
 		case era == legacy:

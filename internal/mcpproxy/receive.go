@@ -22,64 +22,64 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok {
 			return next(ctx, method, req)
 		}
-		out := outward{ctx}
+		out := upstreamContext{ctx}
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
-			return result(s.listTools(out, s.inbound(ctx, ss, r), r.Params))
+			return asResult(s.listTools(out, s.newInbound(ctx, ss, r), r.Params))
 		case *mcp.ListPromptsRequest:
-			return result(s.listPrompts(out, s.inbound(ctx, ss, r), r.Params))
+			return asResult(s.listPrompts(out, s.newInbound(ctx, ss, r), r.Params))
 		case *mcp.ListResourcesRequest:
-			return result(s.listResources(out, s.inbound(ctx, ss, r), r.Params))
+			return asResult(s.listResources(out, s.newInbound(ctx, ss, r), r.Params))
 		case *mcp.ListResourceTemplatesRequest:
-			return result(s.listTemplates(out, s.inbound(ctx, ss, r), r.Params))
+			return asResult(s.listTemplates(out, s.newInbound(ctx, ss, r), r.Params))
 		case *mcp.CallToolRequest:
-			return s.callTool(out, s.inbound(ctx, ss, r), r)
+			return s.callTool(out, s.newInbound(ctx, ss, r), r)
 		case *mcp.GetPromptRequest:
-			return s.getPrompt(out, s.inbound(ctx, ss, r), r)
+			return s.getPrompt(out, s.newInbound(ctx, ss, r), r)
 		case *mcp.ReadResourceRequest:
-			return s.readResource(out, s.inbound(ctx, ss, r), r)
+			return s.readResource(out, s.newInbound(ctx, ss, r), r)
 		case *mcp.CompleteRequest:
-			return s.complete(out, s.inbound(ctx, ss, r), r, func() (mcp.Result, error) { return next(ctx, method, req) })
+			return s.completeArgument(out, s.newInbound(ctx, ss, r), r, func() (mcp.Result, error) { return next(ctx, method, req) })
 		case *mcp.SubscriptionsListenRequest:
-			return s.listening(ctx, ss, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, req) })
+			return s.serveSubscription(ctx, ss, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, req) })
 		}
 		if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
-			s.setLevel(out, ss, p.Level)
+			s.setLogLevel(out, ss, p.Level)
 		}
 		res, err := next(ctx, method, req)
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
-			in := &inbound{ctx: ctx, ss: ss, client: s.session(ss)}
-			r.Capabilities, r.Instructions = s.greeting(out, in)
+			in := &inbound{ctx: ctx, ss: ss, client: s.clientFor(ss)}
+			r.Capabilities, r.Instructions = s.mergeServers(out, in)
 		case *mcp.DiscoverResult:
-			r.Capabilities, r.Instructions = s.greeting(out, &inbound{ctx: ctx, ss: ss, modern: true})
+			r.Capabilities, r.Instructions = s.mergeServers(out, &inbound{ctx: ctx, ss: ss, modern: true})
 		}
 		return res, err
 	}
 }
 
-// outward is the context of a client's request for what is done at servers: it
+// upstreamContext is the context of a client's request for what is done at servers: it
 // ends with it, and has none of its values. The SDK keeps the version of the
 // protocol and the id of the request there, and would use them as the server's.
-type outward struct{ context.Context }
+type upstreamContext struct{ context.Context }
 
-func (outward) Value(any) any { return nil }
+func (upstreamContext) Value(any) any { return nil }
 
-// result keeps a nil of a type from becoming a result.
-func result[R mcp.Result](r R, err error) (mcp.Result, error) {
+// asResult keeps a nil of a type from becoming a result.
+func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// asker is what all requests tell of their client.
-type asker interface {
+// clientInfo is what all requests tell of their client.
+type clientInfo interface {
 	ProtocolVersion() string
 	ClientCapabilities() *mcp.ClientCapabilities
 }
 
-func (s *Server) inbound(ctx context.Context, ss *mcp.ServerSession, req asker) *inbound {
+func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inbound {
 	in := &inbound{ctx: ctx, ss: ss, meta: metaOf(req)}
 	// The era is that of the request: a connection may carry both.
 	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
@@ -87,7 +87,7 @@ func (s *Server) inbound(ctx context.Context, ss *mcp.ServerSession, req asker) 
 		in.caps = req.ClientCapabilities()
 		return in
 	}
-	in.client = s.session(ss)
+	in.client = s.clientFor(ss)
 	in.caps = in.client.caps
 	return in
 }
@@ -122,19 +122,19 @@ func metaOf(req any) map[string]any {
 	return nil
 }
 
-// greeting is what the servers can do together, and what they say of
+// mergeServers is what the servers can do together, and what they say of
 // themselves. Who does not answer in time is taken to have everything: its lists
 // are empty until it does.
-func (s *Server) greeting(ctx context.Context, in *inbound) (*mcp.ServerCapabilities, string) {
+func (s *Server) mergeServers(ctx context.Context, in *inbound) (*mcp.ServerCapabilities, string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no connection within %v", s.opts.ListTimeout))
 	defer cancel()
-	lines := make([]*line, len(s.ups))
+	lines := make([]*upstreamConn, len(s.upstreams))
 	var wg sync.WaitGroup
-	for i, u := range s.ups {
+	for i, u := range s.upstreams {
 		wg.Go(func() {
-			l, err := in.line(ctx, u)
+			l, err := in.conn(ctx, u)
 			if err != nil {
-				s.report(u, err)
+				s.reportError(u, err)
 			}
 			lines[i] = l
 		})
@@ -144,15 +144,15 @@ func (s *Server) greeting(ctx context.Context, in *inbound) (*mcp.ServerCapabili
 	var texts []string
 	for i, l := range lines {
 		if l == nil {
-			union(caps, &mcp.ServerCapabilities{
+			addCapabilities(caps, &mcp.ServerCapabilities{
 				Tools:     &mcp.ToolCapabilities{ListChanged: true},
 				Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 				Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			})
-			s.late(in, s.ups[i])
+			s.notifyWhenConnected(in, s.upstreams[i])
 			continue
 		}
-		union(caps, l.capabilities())
+		addCapabilities(caps, l.capabilities())
 		if r := l.conn.Session.InitializeResult(); r != nil && r.Instructions != "" {
 			texts = append(texts, r.Instructions)
 		}
@@ -163,29 +163,29 @@ func (s *Server) greeting(ctx context.Context, in *inbound) (*mcp.ServerCapabili
 	return caps, strings.Join(texts, "\n\n")
 }
 
-// late tells a client when a server has come that was not there when it asked.
-func (s *Server) late(in *inbound, u *up) {
+// notifyWhenConnected tells a client when a server has come that was not there when it asked.
+func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
 	if in.client == nil {
 		return // who listens is told by the shared line
 	}
 	sl := in.client.slots[u]
-	s.start(func() {
+	s.goroutine(func() {
 		if l, err := sl.get(s.ctx); err == nil {
 			caps := l.capabilities()
 			for what, has := range map[string]bool{"tools": caps.Tools != nil, "prompts": caps.Prompts != nil, "resources": caps.Resources != nil} {
 				if has {
-					s.tellChanged(in.ss, what, nil)
+					s.notifyListChanged(in.ss, what, nil)
 				}
 			}
 		}
 	})
 }
 
-// passed are the extensions that need no methods of their own.
-var passed = map[string]bool{"io.modelcontextprotocol/ui": true}
+// forwardedExtensions are the extensions that need no methods of their own.
+var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
-// union adds the capabilities of one server.
-func union(all, c *mcp.ServerCapabilities) {
+// addCapabilities adds the capabilities of one server.
+func addCapabilities(all, c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
 		if all.Tools == nil {
 			all.Tools = &mcp.ToolCapabilities{}
@@ -208,7 +208,7 @@ func union(all, c *mcp.ServerCapabilities) {
 	all.Completions = cmp.Or(all.Completions, c.Completions)
 	all.Logging = cmp.Or(all.Logging, c.Logging)
 	for id, settings := range c.Extensions {
-		if passed[id] && all.Extensions[id] == nil {
+		if forwardedExtensions[id] && all.Extensions[id] == nil {
 			all.Extensions = maps.Clone(all.Extensions)
 			if all.Extensions == nil {
 				all.Extensions = map[string]any{}
@@ -218,25 +218,25 @@ func union(all, c *mcp.ServerCapabilities) {
 	}
 }
 
-// unwrapped is the error of a server as it sent it: the SDK puts what it was
+// unwrapError is the error of a server as it sent it: the SDK puts what it was
 // doing around it.
-func unwrapped(err error) error {
+func unwrapError(err error) error {
 	var e *jsonrpc.Error
-	if errors.As(err, &e) && !ours(e.Code) {
+	if errors.As(err, &e) && !isSDKCode(e.Code) {
 		return &jsonrpc.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 	}
 	return err
 }
 
-// ours reports whether a code is one that the SDK gives to troubles of the
+// isSDKCode reports whether a code is one that the SDK gives to troubles of the
 // connection, and no server's.
-func ours(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
+func isSDKCode(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
 
-// failed is what a client is told of a request that its server did not answer.
-func (u *up) failed(method string, err error) error {
+// requestError is what a client is told of a request that its server did not answer.
+func (u *upstreamServer) requestError(method string, err error) error {
 	var e *jsonrpc.Error
-	if errors.As(err, &e) && !ours(e.Code) {
-		return unwrapped(err)
+	if errors.As(err, &e) && !isSDKCode(e.Code) {
+		return unwrapError(err)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s by server %s: %v", method, u.Name, err)}
 }

@@ -18,7 +18,7 @@ import (
 
 // target is where something goes, by the name that its server has for it.
 type target struct {
-	up   *up
+	up   *upstreamServer
 	name string
 }
 
@@ -39,11 +39,11 @@ type template struct {
 	listed  string
 }
 
-// expose gives names that are unique. One that is taken is prefixed by the name
+// assignNames gives names that are unique. One that is taken is prefixed by the name
 // of its server; a server that lists a name twice keeps the first. A name with
 // the prefix of a server is taken from the start, so that no server without one
 // can have it.
-func expose[T any](ups []*up, items func(*up) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
+func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
 	prefixed := map[string]bool{}
 	for _, u := range ups {
@@ -85,17 +85,17 @@ func expose[T any](ups []*up, items func(*up) []T, name func(T) string, with fun
 	return out, to
 }
 
-func (u *up) last() known {
+func (u *upstreamServer) lastLists() lists {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.known
+	return u.lists
 }
 
-func (r *routes) setTools(ups []*up) []*mcp.Tool {
-	all := map[*up][]*mcp.Tool{}
+func (r *routes) setTools(ups []*upstreamServer) []*mcp.Tool {
+	all := map[*upstreamServer][]*mcp.Tool{}
 	defs := map[target]*mcp.Tool{}
 	for _, u := range ups {
-		for _, t := range u.last().tools {
+		for _, t := range u.lastLists().tools {
 			if u.Allow == nil || u.Allow(t) {
 				all[u] = append(all[u], t)
 				if to := (target{u, t.Name}); defs[to] == nil {
@@ -104,7 +104,7 @@ func (r *routes) setTools(ups []*up) []*mcp.Tool {
 			}
 		}
 	}
-	out, to := expose(ups, func(u *up) []*mcp.Tool { return all[u] },
+	out, to := assignNames(ups, func(u *upstreamServer) []*mcp.Tool { return all[u] },
 		func(t *mcp.Tool) string { return t.Name },
 		func(t *mcp.Tool, as string) *mcp.Tool { c := *t; c.Name = as; return &c })
 	r.mu.Lock()
@@ -113,8 +113,8 @@ func (r *routes) setTools(ups []*up) []*mcp.Tool {
 	return out
 }
 
-func (r *routes) setPrompts(ups []*up, refused func(target) bool) []*mcp.Prompt {
-	out, to := expose(ups, func(u *up) []*mcp.Prompt { return u.last().prompts },
+func (r *routes) setPrompts(ups []*upstreamServer, refused func(target) bool) []*mcp.Prompt {
+	out, to := assignNames(ups, func(u *upstreamServer) []*mcp.Prompt { return u.lastLists().prompts },
 		func(p *mcp.Prompt) string { return p.Name },
 		func(p *mcp.Prompt, as string) *mcp.Prompt { c := *p; c.Name = as; return &c })
 	out = slices.DeleteFunc(out, func(p *mcp.Prompt) bool { return refused(to[p.Name]) })
@@ -124,16 +124,16 @@ func (r *routes) setPrompts(ups []*up, refused func(target) bool) []*mcp.Prompt 
 	return out
 }
 
-// aside is a URI that two servers have, for the later one.
-func aside(u *up, uri string) string {
+// prefixedURI is a URI that two servers have, for the later one.
+func prefixedURI(u *upstreamServer, uri string) string {
 	return "mcp+" + upstream.ToolName(u.Name, "resource") + ":" + uri
 }
 
-func (r *routes) setResources(ups []*up, refused func(target) bool) []*mcp.Resource {
+func (r *routes) setResources(ups []*upstreamServer, refused func(target) bool) []*mcp.Resource {
 	out, to, exposed := []*mcp.Resource{}, map[string]target{}, map[target]string{}
 	for _, u := range ups {
 		own := map[string]bool{}
-		for _, res := range u.last().resources {
+		for _, res := range u.lastLists().resources {
 			if own[res.URI] {
 				continue
 			}
@@ -141,7 +141,7 @@ func (r *routes) setResources(ups []*up, refused func(target) bool) []*mcp.Resou
 			t := target{u, res.URI}
 			if _, taken := to[res.URI]; taken {
 				c := *res
-				c.URI = aside(u, res.URI)
+				c.URI = prefixedURI(u, res.URI)
 				res, exposed[t] = &c, c.URI
 			}
 			to[res.URI] = t
@@ -156,14 +156,14 @@ func (r *routes) setResources(ups []*up, refused func(target) bool) []*mcp.Resou
 	return out
 }
 
-func (r *routes) setTemplates(ups []*up, refused func(target) bool) []*mcp.ResourceTemplate {
+func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) []*mcp.ResourceTemplate {
 	out, ts, taken := []*mcp.ResourceTemplate{}, []template{}, map[string]bool{}
 	for _, u := range ups {
-		for _, t := range u.last().templates {
+		for _, t := range u.lastLists().templates {
 			listed := t.URITemplate
 			if taken[listed] {
 				c := *t
-				c.URITemplate = aside(u, listed)
+				c.URITemplate = prefixedURI(u, listed)
 				t = &c
 			}
 			if taken[t.URITemplate] {
@@ -187,7 +187,7 @@ func (r *routes) setTemplates(ups []*up, refused func(target) bool) []*mcp.Resou
 }
 
 // exposedURI is the URI by which clients know a resource of a server.
-func (r *routes) exposedURI(u *up, uri string) string {
+func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.exposed[target{u, uri}]; ok {
@@ -196,10 +196,10 @@ func (r *routes) exposedURI(u *up, uri string) string {
 	return uri
 }
 
-// sole is the only server, where names are its own: what it has is its to know.
-func (s *Server) sole() *up {
-	if len(s.ups) == 1 && s.ups[0].Prefix == "" && s.ups[0].Allow == nil {
-		return s.ups[0]
+// onlyUpstream is the only server, where names are its own: what it has is its to know.
+func (s *Server) onlyUpstream() *upstreamServer {
+	if len(s.upstreams) == 1 && s.upstreams[0].Prefix == "" && s.upstreams[0].Allow == nil {
+		return s.upstreams[0]
 	}
 	return nil
 }
@@ -218,12 +218,12 @@ func (s *Server) routeTool(ctx context.Context, in *inbound, name string) (targe
 	def := s.routes.defs[t]
 	s.routes.mu.Unlock()
 	if def == nil || !t.up.Allow(def) {
-		return target{}, unknown("tool", name)
+		return target{}, unknownError("tool", name)
 	}
 	return t, nil
 }
 
-func unknown(kind, name string) error {
+func unknownError(kind, name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
 }
 
@@ -235,7 +235,7 @@ func (s *Server) routePrompt(ctx context.Context, in *inbound, name string) (tar
 }
 
 func (s *Server) route(name, kind string, in func() map[string]target, list func() error) (target, error) {
-	if u := s.sole(); u != nil {
+	if u := s.onlyUpstream(); u != nil {
 		return target{u, name}, nil
 	}
 	find := func() (target, bool) {
@@ -253,16 +253,16 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 	if t, ok := find(); ok {
 		return t, nil
 	}
-	return target{}, unknown(kind, name)
+	return target{}, unknownError(kind, name)
 }
 
 // routeURI finds whose a resource is: who lists it, else the first who has a
 // template for it, looking again where there is neither.
 func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target, error) {
-	if u := s.sole(); u != nil {
+	if u := s.onlyUpstream(); u != nil {
 		return target{u, uri}, nil
 	}
-	if t, ok := s.routes.uri(uri); ok {
+	if t, ok := s.routes.findURI(uri); ok {
 		return t, nil
 	}
 	if _, err := s.listResources(ctx, in, nil); err != nil {
@@ -271,13 +271,13 @@ func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target,
 	if _, err := s.listTemplates(ctx, in, nil); err != nil {
 		return target{}, err
 	}
-	if t, ok := s.routes.uri(uri); ok {
+	if t, ok := s.routes.findURI(uri); ok {
 		return t, nil
 	}
 	return target{}, mcp.ResourceNotFoundError(uri)
 }
 
-func (r *routes) uri(uri string) (target, bool) {
+func (r *routes) findURI(uri string) (target, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t, ok := r.resources[uri]; ok {

@@ -11,12 +11,12 @@ import (
 
 // named are servers and the names that each lists.
 type named struct {
-	ups   []*up
-	lists map[*up][]string
+	ups   []*upstreamServer
+	lists map[*upstreamServer][]string
 }
 
 func (n named) expose() ([]string, map[string]target) {
-	return expose(n.ups, func(u *up) []string { return n.lists[u] },
+	return assignNames(n.ups, func(u *upstreamServer) []string { return n.lists[u] },
 		func(s string) string { return s }, func(_, as string) string { return as })
 }
 
@@ -28,10 +28,10 @@ func (n named) without(i int) named {
 // drawNamed draws servers of different names; prefixes, where there are any, are
 // those names.
 func drawNamed(t *rapid.T) named {
-	n := named{lists: map[*up][]string{}}
+	n := named{lists: map[*upstreamServer][]string{}}
 	words := rapid.StringMatching(`(a|b|_|__|\.){1,4}`)
 	for _, name := range rapid.SliceOfNDistinct(words, 1, 5, rapid.ID).Draw(t, "servers") {
-		u := &up{Upstream: Upstream{Name: name}}
+		u := &upstreamServer{Upstream: Upstream{Name: name}}
 		if rapid.Bool().Draw(t, "prefixed") {
 			u.Prefix = name
 		}
@@ -71,7 +71,7 @@ func TestExposedNamesAreUnique(t *testing.T) {
 // The names of a server with a prefix do not change when another one comes or
 // goes, whatever that one lists.
 func TestPrefixedNamesAreStable(t *testing.T) {
-	of := func(u *up, out []string, to map[string]target) (names []string) {
+	of := func(u *upstreamServer, out []string, to map[string]target) (names []string) {
 		for _, name := range out {
 			if to[name].up == u {
 				names = append(names, fmt.Sprint(name, " is ", to[name].name))

@@ -90,55 +90,55 @@ type Options struct {
 // Server lists upstream servers. It is safe for concurrent use; close it when
 // done.
 type Server struct {
-	opts Options
-	log  *slog.Logger
-	ups  []*up
-	sdk  *mcp.Server
-	send mcp.MethodHandler // to clients, without the SDK's checks
+	opts      Options
+	log       *slog.Logger
+	upstreams []*upstreamServer
+	sdk       *mcp.Server
+	send      mcp.MethodHandler // to clients, without the SDK's checks
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
-	routes routes
-	held   holds
+	routes  routes
+	pending pendingCalls
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	clients map[*mcp.ServerSession]*client // of the older era
-	listens map[*listen]bool
-	headers map[string]string // tools with arguments in headers, known to the SDK: name → schema
+	mu            sync.Mutex // guards what follows
+	closed        bool
+	clients       map[*mcp.ServerSession]*legacyClient // of the older era
+	subscriptions map[*subscription]bool
+	headers       map[string]string // tools with arguments in headers, known to the SDK: name → schema
 }
 
 // New returns a server of the upstream servers, in the order in which they are
 // listed. It panics for two of one name and for one without an Opener.
 func New(upstreams []Upstream, opts *Options) *Server {
-	s := &Server{clients: map[*mcp.ServerSession]*client{}, listens: map[*listen]bool{}, headers: map[string]string{}}
+	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {
 		s.opts = *opts
 	}
-	s.opts.fill()
+	s.opts.setDefaults()
 	s.log = s.opts.Logger
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.held.init(s.opts.MaxPending, s.opts.AnswerTimeout)
+	s.pending.init(s.opts.MaxPending, s.opts.AnswerTimeout)
 	names := map[string]bool{}
 	for _, u := range upstreams {
 		if names[u.Name] || u.Opener == nil {
 			panic(fmt.Sprintf("direct: upstream %q is there twice or has no opener", u.Name))
 		}
 		names[u.Name] = true
-		s.ups = append(s.ups, newUp(s, u))
+		s.upstreams = append(s.upstreams, newUpstreamServer(s, u))
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: s.opts.Name, Title: s.opts.Title, Version: s.opts.Version}, s.sdkOptions())
 	s.sdk.AddReceivingMiddleware(s.receive)
-	s.sdk.AddSendingMiddleware(s.intercept)
+	s.sdk.AddSendingMiddleware(s.interceptSend)
 	return s
 }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
@@ -179,10 +179,10 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 			return s.subscribe(ctx, req.Session, req.Params.URI, false)
 		},
 		RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) {
-			s.rootsChanged(req.Session)
+			s.forwardRootsChange(req.Session)
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationServerRequest) {
-			s.progressOf(req.Session, req.Params)
+			s.forwardClientProgress(req.Session, req.Params)
 		},
 	}
 }
@@ -205,21 +205,21 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
-	s.held.close()
+	s.pending.close()
 	var errs []error
 	for ss := range s.sdk.Sessions() {
 		errs = append(errs, ss.Close())
 	}
-	for _, u := range s.ups {
+	for _, u := range s.upstreams {
 		u.close()
 	}
 	s.group.Wait()
 	return errors.Join(errs...)
 }
 
-// start runs f until it ends; Close waits for it. It reports whether there is
+// goroutine runs f until it ends; Close waits for it. It reports whether there is
 // still time for that.
-func (s *Server) start(f func()) bool {
+func (s *Server) goroutine(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -229,8 +229,8 @@ func (s *Server) start(f func()) bool {
 	return true
 }
 
-func (s *Server) report(u *up, err error) {
-	if !u.news(err.Error()) {
+func (s *Server) reportError(u *upstreamServer, err error) {
+	if !u.isNewReport(err.Error()) {
 		return
 	}
 	if s.opts.OnError != nil {

@@ -100,8 +100,8 @@ func text(r *mcp.CallToolResult) string {
 	return b.String()
 }
 
-// questions are one of each kind.
-func questions() mcp.InputRequestMap {
+// inputRequests are one of each kind.
+func inputRequests() mcp.InputRequestMap {
 	return mcp.InputRequestMap{
 		"form": &mcp.ElicitParams{Mode: "form", Message: "which?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}}}`)},
 		"model": &mcp.CreateMessageWithToolsParams{MaxTokens: 5, Messages: []*mcp.SamplingMessageV2{
@@ -119,7 +119,7 @@ func answers(form *mcp.ElicitResult, model *mcp.CreateMessageWithToolsResult, ro
 // era.
 func addAsking(s *mcp.Server, era string) {
 	addTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		asked := questions()
+		asked := inputRequests()
 		if era == modern {
 			given := req.Params.InputResponses
 			if len(given) < len(asked) {
@@ -190,7 +190,7 @@ func TestQuestionsOfServersReachClientsOfEitherEra(t *testing.T) {
 func TestHeldCallIsBoundToItsRequest(t *testing.T) {
 	up := newServer(legacy)
 	addTool(up, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res, err := req.Session.Elicit(ctx, questions()["form"].(*mcp.ElicitParams))
+		res, err := req.Session.Elicit(ctx, inputRequests()["form"].(*mcp.ElicitParams))
 		if err != nil {
 			return nil, err
 		}

@@ -12,95 +12,95 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// up is an upstream server with the connections to it that belong to no session
+// upstreamServer is an upstream server with the connections to it that belong to no session
 // of a client.
-type up struct {
+type upstreamServer struct {
 	Upstream
 	s      *Server
-	shared *slot // for lists, notices, and calls that need nothing of the client
+	shared *connSlot // for lists, notices, and calls that need nothing of the client
 
-	mu     sync.Mutex // guards what follows
-	idle   map[string][]*resting
-	lines  int // for clients of the newer era to a server of the older, resting or not
-	known  known
-	closed bool
-	watch  map[string]int  // resources that clients of the newer era listen for
-	said   map[string]bool // what was reported
-	away   bool            // the last attempt to connect failed
+	mu          sync.Mutex // guards what follows
+	idle        map[string][]*idleConn
+	legacyConns int // for clients of the newer era to a server of the older, resting or not
+	lists       lists
+	closed      bool
+	subscribed  map[string]int  // resources that clients of the newer era listen for
+	reported    map[string]bool // what was reported
+	away        bool            // the last attempt to connect failed
 }
 
-// resting is a line that waits for its next use.
-type resting struct {
-	line  *line
+// idleConn is a line that waits for its next use.
+type idleConn struct {
+	line  *upstreamConn
 	timer *time.Timer
 }
 
-// known is what a server said last.
-type known struct {
+// lists is what a server said last.
+type lists struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
 	templates []*mcp.ResourceTemplate
 }
 
-func newUp(s *Server, u Upstream) *up {
-	up := &up{Upstream: u, s: s, idle: map[string][]*resting{}, watch: map[string]int{}}
-	up.shared = &slot{s: s, open: func(ctx context.Context) (*line, error) { return up.open(ctx, nil, nil, true) }}
+func newUpstreamServer(s *Server, u Upstream) *upstreamServer {
+	up := &upstreamServer{Upstream: u, s: s, idle: map[string][]*idleConn{}, subscribed: map[string]int{}}
+	up.shared = &connSlot{s: s, open: func(ctx context.Context) (*upstreamConn, error) { return up.openConn(ctx, nil, nil, true) }}
 	return up
 }
 
-// maxSaid bounds how many reports are known again.
-const maxSaid = 32
+// maxReported bounds how many reports are known again.
+const maxReported = 32
 
-// news reports whether something was not said yet, and is now.
-func (u *up) news(text string) bool {
+// isNewReport reports whether something was not said yet, and is now.
+func (u *upstreamServer) isNewReport(text string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.said[text] {
+	if u.reported[text] {
 		return false
 	}
-	if u.said == nil || len(u.said) >= maxSaid {
-		u.said = map[string]bool{}
+	if u.reported == nil || len(u.reported) >= maxReported {
+		u.reported = map[string]bool{}
 	}
-	u.said[text] = true
+	u.reported[text] = true
 	return true
 }
 
-// reached notes whether the last attempt to connect succeeded. What was reported
+// setReachable notes whether the last attempt to connect succeeded. What was reported
 // is news again when a server is back.
-func (u *up) reached(ok bool) {
+func (u *upstreamServer) setReachable(ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ok && u.away {
-		u.said = nil
+		u.reported = nil
 	}
 	u.away = !ok
 }
 
-// connected resubscribes on a new shared line.
-func (u *up) connected(l *line) {
+// resubscribe resubscribes on a new shared line.
+func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {
 		return
 	}
 	u.mu.Lock()
-	uris := make([]string, 0, len(u.watch))
-	for uri := range u.watch {
+	uris := make([]string, 0, len(u.subscribed))
+	for uri := range u.subscribed {
 		uris = append(uris, uri)
 	}
 	u.mu.Unlock()
 	for _, uri := range uris {
-		u.s.start(func() {
+		u.s.goroutine(func() {
 			if err := l.conn.Session.Subscribe(u.s.ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
-				u.s.report(u, fmt.Errorf("subscribe to %s again: %w", uri, err))
+				u.s.reportError(u, fmt.Errorf("subscribe to %s again: %w", uri, err))
 			}
 		})
 	}
 }
 
-// back connects the shared line again for as long as somebody listens, and tells
+// reconnect connects the shared line again for as long as somebody listens, and tells
 // that all may have changed.
-func (u *up) back() {
-	for wait := again; len(u.s.listeners()) > 0; wait = min(2*wait, time.Minute) {
+func (u *upstreamServer) reconnect() {
+	for wait := retryDelay; len(u.s.listSubscriptions()) > 0; wait = min(2*wait, time.Minute) {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -110,108 +110,108 @@ func (u *up) back() {
 		}
 		if _, err := u.shared.get(u.s.ctx); err == nil {
 			for _, what := range []string{"tools", "prompts", "resources"} {
-				u.s.tellListeners(what)
+				u.s.notifySubscribers(what)
 			}
 			return
 		}
 	}
 }
 
-// lease gives a line of the older era for one call of a client with these
+// acquireConn gives a line of the older era for one call of a client with these
 // capabilities, which are part of the greeting of such servers.
-func (u *up) lease(ctx context.Context, caps *mcp.ClientCapabilities) (*line, error) {
-	key := capsKey(caps)
-	var spare *line
+func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabilities) (*upstreamConn, error) {
+	key := capabilitiesKey(caps)
+	var spare *upstreamConn
 	u.mu.Lock()
 	for n := len(u.idle[key]); n > 0; n = len(u.idle[key]) {
 		r := u.idle[key][n-1]
 		u.idle[key] = u.idle[key][:n-1]
 		r.timer.Stop()
-		if !r.line.dead() {
+		if !r.line.isClosed() {
 			u.mu.Unlock()
 			return r.line, nil
 		}
-		u.lines--
+		u.legacyConns--
 	}
-	if u.lines >= u.s.opts.MaxLegacyConns {
+	if u.legacyConns >= u.s.opts.MaxLegacyConns {
 		for k, rs := range u.idle {
 			if len(rs) > 0 {
 				rs[0].timer.Stop()
 				spare, u.idle[k] = rs[0].line, rs[1:]
-				u.lines--
+				u.legacyConns--
 				break
 			}
 		}
 	}
-	if u.lines >= u.s.opts.MaxLegacyConns || u.closed {
+	if u.legacyConns >= u.s.opts.MaxLegacyConns || u.closed {
 		u.mu.Unlock()
 		return nil, fmt.Errorf("%s is busy with %d calls; try again later", u.Name, u.s.opts.MaxLegacyConns)
 	}
-	u.lines++
+	u.legacyConns++
 	u.mu.Unlock()
 	if spare != nil {
-		spare.end()
+		spare.close()
 	}
-	l, err := u.open(ctx, caps, nil, false)
+	l, err := u.openConn(ctx, caps, nil, false)
 	if err != nil {
 		u.mu.Lock()
-		u.lines--
+		u.legacyConns--
 		u.mu.Unlock()
 	}
 	return l, err
 }
 
-// release takes a leased line back; one that is not clean is ended.
-func (u *up) release(l *line, caps *mcp.ClientCapabilities, clean bool) {
-	key := capsKey(caps)
+// releaseConn takes a leased line back; one that is not clean is ended.
+func (u *upstreamServer) releaseConn(l *upstreamConn, caps *mcp.ClientCapabilities, clean bool) {
+	key := capabilitiesKey(caps)
 	u.mu.Lock()
-	if u.closed || !clean || l.dead() {
-		u.lines--
+	if u.closed || !clean || l.isClosed() {
+		u.legacyConns--
 		u.mu.Unlock()
-		l.end()
+		l.close()
 		return
 	}
-	r := &resting{line: l}
-	r.timer = time.AfterFunc(u.s.opts.IdleTimeout, func() { u.expire(key, r) })
+	r := &idleConn{line: l}
+	r.timer = time.AfterFunc(u.s.opts.IdleTimeout, func() { u.expireIdle(key, r) })
 	u.idle[key] = append(u.idle[key], r)
 	u.mu.Unlock()
 }
 
-func (u *up) expire(key string, r *resting) {
+func (u *upstreamServer) expireIdle(key string, r *idleConn) {
 	u.mu.Lock()
 	for i, x := range u.idle[key] {
 		if x == r {
 			u.idle[key] = append(u.idle[key][:i:i], u.idle[key][i+1:]...)
-			u.lines--
+			u.legacyConns--
 			u.mu.Unlock()
-			u.s.start(r.line.end)
+			u.s.goroutine(r.line.close)
 			return
 		}
 	}
 	u.mu.Unlock()
 }
 
-func (u *up) close() {
+func (u *upstreamServer) close() {
 	u.shared.close()
 	u.mu.Lock()
 	u.closed = true
-	var lines []*line
+	var lines []*upstreamConn
 	for k, rs := range u.idle {
 		for _, r := range rs {
 			r.timer.Stop()
 			lines = append(lines, r.line)
-			u.lines--
+			u.legacyConns--
 		}
 		delete(u.idle, k)
 	}
 	u.mu.Unlock()
 	for _, l := range lines {
-		l.end()
+		l.close()
 	}
 }
 
-// capsKey tells capabilities apart.
-func capsKey(caps *mcp.ClientCapabilities) string {
+// capabilitiesKey tells capabilities apart.
+func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	if caps == nil {
 		return ""
 	}
@@ -225,7 +225,7 @@ func capsKey(caps *mcp.ClientCapabilities) string {
 	return string(js)
 }
 
-// asks reports whether a client can be asked for anything.
-func asks(caps *mcp.ClientCapabilities) bool {
+// canAnswer reports whether a client can be asked for anything.
+func canAnswer(caps *mcp.ClientCapabilities) bool {
 	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
 }
