@@ -116,12 +116,12 @@ func TestApply(t *testing.T) {
 		code              int
 		stdout, stderr    string
 	}{
-		{"a trial", "", "-f DIR/ghosts.yaml --dry-run", 0, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: a document of the kind \"Shell\" is passed over: there is none of that kind here [document-skipped]\n      leave it out\n" +
+		{"a trial", "", "-f DIR/ghosts.yaml --dry-run", 0, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: unknown kind \"Shell\": document skipped [document-skipped]\n      remove the document\n" +
 			"2 documents: 1 created, 1 skipped. Dry run: nothing was changed.\n", ""},
-		{"nothing came of it", "", "-f DIR/bots.yaml", 1, "refused   Bot/lead\n  DIR/bots.yaml:4:18: error: ghostRef: there is no Ghost \"plan\" that it may name [ref-missing]\n" +
-			"      apply it first, or with this document; what is a group's or public names nothing that is one person's\n1 document: 1 refused. Nothing was changed.\n", ""},
-		{"all or nothing", "", "-f DIR/ghosts.yaml -f DIR/bots.yaml -f DIR/broken.yaml", 1, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: a document of the kind \"Shell\" is passed over: there is none of that kind here [document-skipped]\n      leave it out\ncreated   Bot/lead\n" +
-			"refused   Ghost/other\n  DIR/broken.yaml:5:12: error: the skill \"b\" is preloaded and not among the skills [preload-unknown]\n      add it to skills\n4 documents: 2 created, 1 skipped, 1 refused. Nothing was changed.\n", ""},
+		{"nothing came of it", "", "-f DIR/bots.yaml", 1, "refused   Bot/lead\n  DIR/bots.yaml:4:18: error: ghostRef: Ghost \"plan\" not found or not permitted [ref-missing]\n" +
+			"      apply it first, or with this document; documents of groups and public ones cannot name resources of a user\n1 document: 1 refused. Nothing was changed.\n", ""},
+		{"all or nothing", "", "-f DIR/ghosts.yaml -f DIR/bots.yaml -f DIR/broken.yaml", 1, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: unknown kind \"Shell\": document skipped [document-skipped]\n      remove the document\ncreated   Bot/lead\n" +
+			"refused   Ghost/other\n  DIR/broken.yaml:5:12: error: preloaded skill \"b\" is not in skills [preload-unknown]\n      add it to skills\n4 documents: 2 created, 1 skipped, 1 refused. Nothing was changed.\n", ""},
 		{"several", "", "-f DIR/bots.yaml -f DIR/skills.json -f -", 0, "created   Bot/lead\ncreated   Skill/prose\ncreated   Ghost/plan\n3 documents: 3 created.\n", ""},
 		{"again", "", "-f DIR/skills.json", 0, "unchanged Skill/prose\n1 document: 1 unchanged.\n", ""},
 		{"a change", "kind: Ghost\nmetadata: {name: plan}\nspec: {systemPrompt: Plan ahead.}\n", "-f -", 0,

@@ -26,7 +26,7 @@ func TestAGhostOfBundledSkills(t *testing.T) {
 		Problems []string
 	}
 	ada.send(t, "GET", "/api/v1/kinds/Ghost/default/x/profile", nil).want(t, 200).into(t, &is)
-	wantEqual(t, is.Problems, []string{"skill none: there is none that you may use"})
+	wantEqual(t, is.Problems, []string{"skill none: not found or not permitted"})
 	if s := is.Skills; len(s) != 3 || !s[0].Bundled || s[0].Preload || !s[1].Bundled || !s[1].Preload || s[2].Bundled {
 		t.Errorf("its skills are %+v", s)
 	}

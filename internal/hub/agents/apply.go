@@ -16,54 +16,54 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Outcome is what came of a document.
+// Outcome is the result of applying a document.
 type Outcome string
 
-// Outcomes.
+// The outcomes.
 const (
 	Created   Outcome = "created"
 	Updated   Outcome = "updated"
 	Unchanged Outcome = "unchanged"
 	Refused   Outcome = "refused"
-	Skipped   Outcome = "skipped" // of a kind that there is none of here
+	Skipped   Outcome = "skipped" // unknown kind
 )
 
-// Change is what came of one document.
+// Change is the result for one document.
 type Change struct {
 	Kind, Namespace, Name string
 	Line                  int
 	Outcome               Outcome
-	// Diff is what is different in the fields; of what is created, all of them.
+	// Diff lists the changed fields; all fields of a new document.
 	Diff []FieldChange
-	// Findings are those of the document, and what applying it found.
+	// Findings includes the findings of the document.
 	Findings skill.Diagnostics
-	// Stale is what there is by now where the document was made from an earlier one, and is
-	// refused for that.
+	// Stale is set if the document was refused because its base generation is
+	// outdated.
 	Stale *NewerChange
 }
 
-// NewerChange is a thing that somebody changed in the meantime.
+// NewerChange describes a concurrent change of a document.
 type NewerChange struct {
-	Generation int64 // 0 where it is gone
+	Generation int64 // 0 if deleted
 	By         account.UserID
-	Name       string // of the user, "" of one who is gone
+	Name       string // of the user; "" if deleted
 	Changed    time.Time
 }
 
-// Result is what came of documents, in their order.
+// Result is the result of applying documents, in their order.
 type Result struct {
 	Changes []Change
-	// Committed says that the changes are in force. They are not after a dry run, or where
-	// one document was refused.
+	// Committed reports whether the changes are stored. It is false after a dry
+	// run, or if a document was refused.
 	Committed bool
 }
 
-// HasRefused reports whether a document was.
+// HasRefused reports whether a document was refused.
 func (r *Result) HasRefused() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
 }
 
-// OnlyDenied reports whether all that is wrong is that the principal may not.
+// OnlyDenied reports whether missing permissions are the only errors.
 func (r *Result) OnlyDenied() bool {
 	wrong := false
 	for _, c := range r.Changes {
@@ -77,7 +77,8 @@ func (r *Result) OnlyDenied() bool {
 	return wrong
 }
 
-// OnlyStale reports whether all that is wrong is that somebody changed things in the meantime.
+// OnlyStale reports whether concurrent changes are the only reason for
+// refusals.
 func (r *Result) OnlyStale() bool {
 	stale := false
 	for _, c := range r.Changes {
@@ -89,27 +90,26 @@ func (r *Result) OnlyStale() bool {
 	return stale
 }
 
-// errRollback ends a transaction of which nothing is to stay.
-var errRollback = errors.New("nothing of it is kept")
+// errRollback rolls a transaction back without an error.
+var errRollback = errors.New("rollback")
 
-// Apply makes what documents say, all of it or, where one is refused, nothing; with
-// dry it only says what it would do. Applied again they are unchanged. Documents may
-// stand in any order. References to Ghosts, Bots, Models and servers have to lead
-// somewhere; skills are looked for when they are used, and a finding says that there
-// is none yet.
+// Apply applies all documents, or none if one is refused; dry changes nothing.
+// It is idempotent and independent of the order of documents. References to
+// Ghosts, Bots, Models and servers must resolve; skills are resolved at use,
+// and a finding reports missing ones.
 //
-// What is wrong with documents, and what the principal may not do, is in the result.
-// The error is about the database, or says that nobody is signed in.
+// Problems of documents and missing permissions are in the result. The error is
+// a database error, or reports that nobody is signed in.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
-	if len(docs) > MaxDocuments+1 { // the last one says that there are more
-		return nil, fmt.Errorf("apply %d documents: %w: more than %d", len(docs), store.ErrTooMany, MaxDocuments)
+	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
+		return nil, fmt.Errorf("apply: %w: too many documents (%d, limit %d)", store.ErrTooMany, len(docs), MaxDocuments)
 	}
-	if err := account.Check(p, account.KindApply, account.OwnedBy(p.User)); err != nil { // for the way in
+	if err := account.Check(p, account.KindApply, account.OwnedBy(p.User)); err != nil { // the token scopes
 		return nil, err
 	}
 	for try := 1; ; try++ {
 		result, err := r.apply(ctx, p, docs, dry)
-		// Somebody made one of the same name at the same time: now it is there.
+		// A concurrent change may have created the name; retry.
 		if try < 4 && (errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)) {
 			continue
 		}
@@ -140,22 +140,22 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 	return a.result, nil
 }
 
-// identity is what no two things have in common.
+// identity is the unique key of a document.
 type identity struct {
 	kind string
 	in   store.Namespace
 	name string
 }
 
-// application is one call of Apply, in its transaction.
+// application is one call of Apply in its transaction.
 type application struct {
 	actor
 	r          *Registry
 	tx         *store.Tx
 	docs       []*Document
 	result     *Result
-	namespaces []store.Namespace // of each document, "" where it has none
-	declared   map[identity]int  // the document that says what a thing is
+	namespaces []store.Namespace // of each document; "" if unresolved
+	declared   map[identity]int  // the index of the document that declares an identity
 }
 
 func (a *application) run(ctx context.Context) error {
@@ -164,8 +164,8 @@ func (a *application) run(ctx context.Context) error {
 		if d.Spec != nil {
 			named += len(d.Spec.references())
 		}
-		if named > MaxReferences { // each is looked up while others wait to write
-			return fmt.Errorf("%w: the documents name more than %d things", store.ErrTooMany, MaxReferences)
+		if named > MaxReferences { // each lookup delays other writers
+			return fmt.Errorf("%w: too many references in documents (limit %d)", store.ErrTooMany, MaxReferences)
 		}
 		if err := a.checkDocument(ctx, i); err != nil {
 			return err
@@ -184,8 +184,8 @@ func (a *application) run(ctx context.Context) error {
 	return nil
 }
 
-// checkDocument looks at a document by itself: whether it was read, where it belongs, and
-// whether the principal may put it there.
+// checkDocument checks one document: its findings, its namespace and the
+// principal's rights there.
 func (a *application) checkDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
@@ -197,7 +197,7 @@ func (a *application) checkDocument(ctx context.Context, i int) error {
 		in, err := a.resolveNamespace(ctx, d.Namespace)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			a.addRefusal(i, "document-namespace", "there is no namespace "+quote(d.Namespace)+" that you may use", "write the name of one of your groups, or leave it out")
+			a.addRefusal(i, "document-namespace", "no namespace "+quote(d.Namespace)+" that you may use", "use the name of one of your groups, or omit the namespace")
 		case err != nil:
 			return err
 		default:
@@ -210,12 +210,13 @@ func (a *application) checkDocument(ctx context.Context, i int) error {
 	return nil
 }
 
-// claimName notes whose document it is, and refuses one that he may not write.
+// claimName registers the identity of a document and refuses duplicates and
+// missing permissions.
 func (a *application) claimName(i int, in store.Namespace) {
 	d := a.docs[i]
 	id := identity{d.Kind, in, d.Name}
 	if other, twice := a.declared[id]; twice {
-		a.addRefusal(i, "document-twice", fmt.Sprintf("the %s %s is on line %d already", d.Kind, quote(d.Name), a.docs[other].Line), "remove one of them")
+		a.addRefusal(i, "document-twice", fmt.Sprintf("duplicate %s %s, first on line %d", d.Kind, quote(d.Name), a.docs[other].Line), "remove one")
 		return
 	}
 	a.declared[id], a.namespaces[i] = i, in
@@ -224,7 +225,7 @@ func (a *application) claimName(i int, in store.Namespace) {
 	}
 }
 
-// codeDenied is the code of findings that say that the principal may not.
+// codeDenied is the code of findings about missing permissions.
 const codeDenied = "denied"
 
 func applyAction(kind string) account.Action {
@@ -249,7 +250,7 @@ func (a *application) addFinding(i int, s skill.Severity, code, message, fix str
 	c.Findings = p.doc.Findings
 }
 
-// applyDocument applies a document that can be.
+// applyDocument applies a checked document.
 func (a *application) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {
@@ -271,7 +272,7 @@ func (a *application) applyDocument(ctx context.Context, i int) error {
 	return a.saveDocument(ctx, i, old, refs)
 }
 
-// saveDocument keeps what a document says, where that is something new.
+// saveDocument stores a document if it differs from the stored one.
 func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	spec, err := encodeJSON(d.Spec)
@@ -317,13 +318,12 @@ func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, r
 	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
 }
 
-// refuseStale refuses a document that was made from what is not there any more, and says who
-// changed it.
+// refuseStale refuses a document whose base generation is outdated.
 func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	c.Stale = &NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
 	if now.ID == "" {
-		a.addRefusal(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.BaseGeneration), "leave metadata.generation out, to make it anew")
+		a.addRefusal(i, codeStale, fmt.Sprintf("the %s %s of generation %d was deleted", d.Kind, quote(d.Name), d.BaseGeneration), "omit metadata.generation to create it again")
 		return nil
 	}
 	who, err := a.Users.Get(ctx, by)
@@ -331,20 +331,20 @@ func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by
 		return err
 	}
 	c.Stale.Name = who.Name
-	a.addRefusal(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
-		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.BaseGeneration), "read it again and change that, or send it with that generation to take its place")
+	a.addRefusal(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: generation is %d, document has %d", cmp.Or(quote(who.Name), "a deleted user"), d.Kind, quote(d.Name),
+		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.BaseGeneration), "repeat the change on the current document, or overwrite it by sending its generation")
 	return nil
 }
 
-// codeStale is the code of findings that say that somebody was faster.
+// codeStale is the code of findings about concurrent changes.
 const codeStale = "stale"
 
-// applySkill has a skill applied by who keeps skills.
+// applySkill applies a skill with [Options.ApplySkill].
 func (a *application) applySkill(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	s, ok := d.Spec.(*Skill)
 	if !ok || a.r.opts.ApplySkill == nil {
-		a.addRefusal(i, "skill-package", "skills come as packages here", "upload a ZIP with its SKILL.md")
+		a.addRefusal(i, "skill-package", "skills must be uploaded as packages", "upload a ZIP archive with SKILL.md")
 		return nil
 	}
 	file, err := s.skillFile(d.Name)
@@ -367,7 +367,7 @@ func (a *application) applySkill(ctx context.Context, i int) error {
 	return err
 }
 
-// recordAllowed adds to the audit log what is done.
+// recordAllowed writes an audit record of an allowed action.
 func (a actor) recordAllowed(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
 	return a.appendAudit(ctx, action, in, subject, "allowed", details)
 }
@@ -380,7 +380,7 @@ func (a actor) appendAudit(ctx context.Context, action account.Action, in store.
 	return a.Audit.Append(ctx, store.AuditRecord{Actor: string(a.p.User), Action: string(action), Namespace: in, Subject: subject, Decision: decision, Details: raw})
 }
 
-// recordDenials adds to the audit log what the principal was refused.
+// recordDenials writes audit records of the denied documents.
 func (r *Registry) recordDenials(ctx context.Context, p account.Principal, result *Result) error {
 	a := r.newActor(p)
 	for _, c := range result.Changes {

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// resolveReferences looks at what a document names, and returns it as it is kept. What keeps
-// the document out is a finding; the error is about the database.
+// resolveReferences checks the references of a document and returns them as
+// stored rows. Refusals are findings; the error is a database error.
 func (a *application) resolveReferences(ctx context.Context, i int, old store.Kind) ([]store.Reference, error) {
 	named := map[string]bool{}
 	bound := func(id string) bool { return named[id] }
@@ -47,8 +47,9 @@ func (a *application) resolveReferences(ctx context.Context, i int, old store.Ki
 	return out, nil
 }
 
-// resolveKindReference looks at a name of another kind and returns the namespace that was
-// written. It has to be there, or to come with these documents.
+// resolveKindReference checks a reference to another kind and returns its
+// namespace if one is written. The resource must exist or be among the
+// documents.
 func (a *application) resolveKindReference(ctx context.Context, i int, ref reference) (store.Namespace, error) {
 	in, err := a.refNamespaces(ctx, a.namespaces[i], ref.in)
 	if ignoreNotFound(err) != nil {
@@ -68,14 +69,14 @@ func (a *application) resolveKindReference(ctx context.Context, i int, ref refer
 		_, err = a.findKind(ctx, account.KindRead, a.namespaces[i], ref.kind, Ref{ref.name, ref.in})
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		a.addRefusal(i, "ref-missing", fmt.Sprintf("%s: there is no %s %s that it may name", ref.slot, ref.kind, quote(Ref{ref.name, ref.in}.String())), "apply it first, or with this document; what is a group's or public names nothing that is one person's")
+		a.addRefusal(i, "ref-missing", fmt.Sprintf("%s: %s %s not found or not permitted", ref.slot, ref.kind, quote(Ref{ref.name, ref.in}.String())), "apply it first, or with this document; documents of groups and public ones cannot name resources of a user")
 		return written, nil
 	}
 	return written, err
 }
 
-// resolveSkillReference looks at a name of a skill. One that is named precisely has to be
-// there; a name alone is looked for when it is used.
+// resolveSkillReference checks a reference to a skill. A precise reference must
+// resolve; a plain name is resolved at use.
 func (a *application) resolveSkillReference(ctx context.Context, i int, ref reference, bound func(id string) bool) (store.Namespace, error) {
 	var written store.Namespace
 	if ref.ref.Public {
@@ -93,31 +94,31 @@ func (a *application) resolveSkillReference(ctx context.Context, i int, ref refe
 	_, err := a.findSkill(ctx, account.SkillBind, a.namespaces[i], ref.name, ref.ref, bound)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		a.addRefusal(i, "skill-ref", err.Error(), "write the name and the id of one skill")
+		a.addRefusal(i, "skill-ref", err.Error(), "use the name and the ID of the same skill")
 		return written, nil
 	case !errors.Is(err, store.ErrNotFound):
 		return written, err
 	case a.r.isBundled(ref.name, ref.ref):
 	case ref.ref.ID != "" || ref.ref.Digest != "" || ref.ref.Namespace != "" || ref.ref.Public:
-		a.addRefusal(i, "skill-ref", "there is no skill "+quote(ref.name)+" as skill_refs says that you may bind", "look it up again, or leave it to the name")
+		a.addRefusal(i, "skill-ref", "skill "+quote(ref.name)+" of skill_refs not found or not permitted", "correct the reference, or remove it to use the name alone")
 	default:
-		a.addFinding(i, skill.Warning, "skill-missing", "there is no skill "+quote(ref.name)+" yet that you may bind; it is looked for when it is used", "upload it")
+		a.addFinding(i, skill.Warning, "skill-missing", "skill "+quote(ref.name)+" not found; it is resolved at use", "upload the skill")
 	}
 	return written, nil
 }
 
-// checkAddresses refuses addresses that only this machine, or its network, has. What a name
-// leads to is looked at when it is dialled.
+// checkAddresses refuses non-public addresses. Addresses of host names are
+// checked when they are dialled.
 func (a *application) checkAddresses(i int) {
 	for _, u := range documentURLs(a.docs[i]) {
 		if why := a.r.nonPublicReason(u); why != "" {
-			a.addRefusal(i, "address-private", "it names an address that is not public ("+why+")", "have the operator of the hub allow it, or write another one")
+			a.addRefusal(i, "address-private", "the address is not public ("+why+")", "ask the operator of the hub to allow the address, or use another one")
 			return
 		}
 	}
 }
 
-// documentURLs are the URLs in a document.
+// documentURLs returns the URLs in a document.
 func documentURLs(d *Document) []string {
 	var configs []*upstream.Config
 	switch s := d.Spec.(type) {
@@ -129,7 +130,7 @@ func documentURLs(d *Document) []string {
 		}
 	default:
 		if have := selectionOf(s); have != nil {
-			configs, _, _ = have.parseServers() // that it can be read was seen before
+			configs, _, _ = have.parseServers() // parsed before
 		}
 	}
 	var out []string
@@ -139,11 +140,12 @@ func documentURLs(d *Document) []string {
 	return out
 }
 
-// nonPublicReason says why the host of a URL, where that is written out, may not be named.
+// nonPublicReason returns why the literal address in a URL is not allowed, ""
+// if it is.
 func (r *Registry) nonPublicReason(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "" // which is dialled by nobody, or has a variable
+		return "" // unusable, or with a variable
 	}
 	host := strings.TrimSuffix(u.Hostname(), ".")
 	ip, err := netip.ParseAddr(host)
@@ -157,7 +159,8 @@ func (r *Registry) nonPublicReason(raw string) string {
 	return address.NonPublicReason(ip)
 }
 
-// isOperatorServer reports whether the operator's own configuration has a server.
+// isOperatorServer reports whether the operator's configuration has a server of
+// a name.
 func (r *Registry) isOperatorServer(name string) bool {
 	return slices.ContainsFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == name })
 }

@@ -234,7 +234,7 @@ func TestW7References(t *testing.T) {
 
 		// Late: what comes later is found, what goes is said.
 		h.apply("reporter", head("Ghost")+"spec: {skills: [later]}")
-		wantEqual(t, h.profile("reporter", agents.GhostKind, "", "x").Problems, []string{"skill later: there is none that you may use"})
+		wantEqual(t, h.profile("reporter", agents.GhostKind, "", "x").Problems, []string{"skill later: not found or not permitted"})
 		later := h.upload(h.team, "later", "sha256:l")
 		wantEqual(t, h.profile("reporter", agents.GhostKind, "", "x").Skills[0].ID, later.ID)
 	})

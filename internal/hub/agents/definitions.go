@@ -11,14 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// What the audit log calls what is done with servers, besides what is decided about.
+// Audit actions on servers, besides those of package account.
 const (
 	toolsAccepted account.Action = "server.accept_tools"
 	serverRestart account.Action = "server.restart"
 )
 
-// ListPendingTools returns the tools of servers that changed and wait to be accepted, by the digests
-// of the servers. Who asks was given the servers, and so may know it.
+// ListPendingTools returns the changed tools of servers that are not accepted
+// yet, by the digest of the server. It does not authorize: callers know the
+// digests of their own servers only.
 func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[string][]store.ToolDefinition, error) {
 	out := map[string][]store.ToolDefinition{}
 	for some := range slices.Chunk(servers, store.MaxPage) {
@@ -33,17 +34,19 @@ func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[
 	return out, nil
 }
 
-// ListToolChanges returns how tools of a server are defined now that wait to be accepted, and how
-// they were when they were accepted for the last time: see [store.Definitions.ListChanges].
+// ListToolChanges returns the changed tools of a server that are not accepted
+// yet, with their accepted definitions: see
+// [store.ToolDefinitions.ListChanges].
 func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.ToolDefinition, error) {
 	return r.db.ToolDefinitions.ListChanges(ctx, server)
 }
 
-// AcceptTools accepts definitions of tools of a server, by their digests, for all who have
-// the server, and returns the names of the tools. Who may is who may review the server;
-// of one that nobody reviews, as it is reached by a URL, and that is somebody's own, also
-// that one. Without a kind it is one of the operator. Where a definition is another one by
-// now nothing is accepted, and the error is a [store.ErrConflict].
+// AcceptTools accepts tool definitions of a server by digest, for all users of
+// the server, and returns the names of the tools. The principal must be allowed
+// to review the server. The owner may accept tools of its own server with a
+// URL, which needs no review. An empty kind selects a server of the operator.
+// If a definition changed meanwhile, it accepts none and returns
+// [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -52,7 +55,7 @@ func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subj
 			return err
 		}
 		if tools, err = a.ToolDefinitions.Accept(ctx, s.Digest(), digests, string(p.User)); errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("tools of %s: %w: these definitions are not there any more, or accepted", of, store.ErrConflict)
+			return fmt.Errorf("tools of %s: %w: the definitions changed or are accepted already", of, store.ErrConflict)
 		}
 		if err != nil {
 			return err
@@ -62,7 +65,7 @@ func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subj
 	return tools, r.recordDenied(ctx, p, toolsAccepted, of.String(), err)
 }
 
-// serverToAccept is a server of which somebody may accept tools.
+// serverToAccept returns a server whose tools the actor may accept.
 func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Server, error) {
 	if of.Kind == "" {
 		return r.operatorServer(a, of.Server)
@@ -78,7 +81,8 @@ func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Ser
 	return s, a.checkAccess(action, on, of.Kind, of.Name)
 }
 
-// operatorServer is a server of the operator, for who may do all with it.
+// operatorServer returns a server of the operator for an actor with full
+// rights.
 func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 	if err := a.checkAccess(account.ServerApply, account.Resource{}, ServerKind, name); err != nil {
 		return Server{}, err
@@ -90,8 +94,9 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 	return Server{Config: r.opts.Servers[i]}, nil
 }
 
-// AuthorizeRestart returns the digest of a server of which somebody may end the connections, and
-// records that he does. Who may is who may change what defines it; without a kind it is one
+// AuthorizeRestart checks whether the principal may restart a server, records
+// it in the audit log and returns the digest of the server. The principal must
+// be allowed to change the server's definition. An empty kind selects a server
 // of the operator.
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {

@@ -12,28 +12,28 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// FieldChange is one value that is different. Old and New are JSON, cut where they are long;
-// "" is none.
+// FieldChange is a changed value. Old and New are truncated JSON; "" means
+// absent.
 type FieldChange struct {
-	Path     string // as spec.skills[0]
+	Path     string // such as spec.skills[0]
 	Old, New string
 }
 
-// Bounds of a diff.
+// Limits of a diff.
 const (
 	MaxFieldChanges = 200
 	maxFieldText    = 200 // bytes of a value
 )
 
-// record is what is kept of a document.
+// record is a stored document.
 type record struct {
 	Description string          `json:"description,omitempty"`
-	By          string          `json:"by"`         // who applied it as it is now
-	ServersBy   string          `json:"servers_by"` // who applied its servers as they are now
+	By          string          `json:"by"`         // user of the last change
+	ServersBy   string          `json:"servers_by"` // user of the last change of its servers
 	Spec        json.RawMessage `json:"spec"`
 }
 
-// serversJSON are the servers that it defines, as they are kept.
+// serversJSON returns the servers that the document defines.
 func (r record) serversJSON(kind string) json.RawMessage {
 	if kind == ServerKind {
 		return r.Spec
@@ -55,7 +55,7 @@ func decodeRecord(k store.Kind) (record, error) {
 	return r, nil
 }
 
-// flatFields are the values of a row by their paths.
+// flatFields returns the values of a document by path.
 func (r record) flatFields() map[string]string {
 	out := map[string]string{}
 	if r.Description != "" {
@@ -70,12 +70,12 @@ func (r record) flatFields() map[string]string {
 	return out
 }
 
-// flatten adds the values in v, which has the depth of what package tree reads.
+// flatten adds the values in v. Package configfile limits the depth of v.
 func flatten(out map[string]string, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			flatten(out, path+"."+shorten(key), value) // a long one is not repeated for all below it
+			flatten(out, path+"."+shorten(key), value) // limit the path length
 		}
 		if len(v) == 0 {
 			out[path] = "{}"
@@ -95,7 +95,7 @@ func flatten(out map[string]string, path string, v any) {
 	}
 }
 
-// diffFields is what is different, by path, at most MaxFields of it.
+// diffFields returns the changed fields by path, at most MaxFieldChanges.
 func diffFields(before, after map[string]string) []FieldChange {
 	var out []FieldChange
 	for path, old := range before {
@@ -123,7 +123,7 @@ func cutText(s string) string {
 	return s[:n] + "…"
 }
 
-// fieldPaths are those of fields, for the audit log.
+// fieldPaths returns the paths of changes for the audit log.
 func fieldPaths(fields []FieldChange) []string {
 	var out []string
 	for _, f := range fields {

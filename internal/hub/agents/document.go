@@ -8,46 +8,46 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Document is one thing that is to be there, as somebody wrote it.
+// Document is a resource as written by a user.
 type Document struct {
 	APIVersion  string
 	Kind        string
-	Namespace   string // as written: "" and default are one's own, public is everybody's, else a group
+	Namespace   string // as written: "" or default is the user's own, public, or the name of a group
 	Name        string
 	Description string
-	// BaseGeneration is the generation of the thing that it was made from: where the thing is of
-	// another one by now, it is refused. 0 takes the place of whatever is there.
+	// BaseGeneration is the generation that the document is based on. Apply
+	// refuses the document if the current generation differs; 0 overwrites.
 	BaseGeneration int64
-	// Spec is what it consists of, nil where that cannot be read or is passed over.
+	// Spec is nil if it is invalid or the document is skipped.
 	Spec Spec
 
-	// Line and Column are where its name is, or the document begins.
+	// Line and Column are the position of the name, or of the document.
 	Line, Column int
-	// Findings are what is wrong with it. With an [skill.Error] it is refused.
+	// Findings lists problems. An [skill.Error] refuses the document.
 	Findings skill.Diagnostics
-	// Skipped says that it is of a kind that there is none of here.
+	// Skipped reports an unknown kind.
 	Skipped bool
 }
 
-// Spec is what one kind consists of: a *[Ghost], *[Bot], *[Team], *[Model],
+// Spec is the content of a document: a *[Ghost], *[Bot], *[Team], *[Model],
 // *[MCPServer] or *[Skill].
 type Spec interface {
 	kind() string
-	// references are the things that it names.
+	// references returns the resources that the spec names.
 	references() []reference
 }
 
-// reference is one thing that a spec names.
+// reference is a resource named by a spec.
 type reference struct {
-	slot string // where, as in: skills
+	slot string // field, such as skills
 	kind string
 	name string
-	in   string   // the namespace as written, "" for none
-	ref  SkillRef // of a skill that is named precisely
+	in   string   // namespace as written; may be empty
+	ref  SkillRef // of a skill, if given
 }
 
-// Ref names a thing of another kind: by its name, looked for in the namespace of who
-// names it, or in one that is written.
+// Ref names a resource of another kind, in a namespace or in those that the
+// document can reach.
 type Ref struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
@@ -60,7 +60,8 @@ func (r Ref) String() string {
 	return r.Name
 }
 
-// SkillRef names a skill more precisely than its name. What is empty is not asked for.
+// SkillRef selects a skill more precisely than its name. Empty fields match
+// all.
 type SkillRef struct {
 	ID        string `json:"skill_id,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -68,78 +69,78 @@ type SkillRef struct {
 	Digest    string `json:"content_hash,omitempty"`
 }
 
-// Selection is the skills and MCP servers that a Ghost has, or a Bot besides those of
-// its Ghost. It is kept as it was asked for, and what it names is found when it is used.
+// Selection selects the skills and MCP servers of a Ghost or Bot. A Bot also
+// has those of its Ghost. Names are resolved at use.
 type Selection struct {
-	// Skills are the names of those that there are; nil is all, and an empty list none.
+	// Skills lists the available skills; nil means all, an empty list none.
 	Skills []string `json:"skills,omitzero"`
-	// Preload are those of Skills that are in force from the beginning.
+	// Preload lists the skills that are loaded from the start.
 	Preload []string `json:"preload_skills,omitempty"`
-	// SkillRefs say which skills are meant by some of the names.
+	// SkillRefs selects the skills of some names more precisely.
 	SkillRefs map[string]SkillRef `json:"skill_refs,omitempty"`
-	// MCPServers is a map of servers, or a list of names of those defined elsewhere,
-	// in a form that [upstream.ParseMap] reads.
+	// MCPServers is a map of servers, or a list of names of servers defined
+	// elsewhere, in the syntax of [upstream.ParseMap].
 	MCPServers json.RawMessage `json:"mcpServers,omitempty"`
 
-	serverNames []string // of servers, in MCPServers
+	serverNames []string // in MCPServers
 }
 
-// Ghost is what an agent knows and can do: instructions, skills, servers.
+// Ghost is an agent without a model: instructions, skills and servers.
 type Ghost struct {
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 	Selection
-	// Expose is how its tools are shown over MCP: meta, direct, or "" for the default.
+	// Expose is how MCP clients see its tools: meta, direct, or "" for the default.
 	Expose string `json:"expose,omitempty"`
-	// Policy are rules about calls of tools, as [policy.ParseRules] reads them.
+	// Policy lists rules for tool calls, in the syntax of [policy.ParseRules].
 	Policy []string `json:"policy,omitempty"`
 }
 
 // Bot is a Ghost with a model.
 type Bot struct {
 	Ghost Ref `json:"ghostRef"`
-	// Model is the one that it runs on; without a name it is the hub's default.
+	// Model is nil for the default model of the hub.
 	Model *Ref `json:"modelRef,omitempty"`
 	Selection
 }
 
-// Team is Bots that work together. The first that is a leader, else the first of all,
-// is talked with.
+// Team is a group of Bots. Users talk to the first leader, or to the first
+// member if there is none.
 type Team struct {
 	Members       []Member `json:"members"`
-	Collaboration string   `json:"collaborationModel,omitempty"` // as written; it is not acted upon
+	Collaboration string   `json:"collaborationModel,omitempty"` // stored and ignored
 }
 
-// Member is one Bot of a Team.
+// Member is a Bot of a Team.
 type Member struct {
 	Bot    Ref    `json:"botRef"`
-	Prompt string `json:"prompt,omitempty"` // behind what its Ghost says
-	Role   string `json:"role,omitempty"`   // leader, or whatever its author calls it
-	// Confirm says that a person is asked before a task is handed to it.
+	Prompt string `json:"prompt,omitempty"` // appended to the prompt of its Ghost
+	Role   string `json:"role,omitempty"`   // leader, or any text
+	// Confirm requires an approval before a task is handed to it.
 	Confirm bool `json:"requireConfirmation,omitempty"`
 }
 
-// LeaderRole is the role of the member that is talked with.
+// LeaderRole is the role of the member that users talk to.
 const LeaderRole = "leader"
 
-// Model is a language model at an address.
+// Model is a language model.
 type Model struct {
-	Vendor string `json:"vendor"` // anthropic, openai (and all that speak like it) or demo
+	Vendor string `json:"vendor"` // anthropic, openai (or compatible) or demo
 	Model  string `json:"model,omitempty"`
-	// BaseURL is where it answers; "" is the vendor's own address.
+	// BaseURL is the address; "" is that of the vendor.
 	BaseURL string `json:"baseUrl,omitempty"`
-	// Key is a reference to its key, as ${{secrets.NAME}}, "" for none.
+	// Key refers to the API key, as in ${{secrets.NAME}}; "" for none.
 	Key string `json:"apiKey,omitempty"`
 }
 
-// MCPServer is an MCP server that is not of one Ghost: those who see it have it.
+// MCPServer is an MCP server for all users who can see it.
 type MCPServer struct {
-	// Config is one server, in a form that [upstream.ParseMap] reads below its name.
+	// Config is one server, in the syntax of the values of [upstream.ParseMap].
 	Config json.RawMessage
 }
 
-// Skill is a skill that is no more than instructions.
+// Skill is a skill that consists of instructions only.
 type Skill struct {
-	// Fields are its frontmatter without the name, a JSON object.
+	// Fields is the frontmatter without the name, as a JSON object.
 	Fields json.RawMessage
 	Prompt string
 }
@@ -151,16 +152,16 @@ func (*Model) kind() string     { return ModelKind }
 func (*MCPServer) kind() string { return ServerKind }
 func (*Skill) kind() string     { return SkillKind }
 
-// MarshalJSON is the configuration as it is.
+// MarshalJSON returns the configuration.
 func (s *MCPServer) MarshalJSON() ([]byte, error) { return s.Config, nil }
 
-// UnmarshalJSON keeps the configuration.
+// UnmarshalJSON sets the configuration.
 func (s *MCPServer) UnmarshalJSON(data []byte) error {
 	s.Config = bytes.Clone(data)
 	return nil
 }
 
-// MarshalJSON is the fields with the instructions among them as prompt.
+// MarshalJSON encodes the fields, with the instructions as prompt.
 func (s *Skill) MarshalJSON() ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {
@@ -174,8 +175,7 @@ func (s *Skill) MarshalJSON() ([]byte, error) {
 	return encodeJSON(fields)
 }
 
-// encodeJSON is a value as JSON on one line, members of maps in order, with no character
-// escaped that need not be.
+// encodeJSON encodes a value on one line, with sorted keys and minimal escapes.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -186,7 +186,7 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// canonicalJSON is JSON as it is kept: the same value is the same bytes.
+// canonicalJSON normalizes JSON, so that equal values have equal encodings.
 func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -197,8 +197,8 @@ func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	return encodeJSON(v)
 }
 
-// Encode returns the document as JSON that [Parse] reads, with the API version of
-// ours. It fails for one that has no spec.
+// Encode encodes the document as JSON for [Parse], with our API version. It
+// fails if there is no spec.
 func (d *Document) Encode() ([]byte, error) {
 	if d.Spec == nil {
 		return nil, fmt.Errorf("%s %q has no spec", d.Kind, d.Name)
@@ -220,7 +220,7 @@ func (d *Document) Encode() ([]byte, error) {
 	}{APIVersion, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
 }
 
-// skillFile is the SKILL.md of a skill.
+// skillFile returns the skill as SKILL.md.
 func (s *Skill) skillFile(name string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {

@@ -58,5 +58,5 @@ spec:
 	// Output:
 	// created Ghost analyst
 	// You read numbers.
-	// MCP server charts: its command is not run: somebody has to review it first (it is pending)
+	// MCP server charts: not started: its command needs a review (state: pending)
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Resource is a document that is in force.
+// Resource is an applied document.
 type Resource struct {
 	Document
 	ID         string
 	In         store.Namespace
 	Generation int64
 	CreatedBy  string
-	ChangedBy  string // who applied it as it is now
-	// ServersBy is who applied the servers in it as they are now, and so does not review
-	// them.
+	ChangedBy  string // user of the last change
+	// ServersBy is the user of the last change of its servers, who cannot
+	// review them.
 	ServersBy string
 	Created   time.Time
 	Updated   time.Time
 }
 
-// Get returns the one thing of a kind and a name, in a namespace as [Registry.ResolveNamespace]
-// reads it.
+// Get returns a resource by kind, namespace and name. The namespace is in the
+// syntax of [Registry.ResolveNamespace].
 func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace, name string) (*Resource, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -38,8 +38,8 @@ func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace
 	return a.decodeResource(ctx, k)
 }
 
-// getKind is what a kind, a namespace and a name say, if the actor may do something with
-// it.
+// getKind returns the stored resource of a name if the actor may perform an
+// action on it.
 func (a actor) getKind(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
 	in, err := a.resolveNamespace(ctx, namespace)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a actor) getKind(ctx context.Context, action account.Action, kind, namespa
 	return k, err
 }
 
-// decodeResource is a row as a resource.
+// decodeResource decodes a stored resource.
 func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, error) {
 	kept, err := decodeRecord(k)
 	if err != nil {
@@ -72,9 +72,9 @@ func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, err
 	}, nil
 }
 
-// List returns the things of a kind that somebody sees, by name, and how to ask for
-// more. A namespace, as [Registry.ResolveNamespace] reads it, is that one alone; "" is all. One
-// that is damaged has no spec, and a finding that says so.
+// List returns the visible resources of a kind by name and the cursor of the
+// next page. A namespace, in the syntax of [Registry.ResolveNamespace], limits
+// the list; "" lists all. A damaged resource has no spec and a finding.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -109,39 +109,40 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	return out, next, nil
 }
 
-// damagedResource is a row that cannot be read.
+// damagedResource describes a resource that cannot be decoded.
 func damagedResource(k store.Kind, why error) *Resource {
 	return &Resource{
 		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
-			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply it again, or delete it"}}},
+			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply the document again, or delete it"}}},
 		ID: k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, Created: k.Created, Updated: k.Updated,
 	}
 }
 
-// Referrer is something that names another thing.
+// Referrer is a resource that names another one.
 type Referrer struct {
 	Kind, ID  string
-	Namespace string // as documents write it
+	Namespace string // as written in documents
 	Name      string
-	Slot      string // where, as in: ghostRef
+	Slot      string // field, such as ghostRef
 }
 
-// ReferencedError says that a thing was not deleted, as others name it.
+// ReferencedError reports that a resource cannot be deleted because others name
+// it.
 type ReferencedError struct {
 	Kind, Name string
-	By         []Referrer // those that the principal may see
-	Hidden     int        // how many others
+	By         []Referrer // the visible referrers
+	Hidden     int        // number of other referrers
 }
 
 func (e *ReferencedError) Error() string {
-	return fmt.Sprintf("%s %q is named by %d others", e.Kind, e.Name, len(e.By)+e.Hidden)
+	return fmt.Sprintf("%s %q is in use by %d other resources", e.Kind, e.Name, len(e.By)+e.Hidden)
 }
 
-// Is makes it a [store.ErrReferenced].
+// Is makes the error match [store.ErrReferenced].
 func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
 
-// Delete removes a thing, with the secrets that are its own. While others name it that
-// is a [*ReferencedError]. With dry it only says whether it would be removed.
+// Delete deletes a resource with its secrets. It returns a [*ReferencedError]
+// if others name it. dry changes nothing.
 func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -173,8 +174,8 @@ func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namesp
 	return r.recordDenied(ctx, p, account.KindDelete, kind+"/"+name, err)
 }
 
-// Referrers returns what names a thing, as far as the principal sees it, and how many
-// others there are.
+// Referrers returns the visible resources that name a resource, and the number
+// of others.
 func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -184,8 +185,8 @@ func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, nam
 	return a.findReferrers(ctx, k)
 }
 
-// findReferrers are the things that mean a row: by its name they may mean another one that
-// is nearer to them.
+// findReferrers returns the resources whose references resolve to k. A name may
+// resolve to a nearer resource instead.
 func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
 	refs, err := a.Refs.ListTo(ctx, k.Kind, k.ID, k.Name, store.MaxPage)
 	if err != nil {
@@ -194,7 +195,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	for _, ref := range refs {
 		from, err := a.Kinds.Get(ctx, ref.FromID)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // of another table
+			continue // not a resource
 		}
 		if err != nil {
 			return nil, 0, err
@@ -216,7 +217,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	return by, hidden, nil
 }
 
-// refersTo reports whether a name in one thing leads to another.
+// refersTo reports whether a reference of a resource resolves to another one.
 func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == to.Namespace, nil
@@ -240,7 +241,7 @@ func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Referenc
 	return len(found) > 0 && found[0].ID == to.ID, err
 }
 
-// recordDenied adds a refusal to the audit log, and returns the error.
+// recordDenied writes an audit record if err is a denial, and returns err.
 func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action account.Action, subject string, err error) error {
 	if _, ok := errors.AsType[*account.DeniedError](err); !ok || p.Anonymous() {
 		return err
@@ -248,9 +249,10 @@ func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action
 	return errors.Join(err, r.newActor(p).appendAudit(ctx, action, "", subject, "denied", nil))
 }
 
-// UnbindSkill takes a skill out of the selection of a Ghost or Bot, in the transaction in
-// which its references go. It asks and records nothing: who keeps skills lets those do
-// it who may remove the skill. What does not name it is a [store.ErrNotFound].
+// UnbindSkill removes a skill from the selection of a Ghost or Bot, in the
+// transaction that removes its references. It neither authorizes nor writes an
+// audit record; the library does both. It returns [store.ErrNotFound] if the
+// resource does not name the skill.
 func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
 	kept, err := decodeRecord(k)
 	if err != nil {
@@ -275,7 +277,7 @@ func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, 
 	return err
 }
 
-// removeSkill takes a skill out, and reports whether it was there.
+// removeSkill removes a skill and reports whether it was selected.
 func (s *Selection) removeSkill(id, name string) bool {
 	if ref := s.SkillRefs[name]; ref.ID != "" && ref.ID != id {
 		return false

@@ -9,17 +9,17 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// AvailableModel is a Model that somebody may choose.
+// AvailableModel is a Model that a user may select.
 type AvailableModel struct {
 	*ModelChoice
-	Namespace string // as documents write it
-	// NeedsKey says that it names a key, and HasKey that there is one for whom it is
-	// offered to.
+	Namespace string // as written in documents
+	// NeedsKey reports whether the model names a key, and HasKey whether the
+	// user has it.
 	NeedsKey, HasKey bool
 }
 
-// ListModels returns the Models that somebody may use, by name, and how to ask for more. What
-// is damaged is left out.
+// ListModels returns the Models that the principal may use, by name, and the
+// cursor of the next page. It omits damaged ones.
 func (r *Registry) ListModels(ctx context.Context, p account.Principal, page store.Page) ([]AvailableModel, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -29,7 +29,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	if err != nil {
 		return nil, "", err
 	}
-	// Whether a key is there is told to who may only read as well.
+	// A principal with read scope learns whether a key exists.
 	user := p
 	user.Scopes |= account.ScopeChat
 	var out []AvailableModel
@@ -58,7 +58,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	return out, next, nil
 }
 
-// hasKey reports whether the key of a Model is there for somebody.
+// hasKey reports whether the principal has the key of a model.
 func (r *Registry) hasKey(ctx context.Context, p account.Principal, m *ModelChoice) (bool, error) {
 	_, err := r.Secrets().ModelKey(ctx, p, m)
 	_, denied := errors.AsType[*account.DeniedError](err)

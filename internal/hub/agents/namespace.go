@@ -11,8 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// actor is somebody at work on what is kept: all that is looked up for him, and
-// whether he may, is here.
+// actor combines a principal with the tables that its operations use.
 type actor struct {
 	store.Tables
 	p account.Principal
@@ -20,14 +19,14 @@ type actor struct {
 
 func (r *Registry) newActor(p account.Principal) actor { return actor{r.db.Tables, p} }
 
-// withReadScope is the actor where he looks for what he is about to decide on: that needs no
-// leave for the way in but that for the decision.
+// withReadScope adds the read scope: a token that may perform an action may
+// read what the action is about.
 func (a actor) withReadScope() actor {
 	a.p.Scopes |= account.ScopeRead
 	return a
 }
 
-// requireSignIn fails for somebody who is not.
+// requireSignIn fails for anonymous principals.
 func (a actor) requireSignIn(action account.Action) error {
 	if a.p.Anonymous() {
 		return account.Check(a.p, action, account.Resource{})
@@ -35,10 +34,10 @@ func (a actor) requireSignIn(action account.Action) error {
 	return nil
 }
 
-// ResolveNamespace is what somebody means by the name of a namespace: "" and default are his
-// own, public is everybody's, then there are the names of groups, and user:ID and
-// group:ID as the store has them. A group that he is not in is [store.ErrNotFound],
-// unless he is an admin.
+// ResolveNamespace returns the namespace of a written name: "" and default are
+// the principal's own, public is the public one, other names are groups;
+// user:ID and group:ID are also valid. It returns [store.ErrNotFound] for
+// groups that the principal is not a member of, unless it is an admin.
 func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
 	return r.newActor(p).resolveNamespace(ctx, written)
 }
@@ -68,8 +67,8 @@ func (a actor) resolveNamespace(ctx context.Context, written string) (store.Name
 	return "", fmt.Errorf("namespace %.100q: %w", written, store.ErrNotFound)
 }
 
-// FormatNamespace is how documents of somebody write a namespace: the contrary of
-// [Registry.ResolveNamespace].
+// FormatNamespace returns the name of a namespace in documents. It is the
+// inverse of [Registry.ResolveNamespace].
 func (r *Registry) FormatNamespace(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
 	return r.newActor(p).formatNamespace(ctx, in)
 }
@@ -83,13 +82,13 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 	}
 	g, err := a.Groups.Get(ctx, in.Group())
 	if err != nil || nameProblem(g.Name) != "" || slices.Contains([]string{"default", string(store.Public)}, g.Name) || strings.Contains(g.Name, ":") {
-		return string(in), ignoreNotFound(err) // its id is as good
+		return string(in), ignoreNotFound(err) // fall back to the ID
 	}
 	return g.Name, nil
 }
 
-// visibleNamespaces are the namespaces that somebody sees, the nearest first: his own, those of
-// his groups, and that of everybody.
+// visibleNamespaces returns the namespaces of the actor, nearest first: its
+// own, those of its groups, and the public one.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
@@ -109,9 +108,10 @@ func sortedIDs(groups map[account.GroupID]account.Role) []account.GroupID {
 	return out
 }
 
-// lookupNamespaces is where a thing of a namespace finds what it names without saying where: a
-// person's among all that he sees, a group's in the group and with everybody, so that
-// it is the same for all of its members.
+// lookupNamespaces returns the namespaces in which names without a namespace
+// are resolved. A user's documents see all of the user's namespaces. A group's
+// documents see the group and the public namespace only, so that all members
+// get the same result.
 func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	switch {
 	case home == store.UserNamespace(string(a.p.User)):
@@ -122,7 +122,8 @@ func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	return []store.Namespace{home, store.Public}
 }
 
-// resourceOf is a thing of a namespace, made by somebody, as account knows it.
+// resourceOf returns a document of a namespace as a resource for package
+// account.
 func resourceOf(in store.Namespace, author string) account.Resource {
 	switch {
 	case in == store.Public:
@@ -133,8 +134,8 @@ func resourceOf(in store.Namespace, author string) account.Resource {
 	return account.OwnedBy(account.UserID(in.User()))
 }
 
-// checkAccess is whether somebody may do something with a thing. What he may not know of is
-// not found.
+// checkAccess checks whether the actor may perform an action. Invisible
+// resources are reported as not found.
 func (a actor) checkAccess(action account.Action, r account.Resource, kind, name string) error {
 	err := account.Check(a.p, action, r)
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
@@ -146,7 +147,8 @@ func (a actor) checkAccess(action account.Action, r account.Resource, kind, name
 	return nil
 }
 
-// findKind looks for what a thing of a namespace names, and that may be used for an action.
+// findKind resolves a reference of a document to a resource that the actor may
+// use.
 func (a actor) findKind(ctx context.Context, action account.Action, home store.Namespace, kind string, ref Ref) (store.Kind, error) {
 	in, err := a.refNamespaces(ctx, home, ref.Namespace)
 	if err != nil {
@@ -164,8 +166,8 @@ func (a actor) findKind(ctx context.Context, action account.Action, home store.N
 	return store.Kind{}, fmt.Errorf("%s %q: %w", kind, ref, store.ErrNotFound)
 }
 
-// refNamespaces are the namespaces in which a reference is looked for. In what is a group's,
-// default is no person's.
+// refNamespaces returns the namespaces in which a reference is resolved. In
+// group documents, default does not mean a user's own namespace.
 func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
 	if written == "" || written == "default" {
 		return a.lookupNamespaces(home), nil
@@ -174,15 +176,15 @@ func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written 
 	return []store.Namespace{in}, err
 }
 
-// findSkill looks for a skill that a thing of a namespace names, the nearest first,
-// that may be used for an action. bound reports whether it names a skill
-// already, by id: those may be hidden by now.
+// findSkill resolves a skill that a document names, nearest first. bound
+// reports whether the document names a skill already by ID; such skills may be
+// hidden.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
 		return a.getSkillByID(ctx, action, name, ref, bound)
 	}
 	in := a.visibleNamespaces()
-	if home.Group() != "" || home == store.Public { // a group's own come before those of other groups
+	if home.Group() != "" || home == store.Public { // prefer the document's own group
 		in = slices.DeleteFunc(in, func(n store.Namespace) bool { return n == home })
 		in = slices.Insert(in, 1, home)[:min(len(in)+1, store.MaxNamespaces)]
 	}
@@ -208,7 +210,7 @@ func (a actor) findSkill(ctx context.Context, action account.Action, home store.
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// getSkillByID looks for a skill that is named precisely.
+// getSkillByID resolves a skill by ID.
 func (a actor) getSkillByID(ctx context.Context, action account.Action, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	s, err := a.Skills.Get(ctx, ref.ID)
 	if err != nil {
@@ -223,14 +225,14 @@ func (a actor) getSkillByID(ctx context.Context, action account.Action, name str
 			continue
 		}
 		if s.Name != name {
-			return nil, fmt.Errorf("skill %q: %w: that id is of the skill %q", name, store.ErrConflict, s.Name)
+			return nil, fmt.Errorf("skill %q: %w: the ID belongs to skill %q", name, store.ErrConflict, s.Name)
 		}
 		return &s, a.checkVersion(ctx, s, ref.Digest)
 	}
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// checkVersion fails where a skill has no version of a digest that is asked for.
+// checkVersion returns an error if a skill has no version with a digest.
 func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) error {
 	if digest == "" || digest == s.Digest {
 		return nil
@@ -239,7 +241,7 @@ func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) e
 	return err
 }
 
-// listedResource is a skill as it is seen in a namespace in which it is listed.
+// listedResource returns a skill as listed in a namespace, for package account.
 func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
 	r := resourceOf(s.Namespace, s.CreatedBy)
 	switch {
@@ -252,7 +254,7 @@ func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resou
 	return r
 }
 
-// ignoreNotFound is err, unless it says that something is not there.
+// ignoreNotFound returns nil for [store.ErrNotFound], otherwise err.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -13,18 +13,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Parse reads the documents of a file of YAML, one or several, or of JSON, of at most
-// 1 MiB. It never fails: what is wrong is among the findings of each document, with
-// places, and [Registry.Apply] refuses a document with an error. What cannot be read
-// as a document at all is one without a kind. No finding quotes a value that may be
-// secret.
+// Parse reads the documents of a YAML or JSON file of at most 1 MiB. It never
+// fails: problems are findings of the documents, with positions, and
+// [Registry.Apply] refuses documents with errors. An unreadable document has no
+// kind. Findings never quote values that may be secret.
 func Parse(data []byte, file string) []*Document {
 	docs, err := configfile.Parse(data, configfile.FormatOf(file, data))
 	var out []*Document
 	for i, n := range docs {
 		if i == MaxDocuments {
 			p := newParser(n)
-			p.addError("document-many", n, fmt.Sprintf("there are more than %d documents", MaxDocuments), "apply them in parts")
+			p.addError("document-many", n, fmt.Sprintf("too many documents (limit %d)", MaxDocuments), "apply them in several calls")
 			return append(out, p.doc)
 		}
 		out = append(out, parseDocument(n))
@@ -32,20 +31,21 @@ func Parse(data []byte, file string) []*Document {
 	if err != nil {
 		at := &configfile.Node{Line: err.Line, Column: err.Column}
 		p := newParser(at)
-		p.addError("document-unreadable", at, "the file cannot be read: "+err.Message, "mend the file at this place")
+		p.addError("document-unreadable", at, "invalid file: "+err.Message, "fix the file at this position")
 		out = append(out, p.doc)
 	}
 	return out
 }
 
-// parser reads one document.
+// parser parses one document.
 type parser struct{ doc *Document }
 
 func newParser(at *configfile.Node) *parser {
 	return &parser{&Document{Line: at.Line, Column: at.Column}}
 }
 
-// maxFindings bounds those of one document; an error is kept beyond it once.
+// maxFindings limits the findings of a document. One error is added even beyond
+// it.
 const maxFindings = 200
 
 func (p *parser) addFinding(s skill.Severity, code string, at *configfile.Node, message, fix string) {
@@ -70,11 +70,11 @@ func (p *parser) addInfo(code string, at *configfile.Node, message string) {
 	p.addFinding(skill.Info, code, at, message, "")
 }
 
-// parseDocument reads a whole document.
+// parseDocument parses a document.
 func parseDocument(n *configfile.Node) *Document {
 	p := newParser(n)
 	if n.Kind != configfile.Map {
-		p.addError("document-shape", n, fmt.Sprintf("the document is a %s", n.Kind), "write apiVersion, kind, metadata and spec")
+		p.addError("document-shape", n, fmt.Sprintf("the document is a %s, want a map", n.Kind), "add apiVersion, kind, metadata and spec")
 		return p.doc
 	}
 	if !p.parseHeader(n) {
@@ -85,7 +85,7 @@ func parseDocument(n *configfile.Node) *Document {
 		spec = &configfile.Node{Kind: configfile.Map, Line: p.doc.Line, Column: p.doc.Column}
 	}
 	if spec.Kind != configfile.Map {
-		p.addError("document-shape", spec, fmt.Sprintf("spec is a %s", spec.Kind), "write a map")
+		p.addError("document-shape", spec, fmt.Sprintf("spec is a %s, want a map", spec.Kind), "use a map")
 		return p.doc
 	}
 	p.doc.Spec = p.parseSpec(spec)
@@ -94,39 +94,40 @@ func parseDocument(n *configfile.Node) *Document {
 		return p.doc
 	}
 	if raw, err := encodeJSON(p.doc.Spec); err != nil || len(raw) > MaxSpec {
-		p.addError("document-large", spec, fmt.Sprintf("the spec has more than %d bytes", MaxSpec), "make it shorter")
+		p.addError("document-large", spec, fmt.Sprintf("spec too large (limit %d bytes)", MaxSpec), "shorten the spec")
 		p.doc.Spec = nil
 	}
 	return p.doc
 }
 
-// parseHeader reads what all kinds have, and reports whether the spec is worth reading.
+// parseHeader parses kind, version and metadata, and reports whether to parse
+// the spec.
 func (p *parser) parseHeader(n *configfile.Node) bool {
 	kind, version := n.Get("kind"), n.Get("apiVersion")
 	p.doc.Kind, p.doc.APIVersion = shorten(scalarText(kind)), shorten(scalarText(version))
 	if p.doc.Kind == "" {
-		p.addError("document-kind", n, "the document has no kind", "write kind: Ghost, or another of "+strings.Join(kindOrder, ", "))
+		p.addError("document-kind", n, "kind is missing", "set kind to one of "+strings.Join(kindOrder, ", "))
 		return false
 	}
 	if !slices.Contains(kindOrder, p.doc.Kind) {
 		p.doc.Skipped = true
 		p.doc.Name = shorten(scalarText(n.Get("metadata").Get("name")))
-		p.addWarning("document-skipped", kind, "a document of the kind "+quote(p.doc.Kind)+" is passed over: there is none of that kind here", "leave it out")
+		p.addWarning("document-skipped", kind, "unknown kind "+quote(p.doc.Kind)+": document skipped", "remove the document")
 		return false
 	}
 	p.checkDuplicateKeys(n)
 	switch {
 	case version == nil:
-		p.addInfo("document-version", n, "the document has no apiVersion; it is read as "+APIVersion)
+		p.addInfo("document-version", n, "no apiVersion: using "+APIVersion)
 		p.doc.APIVersion = APIVersion
 	case p.doc.APIVersion != APIVersion && p.doc.APIVersion != WegentAPIVersion:
-		p.addError("document-version", version, "the apiVersion "+quote(p.doc.APIVersion)+" is not known", "write "+APIVersion)
+		p.addError("document-version", version, "unknown apiVersion "+quote(p.doc.APIVersion), "use "+APIVersion)
 	}
 	p.parseMetadata(n.Get("metadata"), kind)
 	return true
 }
 
-// parseMetadata reads whose the thing is and what it is called.
+// parseMetadata parses name, namespace, description and generation.
 func (p *parser) parseMetadata(meta, kind *configfile.Node) {
 	p.checkDuplicateKeys(meta)
 	name, in := meta.Get("name"), meta.Get("namespace")
@@ -134,25 +135,25 @@ func (p *parser) parseMetadata(meta, kind *configfile.Node) {
 	p.parseGeneration(meta.Get("generation"))
 	if name == nil {
 		name = kind
-		p.addError("document-name", name, "the name is missing", "write metadata: {name: NAME}")
+		p.addError("document-name", name, "the name is missing", "add metadata: {name: NAME}")
 		return
 	}
 	p.doc.Line, p.doc.Column = name.Line, name.Column
 	if why := nameProblem(scalarText(name)); why != "" {
-		p.addError("document-name", name, "the name "+why, "write metadata: {name: NAME}")
+		p.addError("document-name", name, "the name "+why, "use metadata: {name: NAME}")
 		return
 	}
 	p.doc.Name = name.Text
 	if in != nil && in.Kind != configfile.Null && !(in.Scalar() && in.Text == "") {
 		if why := nameProblem(scalarText(in)); why != "" {
-			p.addError("document-namespace", in, "the namespace "+why, "leave it out, or write the name of a group, or public")
+			p.addError("document-namespace", in, "the namespace "+why, "omit it, or use the name of a group, or public")
 		} else {
 			p.doc.Namespace = in.Text
 		}
 	}
 }
 
-// parseGeneration reads which one of a thing the document was made from.
+// parseGeneration parses the generation that the document is based on.
 func (p *parser) parseGeneration(n *configfile.Node) {
 	if n == nil || n.Kind == configfile.Null {
 		return
@@ -160,26 +161,26 @@ func (p *parser) parseGeneration(n *configfile.Node) {
 	made, err := strconv.ParseInt(scalarText(n), 10, 64)
 	switch {
 	case err != nil || made < 1:
-		p.addError("document-generation", n, "the generation is no number from 1 on", "write that of status, or leave it out")
+		p.addError("document-generation", n, "invalid generation (want a positive number)", "use the generation of status, or omit it")
 	case p.doc.Kind == SkillKind:
-		p.addError("document-generation", n, "a skill has versions, and no generation", "leave it out")
+		p.addError("document-generation", n, "skills have no generation", "omit it")
 	default:
 		p.doc.BaseGeneration = made
 	}
 }
 
-// checkDuplicateKeys says which keys of a map do not count.
+// checkDuplicateKeys reports duplicate keys of a map.
 func (p *parser) checkDuplicateKeys(n *configfile.Node) {
 	if n == nil {
 		return
 	}
 	_, passed := n.Unique()
 	for _, f := range passed {
-		p.addError("document-key-twice", fieldNode(f), "key "+quote(f.Key)+" comes twice", "remove one of them")
+		p.addError("document-key-twice", fieldNode(f), "duplicate key "+quote(f.Key), "remove one")
 	}
 }
 
-// parseSpec reads what a kind consists of.
+// parseSpec parses the spec of the document's kind.
 func (p *parser) parseSpec(n *configfile.Node) Spec {
 	switch p.doc.Kind {
 	case GhostKind:
@@ -196,8 +197,8 @@ func (p *parser) parseSpec(n *configfile.Node) Spec {
 	return p.parseSkill(n)
 }
 
-// parseFields calls for each field of a map the function of its key, in which case, _ and -
-// do not count. Those with nil are of Wegent and mean nothing here.
+// parseFields calls the function of each field. Keys ignore case, _ and -. A
+// nil function marks a field of Wegent that is ignored.
 func (p *parser) parseFields(n *configfile.Node, written map[string]func(configfile.Field)) {
 	known, names := map[string]func(configfile.Field){}, []string{}
 	for key, read := range written {
@@ -215,11 +216,11 @@ func (p *parser) parseFields(n *configfile.Node, written map[string]func(configf
 		read, ok := known[key]
 		switch other, again := seen[key]; {
 		case !ok:
-			p.addWarning("document-key", fieldNode(f), "key "+quote(f.Key)+" is not known and is not kept", "leave it out, or mend it: there are "+strings.Join(names, ", "))
+			p.addWarning("document-key", fieldNode(f), "unknown key "+quote(f.Key)+" is ignored", "remove it, or use one of "+strings.Join(names, ", "))
 		case read == nil:
-			p.addInfo("document-unused", fieldNode(f), "key "+quote(f.Key)+" means nothing here and is not kept")
+			p.addInfo("document-unused", fieldNode(f), "key "+quote(f.Key)+" is not supported and ignored")
 		case again:
-			p.addError("document-key-twice", fieldNode(f), "key "+quote(f.Key)+" says the same as "+quote(other), "remove one of them")
+			p.addError("document-key-twice", fieldNode(f), "key "+quote(f.Key)+" duplicates "+quote(other), "remove one")
 		case f.Value.Kind != configfile.Null:
 			seen[key] = f.Key
 			read(f)
@@ -227,24 +228,25 @@ func (p *parser) parseFields(n *configfile.Node, written map[string]func(configf
 	}
 }
 
-// parseText reads a text, "" where there is none.
+// parseText returns a scalar as text, "" if it is missing.
 func (p *parser) parseText(key string, n *configfile.Node) string {
 	if n == nil || n.Kind == configfile.Null {
 		return ""
 	}
 	if !n.Scalar() {
-		p.addError("document-value", n, fmt.Sprintf("%s is a %s", key, n.Kind), "write a text")
+		p.addError("document-value", n, fmt.Sprintf("%s is a %s, want a string", key, n.Kind), "use a string")
 		return ""
 	}
 	return n.Text
 }
 
-// textInto returns a function that reads a text into a place.
-func (p *parser) textInto(place *string) func(configfile.Field) {
-	return func(f configfile.Field) { *place = p.parseText(f.Key, f.Value) }
+// textInto returns a function that parses a text into a variable.
+func (p *parser) textInto(dst *string) func(configfile.Field) {
+	return func(f configfile.Field) { *dst = p.parseText(f.Key, f.Value) }
 }
 
-// parseRef reads what names a thing of another kind: a name, or a map with one.
+// parseRef parses the name of a resource of another kind: a string, or a map
+// with a name.
 func (p *parser) parseRef(f configfile.Field) Ref {
 	name, in := f.Value, (*configfile.Node)(nil)
 	if f.Value.Kind == configfile.Map {
@@ -252,13 +254,13 @@ func (p *parser) parseRef(f configfile.Field) Ref {
 	}
 	var r Ref
 	if why := nameProblem(scalarText(name)); why != "" {
-		p.addError("document-ref", f.Value, f.Key+": the name "+why, "write "+f.Key+": {name: NAME}")
+		p.addError("document-ref", f.Value, f.Key+": the name "+why, "use "+f.Key+": {name: NAME}")
 		return r
 	}
 	r.Name = name.Text
 	if in != nil && in.Kind != configfile.Null {
 		if why := nameProblem(scalarText(in)); why != "" {
-			p.addError("document-ref", in, f.Key+": the namespace "+why, "leave it out, or write the name of a group, or public")
+			p.addError("document-ref", in, f.Key+": the namespace "+why, "omit it, or use the name of a group, or public")
 		}
 		r.Namespace = scalarText(in)
 	}
@@ -269,7 +271,7 @@ func fieldNode(f configfile.Field) *configfile.Node {
 	return &configfile.Node{Line: f.Line, Column: f.Column}
 }
 
-// scalarText is a scalar as text, "" for anything else.
+// scalarText returns the text of a scalar, otherwise "".
 func scalarText(n *configfile.Node) string {
 	if n.Scalar() {
 		return n.Text
@@ -281,7 +283,7 @@ func normalizeKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
 }
 
-// shorten is a text that should be short, cut where it is not.
+// shorten truncates a text to 100 bytes.
 func shorten(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -292,20 +294,21 @@ func shorten(s string) string {
 
 func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
 
-// nameProblem says what is wrong with a name, which is part of a URL, "" for nothing.
+// nameProblem describes what is wrong with a name, which becomes part of a URL;
+// "" if it is valid.
 func nameProblem(name string) string {
 	const most = 128
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "is missing"
 	case strings.TrimSpace(name) != name:
-		return "begins or ends with a blank"
+		return "begins or ends with a space"
 	case utf8.RuneCountInString(name) > most:
 		return fmt.Sprintf("is longer than %d characters", most)
 	case name == "." || name == ".." || strings.ContainsAny(name, `/\?#%`):
 		return "cannot be part of a URL"
 	case hasUnprintable(name):
-		return "has a character that cannot be seen"
+		return "has an unprintable character"
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// selectionFields returns what reads the fields of a selection.
+// selectionFields returns the functions that parse the fields of a selection.
 func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field) {
 	preload := func(f configfile.Field) { s.Preload = p.parseNames(f) }
 	refs := func(f configfile.Field) { p.parseSkillRefs(s, f) }
@@ -25,9 +25,9 @@ func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field)
 	}
 }
 
-// checkSelection looks at what has to fit together, once all of it is read.
+// checkSelection checks the fields of a selection against each other.
 func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
-	place := func(keys ...string) *configfile.Node {
+	nodeOf := func(keys ...string) *configfile.Node {
 		for _, key := range keys {
 			if v := n.Get(key); v != nil {
 				return v
@@ -41,29 +41,29 @@ func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
 	}
 	for _, name := range s.Preload {
 		if !have[name] {
-			p.addError("preload-unknown", place("preload_skills", "preloadSkills", "preload"), "the skill "+quote(name)+" is preloaded and not among the skills", "add it to skills")
+			p.addError("preload-unknown", nodeOf("preload_skills", "preloadSkills", "preload"), "preloaded skill "+quote(name)+" is not in skills", "add it to skills")
 		}
 	}
 	for _, name := range sortedKeys(s.SkillRefs) {
 		if !have[name] {
-			p.addError("skill-ref", place("skill_refs", "skillRefs", "preload_skill_refs"), "skill_refs: "+quote(name)+" is not among the skills", "add it to skills")
+			p.addError("skill-ref", nodeOf("skill_refs", "skillRefs", "preload_skill_refs"), "skill_refs: "+quote(name)+" is not in skills", "add it to skills")
 		}
 	}
 }
 
-// parseNames reads names of skills: a list of them, of maps with a name, or one text with
-// commas.
+// parseNames parses names of skills: a list of strings or of maps with a name,
+// or one string with commas.
 func (p *parser) parseNames(f configfile.Field) []string {
 	items := f.Value.Items
 	switch {
 	case f.Value.Kind == configfile.Map:
-		p.addError("document-value", f.Value, f.Key+" is a map", "write a list of names")
+		p.addError("document-value", f.Value, f.Key+" is a map, want a list", "use a list of names")
 	case f.Value.Kind != configfile.List:
 		for s := range strings.SplitSeq(f.Value.Text, ",") {
 			items = append(items, &configfile.Node{Kind: configfile.String, Text: s, Line: f.Value.Line, Column: f.Value.Column})
 		}
 	}
-	out := []string{} // an empty list is not the same as none
+	out := []string{} // empty, not nil: no skills
 	seen := map[string]bool{}
 	for _, n := range items {
 		name := strings.TrimSpace(scalarText(n))
@@ -72,9 +72,9 @@ func (p *parser) parseNames(f configfile.Field) []string {
 		}
 		switch {
 		case name == "" || utf8.RuneCountInString(name) > 256 || len(name) > 512 || hasUnprintable(name):
-			p.addError("skill-name", n, f.Key+": an item is not the name of a skill", "write a name")
+			p.addError("skill-name", n, f.Key+": invalid skill name", "use the name of a skill")
 		case len(out) >= MaxSkills:
-			p.addError("skill-many", n, fmt.Sprintf("%s: there are more than %d", f.Key, MaxSkills), "split the Ghost")
+			p.addError("skill-many", n, fmt.Sprintf("%s: too many skills (limit %d)", f.Key, MaxSkills), "split the Ghost")
 			return out
 		case !seen[name]:
 			seen[name] = true
@@ -84,16 +84,16 @@ func (p *parser) parseNames(f configfile.Field) []string {
 	return out
 }
 
-// parseSkillRefs reads which skills are meant by names.
+// parseSkillRefs parses the precise references of names.
 func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 	if f.Value.Kind != configfile.Map {
-		p.addError("skill-ref", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a map of skills by name")
+		p.addError("skill-ref", f.Value, fmt.Sprintf("%s is a %s, want a map", f.Key, f.Value.Kind), "use a map of skills by name")
 		return
 	}
 	p.checkDuplicateKeys(f.Value)
 	fields, _ := f.Value.Unique()
 	if len(fields) > MaxSkills {
-		p.addError("skill-ref", f.Value, fmt.Sprintf("%s: there are more than %d", f.Key, MaxSkills), "split the Ghost")
+		p.addError("skill-ref", f.Value, fmt.Sprintf("%s: too many skills (limit %d)", f.Key, MaxSkills), "split the Ghost")
 		return
 	}
 	for _, one := range fields {
@@ -103,7 +103,7 @@ func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 			continue
 		}
 		if other, there := s.SkillRefs[name]; there && other != ref {
-			p.addError("skill-ref", fieldNode(one), f.Key+": "+quote(name)+" is another skill elsewhere in this document", "write it once")
+			p.addError("skill-ref", fieldNode(one), f.Key+": "+quote(name)+" conflicts with another reference in this document", "keep one reference")
 			continue
 		}
 		if s.SkillRefs == nil {
@@ -113,11 +113,12 @@ func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 	}
 }
 
-// parseSkillRef reads what one name means. Ids and hashes of Wegent are of another system.
+// parseSkillRef parses one precise reference. It ignores IDs and hashes of
+// Wegent documents, which belong to another system.
 func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 	var r SkillRef
 	if f.Value.Kind != configfile.Map {
-		p.addError("skill-ref", f.Value, "what "+quote(f.Key)+" refers to is a "+string(f.Value.Kind), "write skill_id, namespace, is_public or content_hash")
+		p.addError("skill-ref", f.Value, quote(f.Key)+" is a "+string(f.Value.Kind)+", want a map", "use skill_id, namespace, is_public or content_hash")
 		return r, false
 	}
 	p.parseFields(f.Value, map[string]func(configfile.Field){
@@ -126,7 +127,7 @@ func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 		"is_public": func(f configfile.Field) { r.Public = scalarText(f.Value) == "true" },
 	})
 	if p.doc.APIVersion == WegentAPIVersion && (r.ID != "" || r.Digest != "") {
-		p.addWarning("skill-ref-elsewhere", fieldNode(f), quote(f.Key)+": the id and the hash are of another system: the skill is found by its name", "write it again with apiVersion: "+APIVersion)
+		p.addWarning("skill-ref-elsewhere", fieldNode(f), quote(f.Key)+": ID and hash of another system are ignored; the skill is resolved by name", "change apiVersion to "+APIVersion+" and update the reference")
 		r.ID, r.Digest = "", ""
 	}
 	if r.Namespace == "default" {
@@ -134,32 +135,33 @@ func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 	}
 	switch {
 	case r.Namespace != "" && nameProblem(r.Namespace) != "":
-		p.addError("skill-ref", f.Value, quote(f.Key)+": the namespace "+nameProblem(r.Namespace), "write the name of a group, or public")
+		p.addError("skill-ref", f.Value, quote(f.Key)+": the namespace "+nameProblem(r.Namespace), "use the name of a group, or public")
 	case len(r.ID) > 64 || hasUnprintable(r.ID):
-		p.addError("skill-ref", f.Value, quote(f.Key)+": skill_id is no id", "write the id that the hub shows")
+		p.addError("skill-ref", f.Value, quote(f.Key)+": invalid skill_id", "use the ID shown by the hub")
 	case r.Digest != "" && !isDigest(r.Digest):
-		p.addError("skill-ref", f.Value, quote(f.Key)+": content_hash is no digest", "write sha256: and 64 hexadecimal digits")
+		p.addError("skill-ref", f.Value, quote(f.Key)+": invalid content_hash", "use sha256: and 64 hexadecimal digits")
 	}
 	return r, true
 }
 
-// parseServers reads the servers of a Ghost, which are kept as they are written.
+// parseServers parses the servers of a Ghost or Bot, which are stored as
+// written.
 func (p *parser) parseServers(s *Selection, f configfile.Field) {
 	read, ds := upstream.ParseNode(f.Value, upstream.ParseOptions{})
 	p.doc.Findings = append(p.doc.Findings, ds...)
 	raw, err := canonicalJSON(f.Value.JSON())
 	if err != nil {
-		p.addError("servers-shape", f.Value, f.Key+" cannot be kept", "write a map of servers by name")
+		p.addError("servers-shape", f.Value, "invalid "+f.Key, "use a map of servers by name")
 		return
 	}
 	if len(read.Servers)+len(read.Names) > MaxServers {
-		p.addError("servers-many", f.Value, fmt.Sprintf("%s: there are more than %d", f.Key, MaxServers), "split the Ghost")
+		p.addError("servers-many", f.Value, fmt.Sprintf("%s: too many servers (limit %d)", f.Key, MaxServers), "split the Ghost")
 		return
 	}
 	s.MCPServers = raw
 	configs, names, err := s.parseServers()
 	if err != nil && p.doc.Findings.Loads() {
-		p.addError("servers-shape", f.Value, f.Key+": "+err.Error(), "write a map of servers by name")
+		p.addError("servers-shape", f.Value, f.Key+": "+err.Error(), "use a map of servers by name")
 	}
 	if len(configs)+len(names) == 0 {
 		s.MCPServers = nil
@@ -168,7 +170,8 @@ func (p *parser) parseServers(s *Selection, f configfile.Field) {
 	p.checkSecrets(f.Value, read.Servers)
 }
 
-// parseServers are those that a selection defines, and the names of others.
+// parseServers returns the servers that a selection defines, and the names of
+// others.
 func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 	if len(s.MCPServers) == 0 {
 		return nil, nil, nil
@@ -182,10 +185,10 @@ func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 	return f.Servers, f.Names, nil
 }
 
-const secretFix = "keep it as a secret of the hub, and write ${{secrets.NAME}}"
+const secretFix = "store it as a secret of the hub and use ${{secrets.NAME}}"
 
-// checkSecrets refuses values that look like secrets where a reference should stand:
-// documents are read by more people, and kept longer, than a secret should be.
+// checkSecrets refuses plain-text values that look like secrets. Documents are
+// read by more users and stored longer than secrets should be.
 func (p *parser) checkSecrets(n *configfile.Node, servers []*upstream.Config) {
 	for _, c := range servers {
 		at := &configfile.Node{Line: c.Line, Column: n.Column}
@@ -211,16 +214,15 @@ func (p *parser) checkSecrets(n *configfile.Node, servers []*upstream.Config) {
 			}
 		}
 		if slices.ContainsFunc(c.Variables(), func(u upstream.VariableUse) bool { return u.Kind == upstream.FromEnv || u.Kind == upstream.FromInput }) {
-			p.addWarning("server-variable", at, "server "+quote(c.Name)+": it uses variables of an environment, of which there is none on a hub", secretFix)
+			p.addWarning("server-variable", at, "server "+quote(c.Name)+": environment variables are not available on a hub", secretFix)
 		}
 		if c.EnvFile != "" {
-			p.addError("server-env-file", at, "server "+quote(c.Name)+": envFile is a file of whoever runs the hub", "write env")
+			p.addError("server-env-file", at, "server "+quote(c.Name)+": envFile is not supported on a hub", "use env")
 		}
 	}
 }
 
-// looksLikeSecret reports whether a value is one that should not be read by others, by
-// what it is called.
+// looksLikeSecret reports whether a name suggests that its value is secret.
 func looksLikeSecret(name, value string) bool {
 	name = normalizeKey(name)
 	return value != "" && !strings.Contains(value, "${") && slices.ContainsFunc(
@@ -228,7 +230,8 @@ func looksLikeSecret(name, value string) bool {
 		func(word string) bool { return strings.Contains(name, word) })
 }
 
-// hasPlainPassword reports whether a URL has a password, or a parameter called like one.
+// hasPlainPassword reports whether a URL has a password, or a parameter named
+// like one.
 func hasPlainPassword(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -255,7 +258,7 @@ func sortedPairs(m map[string]string) func(yield func(string, string) bool) {
 	}
 }
 
-// decodeSpec is a spec as it is kept.
+// decodeSpec decodes a stored spec.
 func decodeSpec(kind string, raw json.RawMessage) (Spec, error) {
 	var s Spec
 	switch kind {
@@ -270,22 +273,22 @@ func decodeSpec(kind string, raw json.RawMessage) (Spec, error) {
 	case ServerKind:
 		s = &MCPServer{}
 	default:
-		return nil, fmt.Errorf("there is no kind %q", kind)
+		return nil, fmt.Errorf("unknown kind %q", kind)
 	}
 	if err := json.Unmarshal(raw, s); err != nil {
-		return nil, fmt.Errorf("what is kept of a %s is damaged: %w", kind, err)
+		return nil, fmt.Errorf("decode spec of %s: %w", kind, err)
 	}
 	if have := selectionOf(s); have != nil {
 		_, names, err := have.parseServers()
 		if err != nil {
-			return nil, fmt.Errorf("what is kept of a %s is damaged: %w", kind, err)
+			return nil, fmt.Errorf("decode spec of %s: %w", kind, err)
 		}
 		have.serverNames = names
 	}
 	return s, nil
 }
 
-// selectionOf is the selection of a spec, nil where it has none.
+// selectionOf returns the selection of a spec, nil if it has none.
 func selectionOf(s Spec) *Selection {
 	switch s := s.(type) {
 	case *Ghost:

@@ -21,7 +21,7 @@ func (p *parser) parseGhost(n *configfile.Node) *Ghost {
 	known["systemPrompt"] = p.textInto(&g.SystemPrompt)
 	known["expose"] = func(f configfile.Field) {
 		if g.Expose = p.parseText(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
-			p.addError("ghost-expose", f.Value, "expose is "+quote(g.Expose), "write meta or direct")
+			p.addError("ghost-expose", f.Value, "invalid expose "+quote(g.Expose), "use meta or direct")
 		}
 	}
 	known["policy"] = func(f configfile.Field) { g.Policy = p.parseRules(f) }
@@ -31,7 +31,7 @@ func (p *parser) parseGhost(n *configfile.Node) *Ghost {
 	return g
 }
 
-// parseRules reads rules about calls of tools: a list, or a map with one as rules.
+// parseRules parses rules for tool calls: a list, or a map with the key rules.
 func (p *parser) parseRules(f configfile.Field) []string {
 	list := f.Value
 	if list.Kind == configfile.Map {
@@ -39,7 +39,7 @@ func (p *parser) parseRules(f configfile.Field) []string {
 	}
 	var texts []string
 	if list == nil || list.Kind != configfile.List {
-		p.addError("ghost-policy", f.Value, f.Key+" is not {rules: [...]}", `write rules as "deny mcp.*.delete"`)
+		p.addError("ghost-policy", f.Value, f.Key+": want {rules: [...]}", `use rules such as "deny mcp.*.delete"`)
 		return nil
 	}
 	for _, item := range list.Items {
@@ -47,7 +47,7 @@ func (p *parser) parseRules(f configfile.Field) []string {
 	}
 	_, problems := policy.ParseRules(texts)
 	for _, problem := range problems {
-		p.addError("ghost-policy", list, f.Key+": "+problem.String(), `write rules as "deny mcp.*.delete"`)
+		p.addError("ghost-policy", list, f.Key+": "+problem.String(), `use rules such as "deny mcp.*.delete"`)
 	}
 	return texts
 }
@@ -67,7 +67,7 @@ func (p *parser) parseBot(n *configfile.Node) *Bot {
 	known["shellRef"], known["secondaryModelRef"] = nil, nil
 	p.parseFields(n, known)
 	if b.Ghost.Name == "" && p.doc.Findings.Loads() {
-		p.addError("bot-ghost", n, "the Bot has no Ghost", "write ghostRef: {name: NAME}")
+		p.addError("bot-ghost", n, "the Bot has no Ghost", "add ghostRef: {name: NAME}")
 	}
 	p.checkSelection(n, &b.Selection)
 	return b
@@ -82,20 +82,20 @@ func (p *parser) parseTeam(n *configfile.Node) *Team {
 		"bindMode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
 	})
 	if len(t.Members) == 0 && p.doc.Findings.Loads() {
-		p.addError("team-members", n, "the Team has no members", "write members: [{botRef: {name: NAME}}]")
+		p.addError("team-members", n, "the Team has no members", "add members: [{botRef: {name: NAME}}]")
 	}
 	return t
 }
 
 func (p *parser) parseMembers(t *Team, f configfile.Field) {
 	if f.Value.Kind != configfile.List {
-		p.addError("team-members", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a list of maps with botRef")
+		p.addError("team-members", f.Value, fmt.Sprintf("%s is a %s, want a list", f.Key, f.Value.Kind), "use a list of maps with botRef")
 		return
 	}
 	leader, bots := false, map[Ref]bool{}
 	for i, item := range f.Value.Items {
 		if i == MaxMembers {
-			p.addError("team-members", item, fmt.Sprintf("there are more than %d members", MaxMembers), "make two teams")
+			p.addError("team-members", item, fmt.Sprintf("too many members (limit %d)", MaxMembers), "split the Team")
 			return
 		}
 		m, ok := p.parseMember(item)
@@ -103,10 +103,10 @@ func (p *parser) parseMembers(t *Team, f configfile.Field) {
 			continue
 		}
 		if bots[m.Bot] {
-			p.addError("team-member", item, "the Bot "+quote(m.Bot.String())+" is a member twice", "remove one of them")
+			p.addError("team-member", item, "duplicate member "+quote(m.Bot.String()), "remove one")
 		}
 		if m.Role == LeaderRole && leader {
-			p.addError("team-leader", item, "there is a leader already", "give one member the role leader")
+			p.addError("team-leader", item, "more than one leader", "give one member the role leader")
 		}
 		bots[m.Bot], leader = true, leader || m.Role == LeaderRole
 		t.Members = append(t.Members, m)
@@ -119,7 +119,7 @@ func (p *parser) parseMember(n *configfile.Node) (m Member, ok bool) {
 		return m, m.Bot.Name != ""
 	}
 	if n.Kind != configfile.Map {
-		p.addError("team-member", n, fmt.Sprintf("a member is a %s", n.Kind), "write a map with botRef")
+		p.addError("team-member", n, fmt.Sprintf("a member is a %s, want a map", n.Kind), "use a map with botRef")
 		return m, false
 	}
 	bot := func(f configfile.Field) { m.Bot = p.parseRef(f) }
@@ -128,7 +128,7 @@ func (p *parser) parseMember(n *configfile.Node) (m Member, ok bool) {
 		"prompt": p.textInto(&m.Prompt), "role": p.textInto(&m.Role),
 		"requireConfirmation": func(f configfile.Field) {
 			if f.Value.Kind != configfile.Bool {
-				p.addError("document-value", f.Value, f.Key+" is neither true nor false", "write one of them")
+				p.addError("document-value", f.Value, f.Key+" is not a boolean", "use true or false")
 			}
 			m.Confirm = scalarText(f.Value) == "true"
 		},
@@ -138,7 +138,7 @@ func (p *parser) parseMember(n *configfile.Node) (m Member, ok bool) {
 		m.Role = LeaderRole
 	}
 	if m.Bot.Name == "" {
-		p.addError("team-member", n, "a member has no Bot", "write botRef: {name: NAME}")
+		p.addError("team-member", n, "a member has no Bot", "add botRef: {name: NAME}")
 	}
 	return m, m.Bot.Name != ""
 }
@@ -155,24 +155,24 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 		"protocol":    nil, "isCustomConfig": nil,
 	}
 	known["provider"], known["modelId"] = known["vendor"], known["model"]
-	// Wegent writes all of it into an environment, where model is the vendor.
+	// Wegent uses a map env, in which model is the vendor.
 	known["modelConfig"] = func(f configfile.Field) {
 		if env := f.Value.Get("env"); env != nil && env.Kind == configfile.Map {
 			p.parseFields(env, map[string]func(configfile.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
 			return
 		}
-		p.addError("model-config", f.Value, f.Key+" has no map env", "write vendor, model, baseUrl and apiKey")
+		p.addError("model-config", f.Value, f.Key+" has no map env", "use vendor, model, baseUrl and apiKey")
 	}
 	p.parseFields(n, known)
 	m.BaseURL, m.Key = p.parseBaseURL(base), p.parseKey(key)
 	switch {
 	case !p.doc.Findings.Loads():
 	case m.Vendor == "":
-		p.addError("model-vendor", n, "the Model has no vendor", "write vendor: anthropic, openai or demo")
+		p.addError("model-vendor", n, "the Model has no vendor", "set vendor to anthropic, openai or demo")
 	case m.Model == "" && m.Vendor != vendors.Demo:
-		p.addError("model-name", n, "the Model does not say which of the vendor's it is", "write model: NAME")
+		p.addError("model-name", n, "the Model has no model name", "add model: NAME")
 	case len(m.Model) > 256 || hasUnprintable(m.Model):
-		p.addError("model-name", n, "the model has no usable name", "write model: NAME")
+		p.addError("model-name", n, "invalid model name", "use model: NAME")
 	}
 	return m
 }
@@ -180,7 +180,7 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 func (p *parser) parseVendor(f configfile.Field) string {
 	v, ok := vendors.Lookup(scalarText(f.Value))
 	if !ok {
-		p.addError("model-vendor", f.Value, f.Key+" is "+quote(scalarText(f.Value)), "write anthropic, openai (for all that speak like it) or demo")
+		p.addError("model-vendor", f.Value, "unknown "+f.Key+" "+quote(scalarText(f.Value)), "use anthropic, openai (also for compatible servers) or demo")
 	}
 	return v.Name
 }
@@ -194,11 +194,11 @@ func (p *parser) parseBaseURL(f configfile.Field) string {
 	if s == "" || err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && u.RawQuery == "" && u.Fragment == "" && len(s) <= 2048 {
 		return s
 	}
-	p.addError("model-url", f.Value, f.Key+" is no address of a model", "write https://HOST/PATH, without a name, a password or a query")
+	p.addError("model-url", f.Value, "invalid "+f.Key, "use https://HOST/PATH without user, password and query")
 	return ""
 }
 
-// parseKey reads the reference to a key. A key itself is refused.
+// parseKey parses the reference to an API key. It refuses the key itself.
 func (p *parser) parseKey(f configfile.Field) string {
 	if f.Value == nil {
 		return ""
@@ -211,7 +211,8 @@ func (p *parser) parseKey(f configfile.Field) string {
 	return s
 }
 
-// parseSecretRef is the name in a text that is a reference to a secret and nothing else.
+// parseSecretRef returns the name of a text that is exactly one reference to a
+// secret.
 func parseSecretRef(s string) (string, bool) {
 	name, ok := strings.CutPrefix(s, "${{secrets.")
 	name, end := strings.CutSuffix(name, "}}")
@@ -227,25 +228,25 @@ func (p *parser) parseServer(n *configfile.Node) *MCPServer {
 	}
 	raw, err := canonicalJSON(n.JSON())
 	if err != nil {
-		p.addError("server-shape", n, "the server cannot be kept", "write a command or a url")
+		p.addError("server-shape", n, "invalid server", "use a command or a url")
 		return &MCPServer{}
 	}
 	f, ds := upstream.ParseNode(wrapServer(p.doc.Name, n), upstream.ParseOptions{})
 	p.doc.Findings = append(p.doc.Findings, ds...)
 	s := &MCPServer{Config: raw}
 	if _, again := s.parseConfig(p.doc.Name); p.doc.Findings.Loads() && (len(f.Servers) != 1 || again != nil) {
-		p.addError("server-shape", n, "the spec is not one server", "write a command or a url")
+		p.addError("server-shape", n, "the spec is not one server", "use a command or a url")
 	}
 	p.checkSecrets(n, f.Servers)
 	return s
 }
 
-// wrapServer is a map with one server.
+// wrapServer returns a map with one server.
 func wrapServer(name string, n *configfile.Node) *configfile.Node {
 	return &configfile.Node{Kind: configfile.Map, Line: n.Line, Column: n.Column, Fields: []configfile.Field{{Key: name, Line: n.Line, Column: n.Column, Value: n}}}
 }
 
-// parseConfig is the configuration of the server.
+// parseConfig parses the configuration of the server.
 func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 	raw, err := encodeJSON(map[string]json.RawMessage{name: s.Config})
 	if err != nil {
@@ -258,12 +259,12 @@ func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 		}
 	}
 	if len(f.Servers) != 1 || f.Servers[0].Name != name {
-		return nil, fmt.Errorf("it is not one server")
+		return nil, fmt.Errorf("invalid configuration of MCP server %q: want one server", name)
 	}
 	return f.Servers[0], nil
 }
 
-// parseSkill reads a skill that is written as a document.
+// parseSkill parses a skill in the form of a document.
 func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	p.checkDuplicateKeys(n)
 	s := &Skill{Prompt: p.parseText("prompt", n.Get("prompt"))}
@@ -271,11 +272,11 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	kept := &configfile.Node{Kind: configfile.Map}
 	for _, f := range fields {
 		if isInvalidKey(f.Key) {
-			p.addError("document-key", fieldNode(f), "key "+quote(f.Key)+" cannot be a field of a skill", "write letters, digits, - and _")
+			p.addError("document-key", fieldNode(f), "key "+quote(f.Key)+" is not a valid field name", "use letters, digits, - and _")
 			continue
 		}
-		// The prompt is the body, the name is that of the document, and where a skill came
-		// from and who sees it are not its own to say.
+		// The prompt becomes the body and the name is that of the document. A
+		// document cannot set the source and the visibility of a skill.
 		if f.Value.Kind != configfile.Null && !slices.Contains([]string{"prompt", "name", "visible", "source", "capability"}, f.Key) {
 			kept.Fields = append(kept.Fields, f)
 		}
@@ -285,7 +286,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	}
 	raw, err := canonicalJSON(kept.JSON())
 	if err != nil {
-		p.addError("document-shape", n, "the fields cannot be kept", "mend them")
+		p.addError("document-shape", n, "invalid fields", "fix the fields")
 		return s
 	}
 	s.Fields = raw
@@ -294,16 +295,16 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	}
 	src, err := s.skillFile(p.doc.Name)
 	_, ds := skill.ParseBytes(src, skill.FileName, p.doc.Name)
-	for _, d := range ds { // which are of places in a file that nobody wrote
+	for _, d := range ds { // without positions in the generated file
 		p.addFinding(d.Severity, d.Code, n, d.Message, d.Fix)
 	}
 	if err != nil {
-		p.addError("document-shape", n, "the fields cannot be kept", "mend them")
+		p.addError("document-shape", n, "invalid fields", "fix the fields")
 	}
 	return s
 }
 
-// isInvalidKey reports whether a key cannot stand in a frontmatter as it is.
+// isInvalidKey reports whether a key cannot be a frontmatter field.
 func isInvalidKey(key string) bool {
 	return key == "" || len(key) > 100 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != ""
 }

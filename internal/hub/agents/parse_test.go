@@ -150,7 +150,7 @@ func TestPreloadIsNamed(t *testing.T) {
 // What is written where there is no such key is told which there are, as they are written.
 func TestKeysAreNamedAsWritten(t *testing.T) {
 	docs := agents.Parse([]byte(head("Ghost")+"spec: {colour: red}\n"), "x.yaml")
-	const want = "leave it out, or mend it: there are description, expose, mcpServers, policy, preload, preloadSkillRefs, preloadSkills, skillRefs, skills, systemPrompt"
+	const want = "remove it, or use one of description, expose, mcpServers, policy, preload, preloadSkillRefs, preloadSkills, skillRefs, skills, systemPrompt"
 	if f := docs[0].Findings; len(f) != 1 || f[0].Fix != want {
 		t.Errorf("%+v", f)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Profile is what a conversation or an MCP endpoint of a Ghost, Bot or Team consists
-// of, for one principal, as it was found at one moment.
+// Profile is the resolved configuration of a Ghost, Bot or Team for one
+// principal at one moment.
 type Profile struct {
 	Kind, Namespace, Name string
 	ID                    string
@@ -25,40 +25,39 @@ type Profile struct {
 	Description           string
 
 	SystemPrompt string
-	// Skills are those of the Ghost, then those of the Bot, in their order.
+	// Skills lists the skills of the Ghost, then those of the Bot.
 	Skills []SkillChoice
-	// Servers are in order of their names. Those that are not [Server.Usable] wait for
-	// a review, and Problems says so.
+	// Servers is ordered by name. Servers that are not [Server.Usable] need a
+	// review, which Problems reports.
 	Servers []Server
-	Model   *ModelChoice // nil is the default of the hub
+	Model   *ModelChoice // nil for the default of the hub
 	Rules   policy.Rules
 	Expose  string // meta, direct, or "" for the default
 
-	// Members are those of a Team besides its leader, whose profile this is. HandOff is
-	// the tool by which it hands a task to one of them, nil where there is none; who
-	// holds the conversation runs [Registry.MemberProfile] for it.
+	// Members lists the members of a Team except its leader, whose profile this
+	// is. HandOff is the leader's tool for handing over tasks, nil without
+	// members; [Registry.MemberProfile] returns the profile of a member.
 	Members []TeamMember
 	HandOff *llm.Tool
 
-	// SettingsNamespaces are the namespaces whose settings count: of the thing itself and of what it
-	// is made of. A turn is held for them: see [Registry.WithKillSwitch].
+	// SettingsNamespaces lists the namespaces whose settings apply: those of
+	// the agent and its parts. See [Registry.WithKillSwitch].
 	SettingsNamespaces []store.Namespace
-	// Filter lets through the skills that are chosen, all where nothing is said of them,
-	// as far as the settings let them.
+	// Filter selects the skills of the agent, or all, within the settings.
 	Filter catalog.Filter
-	// Problems are what is missing, and why.
+	// Problems lists missing parts with the reason.
 	Problems []string
-	// Revision is that of [store.KindsRevision] as of which all this is.
+	// Revision is the [store.KindsRevision] of the profile.
 	Revision int64
 }
 
-// SkillChoice is one skill of a profile.
+// SkillChoice is a skill of a profile.
 type SkillChoice struct {
 	Name    string
-	ID      string          // "" where there is none by now
-	In      store.Namespace // in which it is at home
-	Digest  string          // that it has to have, "" for its current version
-	Bundled bool            // it comes with the program, and so has no ID
+	ID      string          // "" if unresolved
+	In      store.Namespace // namespace that owns it
+	Digest  string          // pinned digest; "" for the current version
+	Bundled bool            // a bundled skill, which has no ID
 	Preload bool
 }
 
@@ -68,15 +67,14 @@ type ModelChoice struct {
 	In   store.Namespace
 	Name string // of the Model
 	Model
-	// Digest is what its key is granted to: another address is another one.
+	// Digest identifies the model for grants of its key. It includes the address.
 	Digest policy.Digest
 }
 
-// Profile returns what a Ghost, Bot or Team consists of for a principal who may use it.
-// A namespace of "" looks in all that he sees, the nearest first. Of what it names,
-// skills, members and servers that are gone, or not for him, are among the problems;
-// without its Ghost or its Model there is no profile. An MCP endpoint asks for a
-// principal who is limited to [account.ScopeMCP].
+// Profile resolves a Ghost, Bot or Team for a principal who may use it. An
+// empty namespace selects the nearest one of the name. Missing skills, members
+// and servers are problems of the profile; a missing Ghost or Model is an
+// error. For an MCP endpoint, limit the principal to [account.ScopeMCP].
 func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, namespace, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
 		a := r.newActor(p)
@@ -94,11 +92,12 @@ func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, names
 		case TeamKind:
 			return r.teamProfile(ctx, a, k)
 		}
-		return nil, fmt.Errorf("%s %q: %w: no conversation is held with one", shorten(kind), shorten(name), store.ErrInvalid)
+		return nil, fmt.Errorf("%s %q: %w: want a Ghost, Bot or Team", shorten(kind), shorten(name), store.ErrInvalid)
 	})
 }
 
-// readConsistent makes a profile while nothing that it is made of changes.
+// readConsistent calls get until no document changes meanwhile, and sets the
+// revision.
 func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
 	for try := 1; ; try++ {
 		before, err := r.db.Revisions(ctx)
@@ -123,8 +122,8 @@ func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, err
 	}
 }
 
-// findForUse finds what somebody wants to use. With a namespace he may be told that he may
-// not; without, it is as if it were not there.
+// findForUse finds a resource to use. With a namespace it reports missing
+// permissions; without, it searches the namespaces of home.
 func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
 	if namespace != "" {
 		return a.getKind(ctx, account.KindUse, kind, namespace, name)
@@ -140,7 +139,8 @@ func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, names
 	return k, a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), kind, name)
 }
 
-// buildProfile is the profile of a Ghost or a Bot, with something more to be said to it.
+// buildProfile returns the profile of a Ghost or a Bot. more is appended to its
+// prompt.
 func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
@@ -170,11 +170,11 @@ func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more
 	}
 	ghost, ok := parts[0].Spec.(*Ghost)
 	if !ok {
-		return nil, fmt.Errorf("%s %q: %w: it has no Ghost", k.Kind, k.Name, store.ErrInvalid)
+		return nil, fmt.Errorf("%s %q: %w: no Ghost", k.Kind, k.Name, store.ErrInvalid)
 	}
 	p.SystemPrompt, p.Expose = paragraphs(ghost.SystemPrompt, more), ghost.Expose
 	rules, problems := policy.ParseRules(ghost.Policy)
-	for _, problem := range problems { // with which no tool is called
+	for _, problem := range problems { // invalid rules deny all calls
 		p.addProblem("policy: %s", problem)
 	}
 	p.Rules = rules
@@ -197,10 +197,10 @@ func (p *Profile) addProblem(format string, args ...any) {
 	p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
 }
 
-// addSkills finds the skills of a Ghost and a Bot. What a Bot says of a skill of its Ghost
-// counts.
+// addSkills resolves the skills of a Ghost and a Bot. The Bot's references take
+// precedence.
 func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
-	place := map[string]int{}
+	position := map[string]int{}
 	for _, part := range parts {
 		s := selectionOf(part.Spec)
 		if s.Skills != nil && p.Filter.Select == nil {
@@ -213,13 +213,13 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 			case errors.Is(err, store.ErrNotFound) && r.isBundled(name, s.SkillRefs[name]):
 				c.Bundled = true
 			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
-				p.addProblem("skill %s: there is none that you may use", name)
+				p.addProblem("skill %s: not found or not permitted", name)
 			case err != nil:
 				return err
 			default:
 				c.ID, c.In = found.ID, found.Namespace
 			}
-			if i, again := place[name]; again {
+			if i, again := position[name]; again {
 				c.Preload = c.Preload || p.Skills[i].Preload
 				if _, precise := s.SkillRefs[name]; !precise {
 					c.ID, c.In, c.Digest, c.Bundled = p.Skills[i].ID, p.Skills[i].In, p.Skills[i].Digest, p.Skills[i].Bundled
@@ -227,7 +227,7 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 				p.Skills[i] = c
 				continue
 			}
-			place[name] = len(p.Skills)
+			position[name] = len(p.Skills)
 			p.Skills = append(p.Skills, c)
 			p.Filter.Select = append(p.Filter.Select, name)
 		}
@@ -235,13 +235,13 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 	return nil
 }
 
-// isBundled reports whether a skill that is named comes with the program. One that is named
-// precisely is of the hub.
+// isBundled reports whether a reference names a bundled skill. Precise
+// references are to skills of the hub.
 func (r *Registry) isBundled(name string, ref SkillRef) bool {
 	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
-// addSettings has the settings of a namespace, and of those before, count for a profile.
+// addSettings applies the settings of one more namespace to a profile.
 func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespace) error {
 	if !slices.Contains(p.SettingsNamespaces, in) {
 		p.SettingsNamespaces = append(p.SettingsNamespaces, in)
@@ -251,7 +251,7 @@ func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespa
 	return err
 }
 
-// addServers puts the servers of a Ghost, a Bot and the hub together.
+// addServers merges the servers of a Ghost, a Bot and the hub.
 func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	var l ServerLayers
 	var err error
@@ -270,7 +270,7 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 		return err
 	}
 	p.Problems = append(p.Problems, problems...)
-	if len(parts) > 1 && parts[1].In != parts[0].In { // what is around the Bot is nearer
+	if len(parts) > 1 && parts[1].In != parts[0].In { // servers near the Bot take precedence
 		near, problems, err := r.listGlobalServers(ctx, a, parts[1].In)
 		if err != nil {
 			return err
@@ -280,10 +280,10 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(global, func(s Server) bool { return s.Name == name }) {
-			p.addProblem("MCP server %s: there is none that you may use", name)
+			p.addProblem("MCP server %s: not found or not permitted", name)
 		}
 	}
-	if len(names) > 0 { // of those that are there, the ones that it names
+	if len(names) > 0 { // limit to the named servers
 		global = slices.DeleteFunc(global, func(s Server) bool { return !slices.Contains(names, s.Name) })
 	}
 	l.Global = global
@@ -291,13 +291,13 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 	p.Problems = append(p.Problems, problems...)
 	for _, s := range p.Servers {
 		if !s.Usable() {
-			p.addProblem("MCP server %s: its command is not run: somebody has to review it first (it is %s)", s.Name, s.Review)
+			p.addProblem("MCP server %s: not started: its command needs a review (state: %s)", s.Name, s.Review)
 		}
 	}
 	return nil
 }
 
-// modelChoice is a row of a Model.
+// modelChoice decodes a stored Model.
 func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
@@ -305,7 +305,7 @@ func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, err
 	}
 	m, ok := res.Spec.(*Model)
 	if !ok {
-		return nil, fmt.Errorf("%s %q: %w: it is no Model", k.Kind, k.Name, store.ErrInvalid)
+		return nil, fmt.Errorf("%s %q: %w: not a Model", k.Kind, k.Name, store.ErrInvalid)
 	}
 	raw, err := encodeJSON(m)
 	if err != nil {

@@ -91,9 +91,9 @@ func TestW23Precedence(t *testing.T) {
 	servers, problems := agents.ResolveServers(l)
 	wantEqual(t, serverNames(servers), []string{"a bot.example.com", "b ghost.example.com", "c global.example.com", "s_a skill.example.com", "s_a_ other.example.com", "s_taken bot.example.com"})
 	wantEqual(t, problems, []string{
-		"skill s: there is no MCP server none",
-		"skill s: its MCP server s_taken is left out: there is one of that name",
-		"skill s: its MCP server s_a is left out: there is one of that name",
+		"skill s: MCP server none not found",
+		"skill s: MCP server s_taken omitted: the name exists already",
+		"skill s: MCP server s_a omitted: the name exists already",
 	})
 	wantEqual(t, l.Skills[0].Defined[0].Name, "a") // what was given is not changed
 }
@@ -143,7 +143,7 @@ func TestServersAreReviewed(t *testing.T) {
 		if s.Usable() || !s.NeedsSandbox() || s.Review != store.Pending || s.Owner == "" {
 			t.Errorf("%+v", s)
 		}
-		wantEqual(t, h.profile("reporter", agents.GhostKind, "team", "x").Problems, []string{"MCP server s: its command is not run: somebody has to review it first (it is pending)"})
+		wantEqual(t, h.profile("reporter", agents.GhostKind, "team", "x").Problems, []string{"MCP server s: not started: its command needs a review (state: pending)"})
 		for _, who := range []string{"developer", "reporter"} {
 			if _, ok := asDenied(h.ReviewServer(ctx, h.people[who], of, s.PolicyDigest(), store.Approved, "")); !ok {
 				t.Errorf("the %s may review it", who)

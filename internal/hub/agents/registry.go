@@ -1,17 +1,18 @@
-// Package agents keeps what a hub has besides skills: Ghosts, Bots, Teams, Models and
-// MCP servers, written as documents ([Parse]) and applied all or none
-// ([Registry.Apply]). It answers what a conversation or an MCP endpoint of one of them
-// consists of ([Registry.Profile]), keeps secrets that only servers and skills get
-// ([Secrets]), and says whether skills are switched off ([Registry.Filter],
-// [Registry.WithKillSwitch]).
+// Package agents manages the documents of a hub: Ghosts, Bots, Teams, Models
+// and MCP servers. Start reading at [Parse], which reads documents, and
+// [Registry.Apply], which applies all of them or none. [Registry.Profile]
+// resolves the configuration of a conversation or an MCP endpoint, [Secrets]
+// stores the secrets of servers and skills, and [Registry.Filter] and
+// [Registry.WithKillSwitch] apply the settings for skills.
 //
-// Each method takes who acts and asks package account itself, and what is changed is
-// in the audit log with the change. What somebody may not know of is not there for
-// him. Documents are data of strangers: they are bounded, a server of theirs sees no
-// environment, and what starts a command waits for a person who looks at its digest.
+// Each method takes the calling principal and authorizes it with package
+// account. Changes write an audit record in their transaction. Items that a
+// principal may not see are reported as not found. Documents are untrusted:
+// their size is limited, their servers see no environment variables, and
+// commands need a review of their digest.
 //
-// The package serves no protocol, connects no server, runs no model and starts
-// nothing. It keeps nothing in memory that another node would have to know.
+// The package never serves a protocol, connects to a server, runs a model or
+// starts a process. It has no state that other nodes need.
 package agents
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// API versions of documents: our own, and that of Wegent, which is read.
+// API versions of documents: ours, and that of Wegent, which is read only.
 const (
 	APIVersion       = "loadout/v1"
 	WegentAPIVersion = "agent.wecode.io/v1"
@@ -43,14 +44,14 @@ const (
 	SkillKind  = store.SkillKind
 )
 
-// kindOrder is that in which documents are applied: each kind refers to earlier ones only,
-// so that no circle can be written.
+// kindOrder is the order of applying documents. Each kind refers to earlier
+// kinds only, so references have no cycles.
 var kindOrder = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, TeamKind}
 
-// Bounds of what is applied.
+// Limits of documents.
 const (
-	MaxDocuments  = 500       // of one call
-	MaxReferences = 4000      // of all documents of one call
+	MaxDocuments  = 500       // per call
+	MaxReferences = 4000      // in all documents of a call
 	MaxSpec       = 512 << 10 // bytes of one spec, as JSON
 	MaxSkills     = 400       // of a Ghost or Bot
 	MaxServers    = 100       // of a Ghost or Bot
@@ -63,44 +64,43 @@ const (
 	DefaultFailClosedAfter = 10 * time.Second
 )
 
-// Options are the settings of a Registry. The zero value is useful.
+// Options configures a Registry. The zero value is ready to use.
 type Options struct {
-	// Cipher seals secrets; nil keeps none, and refuses to.
+	// Cipher encrypts secrets. If nil, secrets cannot be stored.
 	Cipher *encryption.Cipher
-	// Servers are those of the operator's own configuration file. They are there for
-	// everybody, and the only ones whose commands need no review.
+	// Servers are the servers of the operator's configuration. All users have
+	// them, and their commands need no review.
 	Servers []*upstream.Config
-	// Bundled are the names of skills that come with the program: whoever names one has
-	// it, where no skill of the hub comes before it.
+	// Bundled lists the names of the bundled skills. Documents may name them;
+	// skills of the hub take precedence.
 	Bundled []string
-	// Private are the addresses that are not public and that documents may name all
-	// the same.
+	// Private lists non-public addresses that documents may name.
 	Private []netip.Prefix
-	// ApplySkill makes or changes a skill by its SKILL.md, in the transaction, and
-	// returns what the file was before, nil where there was none. It decides by itself
-	// whether the principal may; a [*SkillError] refuses the document. Nil refuses
-	// documents of skills, which come as packages then.
+	// ApplySkill creates or updates a skill in the transaction and returns its
+	// previous SKILL.md, nil if there was none. It authorizes the principal; a
+	// [*SkillError] refuses the document. If nil, documents of skills are
+	// refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
-	// Bus tells other nodes that settings changed; nil leaves them to their poll. The
+	// Bus notifies other nodes of changed settings; without it they poll. The
 	// registry does not close it.
 	Bus bus.Bus
-	// Poll is how often Run looks for changes of settings; 0 is [DefaultPoll].
+	// Poll is how often Run polls for changed settings; 0 is [DefaultPoll].
 	Poll time.Duration
-	// FailClosedAfter is for how long settings may be unreadable until what runs is stopped; 0
-	// is [DefaultFailClosedAfter].
+	// FailClosedAfter is how long settings may be unreadable before running
+	// skills are stopped; 0 is [DefaultFailClosedAfter].
 	FailClosedAfter time.Duration
 	Logger          *slog.Logger // nil discards
 }
 
-// Registry is the kinds of a hub. It is safe for concurrent use, and so are any number
-// of them on one database.
+// Registry manages the documents of a hub. It is safe for concurrent use.
+// Several registries may share a database.
 type Registry struct {
 	db    *store.DB
 	opts  Options
 	watch watchers
 }
 
-// New returns the kinds that a database keeps. The database stays the caller's.
+// New returns a registry on a database, which the caller closes.
 func New(db *store.DB, opts *Options) *Registry {
 	r := &Registry{db: db, watch: watchers{woken: make(chan struct{}, 1), all: map[*watcher]bool{}}}
 	if opts != nil {

@@ -18,26 +18,30 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrNoKey says that a hub keeps no secrets, as it has no key.
-var ErrNoKey = errors.New("this hub has no key to keep secrets with")
+// ErrNoKey reports that the hub has no encryption key for secrets.
+var ErrNoKey = errors.New("no encryption key for secrets configured")
 
-// MaxSecrets bounds the secrets of one owner, and those granted to one subject by it.
+// MaxSecrets limits the secrets of an owner.
 const MaxSecrets = 200
 
-// Owner is whose a secret is: a namespace, or one skill or thing.
+// Owner identifies the owner of a secret: a namespace, a skill or a resource.
 type Owner string
 
-// NamespaceOwner, SkillOwner and ServerOwner are owners. A server's is the id of the
-// MCPServer, or of the Ghost, Bot or Model.
+// NamespaceOwner returns the owner of a namespace's secrets.
 func NamespaceOwner(in store.Namespace) Owner { return Owner(in) }
-func SkillOwner(id string) Owner              { return Owner("skill:" + id) }
-func ServerOwner(id string) Owner             { return Owner("server:" + id) }
 
-// Subject is what a secret is granted to, or what is reviewed: a skill, a Model, an
-// MCPServer, or one server of a Ghost or Bot.
+// SkillOwner returns the owner of a skill's secrets.
+func SkillOwner(id string) Owner { return Owner("skill:" + id) }
+
+// ServerOwner returns the owner of a resource's secrets. id is that of an
+// MCPServer, Ghost, Bot or Model.
+func ServerOwner(id string) Owner { return Owner("server:" + id) }
+
+// Subject names what receives a secret or is reviewed: a skill, a Model, an
+// MCPServer, or a server of a Ghost or Bot.
 type Subject struct {
 	Kind      string
-	Namespace string // as documents write it; not of a skill, which is looked for
+	Namespace string // as written in documents
 	Name      string
 	Server    string // of a Ghost or Bot
 }
@@ -47,30 +51,31 @@ func (s Subject) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Secret is what may be known of a secret.
+// Secret describes a stored secret without its value.
 type Secret struct {
 	Name      string
 	UpdatedBy string
 	Updated   time.Time
 }
 
-// SecretGrant is leave for a subject to have a secret.
+// SecretGrant is the permission of a subject to use a secret.
 type SecretGrant struct {
 	Secret  string
-	Subject string        // as it was called then
-	Digest  policy.Digest // of what may have it: nothing else may
+	Subject string        // its name at the time of the grant
+	Digest  policy.Digest // the only digest that may use the secret
 	By      string
 	Created time.Time
 }
 
-// Secrets keeps values that nobody can read again. Only what they are granted to gets
-// them, as it was then. It is safe for concurrent use.
+// Secrets stores write-only values. Subjects receive those granted to their
+// current digest. It is safe for concurrent use.
 type Secrets struct{ r *Registry }
 
 // Secrets returns the secrets of the hub.
 func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
 
-// ownerResource is the place of an owner, and what account knows of it.
+// ownerResource returns the namespace of an owner and its resource for package
+// account.
 func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
 	in, by := store.Namespace(o), ""
 	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
@@ -91,8 +96,8 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 	return in, resourceOf(in, by), nil
 }
 
-// update does something to the secrets of an owner in a transaction, if the principal
-// may, and records it.
+// update authorizes and runs a change of an owner's secrets, with its audit
+// record, in a transaction.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
@@ -113,8 +118,8 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 	return s.r.recordDenied(ctx, p, action, subject, err)
 }
 
-// Set keeps a value, of at most [encryption.MaxValue] bytes, in place of one of that name.
-// What had been granted the old one has the new one.
+// Set stores a value of at most [encryption.MaxValue] bytes and replaces an
+// existing one. Grants remain valid.
 func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
@@ -123,7 +128,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	if value == "" {
-		return fmt.Errorf("secret %s: %w: it is empty", name, store.ErrInvalid)
+		return fmt.Errorf("secret %s: %w: empty value", name, store.ErrInvalid)
 	}
 	sealed, err := s.r.opts.Cipher.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
@@ -135,7 +140,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 			return nil, err
 		}
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("secret %s: %w: more than %d", name, store.ErrTooMany, MaxSecrets)
+			return nil, fmt.Errorf("secret %s: %w: too many secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
 		}
 		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Cipher.KeyID(), UpdatedBy: string(p.User)})
 	})
@@ -159,7 +164,7 @@ func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Sec
 	return out, err
 }
 
-// Delete forgets a secret, and who it was granted to.
+// Delete deletes a secret and its grants.
 func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name string) error {
 	return s.update(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
 		if err := a.Tables.Secrets.Delete(ctx, string(o), name); err != nil {
@@ -175,10 +180,10 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 	})
 }
 
-// Grant lets a subject have a secret, as the subject is now: its digest has to be the
-// one that was looked at, or nothing is kept and the error is a [store.ErrConflict].
-// What the secret would be sent to is in [upstream.Config.ServerVariables]. The names name and id
-// of the principal himself need no value: see [GrantedValues].
+// Grant permits a subject to use a secret. digest must be the current digest of
+// the subject, otherwise the error is [store.ErrConflict].
+// [upstream.Config.Variables] tells where a server would send the secret. The
+// principal's own name and id need no stored value: see [SecretValues].
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		if !a.isSelf(o, name) {
@@ -191,7 +196,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 			return nil, err
 		}
 		if is != digest {
-			return nil, fmt.Errorf("grant to %s: %w: it is %s now", to, store.ErrConflict, is.Short())
+			return nil, fmt.Errorf("grant to %s: %w: digest is now %s", to, store.ErrConflict, is.Short())
 		}
 		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
 		if err != nil {
@@ -202,7 +207,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 	})
 }
 
-// Revoke takes a grant back.
+// Revoke revokes a grant.
 func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
@@ -210,8 +215,7 @@ func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name
 	})
 }
 
-// Grants returns what the secrets of an owner are granted to, in the order in which
-// they were.
+// Grants returns the grants of an owner's secrets, oldest first.
 func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]SecretGrant, error) {
 	a := s.r.newActor(p)
 	_, res, err := a.ownerResource(ctx, o)
@@ -233,7 +237,7 @@ func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]S
 	return out, err
 }
 
-// secretGrant is what is kept with a grant.
+// secretGrant is the stored data of a grant.
 type secretGrant struct {
 	Secret  string `json:"secret"`
 	Subject string `json:"subject"`
@@ -258,13 +262,13 @@ func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, er
 	}
 }
 
-// isSelf reports whether a name is one that stands for the actor.
+// isSelf reports whether a name stands for the actor's own name or ID.
 func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
 
-// SubjectDigest is the digest of a subject as it is now, for [Secrets.Grant]; of a skill that
-// of its current version.
+// SubjectDigest returns the current digest of a subject for [Secrets.Grant].
+// For a skill it is that of the current version.
 func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
 	return r.newActor(p).subjectDigest(ctx, of)
 }
@@ -295,20 +299,20 @@ func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, er
 	return s.PolicyDigest(), nil
 }
 
-// SecretValues are values for one subject.
+// SecretValues holds the secrets granted to one subject.
 type SecretValues struct{ user, secret map[string]string }
 
-// User returns the value of ${{user.NAME}}: what the person who acts granted of his
-// own; name and id are who he is.
+// User returns the value of ${{user.NAME}}: a secret that the acting user
+// granted, or the user's name or id.
 func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
 
 // Secret returns the value of ${{secrets.NAME}}.
 func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// GrantedValues returns the values that a digest may have when a principal acts: his own
-// come first, then those of the thing itself, then those of its namespace. What was not
-// granted to this very digest is not among them. Whether the principal may use the
-// thing is asked before.
+// GrantedValues returns the values granted to a digest when a principal acts.
+// The principal's own secrets take precedence over those of the resource, and
+// these over those of its namespace. The caller authorizes the use of the
+// resource.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
@@ -316,7 +320,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
 	out := &SecretValues{map[string]string{}, map[string]string{}}
-	for _, o := range []Owner{NamespaceOwner(in), thing, own} { // a later one is before the others
+	for _, o := range []Owner{NamespaceOwner(in), thing, own} { // later owners take precedence
 		if o == "" {
 			continue
 		}
@@ -343,7 +347,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 	return out, nil
 }
 
-// decryptSecret is the value of a secret.
+// decryptSecret returns the value of a secret.
 func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name string) (string, error) {
 	kept, err := a.Tables.Secrets.Get(ctx, string(o), name)
 	if errors.Is(err, store.ErrNotFound) && a.isSelf(o, name) {
@@ -365,8 +369,8 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 	return string(value), nil
 }
 
-// ServerVariables returns the values for one server, for [upstream.Config.ResolveServers], when a
-// principal acts, who may use what defines it.
+// ServerVariables returns the values for [upstream.Config.Resolve] when a
+// principal acts, who must be allowed to use the server.
 func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
 	if server.ID == "" {
@@ -388,13 +392,13 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: variableHint}, nil
 }
 
-// variableHint says how a variable of a server gets a value on a hub.
+// variableHint explains how to set a variable of a server on a hub.
 func variableHint(_, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
-// ModelKey returns the key of a model, "" for one that has none. Where it is not granted to
-// the model the error is a [policy.ErrNotGranted].
+// ModelKey returns the API key of a model, "" if it needs none. It returns
+// [policy.ErrNotGranted] if the key is not granted to the model.
 func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
 	name, ok := parseSecretRef(m.Key)
 	if !ok {

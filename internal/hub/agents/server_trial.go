@@ -13,23 +13,23 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ServerDefinition is a server, and what defines it as documents name that: nothing where it
-// is the operator's own.
+// ServerDefinition is a server with the resource that defines it. Namespace and
+// Resource are empty for servers of the operator.
 type ServerDefinition struct {
 	Server
 	Namespace, Resource string
 }
 
-// serverKinds are the kinds that define servers, in the order in which they are listed.
+// serverKinds lists the kinds that define servers, in the order of lists.
 var serverKinds = []string{ServerKind, GhostKind, BotKind}
 
-// maxEmptyPages bounds the pages of things that are read until one of them defines a server.
+// maxEmptyPages limits the pages without servers that one call reads.
 const maxEmptyPages = 100
 
-// ListServers returns the servers that somebody sees, and how to ask for more: first
-// those of the operator, then those of MCPServers, Ghosts and Bots. A page is of so many
-// of these, each of which may define several; those that define none are passed over.
-// What is damaged is left out.
+// ListServers returns the visible servers and the cursor of the next page:
+// first those of the operator, then those of MCPServers, Ghosts and Bots. The
+// page size counts resources, each of which may define several servers. It
+// omits damaged resources.
 func (r *Registry) ListServers(ctx context.Context, p account.Principal, page store.Page) ([]ServerDefinition, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -66,7 +66,7 @@ func (r *Registry) ListServers(ctx context.Context, p account.Principal, page st
 	}
 }
 
-// listDefinitions are the servers that things of a kind define, those of a page of things.
+// listDefinitions returns the servers defined by a page of resources of a kind.
 func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page) (out []ServerDefinition, next string, err error) {
 	found, next, err := a.Kinds.List(ctx, kind, a.visibleNamespaces(), page)
 	if err != nil {
@@ -88,14 +88,14 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 	return out, next, nil
 }
 
-// ServerForTest is the server of a subject with the values that it has when somebody tries it,
-// who may change what defines it; without a kind it is one of the operator. It may not be
-// [Server.Usable].
+// ServerForTest returns a server with its variables, for a connection test by a
+// principal who may change its definition. An empty kind selects a server of
+// the operator. The server may not be [Server.Usable].
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
 	s, err := r.serverToTest(ctx, a, of)
 	if err != nil || !account.Can(p, account.KindUse, resourceOf(s.In, "")) && s.ID != "" {
-		return s, upstream.Variables{}, err // what he may not use has no values for him
+		return s, upstream.Variables{}, err // no values without the right to use the server
 	}
 	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
@@ -112,9 +112,9 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Serve
 	return r.operatorServer(a, of.Server)
 }
 
-// ParseServerDraft is a server that somebody wrote down and did not apply, as it would be applied
-// as an MCPServer of his own, or what is wrong with it. It gets no values, and a command
-// is waiting for a review.
+// ParseServerDraft returns an unsaved server as it would be applied to the
+// principal's own namespace, or its problems. It has no variables, and a
+// command has a pending review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, resourceOf(own, "")); err != nil {
@@ -128,7 +128,7 @@ func (r *Registry) ParseServerDraft(p account.Principal, name string, config jso
 	for _, u := range documentURLs(d) {
 		if why := r.nonPublicReason(u); why != "" {
 			d.Findings = append(d.Findings, skill.Diagnostic{Severity: skill.Error, Code: "address-private",
-				Message: "it names an address that is not public (" + why + ")", Fix: "have the operator of the hub allow it, or write another one"})
+				Message: "the address is not public (" + why + ")", Fix: "ask the operator of the hub to allow the address, or use another one"})
 		}
 	}
 	spec, ok := d.Spec.(*MCPServer)
@@ -139,7 +139,7 @@ func (r *Registry) ParseServerDraft(p account.Principal, name string, config jso
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	c.Owner = "a server that is tried"
+	c.Owner = "an unsaved server"
 	s := Server{Config: c, In: own, By: string(p.User)}
 	if c.Command != "" {
 		s.Review = store.Pending

@@ -10,8 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// ServerForUse returns the server of a subject with the values that it has for somebody who may
-// use it, whatever his way in allows; without a kind it is one of the operator.
+// ServerForUse returns a server with its variables for a principal who may use
+// it, regardless of token scopes. An empty kind selects a server of the
+// operator.
 func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	p.Scopes = account.AllScopes
 	a := r.newActor(p)

@@ -15,51 +15,52 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Server is an MCP server, its variables not resolved, and whose it is. What is not
-// the operator's has an Owner in its configuration, so that it sees no environment,
-// its command runs in the sandbox, and it reaches public addresses only.
+// Server is an MCP server with unresolved variables. Servers that are not the
+// operator's have an Owner in their configuration: they see no environment
+// variables, their commands run in the sandbox, and they reach public addresses
+// only.
 type Server struct {
 	*upstream.Config
-	// Kind and ID are of what defines it, "" where that is the operator's own file, and
-	// In is the namespace of that.
+	// Kind, ID and In describe the resource that defines the server. They are
+	// empty for servers of the operator.
 	Kind, ID string
 	In       store.Namespace
-	// By is who applied it as it is now.
+	// By is the user of the last change.
 	By string
-	// Review is what a person said of its digest, "" where nobody has to: it is
-	// reached by a URL, or the operator's own. Reviewer is who said it, with a note.
+	// Review is the review of its digest, with Reviewer and Note. It is "" if
+	// none is needed: the server has a URL, or is the operator's.
 	Review         store.Review
 	Reviewer, Note string
 }
 
-// NeedsSandbox reports whether its command, where it has one, has to run in the sandbox.
+// NeedsSandbox reports whether the server has a command that must run in the
+// sandbox.
 func (s Server) NeedsSandbox() bool { return s.Owner != "" && s.Command != "" }
 
-// Usable reports whether it may be connected: nobody has to review it, or somebody has
-// approved it.
+// Usable reports whether the server is approved or needs no review.
 func (s Server) Usable() bool { return s.Review == "" || s.Review == store.Approved }
 
-// PolicyDigest is its digest: what is approved, and what secrets are granted to.
+// PolicyDigest returns the digest that reviews and grants refer to.
 func (s Server) PolicyDigest() policy.Digest { return policy.Digest(s.Digest()) }
 
-// SkillServers is the servers that one skill has: those that it defines, and the names of
-// others.
+// SkillServers lists the servers of a skill: definitions, and names of other
+// servers.
 type SkillServers struct {
 	Skill   string
 	Defined []Server
 	Names   []string
 }
 
-// ServerLayers are servers by what defines them.
+// ServerLayers groups servers by their definition.
 type ServerLayers struct {
 	Global, Ghost, Bot []Server
 	Skills             []SkillServers
 }
 
-// ResolveServers decides which servers there are: of one name, a Bot's is before its Ghost's,
-// and that before a global one. A skill's are called SKILL_SERVER, so that they take
-// the place of none; the names in it are those of the others. What is left out is said
-// in the problems. Their order does not depend on that of the layers.
+// ResolveServers merges the layers. Servers of a Bot take precedence over those
+// of its Ghost, and these over global ones. Servers that a skill defines are
+// named SKILL_SERVER and replace none. The problems describe omitted servers.
+// The result is ordered by name.
 func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	for _, layer := range [][]Server{l.Bot, l.Ghost, l.Global} {
@@ -67,13 +68,13 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 			if !taken[s.Name] && !s.Disabled {
 				servers = append(servers, s)
 			}
-			taken[s.Name] = true // also by one that is switched off
+			taken[s.Name] = true // disabled servers hide others, too
 		}
 	}
 	for _, b := range l.Skills {
 		for _, name := range b.Names {
 			if !slices.ContainsFunc(servers, func(s Server) bool { return s.Name == name }) {
-				problems = append(problems, fmt.Sprintf("skill %s: there is no MCP server %s", b.Skill, name))
+				problems = append(problems, fmt.Sprintf("skill %s: MCP server %s not found", b.Skill, name))
 			}
 		}
 	}
@@ -82,7 +83,7 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 			c := *s.Config
 			c.Name = b.Skill + "_" + s.Name
 			if taken[c.Name] {
-				problems = append(problems, fmt.Sprintf("skill %s: its MCP server %s is left out: there is one of that name", b.Skill, c.Name))
+				problems = append(problems, fmt.Sprintf("skill %s: MCP server %s omitted: the name exists already", b.Skill, c.Name))
 				continue
 			}
 			taken[c.Name] = true
@@ -95,7 +96,7 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	return servers, problems
 }
 
-// definedServers are the servers that a row defines.
+// definedServers returns the servers that a resource defines.
 func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, error) {
 	var configs []*upstream.Config
 	var err error
@@ -115,7 +116,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	}
 	var out []Server
 	for _, c := range configs {
-		// By the id: what is made again under a name is another one, and was not approved.
+		// With the ID: a new resource of the same name is not approved.
 		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
@@ -130,7 +131,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	return out, nil
 }
 
-// reviewPrincipal is for whom reviews are kept: not one principal, but all.
+// reviewPrincipal is the principal of stored reviews, which apply to all users.
 const reviewPrincipal = "review:servers"
 
 type storedReview struct {
@@ -139,7 +140,7 @@ type storedReview struct {
 	Note     string       `json:"note,omitempty"`
 }
 
-// getReview is what was said of a digest.
+// getReview returns the review of a digest.
 func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, error) {
 	found, err := a.Grants.Find(ctx, reviewPrincipal, string(d), "", time.Now())
 	if err != nil || len(found) == 0 {
@@ -152,13 +153,12 @@ func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, er
 	return v, nil
 }
 
-// MaxNote bounds the words of a reviewer, in bytes.
+// MaxNote limits a reviewer's note, in bytes.
 const MaxNote = 4 << 10
 
-// ReviewServer keeps what a person decided about the command of a server, as it is now: it
-// has to be of the digest that was looked at, or nothing is kept and the error is a
-// [store.ErrConflict]. Who may is who may review skills of the namespace, but not who
-// applied it.
+// ReviewServer records a review of a server's command. digest must be its
+// current digest, otherwise the error is [store.ErrConflict]. Reviewers of
+// skills of the namespace may review, except for the user of the last change.
 func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Subject, digest policy.Digest, decision store.Review, note string) error {
 	if !slices.Contains([]store.Review{store.Pending, store.Approved, store.Rejected}, decision) || len(note) > MaxNote {
 		return fmt.Errorf("review of %s: %w", of, store.ErrInvalid)
@@ -173,7 +173,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 			return err
 		}
 		if s.PolicyDigest() != digest {
-			return fmt.Errorf("review of %s: %w: it is %s now", of, store.ErrConflict, s.PolicyDigest().Short())
+			return fmt.Errorf("review of %s: %w: digest is now %s", of, store.ErrConflict, s.PolicyDigest().Short())
 		}
 		data, err := encodeJSON(storedReview{decision, string(p.User), note})
 		if err != nil {
@@ -188,7 +188,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
 }
 
-// getServer is the server that a subject names.
+// getServer returns the server of a subject.
 func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 	if err != nil {
@@ -210,7 +210,8 @@ func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	return Server{}, fmt.Errorf("MCP server %q of %s %q: %w", of.Server, of.Kind, of.Name, store.ErrNotFound)
 }
 
-// DefinedServers returns the servers that a thing defines, with what was decided about them.
+// DefinedServers returns the servers that a resource defines, with their
+// reviews.
 func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Server, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -224,11 +225,11 @@ func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind
 	return a.definedServers(ctx, res)
 }
 
-// MaxGlobal bounds the servers that are not of one Ghost or Bot.
+// MaxGlobal limits the global servers of a namespace.
 const MaxGlobal = 500
 
-// listGlobalServers are the servers that everybody has who is around a namespace: those of the
-// operator, and the MCPServers that are there, the nearest of each name.
+// listGlobalServers returns the global servers of a namespace: those of the
+// operator, and the nearest MCPServer of each name.
 func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
 	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(home), MaxGlobal+1)
 	if err != nil {
@@ -242,7 +243,7 @@ func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Na
 		if err == nil {
 			defined, err = a.definedServers(ctx, res)
 		}
-		if errors.Is(err, store.ErrCorrupt) { // takes no other down
+		if errors.Is(err, store.ErrCorrupt) { // does not affect others
 			problems = append(problems, err.Error())
 			continue
 		}
@@ -257,14 +258,14 @@ func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Na
 		}
 	}
 	if len(out) > MaxGlobal {
-		problems = append(problems, fmt.Sprintf("there are more than %d MCP servers: the rest is left out", MaxGlobal))
+		problems = append(problems, fmt.Sprintf("too many MCP servers (limit %d): the rest is omitted", MaxGlobal))
 		out = out[:MaxGlobal]
 	}
 	return out, problems, nil
 }
 
-// nearestKinds are the things of a kind that the actor may use in namespaces, of each name
-// the one of the first of these that has it: at most so many.
+// nearestKinds returns up to most resources of a kind that the actor may use,
+// for each name that of the first namespace.
 func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
 	rank := map[store.Namespace]int{}
 	for i, n := range in {

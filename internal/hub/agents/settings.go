@@ -13,32 +13,33 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// HubScope is the scope of settings that are for everybody; the others are groups'.
+// HubScope is the scope of settings for the whole hub. The other scopes are
+// groups.
 const HubScope = "hub"
 
-// skillsSetting is the name under which they are kept.
+// skillsSetting is the stored name of the settings.
 const skillsSetting = "skills"
 
-// Bounds of an allow-list.
+// Limits of an allow-list.
 const (
 	MaxAllow      = 500
 	maxAllowBytes = 300 // of one entry
 )
 
-// SkillSettings say which skills there are: of a hub for everybody, of a group for what
-// is the group's, its agents and skills.
+// SkillSettings controls which skills are available, for the whole hub or for
+// the agents and skills of a group.
 type SkillSettings struct {
-	// Disabled is the kill switch: no skill is there, and what runs is stopped.
+	// Disabled is the kill switch: no skill is available and running ones stop.
 	Disabled bool `json:"disabled"`
-	// Allow, where not empty, are the only skills that are available, as
-	// [catalog.Filter] reads them.
+	// Allow, if not empty, lists the only available skills, in the syntax of
+	// [catalog.Filter].
 	Allow []string `json:"allow,omitempty"`
-	// Generation is how often they were changed, 0 for never: it has to be that of what
-	// was read when they are changed again.
+	// Generation counts the changes. A change must have the current value.
 	Generation int64 `json:"-"`
 }
 
-// resolveScope is a scope as it is kept, and what account knows of it.
+// resolveScope returns the stored name of a scope and its resource for package
+// account.
 func (a actor) resolveScope(ctx context.Context, written string) (string, account.Resource, error) {
 	if written == HubScope {
 		return HubScope, account.Resource{Shared: true}, a.requireSignIn(account.SettingsRead)
@@ -48,12 +49,12 @@ func (a actor) resolveScope(ctx context.Context, written string) (string, accoun
 		return "", account.Resource{}, err
 	}
 	if in.Group() == "" {
-		return "", account.Resource{}, fmt.Errorf("settings of %.100q: %w: they are the hub's or a group's", written, store.ErrInvalid)
+		return "", account.Resource{}, fmt.Errorf("settings of %.100q: %w: want the hub or a group", written, store.ErrInvalid)
 	}
 	return string(in), resourceOf(in, ""), nil
 }
 
-// SkillSettings returns the settings of a scope, [HubScope] or a group.
+// SkillSettings returns the settings of a scope: [HubScope] or a group.
 func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope string) (SkillSettings, error) {
 	a := r.newActor(p)
 	kept, res, err := a.resolveScope(ctx, scope)
@@ -66,8 +67,9 @@ func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope
 	return a.getSettings(ctx, kept)
 }
 
-// SetSkillSettings changes the settings of a scope, in force on all nodes within twice
-// [Options.Poll]. One that somebody changed in the meantime is a [store.ErrConflict].
+// SetSkillSettings changes the settings of a scope. All nodes apply them within
+// twice [Options.Poll]. It returns [store.ErrConflict] after a concurrent
+// change.
 func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, scope string, s SkillSettings) error {
 	if err := checkAllow(s.Allow); err != nil {
 		return err
@@ -101,11 +103,11 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 	return nil
 }
 
-// SettingsStream is the stream of the bus on which nodes are told that settings changed,
-// with their revision.
+// SettingsStream is the bus stream for the revision of changed settings.
 const SettingsStream = "hub/settings"
 
-// publishChange wakes this node and others. What is lost is found by their poll.
+// publishChange notifies this node and others of changed settings. Nodes that
+// miss it poll.
 func (r *Registry) publishChange(ctx context.Context) {
 	r.watch.wake()
 	if r.opts.Bus == nil {
@@ -113,13 +115,14 @@ func (r *Registry) publishChange(ctx context.Context) {
 	}
 	revisions, err := r.db.Revisions(ctx)
 	if err != nil {
-		r.opts.Logger.Warn("other nodes are not told of changed settings, and will find them", "error", err)
+		r.opts.Logger.Warn("cannot notify other nodes of changed settings; they will poll", "error", err)
 		return
 	}
 	r.opts.Bus.Publish(SettingsStream, revisions[store.SettingsRevision])
 }
 
-// getSettings are the settings of a scope, zero where none were made.
+// getSettings returns the settings of a scope; the zero value if none are
+// stored.
 func (a actor) getSettings(ctx context.Context, scope string) (SkillSettings, error) {
 	kept, err := a.Settings.Get(ctx, scope, skillsSetting)
 	if errors.Is(err, store.ErrNotFound) {
@@ -139,26 +142,26 @@ func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 	return s, checkAllow(s.Allow)
 }
 
-// checkAllow says whether an allow-list can be read.
+// checkAllow checks the syntax of an allow-list.
 func checkAllow(allow []string) error {
 	if len(allow) > MaxAllow {
-		return fmt.Errorf("allow-list: %w: more than %d entries", store.ErrInvalid, MaxAllow)
+		return fmt.Errorf("allow-list: %w: too many entries (%d, limit %d)", store.ErrInvalid, len(allow), MaxAllow)
 	}
 	for _, entry := range allow {
 		if len(entry) > maxAllowBytes {
-			return fmt.Errorf("allow-list: %w: an entry of more than %d bytes", store.ErrInvalid, maxAllowBytes)
+			return fmt.Errorf("allow-list: %w: entry too long (%d bytes, limit %d)", store.ErrInvalid, len(entry), maxAllowBytes)
 		}
 	}
-	// A catalog of nothing reads it as the others will.
+	// An empty catalog parses the list like all others.
 	if _, err := catalog.New(nil, &catalog.Options{Filter: catalog.Filter{Allow: allow}}); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	return nil
 }
 
-// Filter is what the settings let through for what belongs to namespaces, as a Bot and
-// its Ghost do: those of the hub, and of each group among them. It asks the database.
-// Where that cannot answer, nothing is let through.
+// Filter returns the filter of the settings that apply to namespaces: those of
+// the hub and of each group. It reads the database. On an error, the filter
+// disables all skills.
 func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.Filter, error) {
 	filters, err := r.FilterEach(ctx, append([]store.Namespace{""}, in...)...)
 	if err != nil {
@@ -167,8 +170,8 @@ func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.F
 	return combineFilters(filters, in), nil
 }
 
-// combineFilters is what the filters of the hub and of namespaces all let through. That of a
-// group has that of the hub in it.
+// combineFilters returns the intersection of the filters of namespaces. The
+// filter of a group includes that of the hub.
 func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Namespace) catalog.Filter {
 	out, groups := filters[""], 0
 	for _, n := range in {
@@ -186,8 +189,7 @@ func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Names
 	return out
 }
 
-// FilterEach is what the settings of the hub and of a group let through, for each of some
-// namespaces by itself; "" is the hub alone.
+// FilterEach returns the filter of each namespace on its own; "" is the hub.
 func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[store.Namespace]catalog.Filter, error) {
 	scopes := []string{HubScope}
 	for _, n := range in {
@@ -207,8 +209,8 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 				continue
 			}
 			if found[row.Scope], err = decodeSettings(row); err != nil {
-				found[row.Scope] = SkillSettings{Disabled: true} // what cannot be read lets nothing through
-				r.opts.Logger.Error("skills are switched off: their settings cannot be read", "scope", row.Scope, "error", err)
+				found[row.Scope] = SkillSettings{Disabled: true} // unreadable settings disable all skills
+				r.opts.Logger.Error("skills are switched off: cannot read settings", "scope", row.Scope, "error", err)
 			}
 		}
 		scopes = scopes[n:]
@@ -226,9 +228,9 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	return out, nil
 }
 
-// intersectAllow is an allow-list of what two of them let through, of which an empty one lets
-// through everything; some is false where nothing is. Of two patterns of which none
-// covers the other nothing is let through.
+// intersectAllow returns the intersection of two allow-lists. An empty list
+// allows everything; some is false if the intersection is empty. Overlapping
+// patterns of which neither covers the other have no intersection.
 func intersectAllow(a, b []string) (list []string, some bool) {
 	switch {
 	case len(a) == 0:
@@ -249,7 +251,7 @@ func intersectAllow(a, b []string) (list []string, some bool) {
 	return list, len(list) > 0
 }
 
-// intersectEntry is the entry for what two entries let through.
+// intersectEntry returns the intersection of two entries.
 func intersectEntry(x, y string) (string, bool) {
 	px, cx, _ := strings.Cut(strings.TrimSpace(x), "@")
 	py, cy, _ := strings.Cut(strings.TrimSpace(y), "@")
@@ -268,8 +270,8 @@ func intersectEntry(x, y string) (string, bool) {
 	return name, true
 }
 
-// covers reports whether each name that narrow matches is matched by wide. It may say
-// no where that is so, but for equal patterns and for names.
+// covers reports whether wide matches each name that narrow matches. Except for
+// names and equal patterns, it may report false negatives.
 func covers(wide, narrow string) bool {
 	if wide == narrow || wide == "*" && !strings.ContainsAny(narrow, `/[\`) {
 		return true
@@ -277,12 +279,12 @@ func covers(wide, narrow string) bool {
 	if strings.ContainsAny(narrow, `?[\`) || strings.Contains(narrow, "*") && strings.ContainsAny(wide, `?[\`) {
 		return false
 	}
-	ok, err := path.Match(wide, narrow) // a star of narrow is matched by one of wide
+	ok, err := path.Match(wide, narrow) // a star of wide matches a star of narrow
 	return ok && err == nil
 }
 
-// joinConstraints is the constraint that asks for what two do, of which each is alternatives of
-// conditions.
+// joinConstraints returns the conjunction of two version constraints, each of
+// which may have alternatives.
 func joinConstraints(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)

@@ -8,26 +8,27 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillFile is a SKILL.md that is to be there.
+// SkillFile is a SKILL.md to apply.
 type SkillFile struct {
 	In   store.Namespace
 	Name string
 	Data []byte
-	// Same reports whether another SKILL.md says the same in other words, as a document
-	// cannot keep how one is written.
+	// Same reports whether another SKILL.md has the same content. Documents do
+	// not preserve its formatting.
 	Same func(other []byte) bool
 }
 
-// SkillError says why a document of a skill cannot be kept, and what to do.
+// SkillError explains why the document of a skill is refused, and how to fix
+// it.
 type SkillError struct{ Why, Fix string }
 
 func (e *SkillError) Error() string { return e.Why }
 
-// ParseSkillFile is the SKILL.md of a skill as a document of a namespace as it is written.
+// ParseSkillFile converts the SKILL.md of a skill to a document.
 func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 	parsed, ds := skill.ParseBytes(file, skill.FileName, name)
 	if parsed == nil {
-		return nil, fmt.Errorf("skill %q: %w: its SKILL.md cannot be read", name, store.ErrCorrupt)
+		return nil, fmt.Errorf("skill %q: %w: invalid SKILL.md", name, store.ErrCorrupt)
 	}
 	raw, err := parsed.FrontmatterJSON()
 	if err != nil {
@@ -49,19 +50,19 @@ func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 		Spec: &Skill{Fields: kept, Prompt: parsed.Instructions}, Findings: ds.Problems()}, nil
 }
 
-// equalTo returns what reports whether a SKILL.md says the same as a skill of a name.
+// equalTo returns a function that compares a SKILL.md with the skill.
 func (s *Skill) equalTo(name string) func(other []byte) bool {
 	return func(other []byte) bool {
 		return len(diffFields(skillFileFields(name, other), s.flatFields())) == 0
 	}
 }
 
-// diffFile is what is different from what a SKILL.md says, nil being none.
+// diffFile returns the differences from a SKILL.md, which may be nil.
 func (s *Skill) diffFile(name string, was []byte) []FieldChange {
 	return diffFields(skillFileFields(name, was), s.flatFields())
 }
 
-// skillFileFields are the values of a SKILL.md by their paths.
+// skillFileFields returns the values of a SKILL.md by path.
 func skillFileFields(name string, file []byte) map[string]string {
 	d, err := ParseSkillFile("", name, file)
 	if file == nil || err != nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// TeamMember is a member of a Team to whom a task can be handed.
+// TeamMember is a member of a Team that receives tasks.
 type TeamMember struct {
-	Name        string // by which the tool knows it
+	Name        string // in the tool's arguments
 	Role        string
 	Description string
-	Confirm     bool // a person is asked before
+	Confirm     bool // requires an approval for each task
 }
 
-// HandOffTool is the name of the tool by which a Team's leader hands a task on.
+// HandOffTool is the name of the leader's tool for handing over tasks.
 const HandOffTool = "hand_task"
 
-// MemberProfile returns the profile of a member of a Team, by its name in [Profile.Members],
-// when a task is handed to it.
+// MemberProfile returns the profile of a member of a Team, by its name in
+// [Profile.Members].
 func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
 		a := r.newActor(p)
@@ -42,7 +42,7 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 		}
 		spec, ok := res.Spec.(*Team)
 		if !ok {
-			return nil, fmt.Errorf("%s %q: %w: it has no members", k.Kind, k.Name, store.ErrInvalid)
+			return nil, fmt.Errorf("%s %q: %w: not a Team", k.Kind, k.Name, store.ErrInvalid)
 		}
 		for _, m := range spec.Members {
 			if m.Bot.String() == name {
@@ -53,7 +53,7 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 	})
 }
 
-// teamProfile is the profile of the leader of a Team, with the others at hand.
+// teamProfile returns the profile of a Team's leader, with the other members.
 func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Pro
 		}
 		bot, err := a.findKind(ctx, account.KindUse, k.Namespace, BotKind, m.Bot)
 		if errors.Is(err, store.ErrNotFound) {
-			p.addProblem("member %s: there is no such Bot that you may use", m.Bot)
+			p.addProblem("member %s: Bot not found or not permitted", m.Bot)
 			continue
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Pro
 	return p, err
 }
 
-// botProfile is the profile of a member of something in a namespace.
+// botProfile returns the profile of a member.
 func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace, m Member) (*Profile, error) {
 	k, err := a.findKind(ctx, account.KindUse, home, BotKind, m.Bot)
 	if err != nil {
@@ -103,13 +103,13 @@ func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace
 	return r.buildProfile(ctx, a, k, m.Prompt)
 }
 
-// newHandOffTool is the tool by which a task is handed to one of some members.
+// newHandOffTool returns the tool for handing a task to one of some members.
 func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
 	var names []string
-	about := "Hands a task to another member of your team, who works on it alone, with tools of its own, and answers with the result. It sees nothing of this conversation: write down all that it has to know. Members:"
+	about := "Hand a task to another member of your team. The member works alone with its own tools and returns the result. It does not see this conversation, so include everything it needs. Members:"
 	for _, m := range members {
 		names = append(names, m.Name)
 		about += "\n- " + m.Name
@@ -123,8 +123,8 @@ func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 	schema, err := json.Marshal(map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"member", "task"},
 		"properties": map[string]any{
-			"member": map[string]any{"type": "string", "enum": names, "description": "who gets the task"},
-			"task":   map[string]any{"type": "string", "description": "what is to be done, with all that is needed for it"},
+			"member": map[string]any{"type": "string", "enum": names, "description": "member that receives the task"},
+			"task":   map[string]any{"type": "string", "description": "the task with all necessary information"},
 		},
 	})
 	return &llm.Tool{Name: HandOffTool, Description: about, InputSchema: schema}, err

@@ -12,37 +12,37 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// DisabledError says that skills were switched off, or that it could not be known for
-// too long whether they are.
+// DisabledError reports that skills were disabled. Unread means that settings
+// were unreadable for too long.
 type DisabledError struct{ Unread bool }
 
 func (e *DisabledError) Error() string {
 	if e.Unread {
-		return "skills are stopped: whether they are switched off cannot be read"
+		return "skills are switched off: cannot read settings"
 	}
-	return "skills were switched off"
+	return "skills are switched off"
 }
 
-// watchers are those who follow settings on this node.
+// watchers are the watchers of settings on this node.
 type watchers struct {
-	woken chan struct{} // has room for one: more say no more
+	woken chan struct{} // capacity 1
 
 	mu  sync.Mutex
 	all map[*watcher]bool
 }
 
-// watcher is told of the filter of namespaces.
+// watcher receives the filter of some namespaces.
 type watcher struct {
 	in     []store.Namespace
 	notify func(catalog.Filter, error)
 
-	mu       sync.Mutex // held while it is told
+	mu       sync.Mutex // held during notify
 	last     catalog.Filter
 	notified bool
 	stopped  bool
 }
 
-// wake has [Registry.Run] look at once.
+// wake makes [Registry.Run] read the settings at once.
 func (w *watchers) wake() {
 	select {
 	case w.woken <- struct{}{}:
@@ -60,15 +60,15 @@ func (w *watchers) list() []*watcher {
 	return out
 }
 
-// update tells a watcher of a filter, where it is another one.
+// update notifies a watcher of a changed filter.
 func (w *watcher) update(f catalog.Filter, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.updateLocked(f, why)
 }
 
-// setInitial is set with what was read when it began, which is old where it was told of
-// something since.
+// setInitial sets the filter read at the start, unless a newer one arrived
+// meanwhile.
 func (w *watcher) setInitial(f catalog.Filter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,12 +85,13 @@ func (w *watcher) updateLocked(f catalog.Filter, why error) {
 	w.notify(f, why)
 }
 
-// Run keeps those who [Registry.WatchFilter] up with the settings, until ctx ends: they are
-// looked at when the bus says that they changed, and every [Options.Poll]. It returns
-// when nothing of it goes on any more, with the reason for which ctx ended.
+// Run notifies the watchers of [Registry.WatchFilter] of changed settings until
+// ctx ends. It reads the settings after notifications of the bus and every
+// [Options.Poll]. It returns the cause of ctx after all its work has ended.
 //
-// While settings cannot be read, what was read counts; after [Options.FailClosedAfter] of it
-// everybody is told that skills are switched off, until they can be read again.
+// While settings are unreadable, the last ones apply. After
+// [Options.FailClosedAfter], skills are disabled until the settings are
+// readable again.
 func (r *Registry) Run(ctx context.Context) error {
 	var noted <-chan struct{}
 	if r.opts.Bus != nil {
@@ -100,8 +101,8 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(r.opts.Poll)
 	defer tick.Stop()
-	var seen int64 = -1   // the revision of which everybody was told
-	var failing time.Time // since when
+	var seen int64 = -1   // the last revision sent to the watchers
+	var failing time.Time // start of the failure
 	stopped := false
 	for {
 		revision, err := r.refresh(ctx, seen)
@@ -114,7 +115,7 @@ func (r *Registry) Run(ctx context.Context) error {
 			failing = time.Now()
 		case time.Since(failing) >= r.opts.FailClosedAfter:
 			if !stopped {
-				r.opts.Logger.Error("skills are stopped: settings cannot be read", "error", err)
+				r.opts.Logger.Error("skills are switched off: cannot read settings", "error", err)
 			}
 			seen, stopped = -1, true
 			for _, w := range r.watch.list() {
@@ -125,18 +126,17 @@ func (r *Registry) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
-		case <-noted: // what the note says the database says better
+		case <-noted: // the database has the details
 		case <-r.watch.woken:
 		}
 	}
 }
 
-// refreshTimeout bounds one look at the settings: a database that does not answer is one that
-// cannot be read.
+// refreshTimeout limits one read of the settings.
 const refreshTimeout = 5 * time.Second
 
-// refresh tells those who follow what changed since a revision, and returns the one that
-// is.
+// refresh notifies watchers of changes since a revision and returns the current
+// one.
 func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -161,10 +161,10 @@ func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	return revisions[store.SettingsRevision], nil
 }
 
-// WatchFilter has f told what [Registry.Filter] says of namespaces: now, and from the
-// goroutine of [Registry.Run] whenever that changes. The error is nil, or why it cannot
-// be known, and then nothing is let through. f must not wait, and not call stop. After
-// stop it is not called any more.
+// WatchFilter calls f with the result of [Registry.Filter] now and after each
+// change, from the goroutine of [Registry.Run]. If the settings are unreadable,
+// f gets the error and a filter that disables all skills. f must not block or
+// call stop. It is not called after stop.
 func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
 	w := &watcher{in: slices.Clone(in), notify: f}
 	r.watch.mu.Lock()
@@ -178,7 +178,7 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 		w.stopped = true
 		w.mu.Unlock()
 	}
-	// It is among those who are told before it is asked, so that no change is missed.
+	// Register before reading, so that no change is missed.
 	now, err := r.Filter(ctx, in...)
 	if err != nil {
 		stop()
@@ -188,10 +188,10 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 	return stop, nil
 }
 
-// WithKillSwitch returns a context for what is at work for namespaces, as a turn of a conversation
-// for those of [Profile.SettingsNamespaces]: it ends, with a [*DisabledError] as its cause, when the
-// kill switch of the hub or of one of the groups falls. It fails with that where it has
-// fallen. The caller calls stop, which ends it too.
+// WithKillSwitch returns a context that ends with a [*DisabledError] as its
+// cause when skills are disabled for the hub or one of the namespaces, such as
+// [Profile.SettingsNamespaces]. It returns that error if they are disabled
+// already. The caller calls stop, which ends the context too.
 func (r *Registry) WithKillSwitch(ctx context.Context, in ...store.Namespace) (held context.Context, stop func(), err error) {
 	held, cancel := context.WithCancelCause(ctx)
 	unfollow, err := r.WatchFilter(ctx, in, func(f catalog.Filter, why error) {
@@ -201,7 +201,7 @@ func (r *Registry) WithKillSwitch(ctx context.Context, in ...store.Namespace) (h
 	})
 	if err != nil {
 		cancel(err)
-		return nil, nil, fmt.Errorf("whether skills are switched off: %w", err)
+		return nil, nil, fmt.Errorf("read skill settings: %w", err)
 	}
 	stop = func() { unfollow(); cancel(context.Canceled) }
 	if err := context.Cause(held); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Fingerprint is a text that is another one once a secret of a principal or of one of his
-// groups was set or deleted, or granted to something else: who works with values of
-// secrets then gets them anew.
+// Fingerprint returns a value that changes with the secrets and grants of a
+// principal and its groups. Holders of secret values use it to detect outdated
+// ones.
 func (s *Secrets) Fingerprint(ctx context.Context, p account.Principal) (string, error) {
 	h := sha256.New()
 	a := s.r.newActor(p)
