@@ -9,10 +9,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// modernVersion is the first of the newer era.
+// modernVersion is the first protocol version of the modern era.
 const modernVersion = "2026-07-28"
 
-// legacyClient is the session of a client of the older era, with a line of its own to
+// legacyClient is the session of a legacy client, with its own connection to
 // each upstream server.
 type legacyClient struct {
 	ss    *mcp.ServerSession
@@ -25,15 +25,15 @@ type legacyClient struct {
 
 // inbound is a request of a client.
 type inbound struct {
-	ctx    context.Context // of the request, with what the SDK knows of it
+	ctx    context.Context // of the request, with the values of the SDK
 	ss     *mcp.ServerSession
 	meta   map[string]any
 	modern bool
 	caps   *mcp.ClientCapabilities
-	client *legacyClient // of the older era
+	client *legacyClient // of a legacy client
 }
 
-// clientFor is the client of a session of the older era. It lives as long as the
+// clientFor returns the legacy client of a session. It lives as long as the
 // session.
 func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	return c
 }
 
-// setServerLogLevel tells a server which messages the client wants logged.
+// setServerLogLevel sends the client's log level to a server.
 func (c *legacyClient) setServerLogLevel(ctx context.Context, l *upstreamConn) {
 	c.mu.Lock()
 	level := c.level
@@ -92,7 +92,7 @@ func (c *legacyClient) logLevel() mcp.LoggingLevel {
 	return c.level
 }
 
-// setLogLevel is logging/setLevel.
+// setLogLevel handles logging/setLevel.
 func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
 	c := s.clientFor(ss)
 	c.mu.Lock()
@@ -105,7 +105,7 @@ func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level m
 	}
 }
 
-// conn is the one for what needs nothing of the client.
+// conn returns the connection for requests that need nothing from the client.
 func (in *inbound) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
 	if in.client != nil {
 		return in.client.slots[u].get(ctx)
@@ -113,8 +113,7 @@ func (in *inbound) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, 
 	return u.shared.get(ctx)
 }
 
-// forwardRootsChange tells the servers of a client of the older era that its roots
-// are others now.
+// forwardRootsChange notifies the servers of a legacy client of changed roots.
 func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	c := s.clientFor(ss)
 	for _, sl := range c.slots {
@@ -125,8 +124,9 @@ func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	}
 }
 
-// forwardClientProgress passes on how far a client is with what a server asked of it. The
-// token is the server's own; with several servers nobody knows whose.
+// forwardClientProgress forwards the progress of a request from a server to a
+// client. The token is the server's, so with several servers the target is
+// unknown.
 func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
 	if len(s.upstreams) != 1 || p == nil {
 		return
@@ -136,8 +136,8 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 	}
 }
 
-// askClient puts a question to a client of the older era. ctx ends with the
-// question, at is the request in whose stream it travels.
+// askClient sends a question to a legacy client. The question ends with ctx; it
+// is sent in the stream of the request at.
 func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	at, cancel := context.WithCancel(at)
 	defer cancel()

@@ -20,35 +20,35 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// upstreamConn is a connection to an upstream server. What the server sends belongs to
-// one of its calls, or to the client that the connection was opened for.
+// upstreamConn is a connection to an upstream server. Messages of the server
+// belong to one of its calls, or to the client of the connection.
 type upstreamConn struct {
 	up     *upstreamServer
 	conn   *Conn
-	owner  *legacyClient // whose it is; nil for one of several clients
-	shared bool          // its notices are for all clients of the newer era
+	owner  *legacyClient // its only client; nil if shared by several
+	shared bool          // its notifications are for all modern clients
 	send   mcp.MethodHandler
-	done   chan struct{} // closed when the connection has ended
+	done   chan struct{} // closed at the end of the connection
 	once   sync.Once
 
-	active    atomic.Int32 // messages of the server that are being handled
-	handled   atomic.Int64 // notices of the server that have been handled
-	unhandled atomic.Int64 // notices that were read and never handled: what the SDK does not know
-	lastToken atomic.Int64 // of progress tokens
+	active    atomic.Int32 // server messages being handled
+	handled   atomic.Int64 // handled notifications
+	unhandled atomic.Int64 // notifications that the SDK dropped
+	lastToken atomic.Int64 // last progress token
 
 	mu    sync.Mutex
-	calls []*call // in order of their start
+	calls []*call // in starting order
 }
 
-// call is a request of a client on its way to a server.
+// call is a request of a client to a server.
 type call struct {
-	token string // ours, by which the server tells of progress
+	token string // our progress token
 
 	mu       sync.Mutex
 	ctx      context.Context // of the client's request
 	ss       *mcp.ServerSession
-	progress any                                                                        // the client's token; nil for none
-	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // for what the server wants to know
+	progress any                                                                        // the client's token; may be nil
+	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // handles questions of the server
 	modern   bool
 }
 
@@ -58,7 +58,7 @@ func (c *call) route() (context.Context, *mcp.ServerSession, any) {
 	return c.ctx, c.ss, c.progress
 }
 
-// openConn connects, in the name of a client with these capabilities.
+// openConn opens a connection with the capabilities of a client.
 func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilities, owner *legacyClient, shared bool) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
@@ -104,7 +104,7 @@ func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilit
 	}
 	u.resubscribe(l)
 	if l.isModern() {
-		// The SDK puts arguments into headers for tools that it has seen.
+		// The SDK needs the tools to send arguments in headers.
 		if _, err := l.listTools(ctx, nil); err != nil {
 			u.s.reportError(u, err)
 		}
@@ -123,11 +123,11 @@ func (l *upstreamConn) isClosed() bool {
 	}
 }
 
-// close ends the connection and waits. It is safe to call often.
+// close closes the connection and waits. It may be called repeatedly.
 func (l *upstreamConn) close() {
 	l.once.Do(func() {
 		close(l.done)
-		_ = l.conn.Close() // what it has to say is of no use to anybody
+		_ = l.conn.Close() // the error is of no use
 	})
 }
 
@@ -138,7 +138,7 @@ func (l *upstreamConn) capabilities() *mcp.ServerCapabilities {
 	return &mcp.ServerCapabilities{}
 }
 
-// addCall notes that a call is under way.
+// addCall registers a running call.
 func (l *upstreamConn) addCall(c *call) {
 	c.token = "d" + strconv.FormatInt(l.lastToken.Add(1), 10)
 	l.mu.Lock()
@@ -146,8 +146,8 @@ func (l *upstreamConn) addCall(c *call) {
 	l.calls = append(l.calls, c)
 }
 
-// removeCall waits until what the server sent before its answer has been passed on,
-// and forgets the call.
+// removeCall waits until the notifications before the answer are forwarded, and
+// removes the call.
 func (l *upstreamConn) removeCall(c *call) {
 	l.waitForNotifications()
 	l.mu.Lock()
@@ -155,9 +155,9 @@ func (l *upstreamConn) removeCall(c *call) {
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == c })
 }
 
-// waitForNotifications waits for the notices that were read before an answer: the SDK hands
-// them to a goroutine of their own, and the answer to the caller, in no order. A
-// transport that does not count them gives that goroutine its turn.
+// waitForNotifications waits for the notifications read before an answer. The
+// SDK delivers them in other goroutines than the answer, in no particular
+// order. If the transport does not count them, it yields to those goroutines.
 func (l *upstreamConn) waitForNotifications() {
 	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {
@@ -180,10 +180,11 @@ func (l *upstreamConn) waitForNotifications() {
 	}
 }
 
-// notificationTimeout bounds how long an answer waits for the notices before it.
+// notificationTimeout limits how long an answer waits for earlier
+// notifications.
 const notificationTimeout = time.Second
 
-// lastCall is the call that something without a token belongs to: the youngest.
+// lastCall returns the newest call, which messages without a token belong to.
 func (l *upstreamConn) lastCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +206,7 @@ func (l *upstreamConn) findCall(token any) *call {
 	return nil
 }
 
-// handleServerMessage takes what the server sends.
+// handleServerMessage handles messages of the server.
 func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "notifications/") && method != "notifications/cancelled" {
@@ -254,7 +255,7 @@ func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHan
 	}
 }
 
-// forwardQuestion puts a question of the server to the client that it is meant for.
+// forwardQuestion sends a question of the server to its client.
 func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	if c := l.lastCall(); c != nil && c.ask != nil {
 		return c.ask(ctx, method, p)
@@ -262,7 +263,7 @@ func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp
 	if l.owner != nil {
 		return l.up.s.askClient(ctx, context.Background(), l.owner.ss, method, p)
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s: there is nobody to ask", method)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s: no client to ask", method)}
 }
 
 func (l *upstreamConn) forwardProgress(p *mcp.ProgressNotificationParams) {
@@ -293,15 +294,15 @@ func (l *upstreamConn) forwardLog(p *mcp.LoggingMessageParams) {
 	}
 }
 
-// isOnlyCall reports whether a call is the only one, so that a message without
-// any mark must belong to it.
+// isOnlyCall reports whether a call is the only one, so that messages without a
+// token belong to it.
 func (l *upstreamConn) isOnlyCall(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) == 1 && l.calls[0] == c
 }
 
-// forwardNotification passes a notification on.
+// forwardNotification forwards a notification.
 func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 	if l.owner != nil {
 		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, method, p))
@@ -313,11 +314,11 @@ func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 
 func (l *upstreamConn) logFailure(err error) {
 	if err != nil {
-		l.up.s.log.Debug("a notice did not reach its client", "server", l.up.Name, "error", err)
+		l.up.s.log.Debug("cannot forward notification to client", "server", l.up.Name, "error", err)
 	}
 }
 
-// forwardListChange passes on that a list is another one now.
+// forwardListChange forwards the change of a list.
 func (l *upstreamConn) forwardListChange(what string) {
 	u := l.up
 	u.s.goroutine(func() {
@@ -341,14 +342,14 @@ func (l *upstreamConn) forwardUpdate(p *mcp.ResourceUpdatedNotificationParams) {
 	}
 }
 
-// connSlot is the place of one line, opened by the first who needs it.
+// connSlot holds one connection, which is opened on first use.
 type connSlot struct {
 	open func(context.Context) (*upstreamConn, error)
 	s    *Server
 
 	mu         sync.Mutex
 	line       *upstreamConn
-	connecting chan struct{} // closed when the attempt under way has ended; nil for none
+	connecting chan struct{} // closed at the end of the current attempt; nil without one
 	err        error         // of the last attempt
 	failed     time.Time
 	ended      bool
@@ -357,8 +358,8 @@ type connSlot struct {
 // retryDelay is how long a failed attempt is remembered.
 const retryDelay = time.Second
 
-// get returns the line, and opens it where it is not there. The attempt goes on
-// when ctx ends, for the next who asks.
+// get returns the connection and opens it if necessary. The attempt continues
+// after ctx ends, for later callers.
 func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 	for {
 		sl.mu.Lock()
@@ -411,7 +412,7 @@ func (sl *connSlot) attempt(wait chan struct{}) {
 	}
 }
 
-// current is the line where there is one.
+// current returns the connection if it is open.
 func (sl *connSlot) current() *upstreamConn {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -431,7 +432,7 @@ func (sl *connSlot) close() {
 	}
 }
 
-// serverMeta is the _meta of a client's request as the server gets it.
+// serverMeta returns the _meta of a client's request for the server.
 func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
 	m := mcp.Meta(maps.Clone(meta))
 	for _, k := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeySubscriptionID, "progressToken"} {

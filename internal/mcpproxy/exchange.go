@@ -23,20 +23,20 @@ import (
 type exchange struct {
 	up        *upstreamServer
 	method    string
-	digest    string // of what is asked, without answers
+	digest    string // of the request without answers
 	responses mcp.InputResponseMap
 	state     string
-	user      string // on whose behalf, where that is known
+	user      string // authenticated user; may be empty
 
-	// call makes the request.
+	// call sends the request.
 	call func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
-	// newQuestion is a result that asks.
+	// newQuestion returns an input_required result.
 	newQuestion func(mcp.InputRequestMap, string) mcp.Result
-	// convertResult is a result in the form of the client's era.
+	// convertResult converts a result to the client's era.
 	convertResult func(mcp.Result, bool) mcp.Result
 }
 
-// Results whose type the SDK keeps to itself, made the only way there is.
+// Results with a type. The SDK exports no other way to set it.
 var (
 	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
 	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
@@ -94,12 +94,12 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
 		return nil, unwrapError(err)
 	}
-	// A server that is not there is told to the model: it can do something else.
+	// The model learns of an unreachable server, so that it can do something else.
 	return completeResult(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
-		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
+		&mcp.TextContent{Text: fmt.Sprintf("Tool %s of server %s failed: %v", t.name, t.up.Name, err)}}}, in.modern), nil
 }
 
-// recordCall tells of a call that has an answer.
+// recordCall reports an answered call to [Options.OnCall].
 func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
 	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
@@ -111,7 +111,7 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, took)
 }
 
-// completeResult is a result that asks nothing, in the form of the client's era.
+// completeResult returns a final result in the form of the client's era.
 func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
@@ -124,8 +124,8 @@ func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	return &c
 }
 
-// authorizeCall asks whether a tool may be called. A question to the person reaches a
-// client in the way of its era.
+// authorizeCall checks whether a tool may be called. Questions to the user
+// reach the client in the form of its era.
 func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
@@ -139,7 +139,7 @@ func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) 
 		switch {
 		case err != nil || res == nil:
 			return nil, keep, err
-		case res.InputRequests == nil && !res.NeedsInput(): // one made here has no type yet
+		case res.InputRequests == nil && !res.NeedsInput(): // created locally, without a type
 			return completeResult(res, in.modern), keep, nil
 		case in.modern:
 			asks := toolInputRequired
@@ -152,11 +152,10 @@ func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) 
 		}
 		req.Params.InputResponses, req.Params.RequestState = given, res.RequestState
 	}
-	return nil, nil, fmt.Errorf("it was asked %d times whether %s may be called", maxRounds, t.name)
+	return nil, nil, fmt.Errorf("too many approval rounds for tool %s (limit %d)", t.name, maxRounds)
 }
 
-// authorizeAccess asks whether a client may have something of a server that is no
-// tool.
+// authorizeAccess checks whether a client may access a prompt or a resource.
 func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) error {
 	if s.opts.AuthorizeAccess == nil {
 		return nil
@@ -167,7 +166,7 @@ func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) err
 	return nil
 }
 
-// denies is what a list leaves out.
+// denies returns a function that reports whether a list omits an item.
 func (s *Server) denies(ctx context.Context, kind string) func(target) bool {
 	return func(t target) bool { return s.authorizeAccess(ctx, t, kind) != nil }
 }
@@ -268,7 +267,7 @@ func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadRes
 func (s *Server) completeArgument(ctx context.Context, in *inbound, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
 	p := req.Params
 	if p.Ref == nil || p.Argument.Name == "" {
-		return sdk() // which says what is missing
+		return sdk() // reports what is missing
 	}
 	var t target
 	var err error
@@ -302,13 +301,13 @@ func (s *Server) completeArgument(ctx context.Context, in *inbound, req *mcp.Com
 	return c, nil
 }
 
-// forward makes a request of a client to a server, whatever the two eras.
+// forward forwards a request of a client to a server, for any combination of
+// eras.
 func (s *Server) forward(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
 	if in.client != nil {
 		return s.forwardLegacyToModern(ctx, in, x)
 	}
-	// Only a connection that nobody else uses tells which request a log message
-	// belongs to.
+	// Log messages can be assigned to a request only on an exclusive connection.
 	_, logs := in.meta[mcp.MetaKeyLogLevel]
 	l, err := x.up.shared.get(ctx)
 	if err != nil {
@@ -336,8 +335,8 @@ func (s *Server) forward(ctx context.Context, in *inbound, x *exchange) (mcp.Res
 	return s.forwardModernToLegacy(ctx, in, x)
 }
 
-// requestWithRetry makes the request, and again where a session is known to have expired:
-// the server did nothing then.
+// requestWithRetry sends the request, and once more if the session has expired:
+// then the server did nothing.
 func (s *Server) requestWithRetry(ctx context.Context, in *inbound, x *exchange, get func(context.Context) (*upstreamConn, error)) (mcp.Result, error) {
 	for try := 0; ; try++ {
 		l, err := get(ctx)
@@ -374,12 +373,11 @@ func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *upstr
 	return x.call(ctx, l, meta, given, state)
 }
 
-// maxRounds bounds how often a server of the newer era may ask before it
-// answers.
+// maxRounds limits how often a modern server may ask before it answers.
 const maxRounds = 10
 
-// forwardLegacyToModern serves a client of the older era: a server of the newer one that asks
-// gets its answers by requests to the client.
+// forwardLegacyToModern serves a legacy client: if a modern server asks
+// questions, it asks the client and repeats the request with the answers.
 func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
 	res, err := s.requestWithRetry(ctx, in, x, in.client.slots[x.up].get)
 	for round := 0; err == nil; round++ {
@@ -388,10 +386,10 @@ func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exch
 			return x.convertResult(res, false), nil
 		}
 		if round == maxRounds {
-			return nil, fmt.Errorf("it asked %d times and did not answer", maxRounds)
+			return nil, fmt.Errorf("too many questions from server %s (limit %d rounds)", x.up.Name, maxRounds)
 		}
 		if len(asked) == 0 {
-			return nil, errors.New("it is busy; try again later")
+			return nil, fmt.Errorf("server %s is busy; try again later", x.up.Name)
 		}
 		var given mcp.InputResponseMap
 		if given, err = s.answerQuestions(in.ctx, in.ss, asked); err != nil {
@@ -405,7 +403,7 @@ func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exch
 	return nil, err
 }
 
-// inputRequests are what a result asks.
+// inputRequests returns the questions of a result.
 func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
@@ -418,7 +416,7 @@ func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	return nil, "", false
 }
 
-// answerQuestions asks a client of the older era all of it at a time.
+// answerQuestions asks a legacy client all questions at the same time.
 func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	given := make(mcp.InputResponseMap, len(asked))
 	var mu sync.Mutex // guards given and errs
@@ -433,7 +431,7 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 			if r, ok := res.(mcp.InputResponse); ok && err == nil {
 				given[id] = r
 			} else {
-				errs = append(errs, cmp.Or(err, errors.New("no answer")))
+				errs = append(errs, cmp.Or(err, errors.New("no answer from client")))
 			}
 		})
 	}
@@ -444,7 +442,7 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 	return given, nil
 }
 
-// legacyParams are a question as the request of the older era.
+// legacyParams converts a question to a legacy request.
 func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -455,8 +453,8 @@ func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	return &mcp.ListRootsParams{}, "roots/list"
 }
 
-// clientMeta is the _meta of a result as the client gets it, a copy: the SDK adds
-// to it.
+// clientMeta returns a copy of a result's _meta for the client. The SDK
+// modifies it.
 func clientMeta(meta mcp.Meta) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeySubscriptionID)
@@ -466,7 +464,7 @@ func clientMeta(meta mcp.Meta) mcp.Meta {
 	return m
 }
 
-// userOf is on whose behalf a request comes, where somebody checked.
+// userOf returns the authenticated user of a request; "" if there is none.
 func userOf(extra *mcp.RequestExtra) string {
 	if extra == nil || extra.TokenInfo == nil {
 		return ""
@@ -482,7 +480,7 @@ func requestDigest(method, server, name string, args []byte, who string) string 
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonicalJSON is JSON that does not depend on how it was written.
+// canonicalJSON normalizes JSON.
 func canonicalJSON(js []byte) []byte {
 	var v any
 	if len(js) == 0 || json.Unmarshal(js, &v) != nil {

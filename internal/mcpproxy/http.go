@@ -7,10 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// Handler returns the server as an HTTP handler by itself: the MCP endpoint of
-// both eras at /mcp, and /healthz, with the checks of [mcpserver.HTTPOptions] on
-// every path. To serve it beside others, put [Server.Endpoint] into the Mount of
-// theirs.
+// Handler returns an HTTP handler with the MCP endpoint at /mcp and with
+// /healthz, and the checks of [mcpserver.HTTPOptions] on each path. To serve it
+// beside other handlers, add [Server.Endpoint] to their Mount.
 func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	if o == nil {
 		o = &mcpserver.HTTPOptions{}
@@ -24,8 +23,8 @@ func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Protect(mux)
 }
 
-// Endpoint is the MCP endpoint alone, without checks of Host, Origin and token:
-// who mounts it makes them, as [mcpserver.HTTPOptions.Protect] does.
+// Endpoint returns the MCP endpoint without checks of Host, Origin and token.
+// The caller adds them, for example with [mcpserver.HTTPOptions.Protect].
 func (s *Server) Endpoint(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Endpoint(s.sdk, s.opts.Logger)
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxItems bounds what is taken of one list of one server, and maxPages in how
-// many pieces.
+// Limits of one list of one server.
 const (
 	maxItems = 10_000
 	maxPages = 200
 )
 
-// readPages reads a list to its end.
+// readPages reads all pages of a list.
 func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
 	var all []T
 	var fresh mcp.Cacheable
@@ -34,17 +33,17 @@ func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, erro
 		fresh = mergeCacheable(fresh, c)
 		all = append(all, items...)
 		if len(all) > maxItems {
-			return all[:maxItems], fresh, fmt.Errorf("its list has more than %d items; the others are left out", maxItems)
+			return all[:maxItems], fresh, fmt.Errorf("too many items in list (limit %d); others are omitted", maxItems)
 		}
 		if more == "" || seen[more] {
 			return all, fresh, nil
 		}
 		seen[more], cursor = true, more
 	}
-	return all, fresh, fmt.Errorf("its list has more than %d pages; the others are left out", maxPages)
+	return all, fresh, fmt.Errorf("too many pages in list (limit %d); others are omitted", maxPages)
 }
 
-// mergeCacheable is for how long two results together are good, and for whom.
+// mergeCacheable returns the stricter caching rules of two results.
 func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	a.TTLMs = min(a.TTLMs, b.TTLMs)
 	if b.CacheScope == "private" {
@@ -53,14 +52,14 @@ func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	return a
 }
 
-// listResult is what one server answered to a list request.
+// listResult is the answer of one server to a list request.
 type listResult[T any] struct {
 	items []T
 	fresh mcp.Cacheable
 	err   error
 }
 
-// listTools reads all tools, with their own names.
+// listTools lists all tools with their own names.
 func (l *upstreamConn) listTools(ctx context.Context, meta map[string]any) (r listResult[*mcp.Tool], err error) {
 	if l.capabilities().Tools == nil {
 		return r, nil
@@ -115,14 +114,14 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 		return res.ResourceTemplates, res.NextCursor, res.Cacheable, nil
 	})
 	var e *jsonrpc.Error
-	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound { // many servers have resources and no templates
+	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound { // many servers with resources lack templates
 		return r, nil
 	}
 	return r, err
 }
 
-// listAll asks all servers for a list, each in its own time. Where one fails the
-// others count: it is reported, and what it said last stays.
+// listAll lists items of all servers in parallel. The failure of a server is
+// reported and does not affect the others; its last items remain valid.
 func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()
@@ -158,7 +157,7 @@ func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upst
 				}
 			}
 			s.reportError(u, r.err)
-			r.fresh = mcp.Cacheable{} // it may be back at any moment
+			r.fresh = mcp.Cacheable{} // the server may return at any time
 		}
 		if first {
 			fresh, first = r.fresh, false
@@ -171,7 +170,7 @@ func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upst
 	return fresh, nil
 }
 
-// checkCursor is what a client gets that asks for another page: there is only one.
+// checkCursor rejects cursors, because lists have one page.
 func checkCursor(cursor string) error {
 	if cursor == "" {
 		return nil

@@ -163,7 +163,7 @@ func TestServerGoesAway(t *testing.T) {
 			if !res.IsError {
 				break
 			}
-			if !strings.Contains(text(res), "live of server up gave no answer") {
+			if !strings.Contains(text(res), "live of server up failed") {
 				t.Fatalf("result = %q", text(res))
 			}
 		}

@@ -11,22 +11,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notifyTimeout bounds sending a notice to a client that does not read.
+// notifyTimeout limits sending a notification to a client that does not read.
 const notifyTimeout = 10 * time.Second
 
-// subscription is a request subscriptions/listen that a client of the newer era keeps
-// open.
+// subscription is an open subscriptions/listen request of a modern client.
 type subscription struct {
 	ss     *mcp.ServerSession
-	id     any // of the request, as the SDK acknowledged it
+	id     any // of the request, from the SDK's acknowledgement
 	filter mcp.NotificationSubscriptions
 }
 
 type subscriptionKey struct{}
 
-// interceptSend is what the server sends. Changes are told by us: the SDK knows
-// nothing of the lists. Its acknowledgement of a listen request has what we need
-// to answer it.
+// interceptSend filters the messages of the SDK. It drops change notifications,
+// because the SDK does not know our lists, and reads the acknowledgement of
+// subscriptions.
 func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	s.send = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -49,7 +48,7 @@ func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// serveSubscription serves a listen request.
+// serveSubscription serves a subscriptions/listen request.
 func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	l := &subscription{ss: ss}
 	defer func() {
@@ -57,7 +56,7 @@ func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, n
 		delete(s.subscriptions, l)
 		s.mu.Unlock()
 	}()
-	// What a server does not tell cannot be passed on.
+	// Connect to all servers, so that their notifications arrive.
 	for _, u := range s.upstreams {
 		s.goroutine(func() {
 			if _, err := u.shared.get(upstreamContext{ctx}); err != nil && ctx.Err() == nil {
@@ -68,8 +67,8 @@ func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, n
 	return next(context.WithValue(ctx, subscriptionKey{}, l))
 }
 
-// notify sends a notification to a client. ctx is of the request that it belongs
-// to, or the background.
+// notify sends a notification to a client. ctx is that of the related request,
+// or the background.
 func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
@@ -94,8 +93,8 @@ func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method strin
 	return err
 }
 
-// notifyListChanged tells one session that a list changed; id is of its listen
-// request, nil in the older era.
+// notifyListChanged notifies a session of a changed list. id is that of its
+// subscription; nil for legacy clients.
 func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 	var meta mcp.Meta
 	if id != nil {
@@ -111,7 +110,7 @@ func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 		p = &mcp.ResourceListChangedParams{Meta: meta}
 	}
 	if err := s.notify(context.Background(), ss, "notifications/"+what+"/list_changed", p); err != nil {
-		s.log.Debug("a change did not reach a client", "error", err)
+		s.log.Debug("cannot notify client of a change", "error", err)
 	}
 }
 
@@ -121,7 +120,7 @@ func (s *Server) listSubscriptions() []*subscription {
 	return slices.Collect(maps.Keys(s.subscriptions))
 }
 
-// notifySubscribers tells who listens for it that a list changed.
+// notifySubscribers notifies the subscribers of a changed list.
 func (s *Server) notifySubscribers(what string) {
 	for _, l := range s.listSubscriptions() {
 		if what == "tools" && l.filter.ToolsListChanged || what == "prompts" && l.filter.PromptsListChanged || what == "resources" && l.filter.ResourcesListChanged {
@@ -130,7 +129,7 @@ func (s *Server) notifySubscribers(what string) {
 	}
 }
 
-// notifyUpdated tells who listens for it that a resource changed.
+// notifyUpdated notifies the subscribers of a changed resource.
 func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 	for _, l := range s.listSubscriptions() {
 		if slices.Contains(l.filter.ResourceSubscriptions, p.URI) {
@@ -141,16 +140,16 @@ func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 			}
 			q.Meta[mcp.MetaKeySubscriptionID] = l.id
 			if err := s.notify(context.Background(), l.ss, "notifications/resources/updated", &q); err != nil {
-				s.log.Debug("a change did not reach a client", "error", err)
+				s.log.Debug("cannot notify client of a change", "error", err)
 			}
 		}
 	}
 }
 
-// subscribe begins or ends to watch a resource for a client. Those of the newer
-// era share the watch.
+// subscribe subscribes a client to a resource, or unsubscribes it. Modern
+// clients share a subscription.
 func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
-	if !on { // also when the listening client has gone
+	if !on { // even after the client is gone
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 		defer cancel()

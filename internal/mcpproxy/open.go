@@ -17,14 +17,14 @@ type Opener interface {
 	Open(ctx context.Context, o *OpenOptions) (*Conn, error)
 }
 
-// OpenOptions are what an [Opener] must do for a connection.
+// OpenOptions are requirements for an [Opener].
 type OpenOptions struct {
-	// Client are the options of the protocol client.
+	// Client configures the protocol client.
 	Client *mcp.ClientOptions
 	// Prepare must be called with the client before it connects.
 	Prepare func(*mcp.Client)
-	// Changed must be called when the server announces that its "tools",
-	// "prompts" or "resources" changed, or may have. It does not wait.
+	// Changed must be called when the server reports, or may have missed to
+	// report, changed "tools", "prompts" or "resources". It does not block.
 	Changed func(what string)
 }
 
@@ -32,21 +32,21 @@ type OpenOptions struct {
 type Conn struct {
 	Session *mcp.ClientSession
 	Era     string // upstream.Modern or upstream.Legacy
-	// NotificationCount is how many notifications were read from the server so far, those
-	// of cancellation aside, so that an answer does not overtake those before it;
-	// nil where that is not known.
+	// NotificationCount returns the number of notifications read so far, except
+	// for cancellations, so that an answer does not overtake them. It is nil if
+	// unknown.
 	NotificationCount func() int64
-	// Close ends the connection and whatever belongs to it, and waits.
+	// Close closes the connection with its resources, and waits.
 	Close func() error
 }
 
-// Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool], which
-// then knows how it is with them.
+// Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool],
+// which then tracks their state.
 type Dialer interface {
 	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
 }
 
-// NewDialOpener opens connections to the server of a configuration.
+// NewDialOpener returns an opener that connects to a configured server.
 func NewDialOpener(d Dialer, c *upstream.Config) Opener { return dialOpener{d, c} }
 
 type dialOpener struct {
@@ -62,9 +62,9 @@ func (d dialOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	return &Conn{Session: c.ClientSession, Era: c.Era, NotificationCount: c.NotificationCount, Close: c.Close}, nil
 }
 
-// NewTransportOpener opens connections over transports of the SDK: each call of transport
-// gives another one. era is upstream.Legacy to say that the server is of the
-// older era, so that it is not asked.
+// NewTransportOpener returns an opener that uses transports of the SDK.
+// transport returns a new one at each call. era is upstream.Legacy if the
+// server is known to be a legacy one, which skips the negotiation.
 func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
 	return transportOpener{transport, era}
 }
@@ -84,7 +84,7 @@ func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error
 	opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { o.Changed("prompts") }
 	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
 	var notices func() int64
-	if _, http := t.(*mcp.StreamableClientTransport); !http { // whose connection the SDK must see itself
+	if _, http := t.(*mcp.StreamableClientTransport); !http { // the SDK requires its own type
 		n := &countingTransport{Transport: t}
 		t, notices = n, n.read.Load
 	}
@@ -105,7 +105,7 @@ func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error
 	return &Conn{Session: s, Era: era, NotificationCount: notices, Close: s.Close}, nil
 }
 
-// countingTransport counts the notifications that are read.
+// countingTransport counts the notifications read.
 type countingTransport struct {
 	mcp.Transport
 	read atomic.Int64

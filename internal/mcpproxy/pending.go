@@ -15,13 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pendingCalls are the calls to servers of the older era that wait for a client of the
-// newer one to come back with answers, by the handle that it was given.
+// pendingCalls holds the calls to legacy servers that wait for answers of
+// modern clients, by the handle given to the client.
 type pendingCalls struct {
 	max int
 	ttl time.Duration
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	calls  map[string]*pendingCall
 	closed bool
 }
@@ -30,40 +30,40 @@ func (h *pendingCalls) init(most int, ttl time.Duration) {
 	h.max, h.ttl, h.calls = most, ttl, map[string]*pendingCall{}
 }
 
-// pendingCall is one call that goes on while its client is away.
+// pendingCall is a call that continues while its client is away.
 type pendingCall struct {
-	digest      string // of what was asked, and by whom
+	digest      string // of the request and its user
 	cancel      context.CancelCauseFunc
 	ctx         context.Context // of the call
 	line        *upstreamConn
 	call        *call
-	newQuestion chan struct{} // has one where there is a new question
-	done        chan struct{} // closed when res and err are there
+	newQuestion chan struct{} // signals a new question
+	done        chan struct{} // closed after res and err are set
 	res         mcp.Result
 	err         error
 	timer       *time.Timer
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	next       int
-	unanswered map[string]*question // by the id that the client is given
+	unanswered map[string]*question // by the ID given to the client
 	ended      bool
 }
 
-// question is a question without an answer.
+// question is an unanswered question.
 type question struct {
 	request mcp.InputRequest
 	answer  chan mcp.InputResponse // buffered
 }
 
-var errExpired = errors.New("nobody answered in time")
+var errExpired = errors.New("timeout waiting for an answer")
 
-// put keeps a call, and returns the handle by which its client finds it again.
+// put stores a call and returns its handle for the client.
 func (h *pendingCalls) put(w *pendingCall) (string, error) {
 	handle := "held." + rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || len(h.calls) >= h.max {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d calls wait for answers already; try again later", h.max)}
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many calls wait for answers (limit %d); try again later", h.max)}
 	}
 	h.calls[handle] = w
 	w.timer = time.AfterFunc(h.ttl, func() {
@@ -78,14 +78,14 @@ func (h *pendingCalls) put(w *pendingCall) (string, error) {
 	return handle, nil
 }
 
-// take finds a call. Taking it is what decides: a handle works once, and only
-// for the same request of the same caller.
+// take removes and returns a call, so a handle works once. The retry must be
+// the same request of the same user.
 func (h *pendingCalls) take(handle, digest string) (*pendingCall, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := h.calls[handle]
 	if w == nil || w.digest != digest {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown or expired requestState; make the request again without it"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown or expired requestState; repeat the request without it"}
 	}
 	delete(h.calls, handle)
 	w.timer.Stop()
@@ -104,8 +104,8 @@ func (h *pendingCalls) close() {
 	}
 }
 
-// forwardModernToLegacy serves a client of the newer era with a server of the older one. The
-// call runs on its own; where the server asks, the client gets the question as a
+// forwardModernToLegacy serves a modern client with a legacy server. The call
+// runs on its own. When the server asks a question, the client gets it as a
 // result, and the call waits for the retry.
 func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
 	var w *pendingCall
@@ -134,7 +134,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 			}
 			return x.convertResult(w.res, true), nil
 		case <-w.newQuestion:
-			w.line.waitForNotifications() // what was asked at the same time goes with it
+			w.line.waitForNotifications() // collect simultaneous questions
 		case <-ctx.Done():
 			w.cancel(context.Cause(ctx))
 			<-w.done
@@ -142,7 +142,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 		}
 		asked := w.openQuestions()
 		if len(asked) == 0 {
-			continue // it was withdrawn
+			continue // withdrawn
 		}
 		handle, err := s.pending.put(w)
 		if err != nil {
@@ -154,7 +154,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 	}
 }
 
-// startPending starts a call that outlives the request it came with.
+// startPending starts a call that outlives its request.
 func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendingCall, error) {
 	run, cancel := context.WithCancelCause(s.ctx)
 	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}
@@ -182,14 +182,14 @@ func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendi
 	return w, nil
 }
 
-// isConnUsable reports whether a connection is good after an error: the server's own
-// refusals say nothing against it.
+// isConnUsable reports whether a connection is usable after an error. Errors
+// sent by the server do not affect it.
 func isConnUsable(err error) bool {
 	var e *jsonrpc.Error
 	return err == nil || errors.As(err, &e) && !isSDKCode(e.Code)
 }
 
-// resume gives the call the request that its client came back with.
+// resume attaches the client's retry to the call.
 func (w *pendingCall) resume(in *inbound) {
 	w.call.mu.Lock()
 	defer w.call.mu.Unlock()
@@ -199,17 +199,17 @@ func (w *pendingCall) resume(in *inbound) {
 	}
 }
 
-// ask is what the server wants to know. It waits for the client.
+// ask handles a question of the server and waits for the client's answer.
 func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	q, ok := p.(mcp.InputRequest)
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " cannot be passed on"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not supported"}
 	}
 	one := &question{request: q, answer: make(chan mcp.InputResponse, 1)}
 	w.mu.Lock()
 	if w.ended || len(w.unanswered) >= 32 {
 		w.mu.Unlock()
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": too much is asked at a time"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": too many open questions"}
 	}
 	w.next++
 	id := "q" + strconv.Itoa(w.next)
@@ -221,15 +221,15 @@ func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp
 		if res, ok := r.(mcp.Result); ok {
 			return res, nil
 		}
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": the client gave no fitting answer"}
-	case <-ctx.Done(): // the server withdrew it, or is gone
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": answer of the client has the wrong type"}
+	case <-ctx.Done(): // withdrawn, or the server is gone
 	case <-w.ctx.Done():
 	case <-w.done:
 	}
 	w.mu.Lock()
 	delete(w.unanswered, id)
 	w.mu.Unlock()
-	return nil, errors.New("the question was withdrawn")
+	return nil, errors.New("question withdrawn")
 }
 
 func (w *pendingCall) signal() {
@@ -245,7 +245,7 @@ func (w *pendingCall) markEnded() {
 	w.ended = true
 }
 
-// openQuestions are those without an answer.
+// openQuestions returns the unanswered questions.
 func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -256,8 +256,7 @@ func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	return m
 }
 
-// answer hands answers to who waits for them. Where some are missing the client is
-// asked again.
+// answer delivers answers. If some are missing, the client is asked again.
 func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	w.mu.Lock()
 	for id, r := range given {
@@ -273,7 +272,7 @@ func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	}
 }
 
-// matchesRequest reports whether an answer is of the kind that was asked for.
+// matchesRequest reports whether an answer has the type of its question.
 func matchesRequest(q mcp.InputRequest, r mcp.InputResponse) bool {
 	ok := false
 	switch q.(type) {

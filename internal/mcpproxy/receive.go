@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive answers the requests of clients.
+// receive handles requests of clients.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ss, ok := req.GetSession().(*mcp.ServerSession)
@@ -58,14 +58,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// upstreamContext is the context of a client's request for what is done at servers: it
-// ends with it, and has none of its values. The SDK keeps the version of the
-// protocol and the id of the request there, and would use them as the server's.
+// upstreamContext is the context of a client's request for requests to servers.
+// It ends with the client's context but hides its values: the SDK stores the
+// protocol version and the request ID there and would send them to the server.
 type upstreamContext struct{ context.Context }
 
 func (upstreamContext) Value(any) any { return nil }
 
-// asResult keeps a nil of a type from becoming a result.
+// asResult converts a result, so that a nil pointer becomes a nil interface.
 func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	return r, nil
 }
 
-// clientInfo is what all requests tell of their client.
+// clientInfo is implemented by all requests.
 type clientInfo interface {
 	ProtocolVersion() string
 	ClientCapabilities() *mcp.ClientCapabilities
@@ -81,7 +81,7 @@ type clientInfo interface {
 
 func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inbound {
 	in := &inbound{ctx: ctx, ss: ss, meta: metaOf(req)}
-	// The era is that of the request: a connection may carry both.
+	// Requests of both eras may share a connection.
 	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
 		in.modern = true
 		in.caps = req.ClientCapabilities()
@@ -122,9 +122,9 @@ func metaOf(req any) map[string]any {
 	return nil
 }
 
-// mergeServers is what the servers can do together, and what they say of
-// themselves. Who does not answer in time is taken to have everything: its lists
-// are empty until it does.
+// mergeServers returns the combined capabilities and instructions of the
+// servers. A server that does not answer in time counts as having all
+// capabilities; its lists are empty until it answers.
 func (s *Server) mergeServers(ctx context.Context, in *inbound) (*mcp.ServerCapabilities, string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no connection within %v", s.opts.ListTimeout))
 	defer cancel()
@@ -163,10 +163,10 @@ func (s *Server) mergeServers(ctx context.Context, in *inbound) (*mcp.ServerCapa
 	return caps, strings.Join(texts, "\n\n")
 }
 
-// notifyWhenConnected tells a client when a server has come that was not there when it asked.
+// notifyWhenConnected notifies a legacy client when a late server is connected.
 func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
 	if in.client == nil {
-		return // who listens is told by the shared line
+		return // subscribers are notified by the shared connection
 	}
 	sl := in.client.slots[u]
 	s.goroutine(func() {
@@ -181,7 +181,7 @@ func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
 	})
 }
 
-// forwardedExtensions are the extensions that need no methods of their own.
+// forwardedExtensions lists the extensions without methods of their own.
 var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
 // addCapabilities adds the capabilities of one server.
@@ -218,8 +218,8 @@ func addCapabilities(all, c *mcp.ServerCapabilities) {
 	}
 }
 
-// unwrapError is the error of a server as it sent it: the SDK puts what it was
-// doing around it.
+// unwrapError returns the error that a server sent, without the context added
+// by the SDK.
 func unwrapError(err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
@@ -228,11 +228,10 @@ func unwrapError(err error) error {
 	return err
 }
 
-// isSDKCode reports whether a code is one that the SDK gives to troubles of the
-// connection, and no server's.
+// isSDKCode reports whether the SDK uses a code for connection errors.
 func isSDKCode(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
 
-// requestError is what a client is told of a request that its server did not answer.
+// requestError returns the error for a client whose request failed.
 func (u *upstreamServer) requestError(method string, err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {

@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// target is where something goes, by the name that its server has for it.
+// target is an item of a server by the server's own name.
 type target struct {
 	up   *upstreamServer
 	name string
 }
 
-// routes say which server has what, as listed last.
+// routes maps exposed names to servers, as of the last lists.
 type routes struct {
 	mu        sync.Mutex
 	tools     map[string]target
-	defs      map[target]*mcp.Tool // as their servers have them
+	defs      map[target]*mcp.Tool // with the servers' own names
 	prompts   map[string]target
 	resources map[string]target
-	exposed   map[target]string // URIs that are others here than at the server
+	exposed   map[target]string // changed URIs
 	templates []template
 }
 
@@ -39,10 +39,9 @@ type template struct {
 	listed  string
 }
 
-// assignNames gives names that are unique. One that is taken is prefixed by the name
-// of its server; a server that lists a name twice keeps the first. A name with
-// the prefix of a server is taken from the start, so that no server without one
-// can have it.
+// assignNames assigns unique names. A name in use is prefixed with the name of
+// its server. Of duplicates of one server the first wins. Names with a server's
+// prefix are reserved for it.
 func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
 	prefixed := map[string]bool{}
@@ -124,7 +123,8 @@ func (r *routes) setPrompts(ups []*upstreamServer, refused func(target) bool) []
 	return out
 }
 
-// prefixedURI is a URI that two servers have, for the later one.
+// prefixedURI returns the exposed URI for a URI that an earlier server has,
+// too.
 func prefixedURI(u *upstreamServer, uri string) string {
 	return "mcp+" + upstream.ToolName(u.Name, "resource") + ":" + uri
 }
@@ -175,7 +175,7 @@ func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) 
 			}
 			p, err := uritemplate.New(listed)
 			if err != nil {
-				p = nil // it is listed and completed, and matches nothing
+				p = nil // listed and completed, but matches nothing
 			}
 			ts = append(ts, template{target{u, listed}, p, t.URITemplate})
 		}
@@ -186,7 +186,7 @@ func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) 
 	return out
 }
 
-// exposedURI is the URI by which clients know a resource of a server.
+// exposedURI returns the URI by which clients know a resource.
 func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,8 @@ func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	return uri
 }
 
-// onlyUpstream is the only server, where names are its own: what it has is its to know.
+// onlyUpstream returns the server if there is only one without prefix and
+// filter. Then all names are the server's own.
 func (s *Server) onlyUpstream() *upstreamServer {
 	if len(s.upstreams) == 1 && s.upstreams[0].Prefix == "" && s.upstreams[0].Allow == nil {
 		return s.upstreams[0]
@@ -204,8 +205,8 @@ func (s *Server) onlyUpstream() *upstreamServer {
 	return nil
 }
 
-// routeTool finds the tool of a name, looking again where it is not known. What
-// was allowed when it was listed need not be so any more.
+// routeTool finds a tool by its exposed name; if unknown, it lists again. It
+// checks again whether the tool is allowed.
 func (s *Server) routeTool(ctx context.Context, in *inbound, name string) (target, error) {
 	t, err := s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
 		_, err := s.listTools(ctx, in, nil)
@@ -256,8 +257,8 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 	return target{}, unknownError(kind, name)
 }
 
-// routeURI finds whose a resource is: who lists it, else the first who has a
-// template for it, looking again where there is neither.
+// routeURI finds the server of a resource: the one that lists it, or the first
+// with a matching template. If there is none, it lists again.
 func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target, error) {
 	if u := s.onlyUpstream(); u != nil {
 		return target{u, uri}, nil
@@ -285,7 +286,7 @@ func (r *routes) findURI(uri string) (target, bool) {
 	}
 	for _, t := range r.templates {
 		switch {
-		case t.listed == uri: // completions name the template itself
+		case t.listed == uri: // completions refer to the template itself
 			return t.target, true
 		case t.listed != t.name:
 			if rest, ok := strings.CutPrefix(uri, strings.TrimSuffix(t.listed, t.name)); ok && t.matches(rest) {
@@ -302,8 +303,8 @@ func (t template) matches(uri string) bool {
 	return t.pattern != nil && len(uri) < 8<<10 && t.pattern.Regexp().MatchString(uri)
 }
 
-// syncHeaders tells the SDK of tools whose arguments clients repeat in headers,
-// as it compares them before we see a request. Its list is never served.
+// syncHeaders registers tools with arguments in headers in the SDK, which
+// checks those before our handlers run. The SDK's own list is never served.
 func (s *Server) syncHeaders(tools []*mcp.Tool) {
 	now := map[string]string{}
 	with := map[string]*mcp.Tool{}

@@ -1,19 +1,19 @@
 //lint:file-ignore SA1019 what is deprecated still passes between old peers
 
-// Package mcpproxy puts MCP servers that others wrote behind one of ours, with
-// their own tools, prompts, resources, templates and completions listed as they
-// are, for clients and servers of both eras of the protocol.
+// Package mcpproxy serves other MCP servers as one, with their own tools,
+// prompts, resources, templates and completions, for clients and servers of
+// both eras of the protocol. Start reading at [Server].
 //
-// It changes as little as it can: schemas are not checked again, results pass
-// with what the SDK's types hold of them, error codes and data are those of the
-// server, and what a server asks a client (a form, its model, its roots) reaches
-// the client in the way that its era has for it:
+// It never changes more than necessary: it does not validate schemas again, it
+// forwards results as far as the SDK's types preserve them, and it keeps error
+// codes and data of servers. Questions of a server (elicitation, sampling,
+// roots) reach the client in the form of its era:
 //
 //	client   server   what happens
-//	legacy   legacy   a connection to the server for each session of a client; requests and notices pass both ways
+//	legacy   legacy   one connection to the server per client session; requests and notifications pass both ways
 //	modern   modern   one shared connection; input_required results and their answers pass
 //	legacy   modern   input_required results are answered by asking the client
-//	modern   legacy   the call is held, its question becomes an input_required result, and the retry goes on with the call
+//	modern   legacy   the call stays open, its question becomes an input_required result, and the retry continues the call
 package mcpproxy
 
 import (
@@ -27,68 +27,65 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Upstream is a server to be listed.
+// An Upstream is a server to serve.
 type Upstream struct {
-	// Name is what reports and messages call it; unique.
+	// Name is the unique name for errors and messages.
 	Name string
-	// Prefix is what names of its tools and prompts begin with, as by
-	// [upstream.ToolName]; "" leaves names as they are. Where two servers without
-	// a prefix have the same name, the later one's is prefixed by its Name.
+	// Prefix is added to the names of tools and prompts; see
+	// [upstream.ToolName]. If two servers without a prefix have the same name,
+	// that of the later one is prefixed with its Name.
 	Prefix string
-	// Opener connects to it.
+	// Opener connects to the server.
 	Opener Opener
-	// Allow chooses among its tools; nil allows all. What is not allowed is
-	// neither listed nor called. It is asked for each list and each call, and may
-	// change its mind.
+	// Allow reports whether a tool is listed and may be called; nil allows all.
+	// It is called for each list and each call, and its result may change.
 	Allow func(*mcp.Tool) bool
 }
 
-// Options adjust a server. The zero value is ready to use.
+// Options configures a server. The zero value is ready to use.
 type Options struct {
-	// Name, Title and Version are what the server says of itself; default: loadout.
+	// Name, Title and Version describe the server to clients; default: loadout.
 	Name, Title, Version string
-	// Instructions replace those of the upstream servers.
+	// Instructions replaces those of the upstream servers.
 	Instructions string
-	// AuthorizeCall is asked before each call of a tool, with the name of the upstream
-	// server and the tool's own name; nil permits all. Another result than nil is
-	// the answer in place of the call: one that asks gets its answers in the
-	// InputResponses of another request. keep, where not nil, is applied to the
-	// state of a question that the server asks then, so that the leave is known
-	// again when its answer comes.
+	// AuthorizeCall is called before each tool call with the name of the
+	// upstream server and the tool's own name; nil permits all. A result other
+	// than nil replaces the call. If it asks questions, the answers arrive in
+	// the InputResponses of another request. keep, if not nil, is applied to the
+	// state of questions that the server asks, so that their answers carry the
+	// permission.
 	AuthorizeCall func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
-	// AuthorizeAccess is asked before a resource of an upstream server is read,
-	// subscribed to or completed (kind "resource"), and before a prompt is got or
-	// completed ("prompt"), with the server's own name for it: a prompt's name, a
-	// URI, or a template of URIs. Its error is the answer in place of the server's.
-	// Lists leave out what it refuses. nil permits all.
+	// AuthorizeAccess is called before a resource is read, subscribed to or
+	// completed (kind "resource"), and before a prompt is read or completed
+	// ("prompt"). name is the server's own name, URI or URI template. An error
+	// replaces the result, and lists omit the item. nil permits all.
 	AuthorizeAccess func(ctx context.Context, server, kind, name string) error
-	// OnCall is told of each call of a tool that reached its upstream server and has
-	// an answer, with the tool's own name, and how long it took; nil does nothing. It
-	// must not wait.
+	// OnCall, if set, is called after each tool call answered by its upstream
+	// server, with the tool's own name and the duration. It must not block.
 	OnCall func(server, tool string, failed bool, took time.Duration)
-	// OnError is told what is wrong with an upstream server; nil logs it. The same
-	// is told again only when the server was away and is back.
+	// OnError is called with errors of upstream servers; nil logs them. The same
+	// error is repeated only after the server was unreachable and is back.
 	OnError func(server string, err error)
-	// ConnectTimeout bounds opening a connection; default 30 s.
+	// ConnectTimeout limits opening a connection; default 30 s.
 	ConnectTimeout time.Duration
-	// ListTimeout bounds how long a list, or the greeting of a client, waits for
-	// slow servers; default 10 s. Who is late is told by list_changed.
+	// ListTimeout limits how long lists and the initialization of a client wait
+	// for slow servers; default 10 s. Late servers cause list_changed.
 	ListTimeout time.Duration
-	// AnswerTimeout is how long a call waits for the answer to its question; default 5
-	// minutes. MaxHeld bounds how many calls wait at a time; default 64.
+	// AnswerTimeout limits how long a call waits for the answer to its question;
+	// default 5 minutes. MaxPending limits the waiting calls; default 64.
 	AnswerTimeout time.Duration
 	MaxPending    int
-	// MaxLegacyConns bounds the connections to one upstream server of the older era
-	// that are kept for clients of the newer one; default 16.
+	// MaxLegacyConns limits the connections to one legacy server for modern
+	// clients; default 16.
 	MaxLegacyConns int
-	// IdleTimeout is how long such a connection is kept unused; default 1 minute.
+	// IdleTimeout is how long such a connection stays open unused; default 1 minute.
 	IdleTimeout time.Duration
-	// Logger receives what goes on; nil discards it.
+	// Logger is the log; nil discards.
 	Logger *slog.Logger
 }
 
-// Server lists upstream servers. It is safe for concurrent use; close it when
-// done.
+// Server serves upstream servers as one. It is safe for concurrent use. Close
+// it when done.
 type Server struct {
 	opts      Options
 	log       *slog.Logger
@@ -103,15 +100,15 @@ type Server struct {
 	routes  routes
 	pending pendingCalls
 
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	closed        bool
-	clients       map[*mcp.ServerSession]*legacyClient // of the older era
+	clients       map[*mcp.ServerSession]*legacyClient // legacy clients
 	subscriptions map[*subscription]bool
-	headers       map[string]string // tools with arguments in headers, known to the SDK: name → schema
+	headers       map[string]string // schemas of tools with arguments in headers, by name
 }
 
-// New returns a server of the upstream servers, in the order in which they are
-// listed. It panics for two of one name and for one without an Opener.
+// New returns a server for the upstream servers, listed in this order. It
+// panics if a name is duplicate or an Opener is missing.
 func New(upstreams []Upstream, opts *Options) *Server {
 	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {
@@ -127,7 +124,7 @@ func New(upstreams []Upstream, opts *Options) *Server {
 	names := map[string]bool{}
 	for _, u := range upstreams {
 		if names[u.Name] || u.Opener == nil {
-			panic(fmt.Sprintf("direct: upstream %q is there twice or has no opener", u.Name))
+			panic(fmt.Sprintf("mcpproxy: upstream %q is duplicate or has no opener", u.Name))
 		}
 		names[u.Name] = true
 		s.upstreams = append(s.upstreams, newUpstreamServer(s, u))
@@ -164,7 +161,7 @@ func (o *Options) setDefaults() {
 func (s *Server) sdkOptions() *mcp.ServerOptions {
 	return &mcp.ServerOptions{
 		Logger: s.opts.Logger,
-		// What is told to a client is less: what its servers have.
+		// mergeServers reduces this to the capabilities of the servers.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:       &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
@@ -187,7 +184,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 }
 
-// Run serves one connection until it ends or ctx does.
+// Run serves one connection until it or ctx ends.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -195,11 +192,11 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// SDK is the server of the SDK, for a program that serves it in its own way.
+// SDK returns the underlying server, for programs that serve it themselves.
 func (s *Server) SDK() *mcp.Server { return s.sdk }
 
-// Close ends the connections to clients and to upstream servers, and waits for
-// all that it started. It is safe to call twice.
+// Close closes the connections to clients and upstream servers and waits for
+// all goroutines. It is safe to call twice.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -217,8 +214,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// goroutine runs f until it ends; Close waits for it. It reports whether there is
-// still time for that.
+// goroutine runs f in a goroutine that Close waits for. It returns false after
+// Close.
 func (s *Server) goroutine(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,5 +234,5 @@ func (s *Server) reportError(u *upstreamServer, err error) {
 		s.opts.OnError(u.Name, err)
 		return
 	}
-	s.log.Warn("an MCP server is not in order", "server", u.Name, "error", err)
+	s.log.Warn("error of an MCP server", "server", u.Name, "error", err)
 }

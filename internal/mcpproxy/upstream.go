@@ -12,30 +12,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamServer is an upstream server with the connections to it that belong to no session
-// of a client.
+// upstreamServer is an upstream server with the connections that belong to no
+// client session.
 type upstreamServer struct {
 	Upstream
 	s      *Server
-	shared *connSlot // for lists, notices, and calls that need nothing of the client
+	shared *connSlot // for lists, notifications, and calls that need no client
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	idle        map[string][]*idleConn
-	legacyConns int // for clients of the newer era to a server of the older, resting or not
+	legacyConns int // legacy connections for modern clients, idle or not
 	lists       lists
 	closed      bool
-	subscribed  map[string]int  // resources that clients of the newer era listen for
-	reported    map[string]bool // what was reported
+	subscribed  map[string]int  // subscriptions of modern clients by URI
+	reported    map[string]bool // reported errors
 	away        bool            // the last attempt to connect failed
 }
 
-// idleConn is a line that waits for its next use.
+// idleConn is an unused connection.
 type idleConn struct {
 	line  *upstreamConn
 	timer *time.Timer
 }
 
-// lists is what a server said last.
+// lists holds the last lists of a server.
 type lists struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
@@ -49,10 +49,11 @@ func newUpstreamServer(s *Server, u Upstream) *upstreamServer {
 	return up
 }
 
-// maxReported bounds how many reports are known again.
+// maxReported limits the remembered errors.
 const maxReported = 32
 
-// isNewReport reports whether something was not said yet, and is now.
+// isNewReport reports whether an error was not reported before, and remembers
+// it.
 func (u *upstreamServer) isNewReport(text string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,8 +67,8 @@ func (u *upstreamServer) isNewReport(text string) bool {
 	return true
 }
 
-// setReachable notes whether the last attempt to connect succeeded. What was reported
-// is news again when a server is back.
+// setReachable records whether the last attempt to connect succeeded. A server
+// that is back starts with no reported errors.
 func (u *upstreamServer) setReachable(ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,7 +78,7 @@ func (u *upstreamServer) setReachable(ok bool) {
 	u.away = !ok
 }
 
-// resubscribe resubscribes on a new shared line.
+// resubscribe renews the subscriptions on a new shared connection.
 func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {
 		return
@@ -97,8 +98,8 @@ func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	}
 }
 
-// reconnect connects the shared line again for as long as somebody listens, and tells
-// that all may have changed.
+// reconnect reopens the shared connection while there are subscribers, and
+// notifies them that everything may have changed.
 func (u *upstreamServer) reconnect() {
 	for wait := retryDelay; len(u.s.listSubscriptions()) > 0; wait = min(2*wait, time.Minute) {
 		timer := time.NewTimer(wait)
@@ -117,8 +118,8 @@ func (u *upstreamServer) reconnect() {
 	}
 }
 
-// acquireConn gives a line of the older era for one call of a client with these
-// capabilities, which are part of the greeting of such servers.
+// acquireConn returns a legacy connection for one call of a client with these
+// capabilities, which are part of the initialization.
 func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabilities) (*upstreamConn, error) {
 	key := capabilitiesKey(caps)
 	var spare *upstreamConn
@@ -161,7 +162,7 @@ func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabi
 	return l, err
 }
 
-// releaseConn takes a leased line back; one that is not clean is ended.
+// releaseConn returns a connection for reuse; unusable ones are closed.
 func (u *upstreamServer) releaseConn(l *upstreamConn, caps *mcp.ClientCapabilities, clean bool) {
 	key := capabilitiesKey(caps)
 	u.mu.Lock()
@@ -210,7 +211,7 @@ func (u *upstreamServer) close() {
 	}
 }
 
-// capabilitiesKey tells capabilities apart.
+// capabilitiesKey returns a key that differs for different capabilities.
 func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	if caps == nil {
 		return ""
@@ -225,7 +226,7 @@ func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	return string(js)
 }
 
-// canAnswer reports whether a client can be asked for anything.
+// canAnswer reports whether a client can answer any questions.
 func canAnswer(caps *mcp.ClientCapabilities) bool {
 	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
 }
