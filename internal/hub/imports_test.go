@@ -121,7 +121,7 @@ func TestW29ImportFromGit(t *testing.T) {
 		ada.send(t, "GET", "/api/v1/skills/"+done.Skipped[0].ID+"/upgrade", nil).wantProblem(t, 422, "source_not_found")
 		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
 		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
-			map[string][]string{"skipped": {"docx: it is not there any more", "pdf: already up to date"}})
+			map[string][]string{"skipped": {"docx: not found at its source", "pdf: already up to date"}})
 
 		var records struct {
 			Items []struct{ Action, Decision, Subject string }

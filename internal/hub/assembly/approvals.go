@@ -14,29 +14,28 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// reviewedGrants are the grants of one person with what reviewers approved: code runs only of
-// versions that were, whatever the person allows.
+// reviewedGrants combines the grants of one user with reviews: only approved
+// versions may run code, whatever the user allows.
 type reviewedGrants struct {
 	*GrantStore
-	// checkRunnable says whether the person may run code of these bytes, as
-	// [library.Library.CheckRunnable] does.
+	// checkRunnable is [library.Library.CheckRunnable] for the user.
 	checkRunnable func(ctx context.Context, d policy.Digest) error
 
-	mu       sync.Mutex // guards what follows
-	revision int64      // the revision of skills as of which they are known
+	mu       sync.Mutex // guards the fields below
+	revision int64      // the revision of skills that known is valid for
 	known    map[policy.Digest]error
 }
 
 var _ policy.NeedsReader = (*reviewedGrants)(nil)
 
-// maxVerdicts bounds the digests of which it is known whether they may run.
+// maxVerdicts limits the cached results.
 const maxVerdicts = 1000
 
-// reviewers are who approved what runs, as policy has it.
+// reviewers is the principal that grants approved code.
 var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
-// FindWith implements [policy.NeedsReader]: the bytes and all that runs along have to be
-// approved.
+// FindWith implements [policy.NeedsReader]. The code and its dependencies must
+// all be approved.
 func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {
 		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
@@ -49,14 +48,14 @@ func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subje
 			return nil, refusalError(err, n.Name)
 		}
 	}
-	allows := policy.Unbounded().Permissions() // within the bounds of the operator
+	allows := policy.Unbounded().Permissions() // within the operator's bounds
 	allows.Run = true
 	return &policy.Grant{ID: "review." + subject.Short(), Principal: p, By: reviewers, Subject: subject, Name: "the code", Permissions: allows,
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
 }
 
-// checkCached is mayRun, which is asked once as long as no skill changes: what runs asks
-// several times a second.
+// checkCached caches the results of checkRunnable until a skill changes,
+// because a running script is checked several times a second.
 func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error {
 	revisions, err := a.db.Revisions(ctx)
 	if err != nil {
@@ -84,15 +83,15 @@ func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error
 	return said
 }
 
-// isVerdict reports whether an error says that code may not run, and not that this cannot
-// be known.
+// isVerdict reports whether an error denies running code, as opposed to a
+// failed check.
 func isVerdict(err error) bool {
 	_, reviewed := errors.AsType[*library.ReviewError](err)
 	return reviewed || errors.Is(err, library.ErrNotFound) || isDenied(err)
 }
 
-// refusalError says why code does not run, in words for a person who sees the skill. Other
-// errors say that it cannot be known.
+// refusalError explains to the user why code may not run. It returns other
+// errors unchanged.
 func refusalError(err error, need string) error {
 	reason, next := "", ""
 	review, reviewed := errors.AsType[*library.ReviewError](err)
@@ -100,21 +99,21 @@ func refusalError(err error, need string) error {
 	case reviewed && review.Review == library.Rejected:
 		reason = "its code was rejected in review"
 	case reviewed && review.Draft:
-		reason, next = "it is a draft, and code runs of what was kept and reviewed", "save it, and have it reviewed"
+		reason, next = "its code is an unsaved draft", "save the skill and ask for a review"
 	case reviewed:
-		reason, next = "its code waits for a review", "have it reviewed"
+		reason, next = "its code is not reviewed yet", "ask a reviewer to review it"
 	case isVerdict(err):
 		reason = "you may not run its code"
 	default:
 		return err
 	}
 	if need != "" {
-		reason = fmt.Sprintf("it needs %.200s, and of that, %s", need, reason)
+		reason = fmt.Sprintf("dependency %.200s: %s", need, reason)
 	}
 	return &policy.NotGrantedError{Reason: reason, Hint: next}
 }
 
-// truncate is the beginning of a text, of whole characters.
+// truncate truncates a text after a whole character.
 func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -1,18 +1,19 @@
-// Package assembly puts together what a conversation or an MCP endpoint of a hub works with:
-// the skills that a principal may use, the tools of servers and of loaded skills, the
-// sandbox that their code runs in, and a model.
+// Package assembly prepares the setup of a conversation or an MCP endpoint of a
+// hub: the skills that a principal may use, the tools of servers and loaded
+// skills, the sandbox for their code, and a model. Start reading at
+// [Assembler.Open].
 //
-// It decides nothing about people and skills, which packages library and kinds do, and
-// starts nothing of a skill or a document that was not reviewed. A kit is of one
-// principal. What kits of one principal with the same skills and servers need is made
-// once and stays for a while after the last of them: a catalog of thousands of skills,
-// connections, processes. Where rights, documents, secrets or reviews change, the next
-// kit is made anew; skills that come, go and change are seen by those that are open.
+// The package never decides who may do what, which packages library and agents
+// do, and never starts code of a skill or document that was not reviewed. A
+// [Setup] belongs to one principal. Setups of a principal with the same skills
+// and servers share their catalog, connections and processes, which remain open
+// for a while after the last of them. Changed rights, documents, secrets or
+// reviews affect the next setup; changed skills also affect open ones.
 //
-// Skills are, in order of precedence: those that an agent names and the defaults of the
-// people, also hidden ones and pinned versions; one's own, those of groups, public ones;
-// those that come with the program. The settings of the hub, and of a group for what is
-// the group's, are in force at once, also for what runs.
+// Skills have this precedence: those that an agent names and defaults,
+// including hidden ones and pinned versions; the user's own, those of groups,
+// public ones; bundled ones. Settings of the hub and of groups take effect at
+// once, also for running code.
 package assembly
 
 import (
@@ -44,78 +45,78 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Options are what kits are made from. DB, Library, Kinds and Model have to be set.
+// Options configures an [Assembler]. DB, Library, Agents and Model are
+// required.
 type Options struct {
 	DB      *store.DB
 	Library *library.Library
 	Agents  *agents.Registry
-	// Model returns the model of a choice with its key, the hub's own where it is nil.
+	// Model returns the model of a choice with its API key; nil is the hub's default.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
-	// Sandbox is where code runs; nil runs none.
+	// Sandbox runs code; nil disables code.
 	Sandbox sandbox.Backend
-	// Bounds are the most that code is given, whatever it asks for. The zero value gives
-	// no network and the usual limits; the secrets that were granted, and the folder of
-	// the conversation, there are always.
+	// Bounds limits the permissions of code. The zero value gives no network
+	// access and the default limits. Granted secrets and the working directory
+	// are always allowed.
 	Bounds policy.Bounds
-	// Packages installs what scripts need; nil refuses those that need any.
+	// Packages installs dependencies of scripts; nil refuses such scripts.
 	Packages *loadout.Packages
-	// Getenv finds interpreters, as in [loadout.Scripts].
+	// Getenv is used to find interpreters; see [loadout.Scripts].
 	Getenv func(string) string
-	// RunQueue are the places for code that runs at once; nil does not bound it. A script
-	// and a command of an agent have one while they run, a server while it starts.
+	// RunQueue limits concurrent code; nil means no limit. Scripts and commands
+	// occupy a slot while they run, servers while they start.
 	RunQueue *queue.Queue
-	// Executable is an executable of the command loadout, as in [loadout.Scripts].
+	// Executable is the path of the loadout command; see [loadout.Scripts].
 	Executable string
-	// Dir is for files of this node alone; "" keeps none.
+	// Dir is the directory for files of this node; "" disables them.
 	Dir string
-	// PrivateNetworks are addresses that servers may have though they are not public.
+	// PrivateNetworks lists non-public addresses that servers may have.
 	PrivateNetworks []netip.Prefix
-	// SignIns are the sign-ins of people to servers; nil has none.
+	// SignIns manages the sign-ins of users to servers; may be nil.
 	SignIns *serverauth.Servers
-	// Providers are servers of this program, by the name by which skills declare tools
-	// of them.
+	// Providers are built-in servers, by the provider name that skills use.
 	Providers map[string]*mcp.Server
-	// StopTurn ends the turn of a conversation, as when skills are switched off for it.
+	// StopTurn stops the turn of a conversation after skills are switched off.
 	StopTurn func(conversation, reason string)
-	// OnDecision is told of each decision of policy, with the context of the call that it is
-	// about, by several goroutines at once; nil is told nothing.
+	// OnDecision, if set, is called with each policy decision and the context of
+	// its call. It must be safe for concurrent use.
 	OnDecision func(context.Context, policy.Record)
-	// IdleTimeout is for how long what kits have in common stays when none is open; 0 is 10
-	// minutes, and less is not at all.
+	// IdleTimeout is how long shared parts stay open after their last setup; 0
+	// is 10 minutes, and a negative value closes them at once.
 	IdleTimeout time.Duration
-	// Version is what the program says it is, to servers.
+	// Version is the program version sent to servers.
 	Version string
 	Logger  *slog.Logger // nil discards
 }
 
-// Times and bounds of a node.
+// Limits of a node.
 const (
 	openTimeout    = 30 * time.Second
 	serverIdle     = 5 * time.Minute
 	maxConnections = 1000
-	maxIdle        = 256 // bases that nobody uses
+	maxIdle        = 256 // unused bases
 )
 
-var errClosed = errors.New("the node is about to end; try again")
+var errClosed = errors.New("server is shutting down; try again")
 
-// Assembler makes kits. It is safe for concurrent use.
+// Assembler creates setups. It is safe for concurrent use.
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
-	spawner  *spawn.Spawner // of the operator's own servers
+	spawner  *spawn.Spawner // for servers of the operator
 	services serviceLimits
 	bundled  *staticSource
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
 
-	mu     sync.Mutex // guards what follows, and counts of bases
+	mu     sync.Mutex // guards the fields below and the counters of bases
 	bases  map[string]*base
 	closed bool
-	ending sync.WaitGroup // bases that end
+	ending sync.WaitGroup // bases being closed
 }
 
-// New returns what makes kits. Close it when done.
+// New returns an assembler. Close it when done.
 func New(o Options) *Assembler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -137,7 +138,7 @@ func New(o Options) *Assembler {
 	return k
 }
 
-// Close ends what kits have in common. Those that are open are closed before.
+// Close closes all shared parts. Close all setups first.
 func (k *Assembler) Close() error {
 	k.mu.Lock()
 	k.closed = true
@@ -154,20 +155,20 @@ func (k *Assembler) Close() error {
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 
-// dir is a directory for files of this node, "" where it keeps none.
+// dir creates a directory for files of this node; "" if there is none.
 func (k *Assembler) dir(name string) string {
 	if k.o.Dir == "" {
 		return ""
 	}
 	dir := filepath.Join(k.o.Dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		k.o.Logger.Error("a directory of this node cannot be made", "error", err)
+		k.o.Logger.Error("cannot create node directory", "error", err)
 		return ""
 	}
 	return dir
 }
 
-// searchBundled ranks the skills that come with the program.
+// searchBundled ranks the bundled skills.
 func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) ([]string, error) {
 	c, err := k.bundledCatalog()
 	if err != nil {
@@ -181,46 +182,45 @@ func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) 
 	return out, err
 }
 
-// Request says what a kit is for.
+// Request describes the setup to open.
 type Request struct {
 	Principal account.Principal
-	// Kind, Namespace and Name are those of a Ghost, Bot or Team, as
-	// [agents.Registry.Profile] takes them; without a Kind it is all that the principal
-	// reaches.
+	// Kind, Namespace and Name select a Ghost, Bot or Team; see
+	// [agents.Registry.Profile]. An empty Kind selects all that the principal
+	// can use.
 	Kind, Namespace, Name string
-	// Session is the conversation, "" for an MCP endpoint.
+	// Session is the ID of the conversation; "" for an MCP endpoint.
 	Session string
-	// Draft says that the conversation has a draft, which comes before all other skills.
+	// Draft adds the draft of the conversation, which precedes all other skills.
 	Draft bool
 
-	profile *agents.Profile // of a member of a Team, in place of the above
+	profile *agents.Profile // of a member of a Team; replaces Kind, Namespace and Name
 }
 
-// Setup is what one conversation or endpoint works with. It is safe for concurrent use.
-// Close it when done.
+// Setup is the working environment of a conversation or endpoint. It is safe
+// for concurrent use. Close it when done.
 type Setup struct {
 	Runtime *loadout.Runtime
 	Tools   *tools.Set
 	Profile *agents.Profile // nil without a Kind
-	Preload []string        // skills that are in force from the start
-	// PreloadReason says who wants that of one of them.
+	Preload []string        // skills to load at the start
+	// PreloadReason explains why a skill is in Preload.
 	PreloadReason func(skill string) string
-	// Problems are what is missing of what the agent names, and why.
+	// Problems lists missing parts of the agent with the reason.
 	Problems []string
-	// Principal is for whom tools are called.
+	// Principal is the user for tool calls.
 	Principal policy.Principal
-	// SkillID is the id in the store of a skill, "" where it is not of the library.
+	// SkillID returns the ID of a skill; "" if it is not from the library.
 	SkillID func(session.ID) string
-	// Refresh brings the skills up to what there is now. It is cheap where nothing
-	// changed.
+	// Refresh updates the skills. It is cheap if nothing changed.
 	Refresh func(context.Context) error
 
 	base  *base
 	close func() error
 }
 
-// Open puts a kit together. That of an endpoint keeps up with skills by itself, and
-// that of a conversation by [Setup.Refresh].
+// Open opens a setup. The skills of an endpoint are updated automatically,
+// those of a conversation by Refresh.
 func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	p, err := k.newPlan(ctx, w)
 	if err != nil {
@@ -245,7 +245,7 @@ func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	}, nil
 }
 
-// agentNamespace is that of the agent, "" where there is none.
+// agentNamespace returns the namespace of the agent; "" if there is none.
 func (k *Setup) agentNamespace() store.Namespace {
 	if k.Profile == nil {
 		return ""
@@ -253,5 +253,5 @@ func (k *Setup) agentNamespace() store.Namespace {
 	return k.Profile.In
 }
 
-// Close gives back what was put together. It is safe to call twice.
+// Close releases the setup. It is safe to call twice.
 func (k *Setup) Close() error { return k.close() }

@@ -19,44 +19,44 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// base is what kits of one person with the same skills, servers and rules have in common:
-// a catalog with its runtime, and the tools. Where one of these is another, so is the
-// base.
+// base is the shared part of setups of one user with the same skills, servers
+// and rules: a catalog with its runtime, and the tools. Different settings need
+// a different base.
 type base struct {
 	assembler       *Assembler
-	key             string // by which it is found, and whose connections they are
+	key             string // identifies the base and its connections
 	principal       account.Principal
 	policyPrincipal policy.Principal
 	plan            *plan
 	rt              *loadout.Runtime
 	set             *tools.Set
-	servers         map[string]agents.Server           // of documents, by name
-	skillIDs        map[string]library.SkillIdentifier // by label of the source
+	servers         map[string]agents.Server           // servers of documents, by name
+	skillIDs        map[string]library.SkillIdentifier // by origin of the source
 
-	ready chan struct{} // closed when it is put together, or err is set
+	ready chan struct{} // closed after open; then err is set
 	err   error
 
-	stop         context.CancelFunc // of what runs
+	stop         context.CancelFunc // ends the goroutines
 	running      sync.WaitGroup
 	stopWatching []func()
-	changed      chan struct{}                  // has one when settings changed
-	settings     atomic.Pointer[catalog.Filter] // as they are now
-	seenRevision atomic.Int64                   // the revision of skills that the catalog has
+	changed      chan struct{}                  // signals changed settings
+	settings     atomic.Pointer[catalog.Filter] // the current settings
+	seenRevision atomic.Int64                   // the revision of skills in the catalog
 
-	textMu      sync.Mutex // guards what follows
-	cachedText  string     // the catalog text
-	textVersion uint64     // of the snapshot that it is of
+	textMu      sync.Mutex // guards the fields below
+	cachedText  string     // the catalog text of the snapshot textVersion
+	textVersion uint64
 
-	// The rest is guarded by the mutex of kits.
+	// The mutex of assembler guards the fields below.
 	users         int
-	idle          *time.Timer    // ends it when nobody has used it for a while
-	since         time.Time      // when the last user left
-	conversations map[string]int // conversations under way that have it, and how many kits of each
-	watchers      int            // kits whose clients are told of changes
+	idle          *time.Timer    // ends an unused base
+	since         time.Time      // when users became 0
+	conversations map[string]int // number of setups by conversation
+	watchers      int            // setups that watch the catalog
 	unwatch       func()
 }
 
-// newBase is a base that is not put together yet.
+// newBase returns a base that is not open yet.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
@@ -65,7 +65,7 @@ func (k *Assembler) newBase(key string, p *plan) *base {
 	}
 }
 
-// open puts a base together.
+// open creates the catalog, the runtime and the tools.
 func (b *base) open(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	select { // what comes from here on is put in force by keepUp
+	select { // applySettings handles later changes
 	case <-b.changed:
 	default:
 	}
@@ -106,7 +106,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// close ends what was opened.
+// close ends everything that open created.
 func (b *base) close() error {
 	for _, stop := range b.stopWatching {
 		stop()
@@ -119,7 +119,7 @@ func (b *base) close() error {
 	}
 	for _, s := range b.assembler.pool.Servers() {
 		if s.Config().Identity() == b.key {
-			s.Close() // nobody else may use it
+			s.Close() // not shared with others
 		}
 	}
 	if b.rt != nil {
@@ -128,12 +128,12 @@ func (b *base) close() error {
 	return errors.Join(errs...)
 }
 
-// watchSettings has f told what settings let through in some namespaces, now and whenever that
-// changes. f does not wait.
+// watchSettings calls f with the filter of namespaces, now and after each
+// change. f must not block.
 func (b *base) watchSettings(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
 	stop, err := b.assembler.o.Agents.WatchFilter(ctx, in, func(now catalog.Filter, why error) {
 		if why != nil {
-			now = catalog.Filter{Disabled: true} // what cannot be known lets nothing through
+			now = catalog.Filter{Disabled: true} // fail closed
 		}
 		f(now)
 	})
@@ -143,7 +143,7 @@ func (b *base) watchSettings(ctx context.Context, in []store.Namespace, f func(c
 	return err
 }
 
-// signalChange has settings put in force.
+// signalChange requests a run of applySettings.
 func (b *base) signalChange() {
 	select {
 	case b.changed <- struct{}{}:
@@ -151,7 +151,7 @@ func (b *base) signalChange() {
 	}
 }
 
-// applySettings puts settings in force as they change, until ctx ends.
+// applySettings applies changed settings until ctx ends.
 func (b *base) applySettings(ctx context.Context) {
 	for {
 		select {
@@ -165,13 +165,13 @@ func (b *base) applySettings(ctx context.Context) {
 			err = c.Reload(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.assembler.o.Logger.Error("skills are switched off: settings cannot be put in force", "error", err)
-			_ = c.SetFilter(catalog.Filter{Disabled: true}) // has no pattern that could be wrong
+			b.assembler.o.Logger.Error("skills are switched off: cannot apply settings", "error", err)
+			_ = c.SetFilter(catalog.Filter{Disabled: true}) // cannot fail: no patterns
 		}
 	}
 }
 
-// refresh brings the catalog up to what the database has.
+// refresh updates the catalog to the current revision of the database.
 func (b *base) refresh(ctx context.Context) error {
 	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {
@@ -188,11 +188,11 @@ func (b *base) refresh(ctx context.Context) error {
 	return nil
 }
 
-// markSeen notes that the catalog has the skills of a revision, unless one of its sources could
-// not be read: then it is read again the next time.
+// markSeen records the revision of the catalog, unless a source failed; then
+// the next refresh retries.
 func (b *base) markSeen(now int64) {
 	for _, p := range b.rt.Catalog().Snapshot().Problems() {
-		if p.Path == p.Origin { // it is of the whole source
+		if p.Path == p.Origin { // concerns the whole source
 			return
 		}
 	}
@@ -200,15 +200,15 @@ func (b *base) markSeen(now int64) {
 	}
 }
 
-// watchCatalog keeps the catalog up to date as skills change, for a kit whose clients are told
-// of that, until it calls stop.
+// watchCatalog updates the catalog as skills change, for clients that are
+// notified, until stop is called.
 func (b *base) watchCatalog() (stop func()) {
 	b.assembler.mu.Lock()
 	defer b.assembler.mu.Unlock()
 	if b.watchers++; b.watchers == 1 {
 		ctx, cancel := context.WithCancel(context.Background())
 		b.unwatch = cancel
-		b.running.Go(func() { _ = b.rt.Catalog().Run(ctx) }) // returns nil when it is ended
+		b.running.Go(func() { _ = b.rt.Catalog().Run(ctx) }) // returns nil after cancel
 	}
 	return sync.OnceFunc(func() {
 		b.assembler.mu.Lock()
@@ -219,7 +219,7 @@ func (b *base) watchCatalog() (stop func()) {
 	})
 }
 
-// newTools are those of the servers of a plan, and those that skills bring.
+// newTools returns the tools of the plan's servers and of skills.
 func (b *base) newTools() *tools.Set {
 	k := b.assembler
 	var configs []*upstream.Config
@@ -236,7 +236,7 @@ func (b *base) newTools() *tools.Set {
 	})
 }
 
-// newScripts is what running code of skills needs.
+// newScripts returns the options for running code of skills.
 func (b *base) newScripts() *loadout.Scripts {
 	k := b.assembler
 	return &loadout.Scripts{
@@ -247,8 +247,8 @@ func (b *base) newScripts() *loadout.Scripts {
 	}
 }
 
-// checkRunnable says whether code of these bytes may run: what comes with the program, and what
-// was approved.
+// checkRunnable checks whether code with a digest may run: it must be bundled
+// or approved.
 func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	known, err := b.assembler.bundledDigests()
 	if err != nil {
@@ -264,10 +264,11 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	return err
 }
 
-// catalogTokens bounds what a model is told of the skills that there are.
+// catalogTokens limits the catalog text for a model.
 const catalogTokens = 4000
 
-// catalogText tells a model which skills there are. Of many that takes long, and so it is kept.
+// catalogText returns the catalog text for a model. It is cached, because
+// rendering many skills is slow.
 func (b *base) catalogText() string {
 	b.textMu.Lock()
 	defer b.textMu.Unlock()
@@ -277,8 +278,7 @@ func (b *base) catalogText() string {
 	return b.cachedText
 }
 
-// skillID is the id in the store of a skill of a source, "" where it is not of the
-// library.
+// skillID returns the ID of a skill; "" if it is not from the library.
 func (b *base) skillID(origin, dir string) string {
 	if s := b.skillIDs[origin]; s != nil {
 		return s.SkillID(dir)
@@ -286,8 +286,7 @@ func (b *base) skillID(origin, dir string) string {
 	return ""
 }
 
-// search ranks many skills by what the library has for all in common. Those that come
-// with the program, of which it does not know, are put between.
+// search merges the results of the library's shared index with bundled skills.
 func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
 	hits, err := b.searchLibrary(ctx, query, limit)
 	if err != nil {
@@ -309,7 +308,8 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	return out, nil
 }
 
-// searchLibrary are the names of skills of the library that fit a query, the best first.
+// searchLibrary returns the names of matching skills of the library, best
+// first.
 func (b *base) searchLibrary(ctx context.Context, query string, limit int) ([]string, error) {
 	if b.plan.draft != nil {
 		return b.plan.draft.Search(ctx, query, limit)

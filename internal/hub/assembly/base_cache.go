@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// acquireBase returns the base for a plan, with one more user. Who asks at the same time waits
-// for the first.
+// acquireBase returns the base of a plan and counts a user of it. Concurrent
+// callers wait for the first one to open it.
 func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	key, err := p.key()
 	if err != nil {
@@ -18,7 +18,7 @@ func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 		return nil, err
 	}
 	if first {
-		b.err = b.open(context.WithoutCancel(ctx)) // others wait for it
+		b.err = b.open(context.WithoutCancel(ctx)) // others wait for b.ready
 		close(b.ready)
 	}
 	select {
@@ -36,7 +36,7 @@ func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	return b, nil
 }
 
-// reserveBase finds the base of a key, or begins it.
+// reserveBase finds or creates the base of a key.
 func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +55,7 @@ func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err e
 	return b, first, nil
 }
 
-// releaseBase gives a base back. It stays for a while, for who comes next.
+// releaseBase releases a base. It stays open for a while.
 func (k *Assembler) releaseBase(b *base) error {
 	over := k.removeUser(b)
 	if over == nil {
@@ -64,7 +64,7 @@ func (k *Assembler) releaseBase(b *base) error {
 	return k.endBase(over)
 }
 
-// removeUser counts one user less, and returns a base that is to be ended, or nil.
+// removeUser counts one user less and returns a base to close, or nil.
 func (k *Assembler) removeUser(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,13 +77,13 @@ func (k *Assembler) removeUser(b *base) *base {
 	b.since = time.Now()
 	b.idle = time.AfterFunc(k.o.IdleTimeout, func() {
 		if err := k.endBase(b); err != nil {
-			k.o.Logger.Warn("what a kit had is not closed well", "error", err)
+			k.o.Logger.Warn("cannot close unused base", "error", err)
 		}
 	})
 	return k.oldestIdle()
 }
 
-// failed reports whether a base could not be put together.
+// failed reports whether opening the base failed.
 func (b *base) failed() bool {
 	select {
 	case <-b.ready:
@@ -93,8 +93,8 @@ func (b *base) failed() bool {
 	}
 }
 
-// oldestIdle is the base that nobody has used for the longest time, where there are too many
-// of them. k.mu is held.
+// oldestIdle returns the base that is unused for the longest time if there are
+// too many unused ones. The caller holds k.mu.
 func (k *Assembler) oldestIdle() *base {
 	var oldest *base
 	idle := 0
@@ -112,7 +112,7 @@ func (k *Assembler) oldestIdle() *base {
 	return oldest
 }
 
-// endBase ends a base, unless somebody uses it.
+// endBase closes a base unless it is in use.
 func (k *Assembler) endBase(b *base) error {
 	k.mu.Lock()
 	if b.users > 0 || k.bases[b.key] != b {
@@ -130,7 +130,8 @@ func (k *Assembler) endBase(b *base) error {
 	return b.close()
 }
 
-// findBase is the base whose connections have an identity, nil where it has ended.
+// findBase returns the base whose connections have an identity; nil if it is
+// closed.
 func (k *Assembler) findBase(identity string) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()

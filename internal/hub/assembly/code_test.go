@@ -31,7 +31,7 @@ func TestW20ServersOfASkill(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside") // of the sandbox
 	must(t, os.WriteFile(outside, nil, 0o644))
 	s := w.upload(w.ada, own(w.ada), "s", tree("s", fmt.Sprintf("description: Brings a server.\nmcpServers: {py: {command: python3, args: [\"-c\", %s, %q]}}", code, outside), "Call where."))
-	w.ask(w.ada, w.begin(w.ada, ""), `call load_skill {"name":"s"}`, "Call where.", "are not started", "its code waits for a review")
+	w.ask(w.ada, w.begin(w.ada, ""), `call load_skill {"name":"s"}`, "Call where.", "are not started", "its code is not reviewed yet")
 	w.review(s, library.Approved)
 	id := w.begin(w.ada, "")
 	w.ask(w.ada, id, `call load_skill {"name":"s"}`+"\n"+call("s_py__where"), "outside False")
@@ -160,7 +160,7 @@ func TestClosedKits(t *testing.T) {
 	must(t, k.Close())
 	must(t, k.Close())
 	must(t, w.kits.Close())
-	if _, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.ada}); err == nil || !strings.Contains(err.Error(), "about to end") {
+	if _, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.ada}); err == nil || !strings.Contains(err.Error(), "shutting down") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := k.Tools.Call(t.Context(), &tools.Call{Name: "x__y", Principal: policy.Principal{ID: "x", Kind: policy.UserPrincipal}}); err == nil || errors.Is(err, context.Canceled) {

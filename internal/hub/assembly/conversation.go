@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ChatSetup is a kit for a conversation, with its model: see [chat.Options].
+// ChatSetup opens a setup with a model for a conversation: see [chat.Options].
 func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	w, err := parseRequest(r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 	}
 	t, err := k.openConversation(ctx, w)
 	if errors.Is(err, store.ErrNotFound) || isDenied(err) {
-		return nil, fmt.Errorf("%s is not there any more, or not for you: %w; begin a conversation with another agent", r.Conversation.Agent, err)
+		return nil, fmt.Errorf("agent %s not found or not permitted: %w; start a conversation with another agent", r.Conversation.Agent, err)
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 	}, nil
 }
 
-// parseRequest reads with whom a conversation is.
+// parseRequest converts a request of package chat.
 func parseRequest(r chat.Request) (Request, error) {
 	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
@@ -52,14 +52,14 @@ func parseRequest(r chat.Request) (Request, error) {
 	}
 	parts := strings.SplitN(r.Conversation.Agent, "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
-		return w, fmt.Errorf("the conversation is with %.200q, which names no agent; begin another one", r.Conversation.Agent)
+		return w, fmt.Errorf("invalid agent %.200q; start another conversation", r.Conversation.Agent)
 	}
 	w.Kind, w.Namespace, w.Name = parts[0], parts[1], parts[2]
 	return w, nil
 }
 
-// conversation is a conversation of a person with an agent, or of an agent with a member of its
-// team, while it is open on this node.
+// conversation is the open part of a conversation on this node, of a user with
+// an agent or of a leader with a member of its team.
 type conversation struct {
 	assembler *Assembler
 	setup     *Setup
@@ -68,10 +68,10 @@ type conversation struct {
 	model     llm.Model
 
 	mu      sync.Mutex
-	closers []func() error // in the order of opening
+	closers []func() error // in opening order
 }
 
-// openConversation opens the kit of a conversation, and its model.
+// openConversation opens the setup and the model of a conversation.
 func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversation, error) {
 	kit, err := k.Open(ctx, w)
 	if err != nil {
@@ -84,7 +84,8 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 	return t, nil
 }
 
-// openModel is that of a profile, with its key, or the hub's own.
+// openModel returns the model of a profile with its API key, or the default
+// model.
 func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
 	if profile == nil || profile.Model == nil {
 		return k.o.Model(nil, "")
@@ -96,7 +97,7 @@ func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile 
 	return k.o.Model(profile.Model, key)
 }
 
-// onClose has something closed with the conversation.
+// onClose registers a function that close calls.
 func (t *conversation) onClose(f func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +116,8 @@ func (t *conversation) close() error {
 	return errors.Join(errs...)
 }
 
-// stopWhenDisabled ends the turn that is under way when skills are switched off for it, and fails
-// where they are.
+// stopWhenDisabled stops the current turn when skills are switched off. It
+// fails if they are off already.
 func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	var under []store.Namespace
 	if t.setup.Profile != nil {
@@ -140,11 +141,11 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	return nil
 }
 
-// maxAnnounced bounds the skills of which the model is told when one comes or goes: with more
-// it searches.
+// maxAnnounced is the maximum number of skills for announcing added and removed
+// ones to the model. Beyond it the model searches.
 const maxAnnounced = 1000
 
-// agentOptions are what the model is told, and what is done before a call.
+// agentOptions returns the options of the agent loop.
 func (t *conversation) agentOptions() agent.Options {
 	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
 	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {
@@ -153,7 +154,7 @@ func (t *conversation) agentOptions() agent.Options {
 	return o
 }
 
-// instructions are what a model is told first.
+// instructions returns the system prompt.
 func (t *conversation) instructions() string {
 	text := "You help the person you talk to. Your working folder has the files of this conversation, which you read and write; commands run there, in a sandbox. " +
 		"Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
@@ -167,7 +168,7 @@ func (t *conversation) instructions() string {
 	return text
 }
 
-// offeredSkills are the skills that a model is told of.
+// offeredSkills returns the skills that the model may load.
 func (t *conversation) offeredSkills() []agent.OfferedSkill {
 	var out []agent.OfferedSkill
 	for _, e := range t.setup.Runtime.Catalog().Snapshot().ForModel() {
@@ -176,8 +177,8 @@ func (t *conversation) offeredSkills() []agent.OfferedSkill {
 	return out
 }
 
-// tools are those of a conversation: of skills, of servers, of its folder, of its team,
-// and of the page it is on.
+// tools returns all tools of a conversation: those of skills, servers, the
+// working directory, the team and the page.
 func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
 	all, err := t.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
 	if err != nil {
@@ -189,7 +190,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 	return append(all, newDiagramTool(c)), nil
 }
 
-// baseTools are the tools without those of a team.
+// baseTools returns the tools without those of the team and the page.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve agent.Approver, s *session.Session) ([]agent.Tool, error) {
 	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
 	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
@@ -205,13 +206,14 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, appro
 	return slices.Concat(served, []agent.Tool{caller.CallTool()}, folder), nil
 }
 
-// isApproved says whether a skill is approved as it is now, so that what it allows counts.
+// isApproved reports whether the current version of a skill is approved, so
+// that its tool permissions apply.
 func (t *conversation) isApproved(ctx context.Context, id session.ID) bool {
 	return t.setup.Runtime.CanAcquireLease(ctx, id.Key(), policy.Principal{}, t.id)
 }
 
-// serverTools are the tools of the MCP face, but those that the agent has itself: to search
-// skills, to read their files and to run their scripts, and to find tools.
+// serverTools returns the tools of our MCP server except load_skill and
+// call_tool, which the agent has itself.
 func (t *conversation) serverTools(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
 	server := mcpserver.New(t.setup.Runtime, &mcpserver.Options{
 		Workspace: dir, Tools: t.setup.Tools, Session: t.id, Principal: t.setup.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: approvalHint,
@@ -228,7 +230,8 @@ func (t *conversation) serverTools(ctx context.Context, dir string, elicit elici
 	return connection.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
-// prepareRun is done before code runs on the folder of the conversation.
+// prepareRun returns a function to call before code runs in the working
+// directory.
 func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := t.setup.Refresh(ctx); err != nil {
@@ -238,7 +241,8 @@ func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	}
 }
 
-// approvalHint says how what was refused is allowed: by no command of a person's machine.
+// approvalHint explains how refused code gets approved. Commands for a user's
+// own machine do not apply on a hub.
 func approvalHint(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	if !ok {
@@ -246,7 +250,7 @@ func approvalHint(err error) string {
 	}
 	switch next := refused.Decision.Hint; {
 	case strings.HasPrefix(next, "loadout "):
-		return "have it reviewed"
+		return "ask a reviewer to review it"
 	default:
 		return next
 	}

@@ -13,14 +13,15 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// definitions remembers for a base how tools of servers are defined, in the database: what
-// one person's connection saw first holds for all who have that server. A tool may be
-// defined in several ways that were accepted, as servers tell people different things.
+// definitions implements [tools.DefinitionStore] with the database. A
+// definition accepted for one user is accepted for all users of the server. A
+// tool may have several accepted definitions, because servers may present it
+// differently to each user.
 type definitions struct{ b *base }
 
 var _ tools.DefinitionStore = definitions{}
 
-// definitionTime bounds how long a listing waits for the database.
+// definitionTime limits the database access of one listing.
 const definitionTime = 10 * time.Second
 
 // Screen implements [tools.DefinitionStore].
@@ -36,7 +37,7 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	if len(fresh) == 0 {
 		return usable, changed, nil
 	}
-	err = db.Tx(ctx, func(tx *store.Tx) error { // somebody else may have been first
+	err = db.Tx(ctx, func(tx *store.Tx) error { // another node may have added definitions
 		known, err := tx.ToolDefinitions.Digests(ctx, server)
 		if err != nil {
 			return err
@@ -50,7 +51,8 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// classify divides a listing by what is known, and says what is to be kept of it.
+// classify sorts the tools of a listing into usable, changed and new
+// definitions.
 func (d definitions) classify(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
@@ -67,15 +69,15 @@ func (d definitions) classify(known map[string]map[string]bool, c *upstream.Conf
 		}
 		definition, err := json.Marshal(t)
 		if err != nil {
-			continue // it was JSON
+			continue // cannot happen: decoded from JSON
 		}
 		fresh = append(fresh, store.ToolDefinition{Server: c.Digest(), Tool: t.Name, Digest: digest, Definition: definition, OwnerID: d.ownerID(c), Accepted: first || !strict})
 	}
 	return usable, changed, fresh
 }
 
-// ownerID is the id of the document or the skill that brings a server, "" where it is the
-// operator's.
+// ownerID returns the ID of the document or skill that defines a server; "" for
+// servers of the operator.
 func (d definitions) ownerID(c *upstream.Config) string {
 	if s, ok := d.b.servers[c.Name]; ok && s.Owner == c.Owner {
 		return s.ID
@@ -109,5 +111,5 @@ func (d definitions) Accept(c *upstream.Config, l *upstream.Listing) ([]string, 
 
 // Next implements [tools.DefinitionStore].
 func (d definitions) Next(string) string {
-	return "accept-tools on the hub, by who may review the server or the skill"
+	return "a reviewer can accept the tools on the hub"
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// diagramSkill is the skill in whose name the page of the hub is asked to draw.
+// diagramSkill is the skill whose name the drawing tool uses.
 const diagramSkill = "mermaid-diagrams"
 
-// newDiagramTool is the tool by which a model has the person's page draw a diagram: it learns
-// whether that renders, and where it does not. Without a page that is open it is told so.
+// newDiagramTool returns a tool that draws a diagram in the user's page and
+// tells the model whether it renders. It fails if no page is open.
 func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagramSkill, llm.Tool{
 		Name:        toolname.RenderMermaid,
-		Description: "Draw a Mermaid diagram in the person's page. Says whether it renders, and where it does not, so that you mend it.",
+		Description: "Draw a Mermaid diagram in the user's page. Returns whether it renders, and the position of errors so that you can fix them.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"},"title":{"type":"string"}},"required":["code"]}`),
 	})
-	tool.Repeatable, tool.ReadOnly = true, true // nothing stays of it
+	tool.Repeatable, tool.ReadOnly = true, true // has no lasting effect
 	draw := tool.Call
 	tool.Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		out, err := draw(ctx, args)
 		if err == nil && !out.Error {
-			out = &agent.Outcome{Text: "It renders, and is shown to the person."} // the picture says nothing to a model
+			out = &agent.Outcome{Text: "It renders and is shown to the user."} // a model cannot use the picture
 		}
 		return out, err
 	}

@@ -22,17 +22,18 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// elicitor asks a person what a server wants to know.
+// elicitor asks the user a question of a server.
 type elicitor = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// elicitTimeout is how long a server's question may wait for a person.
+// elicitTimeout limits how long a server's question waits for the user.
 const elicitTimeout = 15 * time.Minute
 
-// folderRules let an agent work on the folder of its conversation, where nothing else is.
+// folderRules allow an agent to use the working directory of its conversation,
+// which holds nothing else.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
-// folderTools are those of the working folder, as the caller may call them. What rules of
-// the agent deny is denied.
+// folderTools returns the tools of the working directory. Deny rules of the
+// agent apply.
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
@@ -42,7 +43,7 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 	}})
 	rules, problems := policy.ParseRules(folderRules)
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("rules for the working folder: %s", problems[0])
+		return nil, fmt.Errorf("rules for the working directory: %s", problems[0])
 	}
 	set := tools.ForRuntime(rt, &tools.Options{
 		Pool: pool, Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,
@@ -54,8 +55,8 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 	return caller.ServerTools(ctx, workspace.Name)
 }
 
-// commandRunner runs commands of an agent in the sandbox, on its folder; nil where there is
-// none, or who acts may not run code.
+// commandRunner returns a function that runs commands in the sandbox, in the
+// working directory; nil if there is no sandbox or the user may not run code.
 func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
 	rt := t.setup.Runtime
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
@@ -72,15 +73,15 @@ func (t *conversation) commandRunner(dir string) func(context.Context, []string,
 		out := &workspace.Ran{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
 		case ran.Killed:
-			out.Note = "it was ended: " + string(ran.Reason)
+			out.Note = "killed: " + string(ran.Reason)
 		case ran.Truncated:
-			out.Note = "the output was cut"
+			out.Note = "output truncated"
 		}
 		return out, nil
 	}
 }
 
-// firstLine is why code did not run, without what an operator alone should see.
+// firstLine returns the first line of an error; the rest is for operators.
 func firstLine(err error) error {
 	if i := strings.IndexByte(err.Error(), '\n'); i >= 0 {
 		return errors.New(err.Error()[:i])
@@ -88,14 +89,14 @@ func firstLine(err error) error {
 	return err
 }
 
-// nobody is the user that sandboxes of root have.
+// nobody is the user ID of sandboxes that root starts.
 const nobody = 65534
 
-// maxChown bounds the files and directories of a folder that are handed over.
+// maxChown limits the files and directories that chownToSandbox changes.
 const maxChown = 20_000
 
-// chownToSandbox makes a folder that of the user as whom code runs in the sandbox. Links are
-// not followed.
+// chownToSandbox gives a directory to the user that runs code in the sandbox.
+// It does not follow symbolic links.
 func chownToSandbox(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -109,12 +110,12 @@ func chownToSandbox(dir string) error {
 			err = os.Lchown(name, nobody, nobody)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went meanwhile
+			return nil // removed meanwhile
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the folder of the conversation cannot be given to the sandbox: %w", errors.Unwrap(err))
+		return fmt.Errorf("change owner of working directory: %w", errors.Unwrap(err))
 	}
 	return nil
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// GrantStore keeps what people of a hub allow, as a [policy.Store] in its database. What
-// reviewers approve is not in it.
+// GrantStore is a [policy.Store] in the database of a hub. It does not hold
+// reviews.
 type GrantStore struct {
 	db        *store.DB
-	principal policy.Principal // whose grants they are; the zero value is everybody
+	principal policy.Principal // owner of the grants; the zero value is all principals
 }
 
 var _ policy.Store = (*GrantStore)(nil)
 
-// NewGrantStore returns the grants of a principal, the zero value for those of all.
+// NewGrantStore returns the grants of a principal; the zero value selects all.
 func NewGrantStore(db *store.DB, who policy.Principal) *GrantStore { return &GrantStore{db, who} }
 
-// policyPrincipals is how the store's names of principals begin whose grants are those of
-// policy; its table has others too.
+// policyPrincipals lists the prefixes of stored principals that belong to
+// package policy. The table has others, too.
 var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
 
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
-// Put keeps a grant.
+// Put stores a grant.
 func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
 	if s.principal != (policy.Principal{}) && g.Principal != s.principal {
-		return policy.Grant{}, fmt.Errorf("keep a grant for %s: these are the grants of %s", g.Principal, s.principal)
+		return policy.Grant{}, fmt.Errorf("store grant of %s: want principal %s", g.Principal, s.principal)
 	}
 	g, data, err := policy.PrepareGrant(g)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, err
 			return err
 		}
 		if len(rows) >= policy.MaxGrants && !slices.ContainsFunc(rows, func(r store.Grant) bool { return r.ID == g.ID }) {
-			return fmt.Errorf("keep a grant: %w: there are %d already; revoke some", store.ErrTooMany, len(rows))
+			return fmt.Errorf("store grant: %w: too many grants (%d); revoke some", store.ErrTooMany, len(rows))
 		}
 		return tx.Grants.Put(ctx, row)
 	})
@@ -77,7 +77,7 @@ func (s *GrantStore) Find(ctx context.Context, p policy.Principal, subject polic
 	return g, err
 }
 
-// List returns all grants.
+// List returns all grants, and the problems of unreadable ones.
 func (s *GrantStore) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
 	key := ""
 	if s.principal != (policy.Principal{}) {
@@ -91,7 +91,8 @@ func (s *GrantStore) List(ctx context.Context) ([]policy.Grant, []policy.Problem
 	return all, problems, nil
 }
 
-// listPolicyGrants are the grants of policy, of a principal or of all for "".
+// listPolicyGrants returns the stored grants of package policy, of one
+// principal or of all for "".
 func listPolicyGrants(ctx context.Context, t store.Grants, principal string) ([]store.Grant, error) {
 	var out []store.Grant
 	for after := int64(0); ; {
@@ -108,7 +109,7 @@ func listPolicyGrants(ctx context.Context, t store.Grants, principal string) ([]
 	}
 }
 
-// grantLocation says where a problem of a grant is.
+// grantLocation returns the location of a problem with a grant.
 func grantLocation(id string) string { return "grant " + id }
 
 func decodeGrants(rows []store.Grant) (all []policy.Grant, problems []policy.Problem) {
@@ -123,7 +124,7 @@ func decodeGrants(rows []store.Grant) (all []policy.Grant, problems []policy.Pro
 	return all, problems
 }
 
-// Revoke withdraws grants.
+// Revoke revokes the grants that match what.
 func (s *GrantStore) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
 	all, problems, err := s.List(ctx)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *GrantStore) Revoke(ctx context.Context, what string) ([]policy.Grant, e
 	for _, g := range meant {
 		_, err := s.db.Grants.Delete(ctx, g.ID)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // somebody was faster
+			continue // revoked concurrently
 		}
 		if err != nil {
 			return gone, err

@@ -19,30 +19,30 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// plan is what a kit is to have, as it was found at one moment.
+// plan is the resolved content of a setup at one moment.
 type plan struct {
 	principal          account.Principal
-	profile            *agents.Profile      // nil without an agent
-	draft              *library.DraftSource // that is tried, before all others; nil is none
-	refs               []ref                // skills that are named, before all others
-	selected           []string             // the only skills that there are; nil is all
+	profile            *agents.Profile      // nil if there is no agent
+	draft              *library.DraftSource // precedes all other skills; may be nil
+	refs               []ref                // named skills, which precede the others
+	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
-	values             map[string]upstream.Variables // by name of the server
-	stamps             map[string]string             // of sign-ins, by name of the server
+	values             map[string]upstream.Variables // by server name
+	stamps             map[string]string             // of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
-	preloadReasons     map[string]string // why skills are preloaded, by their names
+	preloadReasons     map[string]string // by skill name
 	problems           []string
 }
 
-// ref is a reference to a skill, and where that is at home.
+// ref is a reference to a skill with the namespace that owns it.
 type ref struct {
 	library.Ref
 	home store.Namespace
 }
 
-// newPlan finds out what a kit is to have.
+// newPlan resolves the content of a setup.
 func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, preloadReasons: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
@@ -77,7 +77,8 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 	return p, k.planSignIns(ctx, p)
 }
 
-// planAgent adds what an agent says, or what there is without one.
+// planAgent adds the agent's profile, or the global servers if there is no
+// agent.
 func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	profile := w.profile
 	var err error
@@ -98,7 +99,7 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	for _, s := range profile.Skills {
 		if s.Preload {
 			p.preload = append(p.preload, s.Name)
-			p.preloadReasons[s.Name] = fmt.Sprintf("the %s %s has it so", profile.Kind, profile.Name)
+			p.preloadReasons[s.Name] = fmt.Sprintf("preloaded by the %s %s", profile.Kind, profile.Name)
 		}
 		if s.ID != "" {
 			p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
@@ -107,22 +108,22 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	return nil
 }
 
-// usableServers are the servers that may be connected.
+// usableServers returns the servers that may be connected.
 func usableServers(servers []agents.Server) []agents.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s agents.Server) bool { return !s.Usable() })
 }
 
-// planDefaults adds the skills that people have without asking. What an agent names comes
-// first.
+// planDefaults adds the default skills. Skills named by the agent take
+// precedence.
 func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error {
-	situation := library.ConversationInfo{Mode: "mcp"}
+	info := library.ConversationInfo{Mode: "mcp"}
 	if w.Session != "" {
-		situation.Mode = "chat"
+		info.Mode = "chat"
 	}
 	if p.profile != nil {
-		situation.Agent = AgentName(p.profile.Kind, p.profile.Namespace, p.profile.Name)
+		info.Agent = AgentName(p.profile.Kind, p.profile.Namespace, p.profile.Name)
 	}
-	defaults, err := k.o.Library.DefaultSkills(ctx, w.Principal, situation)
+	defaults, err := k.o.Library.DefaultSkills(ctx, w.Principal, info)
 	if err != nil {
 		return err
 	}
@@ -146,18 +147,18 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 	return nil
 }
 
-// defaultReason says whose default a skill is.
+// defaultReason explains whose default a skill is.
 func defaultReason(in store.Namespace) string {
 	switch {
 	case in.User() != "":
-		return "it is a default of one's own"
+		return "default of the user"
 	case in.Group() != "":
-		return "it is a default of a group"
+		return "default of a group"
 	}
-	return "it is a default of everybody"
+	return "default of all users"
 }
 
-// skillNamespace is where a skill is at home, "" where it went meanwhile.
+// skillNamespace returns the namespace that owns a skill; "" if it was deleted.
 func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namespace, error) {
 	s, err := k.o.DB.Skills.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -166,16 +167,17 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 	return s.Namespace, err
 }
 
-// AgentName is an agent as conversations and exceptions of defaults name it.
+// AgentName returns the name of an agent in conversations and in exceptions of
+// defaults.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// withSelection is what settings let through of the skills that are chosen.
+// withSelection limits a filter to the selected skills.
 func (p *plan) withSelection(f catalog.Filter) catalog.Filter {
 	f.Select = p.selected
 	return f
 }
 
-// key is equal for plans of which one base serves both.
+// key identifies the base of a plan. Plans with equal keys share it.
 func (p *plan) key() (string, error) {
 	groups := []string{}
 	for _, g := range slices.Sorted(maps.Keys(p.principal.Groups)) {
@@ -183,7 +185,7 @@ func (p *plan) key() (string, error) {
 	}
 	var servers, refs []any
 	for _, s := range p.servers {
-		full, unset := s.Resolve(p.values[s.Name]) // with what secrets are now
+		full, unset := s.Resolve(p.values[s.Name]) // with current secrets
 		servers = append(servers, []any{s.Name, s.Digest(), s.Owner, full, unset, p.stamps[s.Name]})
 	}
 	for _, r := range p.refs {
@@ -201,9 +203,9 @@ func (p *plan) key() (string, error) {
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
 		refs, p.selected == nil, p.selected, p.settingsNamespaces, servers, rules, bad, draft})
 	if err != nil {
-		return "", fmt.Errorf("put a kit together: %w", err)
+		return "", fmt.Errorf("encode plan: %w", err)
 	}
-	sum := sha256.Sum256(all) // values of secrets are in it, and not kept
+	sum := sha256.Sum256(all) // a hash, because all includes secrets
 	return hex.EncodeToString(sum[:]), nil
 }
 

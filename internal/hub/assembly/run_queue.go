@@ -9,16 +9,16 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// queuedBackend is a back end whose sandboxes take a place among those for code that runs on
-// this node: a run or a command until its sandbox is closed, and a service, which is
-// there for long, only while it starts.
+// queuedBackend is a back end that limits concurrent code with a queue. A run
+// or command occupies a slot until its sandbox is closed, a long-lived service
+// only while it starts.
 type queuedBackend struct {
 	sandbox.Backend
 	queue *queue.Queue
 	user  string
 }
 
-// newQueuedBackend bounds a back end, where there is a queue.
+// newQueuedBackend wraps a back end if there is a queue.
 func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
 	if b == nil || places == nil {
 		return b
@@ -26,12 +26,12 @@ func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandb
 	return &queuedBackend{b, places, user}
 }
 
-// chooser is a back end that finds out what it is, as that of sandbox/auto.
+// chooser is a back end that selects another one, such as sandbox/auto.
 type chooser interface {
 	Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error)
 }
 
-// Choose returns the back end that was chosen, which takes places too.
+// Choose returns the selected back end with the same queue.
 func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c, ok := p.Backend.(chooser)
 	if !ok {
@@ -44,32 +44,32 @@ func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.R
 	return &queuedBackend{b, p.queue, p.user}, report, nil
 }
 
-// serviceKey marks the context in which a service is started.
+// serviceKey marks the context of starting a service.
 type serviceKey struct{}
 
 func withService(ctx context.Context) context.Context {
 	return context.WithValue(ctx, serviceKey{}, true)
 }
 
-// Start waits for a place, and starts the sandbox.
+// Start waits for a slot and starts the sandbox.
 func (p *queuedBackend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	leave, err := p.queue.Acquire(ctx, p.user)
+	release, err := p.queue.Acquire(ctx, p.user)
 	if err != nil {
-		return nil, fmt.Errorf("wait for a place to run code: %w", err)
+		return nil, fmt.Errorf("wait for a slot to run code: %w", err)
 	}
 	box, err := p.Backend.Start(ctx, spec)
 	if err != nil {
-		leave()
+		release()
 		return nil, err
 	}
 	if service, _ := ctx.Value(serviceKey{}).(bool); service {
-		leave()
+		release()
 		return box, nil
 	}
-	return &queuedSandbox{box, leave}, nil
+	return &queuedSandbox{box, release}, nil
 }
 
-// queuedSandbox gives its place back when it is closed.
+// queuedSandbox releases its slot when it is closed.
 type queuedSandbox struct {
 	sandbox.Sandbox
 	release func()
@@ -80,28 +80,28 @@ func (b *queuedSandbox) Close() error {
 	return b.Sandbox.Close()
 }
 
-// Bounds of the services that skills and documents bring, as servers and providers.
+// Limits of services defined by skills and documents, such as MCP servers.
 const (
-	maxServices     = 64 // on a node
+	maxServices     = 64 // per node
 	maxUserServices = 8
 )
 
-// serviceLimits counts those that run.
+// serviceLimits counts the running services.
 type serviceLimits struct {
 	mu     sync.Mutex
 	all    int
 	byUser map[string]int // by user
 }
 
-// acquire counts one more of a user, or says that there are as many as may be.
-func (s *serviceLimits) acquire(user string) (leave func(), err error) {
+// acquire counts one more service of a user, unless a limit is reached.
+func (s *serviceLimits) acquire(user string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.byUser[user] >= maxUserServices:
-		return nil, fmt.Errorf("%d servers of skills and agents run for you, which is the limit; they end when they are not used for some minutes", maxUserServices)
+		return nil, fmt.Errorf("too many running servers of skills and agents (limit %d per user); unused ones stop after some minutes", maxUserServices)
 	case s.all >= maxServices:
-		return nil, fmt.Errorf("%d servers of skills and agents run on this node, which is the limit; try again in some minutes", maxServices)
+		return nil, fmt.Errorf("too many running servers of skills and agents (limit %d per node); try again in some minutes", maxServices)
 	}
 	if s.byUser == nil {
 		s.byUser = map[string]int{}

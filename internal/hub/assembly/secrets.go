@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// grantedValues are the values that a skill may have, as it is; id is "" for one that is not
-// of the library.
+// grantedValues returns the secrets granted to a digest of a skill; id is ""
+// for bundled skills.
 func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
 	var in store.Namespace
 	var thing agents.Owner
@@ -25,8 +25,8 @@ func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*
 	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
 }
 
-// secretValue is the value of a secret that was granted to a skill with these bytes that the
-// person reaches, "" for none.
+// secretValue returns the value of a secret granted to a reachable skill with a
+// digest; "" if there is none.
 func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (string, error) {
 	versions, err := b.assembler.o.DB.Versions.ListByDigest(ctx, string(d))
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (s
 		}
 	}
 	if len(versions) == 0 {
-		ids = []string{""} // it came with the program
+		ids = []string{""} // bundled
 	}
 	for _, id := range ids {
 		granted, err := b.grantedValues(ctx, id, d)

@@ -5,22 +5,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// ServerStatus is how it is with a server on this node.
+// ServerStatus is the state of a server on this node.
 type ServerStatus struct {
 	upstream.Status
-	// Connections are those that there are: people with values of their own have
-	// connections of their own.
+	// Connections is the number of connections. Users with their own values
+	// have their own connections.
 	Connections int
-	// Conversations are those under way that have it at hand.
+	// Conversations is the number of active conversations with the server.
 	Conversations int
 
 	own bool
 }
 
-// ServerStatuses returns how it is with servers on this node, by the digests of their
-// configurations: with connections of the principal and those that all share, in his
-// conversations, and for an administrator with all. Servers that nobody has needed here
-// are not among them.
+// ServerStatuses returns the state of servers on this node by the digest of
+// their configuration. It covers shared connections and those of the principal;
+// for admins, all. Servers never used here are missing.
 func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus {
 	seen := k.findVisible(p)
 	out := map[string]ServerStatus{}
@@ -47,8 +46,8 @@ func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus 
 	return out
 }
 
-// isBetterThan reports whether one connection says more of a server than another: one's own does,
-// and one that works.
+// isBetterThan reports whether a status is more relevant: the principal's own
+// connections first, then working ones.
 func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
 	switch {
@@ -60,10 +59,10 @@ func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	return l.Since.After(other.Since)
 }
 
-// visibleBases is what somebody may know of the bases of this node.
+// visibleBases are the bases that a principal may see.
 type visibleBases struct {
-	bases         map[string]account.UserID  // whose they are, by their keys
-	conversations map[string]map[string]bool // conversations under way, by the digest of a server
+	bases         map[string]account.UserID  // owner by key of the base
+	conversations map[string]map[string]bool // IDs by digest of the server
 }
 
 func (k *Assembler) findVisible(p account.Principal) visibleBases {
@@ -88,7 +87,7 @@ func (k *Assembler) findVisible(p account.Principal) visibleBases {
 	return out
 }
 
-// addConversation counts a conversation that has a base, until it calls over.
+// addConversation counts a setup of a conversation until over is called.
 func (b *base) addConversation(id string) (over func()) {
 	if id == "" {
 		return func() {}
@@ -104,9 +103,9 @@ func (b *base) addConversation(id string) (over func()) {
 	return func() { count(-1) }
 }
 
-// RestartServer ends the connections of this node to the servers of a configuration, and forgets
-// their failures: the next need connects again. It returns how many servers that were,
-// one for each who has values of his own.
+// RestartServer closes the connections of this node to a server and clears its
+// failures, so that the next use reconnects. It returns the number of
+// connections.
 func (k *Assembler) RestartServer(digest string) int {
 	n := 0
 	for _, s := range k.pool.Servers() {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// planSignIns adds to which servers the person is signed in, or has to be: of these he has
-// connections of his own.
+// planSignIns adds the fingerprints of the user's sign-ins. Servers with a
+// sign-in get their own connections.
 func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	if k.o.SignIns == nil || len(p.servers) == 0 {
 		return nil
@@ -27,7 +27,8 @@ func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	return err
 }
 
-// oauthHandler gives a connection the token of the person whose it is, where it is somebody's.
+// oauthHandler returns the handler that adds the user's token to a connection;
+// nil if there are no sign-ins.
 func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandler {
 	b := k.findBase(c.Identity())
 	switch {
@@ -36,22 +37,23 @@ func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandle
 	case c.Identity() == "":
 		return k.o.SignIns.Handler("", c, at)
 	case b == nil:
-		return oauth.NewRefusingHandler("what it was for has ended; load the skill again, or say something in the conversation")
+		return oauth.NewRefusingHandler("the connection's setup is closed; load the skill again or send a message")
 	case c.Owner != "" && !b.isDocumentServer(c):
-		return oauth.NewRefusingHandler("a skill brings it, and for such servers nobody signs in: add it as an MCP server of your own")
+		return oauth.NewRefusingHandler("servers of skills do not support sign-in; add it as your own MCP server")
 	default:
 		return k.o.SignIns.Handler(b.principal.User, c, at)
 	}
 }
 
-// isDocumentServer says whether a server is of a document, and not of a skill.
+// isDocumentServer reports whether a server is defined by a document, not by a
+// skill.
 func (b *base) isDocumentServer(c *upstream.Config) bool {
 	defined, ok := b.servers[c.Name]
 	return ok && defined.Owner == c.Owner
 }
 
-// CloseConnections ends the connections of somebody on this node to a server that he signed out of,
-// by the digest of its definition; "" is of any.
+// CloseConnections closes the connections of a user on this node to a server,
+// by the digest of its definition; "" closes all. Call it after a sign-out.
 func (k *Assembler) CloseConnections(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
 		if b := k.findBase(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {

@@ -164,11 +164,11 @@ func TestKillSwitch(t *testing.T) {
 		<-begun
 		endpoint := w.open(assembly.Request{Principal: w.ada})
 		w.settings("team", agents.SkillSettings{Disabled: true})
-		if got := answer(<-ended); !strings.Contains(got, "failed: skills were switched off") {
+		if got := answer(<-ended); !strings.Contains(got, "failed: skills are switched off") {
 			t.Errorf("the turn ends with %q", got)
 		}
 		w.model.answer = echo
-		w.ask(w.ada, id, "hello", "skills were switched off")
+		w.ask(w.ada, id, "hello", "skills are switched off")
 		w.ask(w.ada, w.begin(w.ada, ""), `call load_skill {"name":"everybodys"}`, "First.")
 		within(t, func() bool { return names(endpoint) == "everybodys mine pinned" })
 		w.settings("team", agents.SkillSettings{Allow: []string{"h*"}, Generation: 1})
@@ -176,7 +176,7 @@ func TestKillSwitch(t *testing.T) {
 		within(t, func() bool { return names(endpoint) == "everybodys mine pinned" })
 		w.settings(agents.HubScope, agents.SkillSettings{Disabled: true})
 		within(t, func() bool { return names(endpoint) == "" })
-		w.ask(w.ada, w.begin(w.ada, ""), "hello", "skills were switched off")
+		w.ask(w.ada, w.begin(w.ada, ""), "hello", "skills are switched off")
 	})
 }
 
@@ -199,7 +199,7 @@ func within(t *testing.T, is func() bool) {
 // An agent that is gone, or not for the person, ends the turn with what to do.
 func TestAgentIsGone(t *testing.T) {
 	w := sqlite(t)
-	for agent, want := range map[string]string{"Bot/default/gone": "Bot/default/gone is not there any more", "nonsense": "names no agent"} {
+	for agent, want := range map[string]string{"Bot/default/gone": "agent Bot/default/gone not found", "nonsense": "invalid agent"} {
 		w.ask(w.ada, w.begin(w.ada, agent), "hello", "failed", want)
 	}
 }

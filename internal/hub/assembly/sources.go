@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// newSources are the places that the skills of a plan come from: what it names, what the
-// person reaches by name, and what comes with the program.
+// newSources returns the sources of a plan: named skills, the user's skills,
+// and bundled skills.
 func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error) {
 	var all []catalog.Source
 	if p.draft != nil {
@@ -46,14 +46,15 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 	return append(all, b.assembler.bundled), nil
 }
 
-// groupedRefs are references to skills that are at home in one place.
+// groupedRefs are the references whose skills are subject to the same group
+// settings.
 type groupedRefs struct {
-	in   store.Namespace // of a group, "" for all others
+	in   store.Namespace // a group; "" for all others
 	refs []library.Ref
 }
 
-// groupByNamespace puts references together by the group whose settings count for them, in the
-// order in which they are named.
+// groupByNamespace groups references by the group that owns the skill, in their
+// order.
 func groupByNamespace(refs []ref) []groupedRefs {
 	var out []groupedRefs
 	at := map[store.Namespace]int{}
@@ -72,8 +73,8 @@ func groupByNamespace(refs []ref) []groupedRefs {
 	return out
 }
 
-// agentOrigin is the label of the skills that an agent names: the same each time, as
-// conversations keep it.
+// agentOrigin returns the origin of skills named by an agent. It is stable,
+// because conversations store it.
 func agentOrigin(in store.Namespace) string {
 	if in == "" {
 		return "agent"
@@ -82,7 +83,7 @@ func agentOrigin(in store.Namespace) string {
 	return "agent." + hex.EncodeToString(sum[:6])
 }
 
-// sourceGroup is the group whose skills a source of the library has, "" where it is of none.
+// sourceGroup returns the group of a library source; "" if there is none.
 func sourceGroup(s catalog.Source) store.Namespace {
 	if h, ok := s.(interface{ Namespace() store.Namespace }); ok && h.Namespace().Group() != "" {
 		return h.Namespace()
@@ -90,8 +91,8 @@ func sourceGroup(s catalog.Source) store.Namespace {
 	return ""
 }
 
-// addSource keeps by which source skills of a label are known, and lets through what the
-// settings of its group do.
+// addSource registers the skill IDs of a source and applies the settings of its
+// group.
 func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespace) (catalog.Source, error) {
 	if known, ok := s.(library.SkillIdentifier); ok {
 		b.skillIDs[s.Origin()] = known
@@ -108,13 +109,13 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	return g, err
 }
 
-// filteredSource is a source as far as settings let its skills through.
+// filteredSource limits a source to the skills allowed by settings.
 type filteredSource struct {
 	catalog.Source
 	hides atomic.Pointer[func(*catalog.Entry) string]
 }
 
-// setFilter changes what is let through. A pattern that cannot be read lets nothing through.
+// setFilter changes the filter. An invalid filter hides all skills.
 func (g *filteredSource) setFilter(f catalog.Filter) {
 	hides, err := f.Matcher()
 	if err != nil {
@@ -123,7 +124,7 @@ func (g *filteredSource) setFilter(f catalog.Filter) {
 	g.hides.Store(&hides)
 }
 
-// List returns what is let through.
+// List lists the allowed skills.
 func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	l, err := g.Source.List(ctx)
 	hides := *g.hides.Load()
@@ -131,7 +132,7 @@ func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return l, err
 }
 
-// Open opens a skill that is let through.
+// Open opens an allowed skill.
 func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	if why := (*g.hides.Load())(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
@@ -139,7 +140,7 @@ func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bun
 	return g.Source.Open(ctx, e)
 }
 
-// Watch watches the source.
+// Watch watches the underlying source.
 func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	if w, ok := g.Source.(catalog.Watcher); ok {
 		return w.Watch(ctx, changed)
@@ -147,31 +148,32 @@ func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	return fmt.Errorf("%s cannot be watched", g.Origin())
 }
 
-// staticSource is a source that never changes, for any number of catalogs.
+// staticSource is a source that never changes. Any number of catalogs may share
+// it.
 type staticSource struct {
 	catalog.Source
 	list func() (catalog.Listing, error)
 }
 
-// newBundled are the skills that come with the program.
+// newBundled returns the source of bundled skills.
 func newBundled() *staticSource {
 	s := catalog.NewFS("bundled", catalog.Bundled, bundled.FS())
 	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
 }
 
-// List returns what there is.
+// List returns the skills.
 func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
 	return catalog.Listing{Entries: slices.Clone(l.Entries), Problems: slices.Clone(l.Problems)}, err
 }
 
-// Watch waits for the end.
+// Watch blocks until ctx ends.
 func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// skillDigests are those of its skills.
+// skillDigests returns the digests of the skills.
 func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// memberSteps bounds the answers of a member's model to one task.
+// memberSteps limits the model calls of a member for one task.
 const memberSteps = 30
 
-// handOffTool is the tool by which the leader of a team hands a task to a member, who works
-// on it in a conversation of its own, in the same turn and on the same folder, and hands
-// nothing on.
+// handOffTool returns the leader's tool for handing a task to a member. The
+// member works in its own conversation, in the same turn and working directory,
+// and cannot hand tasks on.
 func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 	return agent.Tool{Tool: *t.setup.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		var in struct{ Member, Task string }
@@ -33,7 +33,7 @@ func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 		members := t.setup.Profile.Members
 		i := slices.IndexFunc(members, func(m agents.TeamMember) bool { return m.Name == in.Member })
 		if i < 0 {
-			return &agent.Outcome{Text: fmt.Sprintf("There is no member %.100q. There are: %s.", in.Member, strings.Join(memberNames(members), ", ")), Error: true}, nil
+			return &agent.Outcome{Text: fmt.Sprintf("Unknown member %.100q. Members: %s.", in.Member, strings.Join(memberNames(members), ", ")), Error: true}, nil
 		}
 		if members[i].Confirm {
 			if denied, err := t.confirmTask(ctx, c, members[i], in.Task); denied != nil || err != nil {
@@ -55,8 +55,8 @@ func memberNames(members []agents.TeamMember) []string {
 	return out
 }
 
-// confirmTask asks the person whether a member gets a task, and returns what the leader is
-// told where it does not.
+// confirmTask asks the user to approve a task for a member. It returns the
+// leader's tool result if the user declines.
 func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffTool, "member": m.Name, "task": task})
 	if err != nil {
@@ -77,28 +77,29 @@ func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m a
 	case answer.Outcome == approval.Accepted:
 		return nil, nil
 	}
-	text := fmt.Sprintf("The person did not agree that %s gets the task.", m.Name)
+	text := fmt.Sprintf("The user declined to hand the task to %s.", m.Name)
 	if answer.Feedback != "" {
-		text += " They say: " + answer.Feedback
+		text += " Feedback: " + answer.Feedback
 	}
 	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
 }
 
-// delegateTask has a member do a task.
+// delegateTask lets a member do a task.
 func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	text, err := t.runMember(ctx, c, m, task)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil && text == "":
-		return &agent.Outcome{Text: fmt.Sprintf("%s could not do it: %v.", m.Name, err), Error: true}, nil
+		return &agent.Outcome{Text: fmt.Sprintf("%s failed: %v.", m.Name, err), Error: true}, nil
 	case err != nil:
-		return &agent.Outcome{Text: fmt.Sprintf("%s did not come to an end: %v. It said so far:\n%s", m.Name, err, text), Error: true}, nil
+		return &agent.Outcome{Text: fmt.Sprintf("%s did not finish: %v. Output so far:\n%s", m.Name, err, text), Error: true}, nil
 	}
 	return &agent.Outcome{Text: fmt.Sprintf("%s answers:\n%s", m.Name, text)}, nil
 }
 
-// runMember opens the conversation with a member, and returns what it says last.
+// runMember runs a member's conversation for a task and returns its last
+// answer.
 func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (string, error) {
 	profile, err := t.assembler.o.Agents.MemberProfile(ctx, t.principal, t.setup.Profile, m.Name)
 	if err != nil {
@@ -132,7 +133,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	return lastAnswer(s), err
 }
 
-// reportProgress tells how far a member is.
+// reportProgress reports the progress of a member.
 func reportProgress(ctx context.Context, name string, e agent.Event) {
 	switch e.Type {
 	case agent.ToolCall:
@@ -142,7 +143,7 @@ func reportProgress(ctx context.Context, name string, e agent.Event) {
 	}
 }
 
-// lastAnswer is what the model said last.
+// lastAnswer returns the last text of the model.
 func lastAnswer(s *session.Session) string {
 	for _, e := range slices.Backward(s.Events(0)) {
 		if e.Message != nil && e.Message.Role == session.RoleAssistant && e.Message.Text != "" {
@@ -152,10 +153,11 @@ func lastAnswer(s *session.Session) string {
 	return ""
 }
 
-// hideNotFound is an error about what is not there, or not for the person, in words for a model.
+// hideNotFound replaces not-found and permission errors by one message for the
+// model.
 func hideNotFound(err error) error {
 	if _, denied := errors.AsType[*account.DeniedError](err); denied || errors.Is(err, store.ErrNotFound) {
-		return errors.New("it is not there any more, or not for this person")
+		return errors.New("member not found or not permitted")
 	}
 	return err
 }

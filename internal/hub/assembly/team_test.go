@@ -46,9 +46,9 @@ func TestTeam(t *testing.T) {
 		w.ask(w.ada, id, `call hand_task {"member":"work","task":"call write_file {\"path\":\"a.txt\",\"content\":\"seven\"}"}`, "work answers:", "Wrote a.txt")
 		w.ask(w.ada, id, `call read_file {"path":"a.txt"}`, "seven")
 		w.ask(w.ada, id, `call hand_task {"member":"work","task":"call hand_task {}"}`, "work answers:", "There is no tool")
-		w.ask(w.ada, id, `call hand_task {"member":"stranger","task":"x"}`, "There is no member", "work, careful")
+		w.ask(w.ada, id, `call hand_task {"member":"stranger","task":"x"}`, "Unknown member", "work, careful")
 
-		for outcome, want := range map[approval.Outcome]string{approval.Declined: "did not agree that careful gets the task", approval.Accepted: "careful answers:"} {
+		for outcome, want := range map[approval.Outcome]string{approval.Declined: "declined to hand the task to careful", approval.Accepted: "careful answers:"} {
 			got := answer(w.say(w.ada, w.begin(w.ada, "Team/default/crew"), `call hand_task {"member":"careful","task":"sail"}`, onlyNew(func(e chat.Event) {
 				if !strings.Contains(e.Ask.Message, "Hand this task to careful?") {
 					t.Errorf("the person is asked %q", e.Ask.Message)
@@ -111,7 +111,7 @@ func TestW27ActionOfASkillsProvider(t *testing.T) {
         return Draw()
 `))
 	id := w.begin(w.ada, "")
-	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "its code waits for a review")
+	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "its code is not reviewed yet")
 	w.review(s, library.Approved)
 	id = w.begin(w.ada, "")
 	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "maps__draw")

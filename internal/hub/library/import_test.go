@@ -62,7 +62,7 @@ func TestW29Import(t *testing.T) {
 	wantEqual(t, became(done), map[string][]string{
 		"created": {"docx@1"}, "updated": {},
 		"skipped": {
-			"con: a skill cannot be named \"con\" here: it cannot name a folder: " + reasonOf(t, done, "con"),
+			"con: a skill cannot be named \"con\" here: not a valid directory name: " + reasonOf(t, done, "con"),
 			"pdf: a skill of that name exists; select it to overwrite it", "nothing: no such skill",
 		},
 	})
@@ -118,7 +118,7 @@ func reasonOf(t *testing.T, i *library.ImportResult, name string) string {
 	t.Helper()
 	for _, c := range i.Skipped {
 		if c.Name == name {
-			_, why, _ := strings.Cut(c.Reason, "cannot name a folder: ")
+			_, why, _ := strings.Cut(c.Reason, "not a valid directory name: ")
 			return why
 		}
 	}

@@ -58,8 +58,8 @@ func TestW2PackagesAreRefused(t *testing.T) {
 		{"another folder", library.Package{FileName: "pdf.zip", Data: zip("other", "pdf", "")}, "pdf"},
 		{"no SKILL.md", library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", files("pdf", "", "SKILL.md", "")))}, ""},
 		{"no description", library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", files("pdf", "", "SKILL.md", "---\nname: pdf\n---\n")))}, "description"},
-		{"a name that is a reference", library.Package{FileName: "pdf.zip", AnyFolder: true, Data: zip("pdf", "pdf@1", "")}, "mean something else"},
-		{"a name of a device", library.Package{FileName: "pdf.zip", AnyFolder: true, Data: zip("pdf", "con", "")}, "cannot name a folder"},
+		{"a name that is a reference", library.Package{FileName: "pdf.zip", AnyFolder: true, Data: zip("pdf", "pdf@1", "")}, "have a meaning in references"},
+		{"a name of a device", library.Package{FileName: "pdf.zip", AnyFolder: true, Data: zip("pdf", "con", "")}, "not a valid directory name"},
 	}
 	for _, tt := range tests {
 		_, err := w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), tt.pkg)
