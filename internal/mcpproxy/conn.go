@@ -92,7 +92,7 @@ func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilit
 	l.mu.Lock()
 	l.conn = conn
 	l.mu.Unlock()
-	if !u.s.goroutine(func() {
+	if !u.s.startGoroutine(func() {
 		_ = conn.Session.Wait()
 		l.close()
 		if shared {
@@ -321,7 +321,7 @@ func (l *upstreamConn) logFailure(err error) {
 // forwardListChange forwards the change of a list.
 func (l *upstreamConn) forwardListChange(what string) {
 	u := l.up
-	u.s.goroutine(func() {
+	u.s.startGoroutine(func() {
 		if l.owner != nil {
 			u.s.notifyListChanged(l.owner.ss, what, nil)
 		} else if l.shared {
@@ -378,7 +378,7 @@ func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 		if sl.connecting == nil {
 			wait := make(chan struct{})
 			sl.connecting, sl.line, sl.err = wait, nil, nil
-			if !sl.s.goroutine(func() { sl.attempt(wait) }) {
+			if !sl.s.startGoroutine(func() { sl.connect(wait) }) {
 				sl.connecting = nil
 				sl.mu.Unlock()
 				return nil, context.Canceled
@@ -400,7 +400,7 @@ func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 	}
 }
 
-func (sl *connSlot) attempt(wait chan struct{}) {
+func (sl *connSlot) connect(wait chan struct{}) {
 	l, err := sl.open(sl.s.ctx)
 	sl.mu.Lock()
 	sl.connecting, sl.line, sl.err, sl.failed = nil, l, err, time.Now()

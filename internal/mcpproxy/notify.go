@@ -58,7 +58,7 @@ func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, n
 	}()
 	// Connect to all servers, so that their notifications arrive.
 	for _, u := range s.upstreams {
-		s.goroutine(func() {
+		s.startGoroutine(func() {
 			if _, err := u.shared.get(upstreamContext{ctx}); err != nil && ctx.Err() == nil {
 				s.reportError(u, err)
 			}

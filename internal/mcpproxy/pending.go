@@ -57,8 +57,8 @@ type question struct {
 
 var errExpired = errors.New("timeout waiting for an answer")
 
-// put stores a call and returns its handle for the client.
-func (h *pendingCalls) put(w *pendingCall) (string, error) {
+// add stores a call and returns its handle for the client.
+func (h *pendingCalls) add(w *pendingCall) (string, error) {
 	handle := "held." + rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,9 +78,9 @@ func (h *pendingCalls) put(w *pendingCall) (string, error) {
 	return handle, nil
 }
 
-// take removes and returns a call, so a handle works once. The retry must be
+// remove removes and returns a call, so a handle works once. The retry must be
 // the same request of the same user.
-func (h *pendingCalls) take(handle, digest string) (*pendingCall, error) {
+func (h *pendingCalls) remove(handle, digest string) (*pendingCall, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := h.calls[handle]
@@ -111,7 +111,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 	var w *pendingCall
 	if x.state != "" {
 		var err error
-		if w, err = s.pending.take(x.state, x.digest); err != nil {
+		if w, err = s.pending.remove(x.state, x.digest); err != nil {
 			return nil, err
 		}
 		w.resume(in)
@@ -144,7 +144,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 		if len(asked) == 0 {
 			continue // withdrawn
 		}
-		handle, err := s.pending.put(w)
+		handle, err := s.pending.add(w)
 		if err != nil {
 			w.cancel(err)
 			<-w.done
@@ -159,7 +159,7 @@ func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendi
 	run, cancel := context.WithCancelCause(s.ctx)
 	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}
 	w.call = &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: true, ask: w.ask}
-	ok := s.goroutine(func() {
+	ok := s.startGoroutine(func() {
 		defer cancel(nil)
 		l.addCall(w.call)
 		if level, _ := in.meta[mcp.MetaKeyLogLevel].(string); level != "" && l.capabilities().Logging != nil {

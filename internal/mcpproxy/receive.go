@@ -169,7 +169,7 @@ func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
 		return // subscribers are notified by the shared connection
 	}
 	sl := in.client.slots[u]
-	s.goroutine(func() {
+	s.startGoroutine(func() {
 		if l, err := sl.get(s.ctx); err == nil {
 			caps := l.capabilities()
 			for what, has := range map[string]bool{"tools": caps.Tools != nil, "prompts": caps.Prompts != nil, "resources": caps.Resources != nil} {

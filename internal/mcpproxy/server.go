@@ -214,9 +214,9 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// goroutine runs f in a goroutine that Close waits for. It returns false after
+// startGoroutine runs f in a goroutine that Close waits for. It returns false after
 // Close.
-func (s *Server) goroutine(f func()) bool {
+func (s *Server) startGoroutine(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

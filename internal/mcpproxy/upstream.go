@@ -90,7 +90,7 @@ func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	}
 	u.mu.Unlock()
 	for _, uri := range uris {
-		u.s.goroutine(func() {
+		u.s.startGoroutine(func() {
 			if err := l.conn.Session.Subscribe(u.s.ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
 				u.s.reportError(u, fmt.Errorf("subscribe to %s again: %w", uri, err))
 			}
@@ -185,7 +185,7 @@ func (u *upstreamServer) expireIdle(key string, r *idleConn) {
 			u.idle[key] = append(u.idle[key][:i:i], u.idle[key][i+1:]...)
 			u.legacyConns--
 			u.mu.Unlock()
-			u.s.goroutine(r.line.close)
+			u.s.startGoroutine(r.line.close)
 			return
 		}
 	}
