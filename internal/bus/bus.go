@@ -1,11 +1,13 @@
 // Package bus notifies the nodes and parts of a hub that a stream has grown. A
 // notification holds only the name of the stream and the number of its newest
-// event. Subscribers read the events from the database.
+// event. Subscribers read the events from the database. Start reading at [Bus];
+// [New] returns the bus of one process and [Dial] that of several nodes.
 //
 // Notifications are hints. Only the newest one of a stream counts, and any may
 // get lost, for example when Redis is down. A subscriber therefore reads its
 // streams after it subscribes, after each notification, and every few seconds
-// while the bus is not healthy. Publishers never wait for subscribers.
+// while the bus is not healthy. Publishers never wait for subscribers, and the
+// bus never carries the events themselves.
 package bus
 
 import (

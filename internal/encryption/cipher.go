@@ -1,8 +1,9 @@
 // Package encryption encrypts values that must stay secret even from readers of
-// the database or a backup. The key is stored elsewhere.
+// the database or a backup. The key is stored elsewhere. Start reading at
+// [Cipher], and at [LoadOrCreateKeys] for the key file.
 //
-// The package does not log, stores no values, and includes neither values nor
-// keys in its errors. It does not decide who may read a value.
+// The package never logs, stores values, or includes values or keys in its
+// errors. It does not decide who may read a value.
 package encryption
 
 import (

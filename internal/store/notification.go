@@ -55,7 +55,7 @@ type NotificationQuery struct {
 func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notification, string, error) {
 	keys, err := q.Page.keys(1)
 	if err != nil {
-		return nil, "notifications of user %q: %w", fmt.Errorf("notices of user %q: %w", q.UserID, err)
+		return nil, "", fmt.Errorf("notifications of user %q: %w", q.UserID, err)
 	}
 	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5"
 	if q.Unseen {
@@ -64,7 +64,7 @@ func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notific
 	found, err := queryAll[Notification](ctx, t.c, "SELECT "+notificationColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
 		q.UserID, keys[0], q.Page.limit()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
 	if err != nil {
-		return nil, "notifications of user %q: %w", fmt.Errorf("notices of user %q: %w", q.UserID, err)
+		return nil, "", fmt.Errorf("notifications of user %q: %w", q.UserID, err)
 	}
 	found, next := cutPage(q.Page, found, func(n Notification) []string { return []string{n.ID} })
 	return found, next, nil

@@ -4,7 +4,8 @@
 //
 // A [DB] has one field for each table or group of tables, for example db.Skills
 // or db.Users. Each method is one change or one query. [DB.Tx] combines
-// several. Rows are plain structs. JSON in them is stored unchanged.
+// several. Rows are plain structs. JSON in them is stored unchanged. Start
+// reading at [Open].
 //
 // The package makes no decisions: callers check permissions first. It knows
 // neither the format of skills nor ciphers: callers pass digests, manifests and

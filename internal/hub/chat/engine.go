@@ -1,4 +1,5 @@
-// Package chat runs the conversations of a hub on any of its nodes.
+// Package chat runs the conversations of a hub on any of its nodes. Start
+// reading at [Engine].
 //
 // A conversation consists of three streams in the database. Its inbox holds
 // incoming messages and cancellations in order of arrival. Its transcript holds
@@ -21,8 +22,8 @@
 // principal who may not see a conversation gets [store.ErrNotFound], as for one
 // that does not exist.
 //
-// The package does not depend on HTTP, a model provider or a catalog.
-// [Options.Setup] chooses the skills, the model and the tools of a
+// The package never serves HTTP and does not depend on a model provider or a
+// catalog: [Options.Setup] selects the skills, the model and the tools of a
 // conversation.
 package chat
 
@@ -61,7 +62,7 @@ const (
 var (
 	// ErrClosed reports that the node is shutting down. Another node can serve
 	// the request.
-	ErrClosed = errors.New("the node is about to end; try again")
+	ErrClosed = errors.New("server is shutting down; try again")
 	// ErrQueueFull reports that the conversation has too many waiting inputs.
 	ErrQueueFull = errors.New("too many messages are waiting in the conversation; wait for its turn to end, or cancel it")
 	// ErrKeyUsed reports that a different message was already sent with the
@@ -225,7 +226,7 @@ type Engine struct {
 }
 
 // errStopping is the cause of work cancelled by a shutdown.
-var errStopping = errors.New("the node is shutting down")
+var errStopping = errors.New("server is shutting down")
 
 // New returns the engine of a node. It also continues conversations of dead
 // nodes. Close it when done; the caller closes the database. New panics if a

@@ -165,7 +165,7 @@ func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 		err = errStopping
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take next input: %w", err)
+		return nil, fmt.Errorf("read next input: %w", err)
 	}
 	return out, nil
 }

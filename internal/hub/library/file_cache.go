@@ -131,16 +131,16 @@ func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
 			return data, true
 		}
 	}
-	c.forget(hash)
+	c.removeDamaged(hash)
 	return nil, false
 }
 
-// forget removes a damaged file.
-func (c *fileCache) forget(hash string) {
+// removeDamaged removes a damaged file.
+func (c *fileCache) removeDamaged(hash string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.entries[hash]; ok {
-		c.drop(e)
+		c.evict(e)
 	}
 }
 
@@ -170,12 +170,12 @@ func (c *fileCache) add(hash string, size int64) {
 	c.entries[hash] = c.used.PushFront(&cached{hash, size})
 	c.bytes += size
 	for c.bytes > c.maxBytes {
-		c.drop(c.used.Back())
+		c.evict(c.used.Back())
 	}
 }
 
-// drop removes a file. The caller holds mu.
-func (c *fileCache) drop(e *list.Element) {
+// evict removes a file. The caller holds mu.
+func (c *fileCache) evict(e *list.Element) {
 	f := c.used.Remove(e).(*cached)
 	delete(c.entries, f.hash)
 	c.bytes -= f.size

@@ -1,5 +1,5 @@
 // Package library manages the skills of a hub: versions, reviews, visibility,
-// references and sources.
+// references and sources. Start reading at [Library] and [Library.Upload].
 //
 // Each method for users takes the calling principal and authorizes it with
 // package account. Items that a principal may not see are reported as not
@@ -7,8 +7,8 @@
 // change writes one too.
 //
 // A [Library] has no state that other nodes need. It caches files by digest,
-// and metadata whose validity the database tracks. It runs no code of skills,
-// does not depend on HTTP, and connects only to the sources of imported skills.
+// and metadata whose validity the database tracks. It never runs code of skills,
+// serves HTTP, or connects to anything but the sources of imported skills.
 package library
 
 import (
