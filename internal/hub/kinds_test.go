@@ -195,7 +195,7 @@ func TestApplyOverHTTP(t *testing.T) {
 		bad := team + "---\nkind: Ghost\nmetadata: {name: other}\nspec: {skills: [prose], preload_skills: [poems]}\n"
 		r := ada.apply(t, "", bad)
 		r.wantProblem(t, 422, "refused")
-		if !strings.HasSuffix(r.said(t), "refused Ghost/other; preload-unknown\n") || !strings.Contains(r.body, "the skill \\\"poems\\\" is preloaded and not among the skills") {
+		if !strings.HasSuffix(r.said(t), "refused Ghost/other; preload-unknown\n") || !strings.Contains(r.body, "preloaded skill \\\"poems\\\" is not in skills") {
 			t.Errorf("%s", r.body)
 		}
 		wantEqual(t, ada.apply(t, "?dry=true", bad).want(t, 200).text(t, "code"), "")
