@@ -16,7 +16,7 @@ import (
 // answerPrompts shows approval requests and other questions to the user at the
 // terminal, one after the other, until stop is called. stop waits for the end.
 // Without input it does nothing.
-func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *lineReader) (stop func()) {
+func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *terminal.LineReader) (stop func()) {
 	if input == nil {
 		return func() {}
 	}
@@ -67,7 +67,7 @@ func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *li
 
 // answerPrompt asks the user one question and records the answer, unless it was
 // answered elsewhere.
-func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *lineReader) {
+func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *terminal.LineReader) {
 	if open, err := desk.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
 		return
 	}
@@ -83,7 +83,7 @@ func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval
 
 // promptUser asks the user one question. An empty line for a required field, or
 // the end of the input, cancels it.
-func (a *app) promptUser(ctx context.Context, q approval.Request, input *lineReader) approval.Answer {
+func (a *app) promptUser(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	if q.Kind == approval.KindApproval {
 		return a.promptApproval(ctx, q, input)
 	}
@@ -114,7 +114,7 @@ func (a *app) promptUser(ctx context.Context, q approval.Request, input *lineRea
 
 // promptApproval asks the user to approve a tool call, with its arguments, or
 // what the message describes.
-func (a *app) promptApproval(ctx context.Context, q approval.Request, input *lineReader) approval.Answer {
+func (a *app) promptApproval(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	choices := []string{"yes", "no", "always"}
 	if r, ok := terminal.RequestOf(&q); ok {
 		choices = []string{"yes", "no", "session", "always"}
@@ -140,7 +140,7 @@ func (a *app) promptApproval(ctx context.Context, q approval.Request, input *lin
 
 // promptField asks for the value of a field until it is valid. It returns false
 // if the user gave no value.
-func (a *app) promptField(ctx context.Context, f terminal.Field, input *lineReader) (any, bool) {
+func (a *app) promptField(ctx context.Context, f terminal.Field, input *terminal.LineReader) (any, bool) {
 	prompt := plain(f.Title)
 	if len(f.Choices) > 0 {
 		prompt += " [" + strings.Join(f.Choices, "/") + "]"
@@ -153,7 +153,7 @@ func (a *app) promptField(ctx context.Context, f terminal.Field, input *lineRead
 	}
 	for {
 		fmt.Fprintf(a.stderr, "%s: ", a.colorize(a.stderr, "1", prompt))
-		line, err := input.readLine(ctx)
+		line, err := input.ReadLine(ctx)
 		if err != nil {
 			return nil, false
 		}

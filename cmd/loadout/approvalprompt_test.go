@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -40,8 +41,8 @@ func TestOnlyWhatWasSaidIsAnAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
-			input := newLineReader(strings.NewReader(tt.typed))
-			defer input.close()
+			input := terminal.NewLineReader(strings.NewReader(tt.typed))
+			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
 			if got.Outcome != tt.want || string(got.Content) != tt.content {
 				t.Errorf("%s %s, want %s %s", got.Outcome, got.Content, tt.want, tt.content)
@@ -58,8 +59,8 @@ func TestSettledQuestionTakesNoLine(t *testing.T) {
 	var shown bytes.Buffer
 	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
 	lines := make(chan string)
-	input := newLineReader(readerOf(lines))
-	defer input.close()
+	input := terminal.NewLineReader(readerOf(lines))
+	defer input.Close()
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	stop := a.answerPrompts(t.Context(), desk, input)
 	id, err := desk.Submit(t.Context(), approval.Request{Kind: approval.KindApproval, Session: "s", Principal: policy.LocalUser(), Message: "Do it?"})
@@ -73,7 +74,7 @@ func TestSettledQuestionTakesNoLine(t *testing.T) {
 	go func() { lines <- "the next prompt\n"; close(lines) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if line, err := input.readLine(ctx); err != nil || line != "the next prompt" {
+	if line, err := input.ReadLine(ctx); err != nil || line != "the next prompt" {
 		t.Errorf("the next line is %q, %v", line, err)
 	}
 }
@@ -137,8 +138,8 @@ func TestApprovalLineByLine(t *testing.T) {
 		t.Run(tt.typed, func(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
-			input := newLineReader(strings.NewReader(tt.typed))
-			defer input.close()
+			input := terminal.NewLineReader(strings.NewReader(tt.typed))
+			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Kind: approval.KindApproval, Message: "?", Payload: call}, input)
 			if got.Outcome != tt.want || got.Scope != tt.scope {
 				t.Errorf("%s %q, want %s %q", got.Outcome, got.Scope, tt.want, tt.scope)

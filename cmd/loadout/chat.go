@@ -90,8 +90,8 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 			return err
 		}
 	}
-	input := newLineReader(a.stdin)
-	defer input.close()
+	input := terminal.NewLineReader(a.stdin)
+	defer input.Close()
 	if once {
 		t, err := a.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.approve == "ask", input: input}, who)
 		if err != nil {
@@ -136,7 +136,7 @@ func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (
 
 // runInteractive runs a conversation until the user leaves: on a full screen,
 // or line by line on a simple terminal.
-func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *activeModel, input *lineReader) error {
+func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *activeModel, input *terminal.LineReader) error {
 	options := conversationOptions{config: c, flags: o, asks: o.approve != "rules", input: input}
 	if a.canUseScreen() {
 		notices := terminal.NewNotices(a.stderr)
@@ -185,12 +185,12 @@ func (t *chatSession) sendMessage(ctx context.Context, text string, tell func(ag
 }
 
 // readLoop handles one line after the other until the input ends.
-func (a *app) readLoop(ctx context.Context, t *chatSession, input *lineReader) error {
+func (a *app) readLoop(ctx context.Context, t *chatSession, input *terminal.LineReader) error {
 	fmt.Fprintf(a.stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", plain(t.Model().Name()), t.id)
 	t.printPreloaded()
 	for {
 		fmt.Fprint(a.stderr, a.colorize(a.stderr, "1", "> "))
-		line, err := input.readLine(ctx)
+		line, err := input.ReadLine(ctx)
 		if line = strings.TrimSpace(line); line != "" {
 			err := a.runLine(ctx, t, line)
 			if end, ok := errors.AsType[*terminal.End](err); ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -44,6 +45,19 @@ func (t *conversation) close() {
 // isActive reports whether a skill is loaded.
 func (t *conversation) isActive(e *catalog.Entry) bool {
 	return slices.ContainsFunc(t.session.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
+}
+
+// explainSkillPath returns a hint if text contains the path of a file of an
+// active skill, else "".
+func (t *conversation) explainSkillPath(text string) string {
+	return workspace.SkillPathHint(text, t.session.Active(), func(id session.ID) string {
+		for e := range t.runtime.Catalog().Snapshot().All() {
+			if e.Key() == id.Key() {
+				return e.Location()
+			}
+		}
+		return ""
+	})
 }
 
 // markedSkills returns the skills marked to be preloaded into a new

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/llm"
@@ -27,8 +28,8 @@ type conversationOptions struct {
 	config *config.Config
 	flags  *chatFlags
 	model  llm.Model
-	asks   bool        // the user is asked to approve calls
-	input  *lineReader // reads the answers; nil if a screen shows the prompts
+	asks   bool                 // the user is asked to approve calls
+	input  *terminal.LineReader // reads the answers; nil if a screen shows the prompts
 }
 
 // openConversation opens a conversation. The caller closes it.

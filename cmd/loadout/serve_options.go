@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -177,7 +178,7 @@ func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
 			own = append(own, s)
 		}
 	}
-	extendTimeouts(own, time.Duration(c.Servers.Deadline)*time.Second)
+	spawn.ExtendTimeouts(own, time.Duration(c.Servers.Deadline)*time.Second)
 	return own, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
@@ -127,6 +128,10 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 	})
 }
 
+// connectAllTimeout bounds how long a command waits until each server was tried.
+// The start timeout of each server ends it earlier.
+const connectAllTimeout = time.Hour
+
 // withServers calls do with the user's servers. With connect, it first connects
 // to the named server, or to all for "".
 func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *toolset, wrong map[string]string, findings []string) error) error {
@@ -236,6 +241,15 @@ func newServerInfo(s tools.Server, wrong map[string]string) serverInfo {
 		}
 	}
 	return i
+}
+
+// timeoutHint returns the next step for a server that timed out while possibly
+// installing, else "".
+func timeoutHint(c *upstream.Config, failure string) string {
+	if !strings.Contains(failure, "no connection within ") || !spawn.MayInstall(c) {
+		return ""
+	}
+	return "its package may still be installing: try again, or raise servers.deadline or its connectTimeout"
 }
 
 // serverTransport returns the transport of a server according to its

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
@@ -208,8 +209,8 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 			own = slices.DeleteFunc(own, func(s *upstream.Config) bool { return !slices.Contains(p.ServerNames, s.Name) })
 		}
 	}
-	extendTimeouts(own, configured)
-	extendTimeouts(theirs, configured)
+	spawn.ExtendTimeouts(own, configured)
+	spawn.ExtendTimeouts(theirs, configured)
 	if o.builtin != nil {
 		if slices.ContainsFunc(own, func(s *upstream.Config) bool { return s.Name == builtinName }) {
 			a.note("MCP server %s ignored: the name is reserved for the working folder of a chat; rename the server", builtinName)

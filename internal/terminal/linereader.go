@@ -1,0 +1,63 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"sync"
+)
+
+// LineReader reads lines from the user for one waiting caller at a time. A
+// goroutine reads the input, from the first call of ReadLine until the input
+// ends or Close is called.
+type LineReader struct {
+	from  io.Reader
+	lines chan string
+	over  chan struct{}
+	once  sync.Once
+}
+
+// maxLines bounds the input, in bytes.
+const maxLines = 64 << 20
+
+// NewLineReader returns a reader of lines.
+func NewLineReader(from io.Reader) *LineReader {
+	return &LineReader{from: from, lines: make(chan string), over: make(chan struct{})}
+}
+
+// ReadLine waits for a line and returns it without its line end. It returns
+// [io.EOF] at the end of the input.
+func (t *LineReader) ReadLine(ctx context.Context) (string, error) {
+	t.once.Do(func() { go t.readLines() })
+	select {
+	case line, ok := <-t.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (t *LineReader) readLines() {
+	defer close(t.lines)
+	r := bufio.NewReader(io.LimitReader(t.from, maxLines))
+	for {
+		line, err := r.ReadString('\n')
+		if line != "" {
+			select {
+			case t.lines <- strings.TrimRight(line, "\r\n"):
+			case <-t.over:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Close stops reading after the pending read of the input returns.
+func (t *LineReader) Close() { close(t.over) }
