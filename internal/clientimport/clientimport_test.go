@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// kept is a pick that has room for every name.
-func kept(name, _ string) (string, error) { return name, nil }
+// anyName accepts every name of a secret.
+func anyName(name, _ string) (string, error) { return name, nil }
 
 func valuesOf(all []MovedSecret) map[string]string {
 	out := map[string]string{}
@@ -22,14 +22,14 @@ func valuesOf(all []MovedSecret) map[string]string {
 	return out
 }
 
-// What looks like a token moves, what names one already stays.
-func TestTokensOfImportedServersMove(t *testing.T) {
+// Likely tokens move to secrets; references to a token do not.
+func TestMoveSecrets(t *testing.T) {
 	c := &upstream.Config{Name: "my server", Env: map[string]string{
 		"API_KEY": "s3cr3t-1", "MY_SERVER_TOKEN": "s3cr3t-2", "OTHER": "ghp_0123456789abcdef", "PLAIN": "value", "REF_TOKEN": "${TOKEN}",
 		"SHORT_KEY": "abc", "ASKED": "${input:some id}", "REGION": "${input:region}",
 		"DATABASE_URL": "postgres://me:s3cr3t-5@db.example.com/x", "AWS_ACCESS_KEY": "AKIAIOSFODNN7EXAMPLE",
 	}, Headers: map[string]string{"Authorization": "Bearer s3cr3t-3", "X-Api-Key": "s3cr3t-4", "Accept": "text/plain"}}
-	moved, err := moveSecrets(c, []upstream.Input{{ID: "some id", Password: true}, {ID: "region", Default: "eu"}}, kept)
+	moved, err := moveSecrets(c, []upstream.Input{{ID: "some id", Password: true}, {ID: "region", Default: "eu"}}, anyName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestTokensOfImportedServersMove(t *testing.T) {
 	}
 }
 
-// What is a secret by what it is, whatever it is called, moves too.
+// Values that are secrets by their form move too, whatever their name.
 func TestSecretsOfImportedServersByTheirForm(t *testing.T) {
 	for _, tt := range []struct{ key, value, want, secret string }{
 		{"MY_PASSPHRASE", "correcthorse", "${{secrets.X_MY_PASSPHRASE}}", "correcthorse"},
@@ -68,7 +68,7 @@ func TestSecretsOfImportedServersByTheirForm(t *testing.T) {
 		{"ADDRESS", "ann@example.com", "ann@example.com", ""},
 	} {
 		c := &upstream.Config{Name: "x", Env: map[string]string{tt.key: tt.value}}
-		moved, err := moveSecrets(c, nil, kept)
+		moved, err := moveSecrets(c, nil, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +92,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	}
 }
 
-// Of arguments and URLs, what has the name or the beginning of a token moves, with
-// all else as it was.
+// Tokens in arguments move, by name or prefix; the rest stays as written.
 func TestTokensInArguments(t *testing.T) {
 	type values = map[string]string
 	for _, tt := range []struct {
@@ -118,11 +117,11 @@ func TestTokensInArguments(t *testing.T) {
 		{"a connection", []string{"postgresql://me:s3cr%40t@db.example.com:5432/x?sslmode=disable", "--url=https://example.com/mcp?api_key=s3cr3t#a"},
 			[]string{"postgresql://me:${{secrets.X_PASSWORD}}@db.example.com:5432/x?sslmode=disable", "--url=https://example.com/mcp?api_key=${{secrets.X_API_KEY}}#a"},
 			values{"X_PASSWORD": "s3cr%40t", "X_API_KEY": "s3cr3t"}},
-		{"what is none", []string{"--token", "${TOKEN}", "--api-key=${{secrets.K}}", "--max-tokens", "4000", "--key-file", "/etc/key", "--key", "server.pem", "--secret", "./secret", "--token", "--password", "true",
+		{"no token", []string{"--token", "${TOKEN}", "--api-key=${{secrets.K}}", "--max-tokens", "4000", "--key-file", "/etc/key", "--key", "server.pem", "--secret", "./secret", "--token", "--password", "true",
 			"--sort-key", "name-of-it", "--access-key", "AKIAIOSFODNN7EXAMPLE", "sk-learn-server-with-a-name", "@scope/token-server", "--header", "Accept: text/plain", "-e", "TOKEN", "https://example.com/mcp?profile=some", "--token"}, nil, values{}},
 	} {
 		c := &upstream.Config{Name: "x", Args: tt.args}
-		moved, err := moveSecrets(c, nil, kept)
+		moved, err := moveSecrets(c, nil, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +152,7 @@ func TestTokensInURLs(t *testing.T) {
 		{"https://me@example.com/mcp", "https://me@example.com/mcp", ""},
 	} {
 		c := &upstream.Config{Name: "x", URLs: []string{tt.url}}
-		moved, err := moveSecrets(c, nil, kept)
+		moved, err := moveSecrets(c, nil, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +171,7 @@ func TestTokensInURLs(t *testing.T) {
 	}
 }
 
-// Loadout's own entry is known by its name, and by what it runs.
+// Loadout's own entry is recognized by its name or its command.
 func TestOwnEntry(t *testing.T) {
 	list := func(words ...any) []any { return words }
 	for _, tt := range []struct {
@@ -197,7 +196,7 @@ func TestOwnEntry(t *testing.T) {
 	}
 }
 
-// The project of a directory is the nearest one at or above it.
+// A directory belongs to the nearest project at or above it.
 func TestProjectOfADirectory(t *testing.T) {
 	projects := map[string]map[string]any{"/home/me": nil, "/home/me/app": {}, "/home/me/app2/": nil, "/home/me/app/web": nil, "relative": nil}
 	for dir, want := range map[string]string{
@@ -218,7 +217,7 @@ func decoded(t *testing.T, text string) (v any) {
 	return v
 }
 
-// The files of the clients as their own documentation has them.
+// Entries from the documentation of each client.
 func TestServersOfClients(t *testing.T) {
 	for _, tt := range []struct {
 		client, name, entry string
@@ -261,7 +260,7 @@ func TestServersOfClients(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.client, tt.name, findings)
 			continue
 		}
-		moved, err := moveSecrets(c, nil, kept)
+		moved, err := moveSecrets(c, nil, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +273,7 @@ func TestServersOfClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		into.add(c)
-		if _, err := into.encode(); err != nil { // it is read as the same
+		if _, err := into.encode(); err != nil { // fails unless it reads back as the same
 			t.Errorf("%s %s: %v", tt.client, tt.name, err)
 		}
 		if !maps.Equal(valuesOf(moved), tt.values) {

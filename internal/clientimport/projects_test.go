@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// A client starts the commands of a project in its directory: so they are, when
-// they have moved to the person's own servers, whatever their arguments look like.
-func TestServersOfAProjectStayInItsDirectory(t *testing.T) {
+// The command of a project's server runs in the directory of the project, where
+// its client starts it.
+func TestProjectServersKeepTheirDirectory(t *testing.T) {
 	for _, tt := range []struct{ project, entry, want string }{
 		{"/src/other", `{"command": "node", "args": ["x.js"]}`, "/src/other"},
 		{"/src/other", `{"command": "node", "args": ["dir/x.js"]}`, "/src/other"},
