@@ -395,7 +395,7 @@ var excepted = map[string][]string{
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
 	"internal/clientimport":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":    {"skill"},
-	"internal/chatlog":       {"session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
+	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
 	"internal/encryption":    {"sandbox", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 
