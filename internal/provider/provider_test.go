@@ -436,7 +436,7 @@ func TestPlan(t *testing.T) {
 		"module":       {&skill.Provider{Module: "a.b", Class: "P"}, provider.Python, []string{"python3", "/needs/.loadout/provider.py", "/skill/a/b.py"}, ""},
 		"a file":       {&skill.Provider{Module: "tools.py", Class: "P"}, provider.Python, []string{"python3", "/needs/.loadout/provider.py", "/skill/tools.py"}, ""},
 		"a path":       {&skill.Provider{Module: "../x", Class: "P"}, "", nil, "invalid Python names"},
-		"no class":     {&skill.Provider{Module: "x"}, "", nil, "neither a class"},
+		"no class":     {&skill.Provider{Module: "x"}, "", nil, "no class, command or wasm file"},
 		"not a class":  {&skill.Provider{Class: "os.system"}, "", nil, "invalid Python names"},
 		"of elsewhere": {&skill.Provider{WASM: "./t.wasm"}, provider.WASM, []string{"/skill/t.wasm"}, ""},
 	} {

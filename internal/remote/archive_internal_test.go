@@ -381,7 +381,7 @@ func TestDownloadsEnd(t *testing.T) {
 		"said.zip":    isA[*TooLargeError],
 		"cut.tgz":     func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) },
 		"short.tgz":   isA[*skill.RefusedError],
-		"loop.zip":    func(err error) bool { return strings.Contains(err.Error(), "more than 10 redirects") },
+		"loop.zip":    func(err error) bool { return strings.Contains(err.Error(), "too many redirects (limit 10)") },
 		"denied.zip":  isA[*DeniedError],
 		"missing.zip": isA[*NotFoundError],
 	} {

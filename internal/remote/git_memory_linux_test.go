@@ -64,10 +64,10 @@ func TestAListOfRefsWithoutEndIsNotReadToIt(t *testing.T) {
 		return true
 	})
 	c := resolved(t, Options{})
-	if _, err := c.Latest(t.Context(), l); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := c.Latest(t.Context(), l); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("latest: %v", err)
 	}
-	if _, err := c.Open(t.Context(), l); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := c.Open(t.Context(), l); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("look: %v", err)
 	}
 	// Beside what was read, pipes and sockets hold some.

@@ -367,7 +367,7 @@ func TestLimitsOfARepository(t *testing.T) {
 	if e, ok := errors.AsType[*remote.TooLargeError](err); !ok || e.Limit != 1000 {
 		t.Errorf("a large one: %v", err)
 	}
-	if _, err := look(t, gitAt(g.URL, "", ""), &remote.Options{Limits: remote.Limits{Entries: 50}}); err == nil || !strings.Contains(err.Error(), "more than 50 files") {
+	if _, err := look(t, gitAt(g.URL, "", ""), &remote.Options{Limits: remote.Limits{Entries: 50}}); err == nil || !strings.Contains(err.Error(), "too many files (limit 50)") {
 		t.Errorf("many files: %v", err)
 	}
 	if _, err := look(t, gitAt(g.URL, "", ""), &remote.Options{Limits: remote.Limits{Time: 1}}); !errors.Is(err, context.DeadlineExceeded) {

@@ -161,7 +161,7 @@ func TestRedirects(t *testing.T) {
 		{"https://example.com/", "https://169.254.169.254/latest/meta-data", "link-local"},
 		{"https://example.com/", "file:///etc/passwd", "redirect"},
 		{"https://127.0.0.1:443/", "https://example.com/?to=https://127.0.0.1:443/x", "loopback"}, // there, and back
-		{"https://example.com/loop", "", "more than 10 redirects"},
+		{"https://example.com/loop", "", "too many redirects (limit 10)"},
 		{"https://example.com/nowhere", "", "invalid redirect address"},
 	} {
 		from := tt.from

@@ -88,7 +88,7 @@ func TestLocalPlacesThatAreNone(t *testing.T) {
 	}
 	c = New(&Options{Limits: Limits{Entries: 1}})
 	many := onDisk(t, map[string]string{"a": "", "b": ""})
-	if _, err := c.Open(t.Context(), Location{Kind: Local, URL: many}); err == nil || !strings.Contains(err.Error(), "more than 1 files") {
+	if _, err := c.Open(t.Context(), Location{Kind: Local, URL: many}); err == nil || !strings.Contains(err.Error(), "limit 1") {
 		t.Errorf("%v", err)
 	}
 }

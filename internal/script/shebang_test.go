@@ -98,7 +98,7 @@ func TestShebangRefused(t *testing.T) {
 		"#!/usr/bin/env GODEBUG=x sh":             "cannot set GODEBUG",
 		"#!/usr/bin/env npx cowsay":               "fetch a program",
 		"#!/bin/sh\x00x":                          "control characters",
-		"#!/bin/sh " + strings.Repeat("x", 300):   "longer than",
+		"#!/bin/sh " + strings.Repeat("x", 300):   "too long",
 	} {
 		_, err := recognise("x.py", []byte(line+"\n"), 0)
 		se, ok := err.(*ShebangError)

@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 		"nothing":        {nil, 125, "no module"},
 		"unknown option": {[]string{"--net", "--", good}, 125, "-net"},
 		"memory":         {[]string{"--memory", "5", "--", good}, 125, "--memory"},
-		"mount twice":    {[]string{"--dir", "/a=" + dir, "--dir", "/a=" + dir, "--", good}, 125, "twice"},
+		"mount twice":    {[]string{"--dir", "/a=" + dir, "--dir", "/a=" + dir, "--", good}, 125, "duplicate --dir"},
 		"mount relative": {[]string{"--dir", "a=" + dir, "--", good}, 125, "absolute"},
 		"mount dots":     {[]string{"--dir", "/a/..=" + dir, "--", good}, 125, "absolute"},
 		"mount missing":  {[]string{"--dir", "/a=" + filepath.Join(dir, "none"), "--", good}, 125, "mount /a"},
@@ -218,12 +218,12 @@ func TestRefused(t *testing.T) {
 		"script":         {[]string{"--", file(t, []byte("#!/bin/sh\n"))}, 126, "not a WebAssembly module"},
 		"component":      {[]string{"--", file(t, []byte("\x00asm\x0d\x00\x01\x00"))}, 126, "component"},
 		"truncated":      {[]string{"--", file(t, assemble(nop)[:60])}, 126, "invalid module"},
-		"too large":      {[]string{"--", big}, 126, "more than"},
+		"too large":      {[]string{"--", big}, 126, "too large"},
 		"no _start":      {[]string{"--", file(t, []byte(head))}, 126, "_start"},
 		"foreign import": {[]string{"--", file(t, foreign)}, 126, "env"},
-		"many types":     {[]string{"--", file(t, cat([]byte(head), section(1, uleb(1<<32-1))))}, 126, "longer than its section"},
+		"many types":     {[]string{"--", file(t, cat([]byte(head), section(1, uleb(1<<32-1))))}, 126, "exceeds its bounds"},
 		"many locals":    {[]string{"--", file(t, assemble(nop, section(10, vec(cat(uleb(7), uleb(1), uleb(1<<32-1), []byte{0x7f})))))}, 126, "local variables"},
-		"many names":     {[]string{"--", file(t, cat([]byte(head), section(0, cat(str("name"), section(1, uleb(1<<32-1))))))}, 126, "longer than its section"},
+		"many names":     {[]string{"--", file(t, cat([]byte(head), section(0, cat(str("name"), section(1, uleb(1<<32-1))))))}, 126, "exceeds its bounds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := worker(t, c.args...)

@@ -173,7 +173,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 // An edit that would exceed the size limit is rejected before it is made.
 func TestEditsAreBounded(t *testing.T) {
 	call, _ := open(t, map[string]string{"a": strings.Repeat("a", 1<<20)}, nil)
-	if got, ok := call("edit_file", map[string]any{"path": "a", "old": "a", "new": strings.Repeat("b", 1<<20), "all": true}); ok || !strings.Contains(got, "more than") {
+	if got, ok := call("edit_file", map[string]any{"path": "a", "old": "a", "new": strings.Repeat("b", 1<<20), "all": true}); ok || !strings.Contains(got, "too large") {
 		t.Errorf("%t %q", ok, got[:min(len(got), 200)])
 	}
 }

@@ -25,12 +25,12 @@ func TestNew(t *testing.T) {
 	}{
 		"all right":             {"claude-opus-5", &anthropic.Options{Key: "k"}, ""},
 		"a server of one's own": {"qwen", &anthropic.Options{BaseURL: "http://127.0.0.1:11434/"}, ""},
-		"no model":              {"", &anthropic.Options{Key: "k"}, "no model is named"},
+		"no model":              {"", &anthropic.Options{Key: "k"}, "model name missing"},
 		"no key":                {"claude-opus-5", nil, "ANTHROPIC_API_KEY"},
-		"no URL":                {"m", &anthropic.Options{BaseURL: "localhost:11434"}, "the base URL is none"},
-		"a file":                {"m", &anthropic.Options{BaseURL: "file:///etc"}, "the base URL is none"},
-		"a key in the URL":      {"m", &anthropic.Options{BaseURL: "https://me:s3cret@example.org"}, "example.org has more than"},
-		"a key in the query":    {"m", &anthropic.Options{BaseURL: "https://example.org/?key=s3cret"}, "give the key as the key"},
+		"no URL":                {"m", &anthropic.Options{BaseURL: "localhost:11434"}, "invalid base URL"},
+		"a file":                {"m", &anthropic.Options{BaseURL: "file:///etc"}, "invalid base URL"},
+		"a key in the URL":      {"m", &anthropic.Options{BaseURL: "https://me:s3cret@example.org"}, "example.org contains more than"},
+		"a key in the query":    {"m", &anthropic.Options{BaseURL: "https://example.org/?key=s3cret"}, "pass the key separately"},
 	} {
 		m, err := anthropic.New(c.model, c.o)
 		switch {

@@ -277,14 +277,14 @@ func TestWhatCannotBeSent(t *testing.T) {
 		return &llm.Request{Messages: hello.Messages, Tools: []llm.Tool{{Name: name, InputSchema: json.RawMessage(schema)}}}
 	}
 	for want, r := range map[string]*llm.Request{
-		`the tool "read file" cannot be sent`:       tool("read file", "{}"),
-		`the tool "" cannot be sent`:                tool("", "{}"),
-		"the tool a cannot be sent: its input":      tool("a", "[]"),
-		"the tool b cannot be sent: its input":      tool("b", "null"),
-		"the tool c cannot be sent: its input":      tool("c", "{"),
-		"1 to 128 of a-z":                           tool(strings.Repeat("x", 129), "{}"),
-		"nothing to ask":                            {},
-		"nothing to ask: the conversation has no t": {Instructions: "I", Messages: []llm.Message{user(llm.Text(" "))}},
+		`invalid tool name "read file"`:     tool("read file", "{}"),
+		`invalid tool name ""`:              tool("", "{}"),
+		"tool a: input":                     tool("a", "[]"),
+		"tool b: input":                     tool("b", "null"),
+		"tool c: input":                     tool("c", "{"),
+		"1 to 128 of a-z":                   tool(strings.Repeat("x", 129), "{}"),
+		"contains no text":                  {},
+		"the conversation contains no text": {Instructions: "I", Messages: []llm.Message{user(llm.Text(" "))}},
 	} {
 		if _, err := send("m", nil, r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -146,11 +146,11 @@ func TestACutAnswerIsAnErrorWithWhatCame(t *testing.T) {
 		{"no reason", chunks(half), "half", "finish_reason"},
 		{"calls and no reason", chunks(half, call), "half", "finish_reason"},
 		{"calls and a reason that is not known", chunks(half, call, `{"delta":{},"finish_reason":"insufficient_system_resource"}`), "half", "insufficient_system_resource"},
-		{"what is no JSON", chunks(half, `{"delta":`), "half", "cannot be read"},
+		{"what is no JSON", chunks(half, `{"delta":`), "half", "read part of the answer"},
 		{"an error on the way", stream(append(wrapped([]string{half}), `data: {"error":{"message":"out of memory","type":"server_error","code":null}}`, "data: [DONE]")...), "half", "out of memory"},
 		{"an error on the way, by a number", stream(append(wrapped([]string{half}), `data: {"id":"x","error":{"code":502,"message":"upstream is gone"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`)...), "half", "502"},
 		{"an error on the way, as a text", stream(append(wrapped([]string{half}), `data: {"error":"out of memory"}`)...), "half", "out of memory"},
-		{"a call without a name", chunks(half, `{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}`), "half", "without the name"},
+		{"a call without a name", chunks(half, `{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}`), "half", "without a name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, _, err := ask(t, c.answer)
@@ -271,7 +271,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 		{"the number of calls", endless(`data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, _, err := ask(t, c.answer); err == nil || !strings.Contains(err.Error(), "longer than") {
+			if _, _, err := ask(t, c.answer); err == nil || !strings.Contains(err.Error(), "too long") {
 				t.Errorf("%v", err)
 			}
 		})

@@ -99,7 +99,7 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	l.Close()
 	m := newModel(t, "m", &openai.Options{Key: "sk-given", BaseURL: "http://" + l.Addr().String() + "/v1", HTTP: &http.Client{Transport: &http.Transport{}}})
 	_, err = llm.Ask(t.Context(), m, hello, nil)
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "sk-given") {
+	if err == nil || !strings.Contains(err.Error(), "connect to") || strings.Contains(err.Error(), "sk-given") {
 		t.Errorf("%v", err)
 	}
 }
@@ -110,11 +110,11 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		opts  openai.Options
 		says  string
 	}{
-		{"", openai.Options{}, "no model is named"},
-		{"m", openai.Options{BaseURL: "localhost:11434"}, "not one of HTTP"},
-		{"m", openai.Options{BaseURL: "https://me:secret@example.com/v1"}, "has a name or password"},
+		{"", openai.Options{}, "model name missing"},
+		{"m", openai.Options{BaseURL: "localhost:11434"}, "unsupported base URL"},
+		{"m", openai.Options{BaseURL: "https://me:secret@example.com/v1"}, "contains a user name or password"},
 		{"m", openai.Options{BaseURL: "https://example.com/v1?api-version=1"}, "query"},
-		{"m", openai.Options{BaseURL: "https://me:secret@exa mple.com/v1"}, "cannot be read"},
+		{"m", openai.Options{BaseURL: "https://me:secret@exa mple.com/v1"}, "invalid base URL"},
 		{"m", openai.Options{Quirks: &openai.Quirks{}}, "without a colon"},
 	} {
 		_, err := openai.New(c.model, &c.opts)

@@ -282,7 +282,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			if all := files(t, dir); len(all) > 0 {
 				t.Errorf("there are %v", all)
 			}
-			if _, err := replay.Open(dir); err == nil || !strings.Contains(err.Error(), "there are none") {
+			if _, err := replay.Open(dir); err == nil || !strings.Contains(err.Error(), "no recordings found") {
 				t.Errorf("opening says %v", err)
 			}
 		})
@@ -359,7 +359,7 @@ func TestNoKeyInAFile(t *testing.T) {
 	said := says("Your key is " + key)
 	dir = t.TempDir()
 	_, err = stream(t.Context(), record(t, said, dir, &replay.Options{Secrets: []string{key, "sun"}}), question("My key?"))
-	if cut := (*llm.CutError)(nil); !errors.As(err, &cut) || cut.Answer.Message.Words() != said.answer.Message.Words() || !strings.Contains(err.Error(), "a secret is in the conversation") || strings.Contains(cut.Err.Error(), key) {
+	if cut := (*llm.CutError)(nil); !errors.As(err, &cut) || cut.Answer.Message.Words() != said.answer.Message.Words() || !strings.Contains(err.Error(), "conversation contains a secret") || strings.Contains(cut.Err.Error(), key) {
 		t.Errorf("got %v", err)
 	}
 	if all := files(t, dir); len(all) > 0 {
@@ -373,15 +373,15 @@ func TestBrokenRecordings(t *testing.T) {
 		name, want string
 		edit       func(text string) string
 	}{
-		{"an edited request", "its request was changed", func(s string) string { return strings.Replace(s, "Rome?", "Oslo?", 1) }},
+		{"an edited request", "request differs", func(s string) string { return strings.Replace(s, "Rome?", "Oslo?", 1) }},
 		{"no JSON", "unexpected", func(s string) string { return s[:len(s)/2] }},
 		{"an unknown field", "unknown field", func(s string) string { return strings.Replace(s, `"stop"`, `"stopped"`, 1) }},
 		{"two values", "after the recording", func(s string) string { return s + "{}" }},
-		{"no model", "not vendor:name", func(s string) string { return strings.Replace(s, "some:model", "model", 1) }},
+		{"no model", "want vendor:name", func(s string) string { return strings.Replace(s, "some:model", "model", 1) }},
 		{"a part of nothing", "not exactly one", func(s string) string { return strings.Replace(s, `"text": "Rome?"`, ``, 1) }},
 		{"an event of nothing", "not exactly one", func(s string) string { return strings.Replace(s, `"text": "Sunny."`, ``, 1) }},
 		{"another role", "role", func(s string) string { return strings.Replace(s, `"role": "user"`, `"role": "system"`, 1) }},
-		{"no answer", "neither an answer", func(string) string { return `{"model": "some:model", "request": {}}` }},
+		{"no answer", "either an answer", func(string) string { return `{"model": "some:model", "request": {}}` }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
