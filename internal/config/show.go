@@ -86,3 +86,17 @@ func Example() string {
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
+
+// CommandsDisabledBy returns the setting that disables commands of skills and
+// projects, or "" if they are enabled.
+func (c *Config) CommandsDisabledBy() string {
+	if c.Sandbox.Enabled {
+		return ""
+	}
+	for _, v := range c.Values() {
+		if v.Key == "sandbox.enabled" {
+			return "sandbox.enabled is false, set by " + v.From
+		}
+	}
+	return "sandbox.enabled is false"
+}

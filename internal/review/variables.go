@@ -1,0 +1,43 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// describeVariable describes where the value of a variable goes, or that it gets
+// none.
+func describeVariable(v loadout.RequestedVariable) string {
+	name := v.Name
+	switch v.Kind {
+	case upstream.FromSecret:
+		name = "secrets." + name
+	case upstream.FromUser:
+		name = "user." + name
+	case upstream.FromInput:
+		name = "input:" + name
+	}
+	if !v.HasValue {
+		return "requests " + name + ", which is not provided"
+	}
+	where := v.Location
+	if !strings.Contains(where, " ") {
+		where = "the " + where
+	}
+	return fmt.Sprintf("%s, in %s, to %s", name, where, v.Target)
+}
+
+// DescribeVariables describes variables without duplicates.
+func DescribeVariables(vars []loadout.RequestedVariable) []string {
+	var out []string
+	for _, v := range vars {
+		if text := describeVariable(v); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
