@@ -36,7 +36,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		if s.RefusedReason != "" {
 			continue // it receives no variables
 		}
-		for _, text := range formatVariables(s.Variables) {
+		for _, text := range review.DescribeVariables(s.Variables) {
 			row("", text)
 		}
 	}

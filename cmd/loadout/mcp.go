@@ -24,6 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -233,7 +234,7 @@ func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, er
 
 func readToken(file string) (string, error) {
 	const hint = "write a long random token into it: openssl rand -hex 32 > "
-	b, err := readSmallFile(file, 64<<10)
+	b, err := configfile.ReadFile(file, 64<<10)
 	if err != nil {
 		code, _ := fileErrorHint(err, "")
 		return "", fail(code, hint+shellQuote(file), "token file %s: %w", file, fileCause(err))
@@ -243,23 +244,6 @@ func readToken(file string) (string, error) {
 		return "", fail(exitUsage, hint+shellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
 	}
 	return token, nil
-}
-
-// readSmallFile reads a regular file of bounded size. A pipe or device could
-// block or never end.
-func readSmallFile(file string, most int64) ([]byte, error) {
-	fi, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case fi.IsDir():
-		return nil, errors.New("is a directory")
-	case !fi.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case fi.Size() > most:
-		return nil, fmt.Errorf("more than %d bytes", most)
-	}
-	return os.ReadFile(file)
 }
 
 // reloadOnHangup reloads all sources on SIGHUP until ctx ends; then it closes

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -159,7 +160,7 @@ func readManifest(from string) (*skill.Draft, error) {
 	}
 	var wrong error
 	for _, f := range files {
-		b, err := readSmallFile(f, 1<<20)
+		b, err := configfile.ReadFile(f, 1<<20)
 		if err == nil {
 			var d *skill.Draft
 			if d, err = pythonskill.ReadDraft(b); err == nil {

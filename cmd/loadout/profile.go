@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/skill"
@@ -40,11 +42,11 @@ func (a *app) loadProfilesNoting(note func(format string, args ...any)) ([]*prof
 		return out, nil
 	}
 	for _, f := range p.Files {
-		if path.Dir(f.Path) != projectProfilesDir {
+		if path.Dir(f.Path) != trust.ProfilesDir {
 			continue
 		}
 		file := filepath.Join(p.Dir, filepath.FromSlash(f.Path))
-		data, err := readSmallFile(file, 1<<20)
+		data, err := configfile.ReadFile(file, 1<<20)
 		if err != nil || !p.Covers(file, data) {
 			note("%s ignored: it changed since the project was trusted", file)
 			continue
@@ -88,9 +90,6 @@ func (a *app) loadOwnProfiles(note func(format string, args ...any)) ([]*profile
 	return all, nil
 }
 
-// projectProfilesDir is the directory of a project's profiles.
-const projectProfilesDir = ".loadout/ghosts"
-
 // profilesDir returns the directory of the user's own profiles.
 func (a *app) profilesDir() string {
 	if f := config.UserFile(a.configInput()); f != "" {
@@ -119,7 +118,7 @@ func (a *app) findProfile(name string) (*profile.Profile, error) {
 	root := repositoryRoot(a.configInput().WorkDir)
 	if len(names) > 0 {
 		hint = "available profiles: " + strings.Join(names, ", ")
-	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(projectProfilesDir))) {
+	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(trust.ProfilesDir))) {
 		hint = "to use the profiles of this project, trust it: loadout trust " + shellQuote(root)
 	}
 	return nil, fail(exitNotFound, hint, "profile %q not found", name)

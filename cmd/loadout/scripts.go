@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
@@ -77,39 +73,6 @@ func (a *app) newBackend(c *config.Config) *auto.Backend {
 		o.MinTier = 0 // accept the tier of the named back end
 	}
 	return auto.New(o)
-}
-
-// formatVariable describes where the value of a variable goes, or that it gets
-// none.
-func formatVariable(v loadout.RequestedVariable) string {
-	name := v.Name
-	switch v.Kind {
-	case upstream.FromSecret:
-		name = "secrets." + name
-	case upstream.FromUser:
-		name = "user." + name
-	case upstream.FromInput:
-		name = "input:" + name
-	}
-	if !v.HasValue {
-		return "requests " + name + ", which is not provided"
-	}
-	where := v.Location
-	if !strings.Contains(where, " ") {
-		where = "the " + where
-	}
-	return fmt.Sprintf("%s, in %s, to %s", name, where, v.Target)
-}
-
-// formatVariables describes variables without duplicates.
-func formatVariables(vars []loadout.RequestedVariable) []string {
-	var out []string
-	for _, v := range vars {
-		if text := formatVariable(v); !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	return out
 }
 
 // scriptOptions returns what the runtime needs to run scripts, or nil if

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -108,7 +109,7 @@ func readFirstAdmin(c *config.Config) (*hub.FirstAdmin, error) {
 		return nil, nil
 	}
 	const hint = "write a password of at least 10 characters into it, on one line"
-	b, err := readSmallFile(file, 4<<10)
+	b, err := configfile.ReadFile(file, 4<<10)
 	if err != nil {
 		code, _ := fileErrorHint(err, "")
 		return nil, fail(code, hint, "password file %s: %w", file, fileCause(err))

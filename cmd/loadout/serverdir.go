@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -55,7 +56,7 @@ func makePrivateDir(dir string) error {
 // working directory must be trusted. Otherwise the author of the project would
 // control the user's own servers.
 func (a *app) readEnvFile(path string) ([]byte, error) {
-	data, err := readSmallFile(path, upstream.MaxEnvFile)
+	data, err := configfile.ReadFile(path, upstream.MaxEnvFile)
 	root := a.enclosingProject(path)
 	if err != nil || root == "" {
 		return data, err

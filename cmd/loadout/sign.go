@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/atomicfile"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -150,7 +151,7 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 
 // verifySignatures checks the signatures of skills against a public key.
 func (a *app) verifySignatures(ctx context.Context, args []string, key string) error {
-	if b, err := readSmallFile(key, 1<<20); err == nil {
+	if b, err := configfile.ReadFile(key, 1<<20); err == nil {
 		key = strings.TrimSpace(string(b))
 	}
 	if signature.KeyName(key) == "" {

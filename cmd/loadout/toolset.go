@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -58,7 +59,7 @@ func (a *app) readServers(c *config.Config, given []string) ([]*upstream.Config,
 	paths := a.serverFiles(c, given)
 	own := len(paths)
 	for i, path := range append(paths, c.Servers.Project...) {
-		files, err := listServerFiles(path)
+		files, err := configfile.ListFiles(path)
 		if err != nil {
 			if i < len(given) {
 				code, hint := fileErrorHint(err, "the path given with --mcp-config")
@@ -68,7 +69,7 @@ func (a *app) readServers(c *config.Config, given []string) ([]*upstream.Config,
 			continue
 		}
 		for _, file := range files {
-			b, err := readSmallFile(file, 1<<20)
+			b, err := configfile.ReadFile(file, 1<<20)
 			if err != nil {
 				findings = append(findings, fmt.Sprintf("%s: %v", file, fileCause(err)))
 				continue
@@ -137,24 +138,6 @@ func (a *app) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 		a.note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
 	}
 	return rules.Append(more)
-}
-
-// listServerFiles returns the configuration files in a directory, or path
-// itself if it is a file.
-func listServerFiles(path string) ([]string, error) {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.IsDir() {
-		return []string{path}, err
-	}
-	entries, err := os.ReadDir(path)
-	var out []string
-	for _, e := range entries {
-		switch filepath.Ext(e.Name()) {
-		case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":
-			out = append(out, filepath.Join(path, e.Name()))
-		}
-	}
-	return out, err
 }
 
 // newToolset creates a toolset without connecting to its servers.
@@ -234,7 +217,7 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		Own:         own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.deadline, configured), Logger: a.logger(),
 		SkillServers: tools.SkillServers{
-			Session: o.session, UserName: policy.LocalUser().ID, Disabled: scriptsDisabledBy(c), OtherService: project.Service,
+			Session: o.session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(), OtherService: project.Service,
 			HowToApprove: func(err *loadout.RefusedError) string { return err.Decision.Hint + a.skillFlags() },
 		},
 		Grants:    grants,

@@ -138,8 +138,8 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		return fail(exitNotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
 			"%s has no loadout.yaml, .mcp.json or .loadout", p.Dir)
 	}
-	out := &trustOutput{Dir: p.Dir, Digest: p.Digest, Files: p.Files, State: p.State(), Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}}
-	a.addEffects(p, out)
+	e := p.Effects(a.trustUser())
+	out := &trustOutput{Dir: p.Dir, Digest: p.Digest, Files: p.Files, State: p.State(), Effects: e.Applied, Ignored: e.Ignored, Problems: e.Problems}
 	if !a.json {
 		a.printTrust(p, out)
 	}
@@ -200,6 +200,26 @@ func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 		return nil, fail(exitFailure, "fix the named problem, and try again", "%s: %w", dir, err)
 	}
 	return p, nil
+}
+
+// trustUser returns the user's own configuration. Its problems are not about a
+// project.
+func (a *app) trustUser() trust.User {
+	user := trust.User{Config: a.configInput(), Servers: func(c *config.Config) map[string]string {
+		mine := *c
+		mine.Servers.Project = nil
+		own, _, _ := a.readServers(&mine, nil)
+		out := map[string]string{}
+		for _, s := range own {
+			out[s.Name] = s.File
+		}
+		return out
+	}}
+	own, _ := a.loadOwnProfiles(func(string, ...any) {})
+	for _, g := range own {
+		user.Profiles = append(user.Profiles, g.Name)
+	}
+	return user
 }
 
 func (a *app) printTrust(p *trust.Project, out *trustOutput) {

@@ -1,8 +1,10 @@
-package main
+package trust
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,70 +12,92 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/profile"
-	"github.com/loadout-dev/loadout/internal/trust"
+	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// effectCollector determines the effects of a project's configuration.
-type effectCollector struct {
-	*app
-	p    *trust.Project
-	out  *trustOutput
-	with *config.Config // configuration with the project trusted
-	// taken maps names of servers to their owner; tools are identified by these
-	// names.
-	taken map[string]string
+// ProfilesDir is the directory of a project's profiles.
+const ProfilesDir = ".loadout/ghosts"
+
+// maxFileBytes bounds a file with servers or profiles.
+const maxFileBytes = 1 << 20
+
+// Effects are the changes that apply while a project is trusted.
+type Effects struct {
+	Applied []string      // settings, servers and profiles, as text
+	Ignored []config.Note // parts of the files that have no effect even so
+	// Problems are invalid rules. With them no tool could be called, so the
+	// project cannot be trusted.
+	Problems []string
 }
 
-// addEffects adds the effects of a project's configuration to out. It adds none
-// if the user's own configuration is invalid, because then no command works.
-func (a *app) addEffects(p *trust.Project, out *trustOutput) {
-	in := a.configInput()
+// User is the user's own configuration, which has priority over a project's.
+type User struct {
+	Config   config.Input
+	Servers  func(*config.Config) map[string]string // the files of the user's servers by name
+	Profiles []string                               // names
+}
+
+// Effects returns the effects of a project's configuration. It returns none if
+// the user's own configuration is invalid, because then no command works.
+func (p *Project) Effects(user User) *Effects {
+	out := &Effects{Applied: []string{}, Ignored: []config.Note{}, Problems: []string{}}
+	in := user.Config
 	in.WorkDir, in.Flags = p.Dir, nil
 	file, root := config.ProjectFile(p.Dir)
 	in.Trusted = func(string, []byte) bool { return false }
 	without, err := config.Load(in)
 	if err != nil {
-		return
+		return out
 	}
 	in.Trusted = func(f string, data []byte) bool { return f == file && p.Covers(f, data) }
 	with, err := config.Load(in)
 	if err != nil {
-		return
+		return out
 	}
-	v := &effectCollector{app: a, p: p, out: out, with: with, taken: a.ownServerNames(with)}
-	before := map[string]string{}
-	for _, v := range without.Values() {
-		before[v.Key] = v.Text()
+	v := &effectCollector{p: p, out: out, with: with, user: user, taken: map[string]string{}}
+	for name, from := range user.Servers(with) {
+		v.taken[name] = "you have one of the same name, in " + from
 	}
-	for _, v := range with.Values() {
-		if before[v.Key] != v.Text() {
-			out.Effects = append(out.Effects, v.Key+": "+v.Text())
-		}
-	}
-	v.checkRules("policy.rules", slices.DeleteFunc(slices.Clone(with.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
+	v.compareSettings(without)
 	for _, f := range with.Servers.Project {
-		out.Effects = append(out.Effects, "servers in: "+f)
+		out.Applied = append(out.Applied, "servers in: "+f)
 		v.addServers(f)
 	}
 	out.Ignored = append(out.Ignored, with.Notes...)
 	v.addProfiles(root)
+	return out
 }
 
-// ownServerNames returns the names of the user's own servers.
-func (a *app) ownServerNames(c *config.Config) map[string]string {
-	mine := *c
-	mine.Servers.Project = nil
-	own, _, _ := a.readServers(&mine, nil) // their problems are not about the project
-	out := map[string]string{}
-	for _, s := range own {
-		out[s.Name] = "you have one of the same name, in " + s.File
+// effectCollector determines the effects of a project's configuration.
+type effectCollector struct {
+	p    *Project
+	out  *Effects
+	with *config.Config // configuration with the project trusted
+	user User
+	// taken maps names of servers to their owner; tools are identified by these
+	// names.
+	taken map[string]string
+}
+
+// compareSettings adds the settings that differ from the configuration without
+// the project.
+func (v *effectCollector) compareSettings(without *config.Config) {
+	before := map[string]string{}
+	for _, s := range without.Values() {
+		before[s.Key] = s.Text()
 	}
-	return out
+	for _, s := range v.with.Values() {
+		if before[s.Key] != s.Text() {
+			v.out.Applied = append(v.out.Applied, s.Key+": "+s.Text())
+		}
+	}
+	v.checkRules("policy.rules", slices.DeleteFunc(slices.Clone(v.with.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
 }
 
 func (v *effectCollector) addIgnored(where, format string, args ...any) {
@@ -96,13 +120,13 @@ func (v *effectCollector) checkRules(of string, texts []string) {
 // addServers adds the servers in a file, or in the files of a directory, that
 // the project's configuration names.
 func (v *effectCollector) addServers(name string) {
-	files, err := listServerFiles(name)
+	files, err := configfile.ListFiles(name)
 	if err != nil {
 		v.addIgnored(name, "cannot be read: %v", fileCause(err))
 		return
 	}
 	for _, file := range files {
-		data, err := readSmallFile(file, 1<<20)
+		data, err := configfile.ReadFile(file, maxFileBytes)
 		switch {
 		case err != nil:
 			v.addIgnored(file, "cannot be read: %v", fileCause(err))
@@ -112,7 +136,7 @@ func (v *effectCollector) addServers(name string) {
 			continue
 		}
 		f, findings := upstream.Parse(data, upstream.ParseOptions{Name: file})
-		v.out.addIgnored(file, findings)
+		v.out.addFindings(file, findings)
 		for _, s := range f.Servers {
 			if v.addServer("", file, s) {
 				v.taken[s.Name] = file + " has one of the same name"
@@ -129,10 +153,10 @@ func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
 		return false
 	}
 	if s.Disabled {
-		v.out.Effects = append(v.out.Effects, of+"server "+s.Name+": disabled")
+		v.out.Applied = append(v.out.Applied, of+"server "+s.Name+": disabled")
 		return true
 	}
-	v.out.Effects = append(v.out.Effects, describeProjectServer(of, s, scriptsDisabledBy(v.with))...)
+	v.out.Applied = append(v.out.Applied, describeProjectServer(of, s, v.with.CommandsDisabledBy())...)
 	return true
 }
 
@@ -140,12 +164,11 @@ func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
 // root of a repository apply.
 func (v *effectCollector) addProfiles(root string) {
 	first := map[string]string{}
-	own, _ := v.loadOwnProfiles(func(string, ...any) {})
-	for _, g := range own {
-		first[g.Name] = "you have one of the same name"
+	for _, name := range v.user.Profiles {
+		first[name] = "you have one of the same name"
 	}
 	for _, f := range v.p.Files {
-		if path.Dir(f.Path) != projectProfilesDir {
+		if path.Dir(f.Path) != ProfilesDir {
 			continue
 		}
 		if root != v.p.Dir {
@@ -153,12 +176,12 @@ func (v *effectCollector) addProfiles(root string) {
 			continue
 		}
 		file := filepath.Join(v.p.Dir, filepath.FromSlash(f.Path))
-		data, err := readSmallFile(file, 1<<20)
+		data, err := configfile.ReadFile(file, maxFileBytes)
 		if err != nil || !v.p.Covers(file, data) {
 			continue // reported where the file is shown
 		}
 		all, findings := profile.Parse(data, f.Path)
-		v.out.addIgnored(f.Path, findings)
+		v.out.addFindings(f.Path, findings)
 		for _, g := range all {
 			if whose := first[g.Name]; whose != "" {
 				v.addIgnored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s ignored: %s", g.Name, whose)
@@ -173,7 +196,7 @@ func (v *effectCollector) addProfiles(root string) {
 // addProfile adds the effects of a profile of the project.
 func (v *effectCollector) addProfile(file string, g *profile.Profile) {
 	of := "profile " + g.Name + ": "
-	add := func(text string) { v.out.Effects = append(v.out.Effects, of+text) }
+	add := func(text string) { v.out.Applied = append(v.out.Applied, of+text) }
 	if len(g.Skills) > 0 {
 		add("only the skills " + strings.Join(g.Skills, ", "))
 	}
@@ -210,27 +233,13 @@ func isDenyRule(rule string) bool {
 	return len(word) > 0 && word[0] == policy.Deny
 }
 
-// addIgnored adds the errors of a file to the ignored parts.
-func (o *trustOutput) addIgnored(file string, findings []skill.Diagnostic) {
+// addFindings adds the errors of a file to the ignored parts.
+func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 	for _, d := range findings {
 		if d.Severity == skill.Error {
 			o.Ignored = append(o.Ignored, config.Note{Where: fmt.Sprintf("%s:%d:%d", file, d.Line, d.Column), Message: d.Message})
 		}
 	}
-}
-
-// scriptsDisabledBy returns the setting that disables commands of skills and
-// projects, or "".
-func scriptsDisabledBy(c *config.Config) string {
-	if c.Sandbox.Enabled {
-		return ""
-	}
-	for _, v := range c.Values() {
-		if v.Key == "sandbox.enabled" {
-			return "sandbox.enabled is false, set by " + v.From
-		}
-	}
-	return "sandbox.enabled is false"
 }
 
 // describeProjectServer returns the hosts or the command of a project's server,
@@ -246,7 +255,7 @@ func describeProjectServer(of string, c *upstream.Config, off string) []string {
 	for i, v := range w.Variables {
 		w.Variables[i].HasValue = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
 	}
-	for _, v := range formatVariables(w.Variables) {
+	for _, v := range review.DescribeVariables(w.Variables) {
 		out = append(out, text+v)
 	}
 	return out
@@ -264,4 +273,12 @@ func describeCommand(w loadout.RequestedService, off string) string {
 		return "installed, then started in the sandbox with read access to the project and no network: " + line
 	}
 	return "started in the sandbox with read access to the project and no network: " + line
+}
+
+// fileCause returns the cause of a file error without its path.
+func fileCause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
