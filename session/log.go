@@ -173,7 +173,7 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, 0, fmt.Errorf("damaged event after event %d: %w", seq, err)
+			return nil, 0, fmt.Errorf("event after event %d is damaged: %w", seq, err)
 		case e.Seq != seq+1:
 			return nil, 0, fmt.Errorf("event %d follows event %d", e.Seq, seq)
 		}
