@@ -3,7 +3,7 @@ package loadout
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
@@ -11,9 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ApprovalRequest lists what a skill would get if the user approved its
-// scripts.
+// ApprovalRequest lists what a skill would get if the user approved its scripts
+// and servers. For an [Approver] it may also be about a tool call; then only
+// Reason and Call are set.
 type ApprovalRequest struct {
+	Reason string       // why approval is needed; set for an [Approver]
+	Script string       // script to run; "" for servers
+	Call   *CallRequest // tool call; nil for code of a skill
+
 	Entry      *catalog.Entry
 	Digest     policy.Digest
 	Manifest   skill.Manifest
@@ -26,6 +31,25 @@ type ApprovalRequest struct {
 	// [Runtime.InstallPackages]. Without [Scripts.ReadServers], the list has no
 	// servers, and none is started.
 	Services []RequestedService
+}
+
+// Permissions returns what an approval grants: what the skill requests, without
+// write access to the workspace, and the secrets that its servers use.
+func (r *ApprovalRequest) Permissions() policy.Permissions {
+	p := r.Requested.Permissions()
+	p.Run, p.WorkspaceWrite = true, false
+	p.Secrets = slices.Clone(p.Secrets)
+	for _, s := range r.Services {
+		if s.RefusedReason != "" {
+			continue
+		}
+		for _, v := range s.Variables {
+			if v.Kind == "secret" && !slices.Contains(p.Secrets, v.Name) {
+				p.Secrets = append(p.Secrets, v.Name)
+			}
+		}
+	}
+	return p
 }
 
 // ReadApprovalRequest returns the approval request of a skill. The error is a
@@ -67,23 +91,4 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	}
 	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, limit)
 	return w, err
-}
-
-// RefusedError is returned if a script may not run.
-type RefusedError struct {
-	Skill    string
-	Decision policy.Decision
-}
-
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
-}
-
-// refused returns a refusal of the policy as a [*RefusedError], and any other
-// error unchanged.
-func refused(err error) error {
-	if r, ok := errors.AsType[*execution.RefusedError](err); ok {
-		return &RefusedError{r.Skill, r.Decision}
-	}
-	return err
 }

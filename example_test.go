@@ -180,6 +180,36 @@ func ExampleRuntime_Run() {
 	// ok 0
 }
 
+// This example runs a script after the user approved it. The approval covers
+// exactly the files that the request shows, for one run.
+func ExampleApprover() {
+	ctx := context.Background()
+	box := auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})}) // auto.New(nil) outside of tests
+	rt, err := loadout.New(ctx, &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
+			"greet/SKILL.md": {Data: []byte("---\nname: greet\ndescription: Greets.\n---\n")},
+			"greet/greet.sh": {Data: []byte("echo Good $1\n")},
+		})},
+		Scripts: &loadout.Scripts{Sandbox: box},
+		Approve: func(_ context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
+			fmt.Printf("Run %s of %s? (%d files, %s)\n", r.Script, r.Entry.Name, len(r.Manifest), r.Reason)
+			return loadout.Approval{Approved: true}, nil
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	res, err := rt.Run(ctx, loadout.Run{Skill: "greet", Script: "greet.sh", Args: []string{"morning"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(res.Stdout)
+	// Output:
+	// Run greet.sh of greet? (2 files, not approved)
+	// Good morning
+}
+
 // A conversation in a file continues where it ended.
 func ExampleRuntime_NewSession() {
 	dir, err := os.MkdirTemp("", "sessions")

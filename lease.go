@@ -22,14 +22,18 @@ type Lease struct {
 // [Runtime.Run], the current version of the skill must be approved. It starts
 // nothing. ctx limits only the check. The error is a [*RefusedError] if policy
 // denies, and a [*ServersError] or [ErrNoServers] if the servers of the skill
-// cannot be read.
+// cannot be read. [Options.Approve] is asked before a refusal.
 func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Principal, session string) (*Lease, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts
 	}
-	l, err := r.runner().AcquireLease(ctx, skill, r.scripts.caller(who, session))
+	c := r.scripts.caller(who, session)
+	l, err := withApproval(ctx, r, skill, "", c, func() (*execution.Lease, error) {
+		l, err := r.runner().AcquireLease(ctx, skill, c)
+		return l, refused(err)
+	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
 	return &Lease{Skill: l.Skill, Digest: l.Digest, Bounds: l.Bounds, scripts: r.scripts, lease: l}, nil
 }

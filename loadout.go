@@ -49,6 +49,10 @@ type Options struct {
 	Watch bool
 	// Scripts configures running scripts of skills; nil runs none.
 	Scripts *Scripts
+	// Approve asks the user about code of skills that is not approved, and about
+	// tool calls that need approval; nil refuses them. Without [Scripts.Grants],
+	// the answers are stored in memory.
+	Approve Approver
 	// Logger receives log messages of background work; nil discards them.
 	Logger *slog.Logger
 }
@@ -60,6 +64,7 @@ type Runtime struct {
 	running sync.WaitGroup
 	tokens  tokenCache
 	scripts *Scripts
+	approve Approver // may be nil
 }
 
 // New reads the sources and returns a runtime. The caller must close it. A
@@ -82,7 +87,12 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if err := c.Reload(ctx); err != nil {
 		return nil, err
 	}
-	r := &Runtime{catalog: c, stop: func() {}, scripts: opts.Scripts}
+	r := &Runtime{catalog: c, stop: func() {}, scripts: opts.Scripts, approve: opts.Approve}
+	if s := opts.Scripts; s != nil && s.Grants == nil && opts.Approve != nil {
+		with := *s
+		with.Grants = &policy.MemoryStore{}
+		r.scripts = &with
+	}
 	if opts.Watch {
 		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 		r.stop = stop

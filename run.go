@@ -97,19 +97,22 @@ type RunResult struct {
 // Other errors say that the script, its interpreter, its packages or the
 // sandbox is missing. In these cases nothing ran, and there is no result. If
 // ctx ended during the run, or the files could not be saved, both the result
-// and the error are returned.
+// and the error are returned. [Options.Approve] is asked before a refusal.
 func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}
 	c := r.scripts.caller(run.Principal, run.Session)
 	c.ByUser, c.WriteWorkspace, c.HostNetwork = run.ByUser, run.WriteWorkspace, run.HostNetwork
-	out, err := r.runner().Run(ctx, &execution.Request{
+	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser),
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
 		Workspace: run.Workspace, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
+	}
+	return withApproval(ctx, r, run.Skill, run.Script, c, func() (*RunResult, error) {
+		out, err := r.runner().Run(ctx, req)
+		return runResult(out), refused(err)
 	})
-	return runResult(out), refused(err)
 }
 
 // RunCommand runs a command of this machine in a sandbox, to show users what

@@ -85,9 +85,12 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error)
 		req = &execution.ServiceRequest{Project: (*execution.Project)(p), Command: s.Command, Env: s.Env, Redact: s.Redact,
 			Caller: r.scripts.caller(s.Principal, s.Session), Workspace: p.Dir, Progress: s.Progress}
 	}
-	v, err := r.runner().Serve(ctx, req)
+	v, err := withApproval(ctx, r, s.Skill, "", req.Caller, func() (*execution.Service, error) {
+		v, err := r.runner().Serve(ctx, req)
+		return v, refused(err)
+	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
 	return &RunningService{Skill: v.Skill, Digest: string(v.Digest), Backend: v.Backend, Package: packageOf(v.Package), Notes: v.Notes, service: v}, nil
 }

@@ -12,61 +12,57 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/tools"
 )
 
-// Approval is the user's decision about a call.
-type Approval struct {
-	Approved bool
-	// Arguments replace the arguments of the call; nil keeps them.
-	Arguments json.RawMessage
-	// Scope says how long the approval is valid; "" means for this call.
-	Scope policy.Scope
-	// Feedback is the user's message to the model.
-	Feedback string
-}
-
-// Approver requests approval for one call.
-type Approver func(ctx context.Context, refused *tools.RefusedError, args json.RawMessage) (Approval, error)
-
-// CallRequest is the payload of an approval request for a call.
-type CallRequest struct {
-	Tool      string          `json:"tool"`
-	Server    string          `json:"server"`
-	Skill     string          `json:"skill,omitempty"` // skill that provides the tool
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Reason    string          `json:"reason"` // why approval is needed
-	// SameArguments is set if an approval for more than this call applies to
-	// these arguments only.
-	SameArguments bool `json:"exact,omitempty"`
-}
-
-// NewApprover returns an Approver that submits requests to a queue, for the
+// NewApprover returns an approver that submits requests to a queue, for the
 // given session and principal. If an earlier process submitted a request for
 // the same call, that request is reused.
-func NewApprover(desk *approval.Queue, session string, who policy.Principal) Approver {
-	return func(ctx context.Context, r *tools.RefusedError, args json.RawMessage) (Approval, error) {
-		payload, err := json.Marshal(CallRequest{Tool: r.Tool.Name, Server: r.Tool.Server, Skill: r.Tool.Skill, Arguments: args, Reason: r.Reason, SameArguments: NeedsSameArguments(&r.Tool)})
+func NewApprover(desk *approval.Queue, session string, who policy.Principal) loadout.Approver {
+	return func(ctx context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
+		a, err := newRequest(r)
 		if err != nil {
-			return Approval{}, err
+			return loadout.Approval{}, err
 		}
-		a := approval.Request{Kind: approval.KindApproval, Session: session, Principal: who, Payload: payload,
-			Message: fmt.Sprintf("Run %s of %s?\n%s\nReason: %s.", r.Tool.Name, r.Tool.Owner(), displayArguments(args), r.Reason)}
+		a.Kind, a.Session, a.Principal = approval.KindApproval, session, who
 		if id := CallID(ctx); id != "" {
 			a.ID = session + "." + id
 		}
 		answer, err := submitAndWait(ctx, desk, a)
 		if err != nil {
-			return Approval{}, err
+			return loadout.Approval{}, err
 		}
-		out := Approval{Approved: answer.Outcome == approval.Accepted, Scope: answer.Scope, Feedback: answer.Feedback}
+		out := loadout.Approval{Approved: answer.Outcome == approval.Accepted, Scope: answer.Scope, By: answer.By, Feedback: answer.Feedback}
 		if len(answer.Content) > 0 && !bytes.Equal(answer.Content, []byte("null")) {
 			out.Arguments = answer.Content
 		}
 		return out, nil
 	}
+}
+
+// newRequest returns the payload and the message for a request. For code of a
+// skill, the payload is that of a call that runs the script or loads the skill.
+func newRequest(r *loadout.ApprovalRequest) (approval.Request, error) {
+	call, owner := r.Call, ""
+	if call != nil {
+		owner = call.Owner
+	} else {
+		call, owner = &loadout.CallRequest{Tool: toolname.LoadSkill, Skill: r.Entry.Name, Reason: r.Reason}, "the skill "+r.Entry.Name
+		args := map[string]string{"name": r.Entry.Name}
+		if r.Script != "" {
+			call.Tool, args = toolname.RunSkillScript, map[string]string{"skill": r.Entry.Name, "script": r.Script}
+		}
+		var err error
+		if call.Arguments, err = json.Marshal(args); err != nil {
+			return approval.Request{}, err
+		}
+	}
+	payload, err := json.Marshal(call)
+	return approval.Request{Payload: payload,
+		Message: fmt.Sprintf("Run %s of %s?\n%s\nReason: %s.", call.Tool, owner, displayArguments(call.Arguments), call.Reason)}, err
 }
 
 // displayArguments returns the arguments of a call for an approval request,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
@@ -30,8 +31,9 @@ type ToolCaller struct {
 	// otherwise its allowed tools do not apply. If nil, the approval at the
 	// time of the load applies.
 	IsApproved func(ctx context.Context, skill session.ID) bool
-	// Approve requests approval; nil denies calls that need it.
-	Approve Approver
+	// Approve asks the user about calls that need approval. If nil, the Approve
+	// of [loadout.Options] asks.
+	Approve loadout.Approver
 	// Elicit answers questions of servers during a call; nil cancels them.
 	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 }
@@ -91,7 +93,8 @@ func (c *ToolCaller) CallTool() Tool {
 
 // call calls a tool and requests approval if it is needed.
 func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
-	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.skillRules(ctx),
+	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.skillRules(ctx), Approve: c.Approve,
+		Notify:   func(text string) { emitNotice(ctx, text) },
 		Begin:    func() error { return ReportStart(ctx) },
 		Progress: func(p *mcp.ProgressNotificationParams) { ReportProgress(ctx, progressText(p)) }}
 	if c.Elicit != nil {
@@ -100,64 +103,23 @@ func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage
 		}
 	}
 	res, err := c.Set.Call(ctx, call)
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && c.Approve != nil {
-		approval, asked := c.Approve(ctx, refused, args)
-		switch {
-		case asked != nil && ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case asked != nil:
-			return &Outcome{Text: "The call needs approval, but the request failed: " + asked.Error() + ".", Error: true, Denied: true}, nil
-		case !approval.Approved:
-			if err := c.Set.RecordDecline(ctx, call); err != nil {
-				emitNotice(ctx, "that the call was not approved could not be recorded: "+err.Error())
-			}
-			text := "The user declined the call of " + name + ". Do not try it again unless they ask for it."
-			if approval.Feedback != "" {
-				text += " They say: " + approval.Feedback
-			}
-			return &Outcome{Text: text, Error: true, Denied: true}, nil
-		}
-		res, err = c.callApproved(ctx, call, refused, approval)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		_, denied := errors.AsType[*tools.RefusedError](err)
-		return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
-	}
-	return resultOutcome(res), nil
-}
-
-// callApproved makes an approved call and saves the approval if its scope is
-// more than this call. For a tool that may destroy data, the saved approval
-// applies to the same arguments only.
-func (c *ToolCaller) callApproved(ctx context.Context, call *tools.Call, about *tools.RefusedError, a Approval) (*mcp.CallToolResult, error) {
-	if len(a.Arguments) > 0 {
-		call.Arguments = a.Arguments
-	}
-	call.Approved, call.Subject = true, about.Tool.Subject()
-	if a.Scope != "" && a.Scope != policy.Once {
-		if err := c.Set.Grant(ctx, call, a.Scope, NeedsSameArguments(&about.Tool), c.Principal); err != nil {
-			emitNotice(ctx, "the approval holds for this call only: "+err.Error())
-		}
-	}
-	return c.Set.Call(ctx, call)
-}
-
-// NeedsSameArguments reports whether an approval for more than one call of t
-// applies to the same arguments only, because the tool may destroy data. A tool
-// of the user's own server counts as destructive only if it says so; a tool of
-// a skill, unless it denies it.
-func NeedsSameArguments(t *tools.Tool) bool {
-	a := t.Definition.Annotations
+	refused, denied := errors.AsType[*loadout.RefusedError](err)
 	switch {
-	case a != nil && a.DestructiveHint != nil:
-		return *a.DestructiveHint
-	case a != nil && a.ReadOnlyHint:
-		return false
+	case err == nil:
+		return resultOutcome(res), nil
+	case denied && refused.Declined():
+		text := "The user declined the call of " + name + ". Do not try it again unless they ask for it."
+		if refused.Feedback != "" {
+			text += " They say: " + refused.Feedback
+		}
+		return &Outcome{Text: text, Error: true, Denied: true}, nil
+	case denied && refused.Err != nil:
+		return &Outcome{Text: "The call needs approval, but the request failed: " + refused.Err.Error() + ".", Error: true, Denied: true}, nil
 	}
-	return t.Skill != ""
+	return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
 }
 
 // skillRules returns the rules of the active skills.

@@ -53,7 +53,7 @@ type library struct {
 	*talk
 	shelf  *shelf
 	desk   *approval.Queue
-	asked  []agent.CallRequest
+	asked  []loadout.CallRequest
 	answer func(approval.Request) *approval.Answer // returns nil to leave the request open
 }
 
@@ -82,7 +82,7 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 		if e.Answer != nil {
 			return
 		}
-		var about agent.CallRequest
+		var about loadout.CallRequest
 		if err := json.Unmarshal(e.Request.Payload, &about); err != nil {
 			t.Error(err)
 		}

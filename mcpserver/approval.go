@@ -17,6 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -248,7 +249,7 @@ func (a *approvals) wrapState(tool string, args json.RawMessage, subject policy.
 
 // askUser asks the user about a call. It offers a longer scope if grants are
 // stored, and "session" if there is one.
-func (s *Server) askUser(ctx context.Context, r *tools.RefusedError, c *tools.Call) *mcp.CallToolResult {
+func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.Call) *mcp.CallToolResult {
 	shown := string(compact(c.Arguments))
 	if runes := []rune(shown); len(runes) > 1200 { // what is dangerous may be at the end
 		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(c.Arguments)) + string(runes[len(runes)-600:])
@@ -256,8 +257,8 @@ func (s *Server) askUser(ctx context.Context, r *tools.RefusedError, c *tools.Ca
 	if shown == "" {
 		shown = "{}"
 	}
-	msg := fmt.Sprintf("Run %s of %s?\n%s\n\nReason: %s.", r.Tool.Name, r.Tool.Owner(), shown, r.Reason)
-	if !s.tools(ctx).StoresGrants() || r.Tool.Subject() == "" {
+	msg := fmt.Sprintf("Run %s of %s?\n%s\n\nReason: %s.", r.Call.Tool, r.Call.Owner, shown, r.Decision.Reason)
+	if !s.tools(ctx).StoresGrants() || r.Call.Subject == "" {
 		return s.elicit(r, c, msg, decisionSchema("once: this call", "once"))
 	}
 	choices, says := []any{"once"}, "once: this call; "
@@ -266,17 +267,17 @@ func (s *Server) askUser(ctx context.Context, r *tools.RefusedError, c *tools.Ca
 	}
 	says += "always: this tool as it is now, also after a restart, until "
 	if s.opts.HowToApprove == nil {
-		says += "loadout approve --revoke " + r.Tool.Name
+		says += "loadout approve --revoke " + r.Call.Tool
 	} else {
 		says += "you revoke it"
 	}
 	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 
-func (s *Server) elicit(r *tools.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
+func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{questionKey: &mcp.ElicitParams{Message: msg, RequestedSchema: schema}},
-		RequestState:  s.approvals.encode(r.Tool.Name, c.Arguments, &state{Subject: r.Tool.Subject()}),
+		RequestState:  s.approvals.encode(r.Call.Tool, c.Arguments, &state{Subject: r.Call.Subject}),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/session"
@@ -240,7 +241,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		}
 		return res, nil
 	}
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
+	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil
 	}
 	return s.callError(ctx, err)
@@ -313,7 +314,7 @@ func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server
 	if err == nil {
 		return nil, keep, nil
 	}
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
+	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil, nil
 	}
 	res, err = s.callError(ctx, err)
@@ -332,10 +333,10 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	}
 	var name string
 	switch e := err.(type) {
-	case *tools.RefusedError:
-		name = e.Tool.Name
+	case *loadout.RefusedError:
+		name = e.Call.Tool
 		if e.NeedsApproval {
-			msg += " This client cannot ask the user; " + cmp.Or(s.howToApprove(e), e.Next) + "."
+			msg += " This client cannot ask the user; " + cmp.Or(s.howToApprove(e), e.Decision.Hint) + "."
 		}
 	case *tools.FailedError:
 		name = e.Tool.Name
@@ -348,7 +349,7 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	}
 	others := s.tools(ctx).Alternatives(name)
 	s.markApprovals(ctx, others)
-	if refused, ok := err.(*tools.RefusedError); ok && refused.NeedsApproval { // those could not be approved either
+	if refused, ok := err.(*loadout.RefusedError); ok && refused.NeedsApproval { // those could not be approved either
 		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsApproval })
 	}
 	if len(others) > 0 {

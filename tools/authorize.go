@@ -14,7 +14,7 @@ import (
 )
 
 // Authorize decides on a call of a tool by the server's own name for it,
-// without calling it. The error is a [*RefusedError] or an
+// without calling it. The error is a [*loadout.RefusedError] or an
 // [*UnknownServerError].
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
@@ -56,12 +56,12 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 		}
 	}
 	if err := s.recordDecision(ctx, d, s.policyCall(t, c.Arguments), c, approved); err != nil {
-		return &RefusedError{Tool: *t, Reason: "cannot record the decision: " + err.Error()}
+		return t.refusal(c.Arguments, policy.ToolDecision{Effect: policy.Deny, Reason: "cannot record the decision: " + err.Error()})
 	}
 	if d.Allowed() || approved {
 		return nil
 	}
-	return &RefusedError{Tool: *t, NeedsApproval: d.NeedsApproval(), Reason: d.Reason, Next: d.Hint}
+	return t.refusal(c.Arguments, d)
 }
 
 // applyApproval decides a call that needs approval by the approval in c or by

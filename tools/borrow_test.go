@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -124,7 +125,7 @@ func TestProviderOfTheProgram(t *testing.T) {
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "map[theme:dark width:3]" {
 		t.Errorf("%+v, %v", res, err)
 	}
-	var refused *tools.RefusedError
+	var refused *loadout.RefusedError
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "report_charts__erase"}); !errors.As(err, &refused) || !refused.NeedsApproval {
 		t.Errorf("a tool that changes something, as the skill configures it, without a person: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -25,6 +26,11 @@ type Call struct {
 	// call needs approval again. With an empty Subject the approval covers any.
 	Approved bool
 	Subject  policy.Digest
+	// Approve asks the user if the call needs approval. If nil, the Approve of
+	// [loadout.Options] asks. Notify receives notices about the approval for the
+	// user; it may be nil.
+	Approve loadout.Approver
+	Notify  func(text string)
 	// Principal and Session select the stored grants. Session is "" outside of
 	// a conversation.
 	Principal policy.Principal
@@ -74,22 +80,6 @@ func (e *ArgumentsError) Error() string {
 	return fmt.Sprintf("invalid arguments for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
 }
 
-// RefusedError reports that policy refused a call, or that the call needs
-// approval.
-type RefusedError struct {
-	Tool          Tool
-	NeedsApproval bool
-	Reason        string
-	Next          string // what the user can do about it
-}
-
-func (e *RefusedError) Error() string {
-	if e.NeedsApproval {
-		return fmt.Sprintf("%s needs approval: %s", e.Tool.Name, e.Reason)
-	}
-	return fmt.Sprintf("%s is not allowed: %s", e.Tool.Name, e.Reason)
-}
-
 // FailedError reports that a call produced no result: the server is dead,
 // exceeded a timeout or disconnected.
 type FailedError struct {
@@ -102,10 +92,22 @@ func (e *FailedError) Unwrap() error { return e.Err }
 
 // Call calls a tool and returns the server's result unchanged. A protocol error
 // is a [*jsonrpc.Error] with the server's code and data. Any other error is an
-// [*UnknownToolError], [*ArgumentsError], [*RefusedError] or [*FailedError];
-// only with a FailedError the call may have reached the server. If ctx ends,
-// the error is its cause.
-func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
+// [*UnknownToolError], [*ArgumentsError], [*loadout.RefusedError] or
+// [*FailedError]; only with a FailedError the call may have reached the server.
+// If ctx ends, the error is its cause.
+//
+// If the call needs approval, Call asks the user with [Call.Approve].
+func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
+	res, err := s.call(ctx, c)
+	refused, ok := errors.AsType[*loadout.RefusedError](err)
+	if ask := s.approver(c); ok && refused.NeedsApproval && ask != nil {
+		return s.callApproved(ctx, c, refused, ask)
+	}
+	return res, err
+}
+
+// call calls a tool that needs no approval or is approved.
+func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
 	var t *Tool
 	var began time.Time // when the call was sent
 	defer func() { s.reportOutcome(ctx, t, began, res, err) }()
@@ -166,8 +168,8 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	case nil:
 	case *UnknownToolError:
 		return nil, s.recordUnknown(ctx, c, e)
-	case *RefusedError:
-		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.LeaseRevoked, Reason: e.Reason}
+	case *loadout.RefusedError:
+		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.LeaseRevoked, Reason: e.Decision.Reason}
 		s.recordRefusal(ctx, d, s.policyCall(t, c.Arguments), c)
 	}
 	return now, err
@@ -188,7 +190,7 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	if b := sv.group; b != nil {
 		if err := b.checkPermissions(ctx); err != nil {
 			s.removeGroup(b.key, b)
-			return nil, &RefusedError{Tool: *t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again to see what is missing"}
+			return t, t.refusal(nil, policy.ToolDecision{Code: policy.LeaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
 		}
 	}
 	if !s.isStrict(sv) {

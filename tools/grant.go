@@ -22,7 +22,7 @@ func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 // call in progress.
 //
 // Grant fails with [ErrNoGrantStore] without a store, with an
-// [*UnknownToolError], or with a [*RefusedError] if a rule denies the call or
+// [*UnknownToolError], or with a [*loadout.RefusedError] if a rule denies the call or
 // the tool is not that of [Call.Subject].
 func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
 	if s.opts.Grants == nil {
@@ -35,9 +35,9 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	c = t.fitArguments(c)
 	switch d := s.decide(t, c); {
 	case d.Effect == policy.Deny:
-		return &RefusedError{Tool: *t, Reason: d.Reason, Next: d.Hint}
+		return t.refusal(c.Arguments, d)
 	case c.Subject != "" && t.Subject() != c.Subject:
-		return &RefusedError{Tool: *t, NeedsApproval: true, Reason: "the tool changed after the prompt", Next: d.Hint}
+		return t.refusal(c.Arguments, policy.ToolDecision{Effect: policy.Ask, Code: d.Code, Reason: "the tool changed after the prompt", Hint: d.Hint})
 	}
 	call := s.policyCall(t, nil)
 	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.Subject(), Name: t.Name, Origin: t.Owner(),

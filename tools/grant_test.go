@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -38,7 +39,7 @@ func noteCall(text string) *tools.Call {
 func asked(t *testing.T, w *world, c *tools.Call) bool {
 	t.Helper()
 	_, err := w.Call(t.Context(), c)
-	r, refused := errors.AsType[*tools.RefusedError](err)
+	r, refused := errors.AsType[*loadout.RefusedError](err)
 	if err != nil && !refused {
 		t.Fatal(err)
 	}
@@ -113,9 +114,9 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 		t.Cleanup(func() { pool.Close() })
 		return w.Set
 	}
-	call := func(s *tools.Set, c *tools.Call) (*tools.RefusedError, error) {
+	call := func(s *tools.Set, c *tools.Call) (*loadout.RefusedError, error) {
 		_, err := s.Call(t.Context(), c)
-		r, _ := errors.AsType[*tools.RefusedError](err)
+		r, _ := errors.AsType[*loadout.RefusedError](err)
 		return r, err
 	}
 	c := &tools.Call{Name: "c__write_note", Principal: policy.LocalUser()}
@@ -130,10 +131,10 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 	description = "Keep a note. Also send it to me."
 	s = start() // it knows the old definition, from the cache
 	r, err := call(s, c)
-	if r == nil || !r.NeedsApproval || !strings.Contains(r.Reason, "it changed after it was approved") || r.Tool.Definition.Description != description {
+	if r == nil || !r.NeedsApproval || !strings.Contains(r.Decision.Reason, "it changed after it was approved") || r.Call.Description != description {
 		t.Fatalf("called: %v", err)
 	}
-	c.Approved, c.Subject = true, r.Tool.Subject()
+	c.Approved, c.Subject = true, r.Call.Subject
 	if _, err := call(s, c); err != nil {
 		t.Errorf("approved as it is: %v", err)
 	}
@@ -219,10 +220,10 @@ func TestL13DenyBeatsLeave(t *testing.T) {
 	c := noteCall("x")
 	c.Approved = true
 	_, err := w.Call(t.Context(), c)
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.NeedsApproval {
+	if r, ok := errors.AsType[*loadout.RefusedError](err); !ok || r.NeedsApproval {
 		t.Errorf("called: %v", err)
 	}
-	if r, ok := errors.AsType[*tools.RefusedError](w.Grant(t.Context(), c, policy.Always, false, policy.LocalUser())); !ok || r.NeedsApproval {
+	if r, ok := errors.AsType[*loadout.RefusedError](w.Grant(t.Context(), c, policy.Always, false, policy.LocalUser())); !ok || r.NeedsApproval {
 		t.Error("leave is given for what is denied")
 	}
 	bad, _ := policy.ParseRules([]string{"permit everything"})
@@ -244,7 +245,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Call(t.Context(), noteCall("x"))
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || !r.NeedsApproval || !strings.Contains(r.Reason, "cannot read earlier approvals") {
+	if r, ok := errors.AsType[*loadout.RefusedError](err); !ok || !r.NeedsApproval || !strings.Contains(r.Decision.Reason, "cannot read earlier approvals") {
 		t.Errorf("called: %v", err)
 	}
 }
@@ -270,7 +271,7 @@ func TestB6SkillsInForceAllow(t *testing.T) {
 		c.Name, c.Allow = tt.tool, more
 		got := "allow"
 		if _, err := w.Call(t.Context(), c); err != nil {
-			r, ok := errors.AsType[*tools.RefusedError](err)
+			r, ok := errors.AsType[*loadout.RefusedError](err)
 			if got = "deny"; !ok || r.NeedsApproval {
 				got = "ask"
 			}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
 )
 
 // CallOutcome describes how a call ended, for statistics. It holds names and no
@@ -30,11 +32,11 @@ func (s *Set) reportOutcome(ctx context.Context, t *Tool, began time.Time, res *
 		e.Duration = time.Since(began)
 	}
 	switch err := err.(type) {
-	case *RefusedError:
+	case *loadout.RefusedError:
 		if err.NeedsApproval {
 			return
 		}
-		e.Refused, e.Failed, t = true, false, &err.Tool
+		e.Refused, e.Failed = true, false
 	case *FailedError:
 		t = &err.Tool
 	case *ArgumentsError:

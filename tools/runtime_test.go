@@ -18,12 +18,17 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// newWaterServer returns a server over HTTP with one tool.
+// newWaterServer returns a server over HTTP with a tool that reads and one that
+// does not.
 func newWaterServer() *httptest.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "water", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "high", Description: "High water.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "12:10"}}}, nil, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "set_alarm", Description: "Set an alarm."},
+		func(_ context.Context, _ *mcp.CallToolRequest, in struct{ At string }) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "alarm at " + in.At}}}, nil, nil
 		})
 	return httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
 }

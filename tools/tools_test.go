@@ -398,7 +398,7 @@ func TestL13RulesDecide(t *testing.T) {
 	} {
 		w := newWorld(t, nil, servers, func(o *tools.Options, _ *world) { o.Rules, _ = policy.ParseRules(tt.rules) })
 		_, err := w.Call(t.Context(), &tools.Call{Name: tt.tool, Arguments: json.RawMessage(`{"text":"x"}`), Approved: tt.approved, Principal: policy.LocalUser()})
-		r, refused := errors.AsType[*tools.RefusedError](err)
+		r, refused := errors.AsType[*loadout.RefusedError](err)
 		if refused != tt.refused || refused && r.NeedsApproval != tt.ask || !refused && err != nil {
 			t.Errorf("%v %s approved %t: %v", tt.rules, tt.tool, tt.approved, err)
 		}
@@ -448,7 +448,7 @@ func TestLeaveIsCheckedAtEachCall(t *testing.T) {
 	}
 	changed = errors.New("skill x changed")
 	_, err := w.Call(t.Context(), call)
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.NeedsApproval || !strings.Contains(err.Error(), "skill x changed") {
+	if r, ok := errors.AsType[*loadout.RefusedError](err); !ok || r.NeedsApproval || !strings.Contains(err.Error(), "skill x changed") {
 		t.Errorf("called: %v", err)
 	}
 	if n := len(w.Servers()); n != 0 {
@@ -466,7 +466,7 @@ func TestSkillCannotLowerSafety(t *testing.T) {
 			o.DefaultSafety = tt.level
 		})
 		_, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)})
-		if _, asked := errors.AsType[*tools.RefusedError](err); asked != tt.asked {
+		if _, asked := errors.AsType[*loadout.RefusedError](err); asked != tt.asked {
 			t.Errorf("%s: %v", tt.level, err)
 		}
 		if _, err := w.Call(t.Context(), &tools.Call{Name: "o__write_note", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
@@ -481,7 +481,7 @@ func TestLaterRulesDecide(t *testing.T) {
 	call := &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}
 	refused := func() bool {
 		_, err := w.Call(t.Context(), call)
-		_, is := errors.AsType[*tools.RefusedError](err)
+		_, is := errors.AsType[*loadout.RefusedError](err)
 		return is
 	}
 	if refused() {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
@@ -155,7 +156,7 @@ func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {
 		return &api.Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + api.Prefix + "/capabilities?connect=true"}
 	}
-	if e, ok := errors.AsType[*tools.RefusedError](err); ok && e.NeedsApproval {
+	if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.NeedsApproval {
 		return &api.Problem{Status: 409, Code: "changed", Detail: e.Error(), Next: "inspect the tool again and send its current subject"}
 	} else if ok {
 		return &api.Problem{Status: 403, Code: "by_rule", Detail: e.Error(), Next: "ask the owner of the agent's rules"}

@@ -20,7 +20,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/tools"
 )
 
 // newEndpoint opens the endpoint of a principal for an agent.
@@ -142,15 +141,18 @@ func truncate(s string) string {
 // howToApprove tells the user of a client that cannot prompt how to allow a
 // denied call. Code of a skill always needs a review.
 func (at agentRef) howToApprove(err error) string {
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval {
-		body, err := json.Marshal(grantRequest{Tool: refused.Tool.Name, Kind: at.kind, Namespace: at.namespace, Name: at.name, Scope: policy.Always})
+	refused, ok := errors.AsType[*loadout.RefusedError](err)
+	switch {
+	case !ok:
+		return ""
+	case refused.Call == nil:
+		return fmt.Sprintf("Not reviewed. An owner or maintainer of skill %s can review this version: GET %s/reviews", refused.Skill, api.Prefix)
+	case refused.NeedsApproval:
+		body, err := json.Marshal(grantRequest{Tool: refused.Call.Tool, Kind: at.kind, Namespace: at.namespace, Name: at.name, Scope: policy.Always})
 		if err != nil {
 			return ""
 		}
 		return "Needs approval. The user can allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
-	}
-	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
-		return fmt.Sprintf("Not reviewed. An owner or maintainer of skill %s can review this version: GET %s/reviews", refused.Skill, api.Prefix)
 	}
 	return ""
 }

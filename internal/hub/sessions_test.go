@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
@@ -22,7 +21,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/tools"
 )
 
 // shelf are the skills of conversations here.
@@ -120,9 +118,8 @@ func burn(talk *chat.ToolContext) agent.Tool {
 	approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
 	return agent.Tool{ReportsStart: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
-			about := &tools.RefusedError{Reason: "it destroys", NeedsApproval: true}
-			about.Tool.Name, about.Tool.Skill, about.Tool.Definition = "burn", "shelf", &mcp.Tool{Name: "burn"}
-			yes, err := approve(ctx, about, args)
+			about := &loadout.CallRequest{Tool: "burn", Skill: "shelf", Owner: "the skill shelf", Reason: "it destroys", SameArguments: true, Arguments: args}
+			yes, err := approve(ctx, &loadout.ApprovalRequest{Reason: about.Reason, Call: about})
 			if err != nil {
 				return nil, err
 			}

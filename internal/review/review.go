@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -64,21 +63,11 @@ func New(request *loadout.ApprovalRequest, o Options) *Review {
 // permissions returns the requested permissions, with the secrets that servers
 // use and those already granted.
 func permissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
-	p := request.Requested.Permissions()
-	p.Run, p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = true, o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
+	p := request.Permissions()
+	p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
 	add := func(secret string) {
 		if !slices.Contains(p.Secrets, secret) {
 			p.Secrets = append(slices.Clone(p.Secrets), secret)
-		}
-	}
-	for _, s := range request.Services { // secrets of servers are shown, and granted, with the server
-		if s.RefusedReason != "" {
-			continue
-		}
-		for _, v := range s.Variables {
-			if v.Kind == upstream.FromSecret {
-				add(v.Name)
-			}
 		}
 	}
 	for _, name := range o.Secrets {

@@ -8,14 +8,14 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // RequestOf returns the tool call that an approval request is about, if any.
-func RequestOf(q *approval.Request) (*agent.CallRequest, bool) {
-	r := &agent.CallRequest{}
+func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
+	r := &loadout.CallRequest{}
 	if q.Kind != approval.KindApproval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
 		return nil, false
 	}
@@ -24,13 +24,13 @@ func RequestOf(q *approval.Request) (*agent.CallRequest, bool) {
 
 // approvalPrompt prompts for approval of a call, or of the action in the message.
 type approvalPrompt struct {
-	agent.CallRequest // without a Tool there is no call
-	message           string
-	before            func(string) (string, bool)
-	original          json.RawMessage // arguments as sent by the model
-	editing           bool
-	input             editor
-	problem           string
+	loadout.CallRequest // without a Tool there is no call
+	message             string
+	before              func(string) (string, bool)
+	original            json.RawMessage // arguments as sent by the model
+	editing             bool
+	input               editor
+	problem             string
 }
 
 func newApproval(q *approval.Request, before func(string) (string, bool)) *approvalPrompt {

@@ -191,7 +191,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 }
 
 // baseTools returns the tools without those of the team and the page.
-func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve agent.Approver, s *session.Session) ([]agent.Tool, error) {
+func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve loadout.Approver, s *session.Session) ([]agent.Tool, error) {
 	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
 	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
 	dir := c.Folder.Name()

@@ -10,15 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/tools"
 )
 
 // burning is a tool for which a person is asked.
@@ -26,9 +24,8 @@ func burning(burned *counter) func(*chat.ToolContext) []agent.Tool {
 	return func(talk *chat.ToolContext) []agent.Tool {
 		approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
 		burn := tool("burn", func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
-			about := &tools.RefusedError{Reason: "it destroys", NeedsApproval: true}
-			about.Tool.Name, about.Tool.Skill, about.Tool.Definition = "burn", "shelf", &mcp.Tool{Name: "burn"}
-			yes, err := approve(ctx, about, args)
+			about := &loadout.CallRequest{Tool: "burn", Skill: "shelf", Owner: "the skill shelf", Reason: "it destroys", SameArguments: true, Arguments: args}
+			yes, err := approve(ctx, &loadout.ApprovalRequest{Reason: about.Reason, Call: about})
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,175 @@
+package loadout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Approver asks the user to approve a request, and waits for the answer. It is
+// called by several goroutines at once. An error means that the user could not
+// be asked; nothing is approved then.
+type Approver func(ctx context.Context, r *ApprovalRequest) (Approval, error)
+
+// Approval is the user's answer to an [ApprovalRequest]. The zero value
+// declines.
+type Approval struct {
+	Approved bool
+	// Scope says how long the approval is valid. "" means for one run of a
+	// script, for one call of a tool, and for the servers of a skill during the
+	// conversation, at most one day.
+	Scope policy.Scope
+	// By is the user who approved code of a skill; the zero value is the user
+	// who runs this program.
+	By policy.Principal
+	// Arguments replace the arguments of a tool call; nil keeps them.
+	Arguments json.RawMessage
+	// Feedback is the user's message to the model, if they declined.
+	Feedback string
+}
+
+// CallRequest describes a tool call that needs approval.
+type CallRequest struct {
+	Tool      string          `json:"tool"`
+	Server    string          `json:"server"`
+	Skill     string          `json:"skill,omitempty"` // skill that provides the tool
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Reason    string          `json:"reason"` // why approval is needed
+	// SameArguments is set if an approval for more than this call applies to
+	// these arguments only.
+	SameArguments bool `json:"exact,omitempty"`
+	// Description is the tool's own, and Owner describes who provides its
+	// server. Subject identifies the tool as it is now.
+	Description string        `json:"-"`
+	Owner       string        `json:"-"`
+	Subject     policy.Digest `json:"-"`
+}
+
+// RefusedError is returned if code of a skill may not run, or a tool may not be
+// called.
+type RefusedError struct {
+	Skill    string // the skill, or the one that provides the tool; may be ""
+	Decision policy.Decision
+	// NeedsApproval is set if the user can allow it.
+	NeedsApproval bool
+	Call          *CallRequest // the refused tool call; nil for code of a skill
+	Feedback      string       // the user's message to the model, if they declined
+	Err           error        // why the user could not be asked; may be nil
+}
+
+func (e *RefusedError) Error() string {
+	switch {
+	case e.Call == nil:
+		return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
+	case e.NeedsApproval:
+		return fmt.Sprintf("%s needs approval: %s", e.Call.Tool, e.Decision.Reason)
+	}
+	return fmt.Sprintf("%s is not allowed: %s", e.Call.Tool, e.Decision.Reason)
+}
+
+// Unwrap returns the reason why the user could not be asked.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Declined reports whether the user declined.
+func (e *RefusedError) Declined() bool { return e.Decision.Code == policy.Declined }
+
+// refused returns a refusal of the policy as a [*RefusedError], and any other
+// error unchanged.
+func refused(err error) error {
+	r, ok := errors.AsType[*execution.RefusedError](err)
+	if !ok {
+		return err
+	}
+	code := r.Decision.Code
+	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == policy.NotApproved || code == policy.Changed || code == policy.Expired}
+}
+
+// Ask asks the user to approve a request. A refusal is a [*RefusedError] that
+// adds the answer to e.
+func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) (Approval, error) {
+	answer, err := a(ctx, r)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Approval{}, context.Cause(ctx)
+	case err != nil:
+		out := *e
+		out.Err = err
+		out.Decision.Reason += "; cannot ask the user: " + err.Error()
+		return Approval{}, &out
+	case !answer.Approved:
+		out := *e
+		out.NeedsApproval, out.Feedback = false, answer.Feedback
+		out.Decision = policy.Decision{Code: policy.Declined, Reason: "declined by the user"}
+		return answer, &out
+	}
+	return answer, nil
+}
+
+// Approver returns [Options.Approve].
+func (r *Runtime) Approver() Approver { return r.approve }
+
+// withApproval calls use, and once more if it is refused and the user approves
+// the skill. script is "" for servers.
+func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, c execution.Caller, use func() (T, error)) (T, error) {
+	out, err := use()
+	e, ok := errors.AsType[*RefusedError](err)
+	if !ok || !e.NeedsApproval || r.approve == nil || skill == "" {
+		return out, err
+	}
+	if err := r.requestApproval(ctx, e, skill, script, c); err != nil {
+		return out, err
+	}
+	return use()
+}
+
+// requestApproval asks the user to approve a skill and stores the grant, which
+// covers exactly the files that the request shows.
+func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, script string, c execution.Caller) error {
+	req, err := r.ReadApprovalRequest(ctx, skill)
+	if err != nil {
+		return err
+	}
+	req.Script, req.Reason = script, e.Decision.Reason
+	a, err := r.approve.Ask(ctx, req, e)
+	if err != nil {
+		return err
+	}
+	g := policy.Grant{Principal: c.Principal, By: a.By, Subject: req.Digest, Needs: req.Needs, Name: req.Entry.Name, Origin: req.Entry.Origin,
+		Permissions: req.Permissions(), Scope: cmp.Or(a.Scope, policy.Once), Session: c.Session}
+	if g.By == (policy.Principal{}) {
+		g.By = policy.LocalUser()
+	}
+	if script == "" && g.Scope == policy.Once { // a server is checked before each call
+		g.Scope, g.Expires = policy.ForSession, time.Now().Add(24*time.Hour)
+	}
+	if g.Scope == policy.ForSession && g.Session == "" {
+		g.Scope, g.Expires = policy.Always, time.Now().Add(24*time.Hour)
+	}
+	if g.Scope == policy.Always {
+		g.Session = ""
+	}
+	if g, err = r.scripts.Grants.Put(ctx, g); err != nil {
+		return fmt.Errorf("store the approval of skill %s: %w", req.Entry.Name, err)
+	}
+	return r.recordApproval(ctx, &g)
+}
+
+// recordApproval records a new grant. It revokes the grant if that fails.
+func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
+	if r.scripts.Audit == nil {
+		return nil
+	}
+	err := r.scripts.Audit.Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.VerdictAllow,
+		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "for": g.Principal.String()}})
+	if err == nil {
+		return nil
+	}
+	_, undone := r.scripts.Grants.Revoke(ctx, g.ID)
+	return errors.Join(fmt.Errorf("record the approval of skill %s: %w", g.Name, err), undone)
+}

@@ -1,0 +1,78 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// refusal returns the error for a refused call with arguments.
+func (t *Tool) refusal(args json.RawMessage, d policy.ToolDecision) *loadout.RefusedError {
+	return &loadout.RefusedError{
+		Skill: t.Skill, NeedsApproval: d.NeedsApproval(), Decision: policy.Decision{Code: d.Code, Reason: d.Reason, Hint: d.Hint},
+		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(),
+			Description: t.Definition.Description, Owner: t.Owner(), Subject: t.Subject()},
+	}
+}
+
+// needsSameArguments reports whether an approval for more than one call applies
+// to the same arguments only, because the tool may destroy data. A tool of the
+// user's own server counts as destructive only if it says so; a tool of a
+// skill, unless it denies it.
+func (t *Tool) needsSameArguments() bool {
+	a := t.Definition.Annotations
+	switch {
+	case a != nil && a.DestructiveHint != nil:
+		return *a.DestructiveHint
+	case a != nil && a.ReadOnlyHint:
+		return false
+	}
+	return t.Skill != ""
+}
+
+// approver returns the function that asks the user about a call, or nil.
+func (s *Set) approver(c *Call) loadout.Approver {
+	if c.Approve == nil && s.starter != nil {
+		return s.starter.rt.Approver()
+	}
+	return c.Approve
+}
+
+// callApproved asks the user about a refused call, and makes it if they approve.
+// It stores an approval for more than this call. For a tool that may destroy
+// data, the stored approval applies to the same arguments only.
+func (s *Set) callApproved(ctx context.Context, c *Call, refused *loadout.RefusedError, ask loadout.Approver) (*mcp.CallToolResult, error) {
+	about := *refused.Call
+	about.Arguments = c.Arguments
+	a, err := ask.Ask(ctx, &loadout.ApprovalRequest{Reason: about.Reason, Call: &about}, refused)
+	if err != nil {
+		if no, ok := errors.AsType[*loadout.RefusedError](err); ok && no.Declined() {
+			if err := s.RecordDecline(ctx, c); err != nil {
+				c.notify("that the call was not approved could not be recorded: " + err.Error())
+			}
+		}
+		return nil, err
+	}
+	next := *c
+	if len(a.Arguments) > 0 {
+		next.Arguments = a.Arguments
+	}
+	next.Approved, next.Subject = true, about.Subject
+	if a.Scope != "" && a.Scope != policy.Once {
+		if err := s.Grant(ctx, &next, a.Scope, about.SameArguments, c.Principal); err != nil {
+			c.notify("the approval holds for this call only: " + err.Error())
+		}
+	}
+	return s.call(ctx, &next)
+}
+
+func (c *Call) notify(text string) {
+	if c.Notify != nil {
+		c.Notify(text)
+	}
+}
