@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -72,8 +73,8 @@ type Options struct {
 	// Skills returns the skills that the model may load. Changes are reported
 	// to the model at the start of a turn. If nil, none are reported.
 	Skills func() []OfferedSkill
-	// Tools are the tools of the agent in this order, in addition to those for
-	// skills.
+	// Tools are the tools of the agent in this order. The agent adds load_skill
+	// and unload_skill; [SkillTools] returns the others for skills.
 	Tools []Tool
 	// BeforeCall is called before each tool call, so that revoked permissions
 	// take effect. If it fails, the call is not made. It may be nil.
@@ -133,7 +134,8 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	if a.opts.AttachTokens == 0 {
 		a.opts.AttachTokens = 25_000
 	}
-	a.tools = append(slices.Clone(a.opts.Tools), a.loadTool(), a.unloadTool())
+	given := slices.DeleteFunc(slices.Clone(a.opts.Tools), func(t Tool) bool { return t.Name == toolname.LoadSkill || t.Name == toolname.UnloadSkill })
+	a.tools = append(given, loadTool(s, a.opts.LoadSkill), unloadTool(s))
 	return a
 }
 

@@ -13,8 +13,11 @@ import (
 
 const skillSchema = `{"type":"object","properties":{"name":{"type":"string","description":"of the skill"}},"required":["name"]}`
 
-// loadTool returns the tool that loads skills in the conversation.
-func (a *Agent) loadTool() Tool {
+// skillLoader is the type of [Options.LoadSkill].
+type skillLoader = func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
+
+// loadTool returns the tool that loads skills in a session. hook may be nil.
+func loadTool(s *session.Session, hook skillLoader) Tool {
 	return Tool{Repeatable: true, ReadOnly: true, Tool: llm.Tool{
 		Name: toolname.LoadSkill, InputSchema: json.RawMessage(skillSchema),
 		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
@@ -24,12 +27,12 @@ func (a *Agent) loadTool() Tool {
 			return out, nil
 		}
 		load := func() (*session.LoadResult, error) {
-			return a.session.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
+			return s.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
 		}
 		var r *session.LoadResult
 		var err error
-		if a.opts.LoadSkill != nil {
-			r, err = a.opts.LoadSkill(ctx, name, load)
+		if hook != nil {
+			r, err = hook(ctx, name, load)
 		} else {
 			r, err = load()
 		}
@@ -45,7 +48,7 @@ func (a *Agent) loadTool() Tool {
 }
 
 // unloadTool returns the tool that unloads skills.
-func (a *Agent) unloadTool() Tool {
+func unloadTool(s *session.Session) Tool {
 	return Tool{Repeatable: true, Tool: llm.Tool{
 		Name: toolname.UnloadSkill, InputSchema: json.RawMessage(skillSchema),
 		Description: "Unload a skill that is not needed any more.",
@@ -54,7 +57,7 @@ func (a *Agent) unloadTool() Tool {
 		if out != nil {
 			return out, nil
 		}
-		gone, err := a.session.Unload(ctx, name, "the agent is done with it", false)
+		gone, err := s.Unload(ctx, name, "the agent is done with it", false)
 		if needed := (*session.NeededByOthersError)(nil); errors.Is(err, session.ErrNotLoaded) || errors.As(err, &needed) {
 			return &Outcome{Text: err.Error(), Error: true}, nil
 		}

@@ -1,0 +1,80 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// A second load names the tools of a skill that the user approved in between,
+// and they can be called.
+func TestSkillToolsNameApprovedTools(t *testing.T) {
+	water := mcp.NewServer(&mcp.Implementation{Name: "water", Version: "1"}, nil)
+	mcp.AddTool(water, &mcp.Tool{Name: "high", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "12:10"}}}, nil, nil
+		})
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return water }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	approve := false
+	rt, err := loadout.New(t.Context(), &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{"tides/SKILL.md": {Data: []byte(
+			"---\nname: tides\ndescription: Reads tide tables.\nmcpServers: {water: {url: " + server.URL + "}}\n---\nAsk for high water.\n")}})},
+		Scripts: &loadout.Scripts{ReadServers: tools.ReadServers},
+		Approve: func(context.Context, *loadout.ApprovalRequest) (loadout.Approval, error) {
+			return loadout.Approval{Approved: approve}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := tools.ForRuntime(rt, &tools.Options{PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})
+	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Tools: set.NewLease()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, end, err := agent.SkillTools(t.Context(), rt, s, &agent.SkillToolOptions{Tools: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(); s.Close(); set.Close(); rt.Close() })
+	call := func(name, args string) string {
+		i := slices.IndexFunc(all, func(t agent.Tool) bool { return t.Name == name })
+		if i < 0 {
+			t.Fatalf("there is no tool %s", name)
+		}
+		out, err := all[i].Call(t.Context(), json.RawMessage(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Text
+	}
+	load := func() string { return call(toolname.LoadSkill, `{"name":"tides"}`) }
+	if text := load(); !strings.Contains(text, "declined by the user") || strings.Contains(text, "tides_water__high") {
+		t.Errorf("the first load: %s", text)
+	}
+	approve = true
+	if text := load(); !strings.Contains(text, "already loaded") || !strings.Contains(text, "tides_water__high") {
+		t.Errorf("the load after the approval: %s", text)
+	}
+	if text := load(); strings.Contains(text, "tides_water__high") {
+		t.Errorf("the third load names the tools again: %s", text)
+	}
+	if text := call(toolname.CallTool, `{"name":"tides_water__high"}`); text != "12:10" {
+		t.Errorf("the tool: %s", text)
+	}
+}
