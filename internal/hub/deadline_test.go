@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/skillapi"
 )
 
 // deadlines remembers until when an answer may be written.
@@ -32,8 +33,8 @@ func TestLongOperationsHaveTheirTime(t *testing.T) {
 		method, path, body string
 		most               time.Duration
 	}{
-		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, importTimeout + api.ResponseTimeout},
-		{"POST", "/api/v1/skills/update", `{}`, importTimeout + api.ResponseTimeout},
+		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, skillapi.ImportTimeout + api.ResponseTimeout},
+		{"POST", "/api/v1/skills/update", `{}`, skillapi.ImportTimeout + api.ResponseTimeout},
 		{"GET", "/api/v1/defaults", "", api.ResponseTimeout},
 	} {
 		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+tt.path, strings.NewReader(tt.body))

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/skillapi"
 	"github.com/loadout-dev/loadout/web"
 )
 
@@ -20,6 +21,7 @@ import (
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
 	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
+	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
 	h.signIn()
 	h.users()
 	h.groups()
@@ -28,8 +30,7 @@ func (h *Hub) routes() error {
 	h.audit()
 	h.settings()
 	for _, group := range []func(){
-		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
-		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.notificationsAPI, h.wellKnown,
+		skills.Register, h.totalsAPI,
 		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
 		h.sessionsAPI, h.asksAPI, h.aboutAPI,
 	} {

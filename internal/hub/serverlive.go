@@ -56,13 +56,13 @@ func (h *Hub) skillTools() {
 	api.Add(h.server, api.Operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
 }
 
-func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
+func (h *Hub) listPendingTools(ctx context.Context, in *api.SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
 	all, err := h.library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
 	return api.PageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
 }
 
 func (h *Hub) acceptSkillTools(ctx context.Context, in *struct {
-	SkillPath
+	api.SkillPath
 	Body definitionsToAccept
 }) (*api.Body[acceptedJSON], error) {
 	names, err := h.library.AcceptTools(ctx, account.FromContext(ctx), in.Skill, in.Body.Digests)

@@ -294,3 +294,8 @@ type UsageDays struct {
 func (d UsageDays) Since() time.Time {
 	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-d.Days)
 }
+
+// SkillPath holds the ID of a skill in a path.
+type SkillPath struct {
+	Skill string `path:"skill" maxLength:"64" doc:"ID of a skill"`
+}

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -44,10 +44,10 @@ type indexedJSON struct {
 // wellKnown adds the index of skills, through which programs install skills of
 // the hub like those of any site. It requires authentication and lists the
 // skills that the user may download.
-func (h *Hub) wellKnown() {
+func (h *Handlers) wellKnown() {
 	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
-	api.Add(h.server, op, newSkillIndex(h.library).get)
+	api.Add(h.Server, op, newSkillIndex(h.Library).get)
 }
 
 // skillIndex creates indexes. It caches the digests of packages, because

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -31,22 +31,22 @@ func notificationOf(n library.Notification) noticeJSON {
 	}
 }
 
-func (h *Hub) notificationsAPI() {
-	api.Add(h.server, api.Operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
-	api.Add(h.server, api.Operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
+func (h *Handlers) notificationsAPI() {
+	api.Add(h.Server, api.Operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
+	api.Add(h.Server, api.Operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
 }
 
-func (h *Hub) listNotifications(ctx context.Context, in *struct {
+func (h *Handlers) listNotifications(ctx context.Context, in *struct {
 	api.Paging
 	Skill  string `query:"skill" maxLength:"64" doc:"ID of a skill: only notifications about it"`
 	Unseen bool   `query:"unseen" doc:"Only unseen ones"`
 }) (*api.Body[api.ListBody[noticeJSON]], error) {
-	notices, next, err := h.library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.Page())
+	notices, next, err := h.Library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.Page())
 	return api.PageOf(notices, next, err, notificationOf)
 }
 
-func (h *Hub) markNotificationSeen(ctx context.Context, in *struct {
+func (h *Handlers) markNotificationSeen(ctx context.Context, in *struct {
 	Notice string `path:"notice" maxLength:"64" doc:"ID of a notification"`
 }) (*api.NoBody, error) {
-	return nil, h.library.MarkNotificationSeen(ctx, account.FromContext(ctx), in.Notice)
+	return nil, h.Library.MarkNotificationSeen(ctx, account.FromContext(ctx), in.Notice)
 }

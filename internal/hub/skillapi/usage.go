@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// UseJSON counts the use of a skill.
-type UseJSON struct {
+// Use counts the use of a skill.
+type Use struct {
 	Loads  int64 `json:"loads"`
 	Calls  int64 `json:"calls" doc:"Of its tools and scripts"`
 	Errors int64 `json:"errors"`
 	Tokens int64 `json:"tokens" doc:"Used by its instructions"`
 }
 
-func useOf(u library.Usage) UseJSON { return UseJSON{u.Loads, u.Calls, u.Errors, u.Tokens} }
+func useOf(u library.Usage) Use { return Use{u.Loads, u.Calls, u.Errors, u.Tokens} }
 
 // dayJSON is the use of a skill on one day.
 type dayJSON struct {
 	Date string `json:"date" format:"date" doc:"In UTC"`
-	UseJSON
+	Use
 }
 
 func dayOf(d store.UsageDay) dayJSON {
@@ -35,7 +35,7 @@ type usedSkill struct {
 	SkillID   string `json:"skill_id"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	UseJSON
+	Use
 	Used *time.Time `json:"used,omitempty" doc:"Last use; absent if unused in that time"`
 }
 
@@ -48,21 +48,21 @@ type UsageOf struct {
 	Namespace []string `query:"namespace,explode" maxItems:"100" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all whose usage you may see"`
 }
 
-func (h *Hub) skillUsageAPI() {
-	api.Add(h.server, api.Operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
-	api.Add(h.server, api.Operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
-	api.Add(h.server, api.Operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
+func (h *Handlers) skillUsageAPI() {
+	api.Add(h.Server, api.Operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
+	api.Add(h.Server, api.Operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
+	api.Add(h.Server, api.Operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
 }
 
-func (h *Hub) getSkillUsage(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) getSkillUsage(ctx context.Context, in *struct {
+	api.SkillPath
 	api.UsageDays
 }) (*api.Body[api.ListBody[dayJSON]], error) {
-	days, err := h.library.UsageDays(ctx, account.FromContext(ctx), in.Skill, in.Since())
+	days, err := h.Library.UsageDays(ctx, account.FromContext(ctx), in.Skill, in.Since())
 	return api.PageOf(days, "", err, dayOf)
 }
 
-func (h *Hub) listUsage(ctx context.Context, in *struct {
+func (h *Handlers) listUsage(ctx context.Context, in *struct {
 	UsageOf
 	api.UsageDays
 	api.Paging
@@ -72,20 +72,20 @@ func (h *Hub) listUsage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	used, next, err := h.library.ListUsage(ctx, p, namespaces, in.Since(), in.Page())
+	used, next, err := h.Library.ListUsage(ctx, p, namespaces, in.Since(), in.Page())
 	return api.PageOf(used, next, err, usedOf)
 }
 
-func (h *Hub) listUnused(ctx context.Context, in *struct {
+func (h *Handlers) listUnused(ctx context.Context, in *struct {
 	UsageOf
 	api.UsageDays
 	api.Paging
-}) (*api.Body[api.ListBody[SkillJSON]], error) {
+}) (*api.Body[api.ListBody[Skill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.library.ListUnused(ctx, p, namespaces, in.Since(), in.Page())
+	skills, next, err := h.Library.ListUnused(ctx, p, namespaces, in.Since(), in.Page())
 	return api.PageOf(skills, next, err, skillOf)
 }

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"bytes"
@@ -32,16 +32,16 @@ const (
 )
 
 // versionFiles adds the operations that return files.
-func (h *Hub) versionFiles() {
+func (h *Handlers) versionFiles() {
 	download := api.Operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
-	api.Add(h.server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
+	api.Add(h.Server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
 	})
 	file := api.Operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "Get a file of a version: text as text/plain, images as such, and all others as a download")
-	api.Add(h.server, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
+	api.Add(h.Server, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
 	})
-	paths := h.server.OpenAPI().Paths
+	paths := h.OpenAPI().Paths
 	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
 	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
 		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
@@ -70,20 +70,20 @@ func documentResponses(op *huma.Operation, statuses map[string]string, kinds ...
 
 // streamFile returns a response that f writes. If f fails, it must not have
 // written anything.
-func (h *Hub) streamFile(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
+func (h *Handlers) streamFile(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, api.ErrTimeout)
 		defer stop()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not with every server
 		if err := f(w, r.WithContext(bounded)); err != nil {
-			h.server.WriteProblem(w, r, err)
+			h.WriteProblem(w, r, err)
 		}
 	}}, nil
 }
 
-func (h *Hub) servePackage(w http.ResponseWriter, r *http.Request, in *VersionPath) error {
-	a, err := h.library.Download(r.Context(), account.FromContext(r.Context()), in.Skill, in.number())
+func (h *Handlers) servePackage(w http.ResponseWriter, r *http.Request, in *VersionPath) error {
+	a, err := h.Library.Download(r.Context(), account.FromContext(r.Context()), in.Skill, in.number())
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func (h *Hub) servePackage(w http.ResponseWriter, r *http.Request, in *VersionPa
 	return err
 }
 
-func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, in *FilePath) error {
+func (h *Handlers) serveFile(w http.ResponseWriter, r *http.Request, in *FilePath) error {
 	ctx := r.Context()
 	p := account.FromContext(ctx)
-	files, err := h.library.Manifest(ctx, p, in.Skill, in.number())
+	files, err := h.Library.Manifest(ctx, p, in.Skill, in.number())
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, in *FilePath) er
 }
 
 // readFile reads a file of a version with the given manifest.
-func (h *Hub) readFile(ctx context.Context, p account.Principal, in *FilePath, files skill.Manifest) ([]byte, error) {
-	b, err := h.library.Open(ctx, p, in.Skill, in.number())
+func (h *Handlers) readFile(ctx context.Context, p account.Principal, in *FilePath, files skill.Manifest) ([]byte, error) {
+	b, err := h.Library.Open(ctx, p, in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// importTimeout limits operations that download skills.
-const importTimeout = 5 * time.Minute
+// ImportTimeout limits operations that download skills.
+const ImportTimeout = 5 * time.Minute
 
 // SourceRequest names the source of skills and the namespace to import them to.
 type SourceRequest struct {
@@ -45,13 +45,13 @@ type offerJSON struct {
 
 // offeredJSON is a skill of a source.
 type offeredJSON struct {
-	Dir         string     `json:"dir" doc:"Identifies the skill in the source"`
-	Name        string     `json:"name"`
-	Description string     `json:"description"`
-	Version     string     `json:"version,omitempty" doc:"Version given by the author"`
-	Here        *SkillJSON `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
-	Same        bool       `json:"same" doc:"Whether the existing skill has the same files"`
-	Problem     string     `json:"problem,omitempty" doc:"Why it cannot be imported"`
+	Dir         string `json:"dir" doc:"Identifies the skill in the source"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version,omitempty" doc:"Version given by the author"`
+	Here        *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
+	Same        bool   `json:"same" doc:"Whether the existing skill has the same files"`
+	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
 func offerOf(o *library.SourceListing) offerJSON {
@@ -98,20 +98,20 @@ type upgradeJSON struct {
 	Diff   skillDiffJSON `json:"diff" doc:"Between the current version and the source"`
 }
 
-func (h *Hub) importsAPI() {
-	api.AddFor(h.server, api.Operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
-	api.AddFor(h.server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
-	api.AddFor(h.server, api.Operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
-	api.AddFor(h.server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
+func (h *Handlers) importsAPI() {
+	api.AddFor(h.Server, api.Operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), ImportTimeout, h.inspectSource)
+	api.AddFor(h.Server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source"), ImportTimeout, h.importSkills)
+	api.AddFor(h.Server, api.Operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), ImportTimeout, h.updateSkills)
+	api.AddFor(h.Server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), ImportTimeout, h.getUpgrade)
 }
 
-func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[offerJSON], error) {
+func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[offerJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	offer, err := h.library.Inspect(ctx, p, namespace, source)
+	offer, err := h.Library.Inspect(ctx, p, namespace, source)
 	if err != nil {
 		return nil, api.WithSource(source, err)
 	}
@@ -120,8 +120,8 @@ func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest 
 
 // sourceOf returns the namespace of a request, and its source including the
 // ref.
-func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
-	in, err := h.kinds.ResolveNamespace(ctx, p, r.Namespace)
+func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
+	in, err := h.Agents.ResolveNamespace(ctx, p, r.Namespace)
 	if err != nil || r.Ref == "" {
 		return in, r.Source, err
 	}
@@ -136,24 +136,24 @@ func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest
 	return in, at.String(), nil
 }
 
-func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[importedJSON], error) {
+func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[importedJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body.SourceRequest)
 	if err != nil {
 		return nil, err
 	}
 	choice := library.ImportSelection{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
-	done, err := h.library.Import(ctx, p, namespace, source, choice)
+	done, err := h.Library.Import(ctx, p, namespace, source, choice)
 	return importResult(done, api.WithSource(source, err))
 }
 
-func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*api.Body[importedJSON], error) {
+func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*api.Body[importedJSON], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Body.Namespace)
+	namespace, err := h.Agents.ResolveNamespace(ctx, p, in.Body.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	done, err := h.library.Update(ctx, p, namespace, in.Body.IDs...)
+	done, err := h.Library.Update(ctx, p, namespace, in.Body.IDs...)
 	return importResult(done, err)
 }
 
@@ -165,8 +165,8 @@ func importResult(done *library.ImportResult, err error) (*api.Body[importedJSON
 	return api.BodyOf(importedOf(done), nil)
 }
 
-func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*api.Body[upgradeJSON], error) {
-	u, err := h.library.PreviewUpdate(ctx, account.FromContext(ctx), in.Skill, &skilldiff.Options{Texts: true})
+func (h *Handlers) getUpgrade(ctx context.Context, in *api.SkillPath) (*api.Body[upgradeJSON], error) {
+	u, err := h.Library.PreviewUpdate(ctx, account.FromContext(ctx), in.Skill, &skilldiff.Options{Texts: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -42,20 +42,20 @@ type DefaultsOf struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"public, the name of a group, user:ID or group:ID; default your own"`
 }
 
-func (h *Hub) defaultsAPI() {
-	api.Add(h.server, api.Operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
-	api.Add(h.server, api.Operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
-	api.Add(h.server, api.Operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
-	api.Add(h.server, api.Operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
+func (h *Handlers) defaultsAPI() {
+	api.Add(h.Server, api.Operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
+	api.Add(h.Server, api.Operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
+	api.Add(h.Server, api.Operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
+	api.Add(h.Server, api.Operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
 }
 
-func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[api.ListBody[defaultJSON]], error) {
+func (h *Handlers) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[api.ListBody[defaultJSON]], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	namespace, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := h.library.Defaults(ctx, p, namespace)
+	defaults, err := h.Library.Defaults(ctx, p, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +70,12 @@ func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[api.L
 
 // defaultOf converts a default and adds the name of its skill if the principal
 // may see it.
-func (h *Hub) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
+func (h *Handlers) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
 	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: []defaultException{}}
 	for _, e := range d.Exceptions {
 		out.Exceptions = append(out.Exceptions, defaultException(e))
 	}
-	s, err := h.library.Skill(ctx, p, d.SkillID)
+	s, err := h.Library.Skill(ctx, p, d.SkillID)
 	switch {
 	case err == nil:
 		out.Name = s.Name
@@ -85,13 +85,13 @@ func (h *Hub) defaultOf(ctx context.Context, p account.Principal, d library.Defa
 	return out, nil
 }
 
-func (h *Hub) setDefault(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) setDefault(ctx context.Context, in *struct {
+	api.SkillPath
 	DefaultsOf
 	Body defaultChange
 }) (*api.Body[defaultJSON], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	namespace, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -99,30 +99,30 @@ func (h *Hub) setDefault(ctx context.Context, in *struct {
 	for _, e := range in.Body.Exceptions {
 		d.Exceptions = append(d.Exceptions, library.Exception(e))
 	}
-	if err := h.library.SetDefault(ctx, p, d); err != nil {
+	if err := h.Library.SetDefault(ctx, p, d); err != nil {
 		return nil, err
 	}
 	return api.BodyOf(h.defaultOf(ctx, p, d))
 }
 
-func (h *Hub) removeDefault(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) removeDefault(ctx context.Context, in *struct {
+	api.SkillPath
 	DefaultsOf
 }) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	namespace, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.library.RemoveDefault(ctx, p, namespace, in.Skill)
+	return nil, h.Library.RemoveDefault(ctx, p, namespace, in.Skill)
 }
 
-func (h *Hub) chooseDefaults(ctx context.Context, in *struct {
+func (h *Handlers) chooseDefaults(ctx context.Context, in *struct {
 	Mode    string `query:"mode" maxLength:"128" doc:"As in exceptions"`
 	Agent   string `query:"agent" maxLength:"128"`
 	Project string `query:"project" maxLength:"128"`
 }) (*api.Body[api.ListBody[chosenJSON]], error) {
-	chosen, err := h.library.DefaultSkills(ctx, account.FromContext(ctx), library.ConversationInfo{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
+	chosen, err := h.Library.DefaultSkills(ctx, account.FromContext(ctx), library.ConversationInfo{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
 	return api.PageOf(chosen, "", err, func(c library.DefaultSkill) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
 }
 

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 // waitingJSON is a version that is pending review.
 type waitingJSON struct {
-	Name      string           `json:"name" doc:"Of the skill"`
-	Namespace string           `json:"namespace" doc:"Of the skill: user:ID, group:ID or public"`
-	Version   SkillVersionJSON `json:"version"`
+	Name      string  `json:"name" doc:"Of the skill"`
+	Namespace string  `json:"namespace" doc:"Of the skill: user:ID, group:ID or public"`
+	Version   Version `json:"version"`
 }
 
 type decisionJSON struct {
@@ -23,12 +23,12 @@ type decisionJSON struct {
 	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and users"`
 }
 
-func (h *Hub) reviewsAPI() {
-	api.Add(h.server, api.Operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
-	api.Add(h.server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
+func (h *Handlers) reviewsAPI() {
+	api.Add(h.Server, api.Operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
+	api.Add(h.Server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
 }
 
-func (h *Hub) listReviews(ctx context.Context, in *struct {
+func (h *Handlers) listReviews(ctx context.Context, in *struct {
 	api.Paging
 	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"As in lists of skills; default all in which you review"`
 }) (*api.Body[api.ListBody[waitingJSON]], error) {
@@ -37,18 +37,18 @@ func (h *Hub) listReviews(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	rows, next, err := h.library.ListPending(ctx, p, namespaces, in.Page())
+	rows, next, err := h.Library.ListPending(ctx, p, namespaces, in.Page())
 	return api.PageOf(rows, next, err, func(v *library.Version) waitingJSON {
 		return waitingJSON{v.Name, string(v.Namespace), skillVersionOf(v)}
 	})
 }
 
-func (h *Hub) reviewVersion(ctx context.Context, in *struct {
+func (h *Handlers) reviewVersion(ctx context.Context, in *struct {
 	VersionPath
 	Body decisionJSON
 }) (*api.NoBody, error) {
 	d := library.Decision{Number: in.number(), Digest: in.Body.Digest, Review: library.Review(in.Body.Decision), Note: in.Body.Note}
-	err := h.library.ReviewVersion(ctx, account.FromContext(ctx), in.Skill, d)
+	err := h.Library.ReviewVersion(ctx, account.FromContext(ctx), in.Skill, d)
 	if errors.Is(err, library.ErrConflict) {
 		return nil, &api.Problem{Status: 409, Code: "changed", Detail: "the files differ from those that you reviewed",
 			Next: fmt.Sprintf("review them again, and send the digest from GET %s/skills/%s/versions", api.Prefix, in.Skill)}

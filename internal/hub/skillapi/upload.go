@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"cmp"
@@ -37,12 +37,12 @@ type skillCreated struct {
 // versionCreated is the response for a created version, with its location.
 type versionCreated struct {
 	Location string `header:"Location"`
-	Body     SkillVersionJSON
+	Body     Version
 }
 
-func (h *Hub) uploads() {
-	addUploadOperation(h.server, api.Operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
-	addUploadOperation(h.server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
+func (h *Handlers) uploads() {
+	addUploadOperation(h.Server, api.Operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
+	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
 
 // addUploadOperation adds an operation that reads its body as a stream. The API
@@ -65,18 +65,18 @@ func withUploadLimit(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-func (h *Hub) createSkill(ctx context.Context, in *struct {
+func (h *Handlers) createSkill(ctx context.Context, in *struct {
 	PackageQuery
 	Namespace string `query:"namespace" maxLength:"100" doc:"As in lists; without, your own"`
 }) (*skillCreated, error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	n, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	var s *library.Skill
 	err = receive(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
-		s, err = h.library.Upload(ctx, p, n, pkg)
+		s, err = h.Library.Upload(ctx, p, n, pkg)
 		return err
 	})
 	if err != nil {
@@ -89,17 +89,17 @@ func (h *Hub) createSkill(ctx context.Context, in *struct {
 	return &skillCreated{api.Prefix + "/skills/" + s.ID, detail}, nil
 }
 
-func (h *Hub) addVersion(ctx context.Context, in *struct {
+func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	PackageQuery
-	SkillPath
+	api.SkillPath
 }) (*versionCreated, error) {
 	var v *library.Version
 	err := receive(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
-		v, err = h.library.AddVersion(ctx, account.FromContext(ctx), in.Skill, pkg)
+		v, err = h.Library.AddVersion(ctx, account.FromContext(ctx), in.Skill, pkg)
 		return err
 	})
 	if err != nil {
-		return nil, in.already(err)
+		return nil, versionExists(in.SkillPath, err)
 	}
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), skillVersionOf(v)}, nil
 }
@@ -196,8 +196,8 @@ func taken(err error) error {
 		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its id of GET " + api.Prefix + "/skills; else give the skill another name"}
 }
 
-// already converts the error for an upload of an existing version.
-func (p SkillPath) already(err error) error {
+// versionExists converts the error for an upload of an existing version.
+func versionExists(p api.SkillPath, err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"github.com/loadout-dev/loadout/internal/hub/api"

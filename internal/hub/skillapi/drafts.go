@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -36,21 +36,21 @@ func (q *draftQueries) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	return nil
 }
 
-func (h *Hub) draftsAPI() {
-	api.AddDraft(h.server, api.Operation("check-draft", "POST", "/drafts/check", "Check a draft skill: its problems, its catalog line, and the permissions that it requests. Nothing is saved"), h.checkDraft)
-	api.AddDraft(h.server, api.Operation("find-draft", "POST", "/drafts/find", "Search with a draft skill among the existing ones"), h.searchDraft)
+func (h *Handlers) draftsAPI() {
+	api.AddDraft(h.Server, api.Operation("check-draft", "POST", "/drafts/check", "Check a draft skill: its problems, its catalog line, and the permissions that it requests. Nothing is saved"), h.checkDraft)
+	api.AddDraft(h.Server, api.Operation("find-draft", "POST", "/drafts/find", "Search with a draft skill among the existing ones"), h.searchDraft)
 	pack := api.Operation("pack-draft", "POST", "/drafts/package", "Get the package of a draft skill: a ZIP that can be uploaded")
-	api.AddDraft(h.server, pack, h.packDraft)
-	documentResponses(h.server.OpenAPI().Paths[pack.Path].Post, map[string]string{"200": "The package"}, "application/zip")
+	api.AddDraft(h.Server, pack, h.packDraft)
+	documentResponses(h.OpenAPI().Paths[pack.Path].Post, map[string]string{"200": "The package"}, "application/zip")
 }
 
-func (h *Hub) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft }) (*api.Body[checkedJSON], error) {
+func (h *Handlers) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft }) (*api.Body[checkedJSON], error) {
 	p := account.FromContext(ctx)
 	n, err := h.draftNamespace(ctx, p, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.library.CheckDraft(ctx, p, in.Body.ToLibrary(), n)
+	found, err := h.Library.CheckDraft(ctx, p, in.Body.ToLibrary(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +58,25 @@ func (h *Hub) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft }) (*
 }
 
 // draftNamespace returns the namespace of a draft, "" if it has none.
-func (h *Hub) draftNamespace(ctx context.Context, p account.Principal, d PlacedDraft) (library.Namespace, error) {
+func (h *Handlers) draftNamespace(ctx context.Context, p account.Principal, d PlacedDraft) (library.Namespace, error) {
 	if d.Namespace == "" {
 		return "", nil
 	}
-	return h.kinds.ResolveNamespace(ctx, p, d.Namespace)
+	return h.Agents.ResolveNamespace(ctx, p, d.Namespace)
 }
 
-func (h *Hub) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) (*api.Body[api.ListBody[draftFoundJSON]], error) {
+func (h *Handlers) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) (*api.Body[api.ListBody[draftFoundJSON]], error) {
 	p := account.FromContext(ctx)
 	n, err := h.draftNamespace(ctx, p, in.Body.PlacedDraft)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.library.SearchWithDraft(ctx, p, in.Body.ToLibrary(), n, in.Body.Queries, draftHits)
+	found, err := h.Library.SearchWithDraft(ctx, p, in.Body.ToLibrary(), n, in.Body.Queries, draftHits)
 	return api.PageOf(found, "", err, draftFoundOf)
 }
 
-func (h *Hub) packDraft(ctx context.Context, in *struct{ Body api.Draft }) (*huma.StreamResponse, error) {
-	packed, err := h.library.PackDraft(ctx, account.FromContext(ctx), in.Body.ToLibrary())
+func (h *Handlers) packDraft(ctx context.Context, in *struct{ Body api.Draft }) (*huma.StreamResponse, error) {
+	packed, err := h.Library.PackDraft(ctx, account.FromContext(ctx), in.Body.ToLibrary())
 	if err != nil {
 		return nil, err
 	}

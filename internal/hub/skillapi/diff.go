@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -38,8 +38,8 @@ type scanJSON struct {
 	Truncated bool          `json:"truncated" doc:"Whether something was not scanned or not stored"`
 }
 
-func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*api.Body[scanJSON], error) {
-	report, err := h.library.Findings(ctx, account.FromContext(ctx), in.Skill, in.number())
+func (h *Handlers) getFindings(ctx context.Context, in *VersionPath) (*api.Body[scanJSON], error) {
+	report, err := h.Library.Findings(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func diffAsksOf(asks []skilldiff.PermissionChange) []diffAskJSON {
 	return out
 }
 
-func (h *Hub) getDiff(ctx context.Context, in *struct {
+func (h *Handlers) getDiff(ctx context.Context, in *struct {
 	VersionPath
 	From  string `query:"from" pattern:"^(current|none|[1-9][0-9]{0,17})$" patternDescription:"a number, current, or none" doc:"Number of the older version, or current; none lists all metadata and permissions of the version; default the previous version"`
 	Brief bool   `query:"brief" doc:"Without findings and without diffs of files other than SKILL.md"`
@@ -160,7 +160,7 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	d, err := h.library.Diff(ctx, p, in.Skill, from, in.number(), &skilldiff.Options{Texts: !in.Brief, NoScan: in.Brief})
+	d, err := h.Library.Diff(ctx, p, in.Skill, from, in.number(), &skilldiff.Options{Texts: !in.Brief, NoScan: in.Brief})
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +168,12 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 }
 
 // before returns the number of the previous version.
-func (h *Hub) before(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
+func (h *Handlers) before(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {
 		return 0, err
 	}
-	earlier, err := h.library.Versions(ctx, p, v.Skill, number, 1)
+	earlier, err := h.Library.Versions(ctx, p, v.Skill, number, 1)
 	if err != nil {
 		return 0, err
 	}

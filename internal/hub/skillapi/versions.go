@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // VersionPath names a version of a skill in a path.
 type VersionPath struct {
-	SkillPath
+	api.SkillPath
 	Version string `path:"version" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"Number of a version, or current"`
 }
 
@@ -41,23 +41,23 @@ type manifestFileJSON struct {
 	Script bool   `json:"script" doc:"Whether it is executable"`
 }
 
-func (h *Hub) versionsAPI() {
-	api.Add(h.server, api.Operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
-	api.Add(h.server, api.Operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
-	api.Add(h.server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
-	api.Add(h.server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
-	api.Add(h.server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
-	api.Add(h.server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
-	api.Add(h.server, api.Operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
+func (h *Handlers) versionsAPI() {
+	api.Add(h.Server, api.Operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
+	api.Add(h.Server, api.Operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
+	api.Add(h.Server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
+	api.Add(h.Server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
+	api.Add(h.Server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
+	api.Add(h.Server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
+	api.Add(h.Server, api.Operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
 	h.versionFiles()
 }
 
-func (h *Hub) listVersions(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) listVersions(ctx context.Context, in *struct {
+	api.SkillPath
 	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"Value of next on the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
-}) (*api.Body[api.ListBody[SkillVersionJSON]], error) {
-	versions, err := h.library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)
+}) (*api.Body[api.ListBody[Version]], error) {
+	versions, err := h.Library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)
 	next := ""
 	if n := len(versions); n == in.Limit && versions[n-1].Number > 1 {
 		next = strconv.FormatInt(versions[n-1].Number, 10)
@@ -65,46 +65,46 @@ func (h *Hub) listVersions(ctx context.Context, in *struct {
 	return api.PageOf(versions, next, err, skillVersionOf)
 }
 
-func (h *Hub) getVersion(ctx context.Context, in *VersionPath) (*api.Body[SkillVersionJSON], error) {
-	v, err := h.library.Version(ctx, account.FromContext(ctx), in.Skill, in.number())
+func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[Version], error) {
+	v, err := h.Library.Version(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}
 	return api.BodyOf(skillVersionOf(v), nil)
 }
 
-func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
+func (h *Handlers) deleteVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.library.DeleteVersion(ctx, p, in.Skill, number)
+	return nil, h.Library.DeleteVersion(ctx, p, in.Skill, number)
 }
 
-func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
+func (h *Handlers) useVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
 	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.library.SetCurrentVersion(ctx, p, in.Skill, number)
+	return nil, h.Library.SetCurrentVersion(ctx, p, in.Skill, number)
 }
 
 // resolveNumber returns the number of a version to change.
-func (h *Hub) resolveNumber(ctx context.Context, p account.Principal, in *VersionPath) (int64, error) {
+func (h *Handlers) resolveNumber(ctx context.Context, p account.Principal, in *VersionPath) (int64, error) {
 	if n := in.number(); n != 0 {
 		return n, nil
 	}
-	v, err := h.library.Version(ctx, p, in.Skill, 0)
+	v, err := h.Library.Version(ctx, p, in.Skill, 0)
 	if err != nil {
 		return 0, err
 	}
 	return v.Number, nil
 }
 
-func (h *Hub) getManifest(ctx context.Context, in *VersionPath) (*api.Body[manifestJSON], error) {
-	files, err := h.library.Manifest(ctx, account.FromContext(ctx), in.Skill, in.number())
+func (h *Handlers) getManifest(ctx context.Context, in *VersionPath) (*api.Body[manifestJSON], error) {
+	files, err := h.Library.Manifest(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
 	}

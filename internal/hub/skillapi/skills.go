@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -10,17 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// SkillPath holds the ID of a skill in a path.
-type SkillPath struct {
-	Skill string `path:"skill" maxLength:"64" doc:"ID of a skill"`
-}
-
 // skillDetail is a skill with the details for its page.
 type skillDetail struct {
-	SkillJSON
-	Listings []string          `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
-	Version  *SkillVersionJSON `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
-	Can      []string          `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
+	Skill
+	Listings []string `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
+	Version  *Version `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
+	Can      []string `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 }
 
 type skillChange struct {
@@ -33,38 +28,48 @@ type skillChanged struct {
 	References *api.References `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
-func (h *Hub) skillsAPI() {
-	api.Add(h.server, api.Operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
+// Register adds the operations of this package.
+func (h *Handlers) Register() {
+	for _, group := range []func(){
+		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, h.draftsAPI, h.importsAPI,
+		h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.notificationsAPI, h.wellKnown,
+	} {
+		group()
+	}
+}
+
+func (h *Handlers) skillsAPI() {
+	api.Add(h.Server, api.Operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
 	h.uploads()
-	api.Add(h.server, api.Operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
-	api.Add(h.server, api.Operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
-	api.Add(h.server, api.Operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
-	api.Add(h.server, api.Operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
-	api.Add(h.server, api.Operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
+	api.Add(h.Server, api.Operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
+	api.Add(h.Server, api.Operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
+	api.Add(h.Server, api.Operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
+	api.Add(h.Server, api.Operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
+	api.Add(h.Server, api.Operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
 	h.references()
 }
 
-func (h *Hub) listSkills(ctx context.Context, in *struct {
+func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	api.Paging
 	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
 	Shadowed  bool     `query:"shadowed" doc:"Include skills whose name a nearer namespace has"`
-}) (*api.Body[api.ListBody[SkillJSON]], error) {
+}) (*api.Body[api.ListBody[Skill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.Page()})
+	skills, next, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.Page()})
 	return api.PageOf(skills, next, err, skillOf)
 }
 
 // namespaces resolves the given namespaces, without duplicates.
-func (h *Hub) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
+func (h *Handlers) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
 	var out []store.Namespace
 	for _, w := range written {
-		n, err := h.kinds.ResolveNamespace(ctx, p, w)
+		n, err := h.Agents.ResolveNamespace(ctx, p, w)
 		if err != nil {
 			return nil, err
 		}
@@ -75,9 +80,9 @@ func (h *Hub) namespaces(ctx context.Context, p account.Principal, written []str
 	return out, nil
 }
 
-func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*api.Body[skillDetail], error) {
+func (h *Handlers) getSkill(ctx context.Context, in *api.SkillPath) (*api.Body[skillDetail], error) {
 	p := account.FromContext(ctx)
-	s, err := h.library.Skill(ctx, p, in.Skill)
+	s, err := h.Library.Skill(ctx, p, in.Skill)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +90,9 @@ func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*api.Body[skillDetai
 }
 
 // skillDetail returns a skill with what the principal may see.
-func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
-	out := skillDetail{SkillJSON: skillOf(s), Listings: toStrings(s.Listings)}
-	rights, err := h.library.AllowedActions(ctx, p, s.ID)
+func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
+	out := skillDetail{Skill: skillOf(s), Listings: toStrings(s.Listings)}
+	rights, err := h.Library.AllowedActions(ctx, p, s.ID)
 	if err != nil {
 		return out, err
 	}
@@ -95,13 +100,13 @@ func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.S
 	if !slices.Contains(rights, account.SkillRead) {
 		return out, nil
 	}
-	v, err := h.library.Version(ctx, p, s.ID, 0)
+	v, err := h.Library.Version(ctx, p, s.ID, 0)
 	if err != nil {
 		return out, err
 	}
 	current := skillVersionOf(v)
 	out.Version = &current
-	scores, err := h.library.Scores(ctx, p, []string{s.ID})
+	scores, err := h.Library.Scores(ctx, p, []string{s.ID})
 	if score, ok := scores[s.ID]; ok {
 		out.Rating = skillScoreOf(&score)
 	}
@@ -117,19 +122,19 @@ func toStrings[T ~string](all []T) []string {
 	return out
 }
 
-func (h *Hub) changeSkill(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) changeSkill(ctx context.Context, in *struct {
+	api.SkillPath
 	Body skillChange
 }) (*api.Body[skillChanged], error) {
 	p := account.FromContext(ctx)
 	out := skillChanged{}
 	if pinned := in.Body.Pinned; pinned != nil { // first, because it may fail
-		if err := h.library.Pin(ctx, p, in.Skill, *pinned); err != nil {
+		if err := h.Library.Pin(ctx, p, in.Skill, *pinned); err != nil {
 			return nil, err
 		}
 	}
 	if hidden := in.Body.Hidden; hidden != nil {
-		refs, err := h.library.Hide(ctx, p, in.Skill, *hidden)
+		refs, err := h.Library.Hide(ctx, p, in.Skill, *hidden)
 		if err != nil {
 			return nil, err
 		}
@@ -144,12 +149,12 @@ type deletionJSON struct {
 	References api.References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
-func (h *Hub) deleteSkill(ctx context.Context, in *struct {
-	SkillPath
+func (h *Handlers) deleteSkill(ctx context.Context, in *struct {
+	api.SkillPath
 	Dry    bool `query:"dry" doc:"Report the references without deleting"`
 	Unbind bool `query:"unbind" doc:"Remove all references to it"`
 }) (*api.Body[deletionJSON], error) {
-	d, err := h.library.Delete(ctx, account.FromContext(ctx), in.Skill, in.Dry, in.Unbind)
+	d, err := h.Library.Delete(ctx, account.FromContext(ctx), in.Skill, in.Dry, in.Unbind)
 	if err != nil {
 		return nil, err
 	}
@@ -158,29 +163,29 @@ func (h *Hub) deleteSkill(ctx context.Context, in *struct {
 
 // ListingPath names a skill and a namespace that lists it.
 type ListingPath struct {
-	SkillPath
+	api.SkillPath
 	Namespace string `path:"namespace" maxLength:"100" doc:"public, the name of a group, or group:ID"`
 }
 
-func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*api.NoBody, error) {
+func (h *Handlers) publishSkill(ctx context.Context, in *ListingPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	n, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.library.Publish(ctx, p, in.Skill, n)
+	return nil, h.Library.Publish(ctx, p, in.Skill, n)
 }
 
-func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
+func (h *Handlers) withdrawSkill(ctx context.Context, in *struct {
 	ListingPath
 	Force bool `query:"force" doc:"Even if items then lose access to it"`
 }) (*api.Body[api.References], error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
+	n, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := h.library.Unpublish(ctx, p, in.Skill, n, in.Force)
+	lost, err := h.Library.Unpublish(ctx, p, in.Skill, n, in.Force)
 	if err != nil {
 		return nil, err
 	}

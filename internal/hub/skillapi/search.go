@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"context"
@@ -12,43 +12,43 @@ import (
 
 // SkillHitJSON is a search result.
 type SkillHitJSON struct {
-	SkillJSON
+	Skill
 	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
 }
 
 // candidateJSON is a skill that a name could refer to.
 type candidateJSON struct {
-	In     string    `json:"in" doc:"Namespace in which it was found"`
-	Skill  SkillJSON `json:"skill"`
-	Chosen bool      `json:"chosen"`
-	Reason string    `json:"reason"`
+	In     string `json:"in" doc:"Namespace in which it was found"`
+	Skill  Skill  `json:"skill"`
+	Chosen bool   `json:"chosen"`
+	Reason string `json:"reason"`
 }
 
 // resolvedJSON is a resolved reference.
 type resolvedJSON struct {
-	In      string           `json:"in" doc:"Namespace in which it was found"`
-	Skill   SkillJSON        `json:"skill"`
-	Version SkillVersionJSON `json:"version" doc:"The version of the digest, or the current one"`
+	In      string  `json:"in" doc:"Namespace in which it was found"`
+	Skill   Skill   `json:"skill"`
+	Version Version `json:"version" doc:"The version of the digest, or the current one"`
 }
 
-func (h *Hub) searchAPI() {
-	api.Add(h.server, api.Operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
-	api.Add(h.server, api.Operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
-	api.Add(h.server, api.Operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
+func (h *Handlers) searchAPI() {
+	api.Add(h.Server, api.Operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
+	api.Add(h.Server, api.Operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
+	api.Add(h.Server, api.Operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
 }
 
-func (h *Hub) searchSkills(ctx context.Context, in *struct {
+func (h *Handlers) searchSkills(ctx context.Context, in *struct {
 	Query string `query:"q" required:"true" minLength:"1" maxLength:"1000"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10" doc:"How many at most"`
 }) (*api.Body[api.ListBody[SkillHitJSON]], error) {
-	hits, err := h.library.Search(ctx, account.FromContext(ctx), in.Query, in.Limit)
+	hits, err := h.Library.Search(ctx, account.FromContext(ctx), in.Query, in.Limit)
 	return api.PageOf(hits, "", err, func(hit library.Hit) SkillHitJSON { return SkillHitJSON{skillOf(hit.Skill), hit.Score} })
 }
 
-func (h *Hub) explainSkill(ctx context.Context, in *struct {
+func (h *Handlers) explainSkill(ctx context.Context, in *struct {
 	Name string `query:"name" required:"true" minLength:"1" maxLength:"256"`
 }) (*api.Body[api.ListBody[candidateJSON]], error) {
-	found, err := h.library.Explain(ctx, account.FromContext(ctx), in.Name)
+	found, err := h.Library.Explain(ctx, account.FromContext(ctx), in.Name)
 	return api.PageOf(found, "", err, func(c library.Candidate) candidateJSON {
 		return candidateJSON{string(c.In), skillOf(c.Skill), c.Chosen, c.Reason}
 	})
@@ -64,7 +64,7 @@ type SkillReference struct {
 }
 
 // ref converts a reference for the library.
-func (h *Hub) ref(ctx context.Context, p account.Principal, r SkillReference) (library.Ref, error) {
+func (h *Handlers) ref(ctx context.Context, p account.Principal, r SkillReference) (library.Ref, error) {
 	out := library.Ref{Name: r.Name, ID: r.SkillID, Digest: r.Digest}
 	switch {
 	case r.Name == "" && r.SkillID == "":
@@ -76,17 +76,17 @@ func (h *Hub) ref(ctx context.Context, p account.Principal, r SkillReference) (l
 		return out, nil
 	}
 	var err error
-	out.Namespace, err = h.kinds.ResolveNamespace(ctx, p, r.Namespace)
+	out.Namespace, err = h.Agents.ResolveNamespace(ctx, p, r.Namespace)
 	return out, err
 }
 
-func (h *Hub) resolveSkill(ctx context.Context, in *SkillReference) (*api.Body[resolvedJSON], error) {
+func (h *Handlers) resolveSkill(ctx context.Context, in *SkillReference) (*api.Body[resolvedJSON], error) {
 	p := account.FromContext(ctx)
 	ref, err := h.ref(ctx, p, *in)
 	if err != nil {
 		return nil, err
 	}
-	r, err := h.library.Resolve(ctx, p, ref)
+	r, err := h.Library.Resolve(ctx, p, ref)
 	if errors.Is(err, library.ErrConflict) {
 		return nil, &api.Problem{Status: 409, Code: "another_name", Detail: "the skill with that ID has another name", Next: "omit name, or send its name"}
 	}

@@ -1,4 +1,4 @@
-package hub
+package skillapi
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// SkillJSON is a skill with data of its current version.
-type SkillJSON struct {
+// Skill is a skill with data of its current version.
+type Skill struct {
 	ID          string           `json:"id"`
 	Namespace   string           `json:"namespace" doc:"Its own namespace: user:ID, group:ID or public"`
 	Name        string           `json:"name"`
@@ -33,8 +33,8 @@ type SkillJSON struct {
 	Updated     time.Time        `json:"updated"`
 }
 
-func skillOf(s *library.Skill) SkillJSON {
-	return SkillJSON{
+func skillOf(s *library.Skill) Skill {
+	return Skill{
 		ID: s.ID, Namespace: string(s.Namespace), Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Tags: api.NonNil(s.Tags),
 		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: string(s.Review), Code: s.Code, Runnable: s.Review == library.Approved,
 		Tokens: s.Tokens, LineTokens: s.LineTokens, Rating: skillScoreOf(s.Score), Size: s.Size, Files: s.Files, Hidden: s.Hidden, Source: skillSourceOf(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated,
@@ -73,8 +73,8 @@ func skillSourceOf(s *library.Source) *skillSourceJSON {
 	return &skillSourceJSON{s.Kind, s.URL, s.Dir, s.Ref, s.Commit, s.Imported, s.By, s.Pinned}
 }
 
-// SkillVersionJSON is a version of a skill.
-type SkillVersionJSON struct {
+// Version is a version of a skill.
+type Version struct {
 	SkillID     string           `json:"skill_id"`
 	Number      int64            `json:"number" doc:"Starts at 1"`
 	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
@@ -99,8 +99,8 @@ type SkillVersionJSON struct {
 	Diagnostics []api.Diagnostic `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
 }
 
-func skillVersionOf(v *library.Version) SkillVersionJSON {
-	return SkillVersionJSON{
+func skillVersionOf(v *library.Version) Version {
+	return Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Current, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.IsRunnable(v),
 		Reviewer: v.Reviewer, Reviewed: api.OptionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
