@@ -275,6 +275,30 @@ var banned = map[string]map[string]string{
 		"database/sql":      "callers pass rows of any database",
 		"os/exec":           "decisions start no process",
 	},
+	"internal/hub/api": {
+		module + "/internal/hub":          "imports point down only",
+		module + "/internal/hub/auth":     "operations take the principal from the context",
+		module + "/internal/hub/skillapi": "resources use the API, not the reverse",
+	},
+	"internal/hub/skillapi": {
+		module + "/internal/hub":      "imports point down only",
+		module + "/internal/hub/auth": "operations take the principal from the context",
+	},
+	"internal/hub/auth": {
+		module + "/internal/hub":          "imports point down only",
+		module + "/internal/hub/skillapi": "authentication is independent of resources",
+	},
+	"internal/hub/metrics": {
+		module + "/internal/hub":     "imports point down only",
+		module + "/internal/hub/api": "events are counted, not served",
+	},
+	"internal/hub/credential": {
+		module + "/internal/hub":     "imports point down only",
+		module + "/internal/hub/api": "callers serve errors",
+	},
+	"internal/hub/page": {
+		module + "/": "files are served as they are",
+	},
 	"internal/linediff": {
 		module + "/": "compares two texts only",
 	},
