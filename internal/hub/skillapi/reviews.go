@@ -12,9 +12,9 @@ import (
 
 // waitingJSON is a version that is pending review.
 type waitingJSON struct {
-	Name      string  `json:"name" doc:"Of the skill"`
-	Namespace string  `json:"namespace" doc:"Of the skill: user:ID, group:ID or public"`
-	Version   Version `json:"version"`
+	Name      string       `json:"name" doc:"Of the skill"`
+	Namespace string       `json:"namespace" doc:"Of the skill: user:ID, group:ID or public"`
+	Version   SkillVersion `json:"version"`
 }
 
 type decisionJSON struct {

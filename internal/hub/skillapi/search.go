@@ -26,9 +26,9 @@ type candidateJSON struct {
 
 // resolvedJSON is a resolved reference.
 type resolvedJSON struct {
-	In      string  `json:"in" doc:"Namespace in which it was found"`
-	Skill   Skill   `json:"skill"`
-	Version Version `json:"version" doc:"The version of the digest, or the current one"`
+	In      string       `json:"in" doc:"Namespace in which it was found"`
+	Skill   Skill        `json:"skill"`
+	Version SkillVersion `json:"version" doc:"The version of the digest, or the current one"`
 }
 
 func (h *Handlers) searchAPI() {

@@ -73,8 +73,8 @@ func skillSourceOf(s *library.Source) *skillSourceJSON {
 	return &skillSourceJSON{s.Kind, s.URL, s.Dir, s.Ref, s.Commit, s.Imported, s.By, s.Pinned}
 }
 
-// Version is a version of a skill.
-type Version struct {
+// SkillVersion is a version of a skill.
+type SkillVersion struct {
 	SkillID     string           `json:"skill_id"`
 	Number      int64            `json:"number" doc:"Starts at 1"`
 	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
@@ -99,8 +99,8 @@ type Version struct {
 	Diagnostics []api.Diagnostic `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
 }
 
-func skillVersionOf(v *library.Version) Version {
-	return Version{
+func skillVersionOf(v *library.Version) SkillVersion {
+	return SkillVersion{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Current, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.IsRunnable(v),
 		Reviewer: v.Reviewer, Reviewed: api.OptionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,

@@ -13,9 +13,9 @@ import (
 // skillDetail is a skill with the details for its page.
 type skillDetail struct {
 	Skill
-	Listings []string `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
-	Version  *Version `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
-	Can      []string `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
+	Listings []string      `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
+	Version  *SkillVersion `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
+	Can      []string      `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 }
 
 type skillChange struct {

@@ -37,7 +37,7 @@ type skillCreated struct {
 // versionCreated is the response for a created version, with its location.
 type versionCreated struct {
 	Location string `header:"Location"`
-	Body     Version
+	Body     SkillVersion
 }
 
 func (h *Handlers) uploads() {

@@ -56,7 +56,7 @@ func (h *Handlers) listVersions(ctx context.Context, in *struct {
 	api.SkillPath
 	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"Value of next on the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
-}) (*api.Body[api.ListBody[Version]], error) {
+}) (*api.Body[api.ListBody[SkillVersion]], error) {
 	versions, err := h.Library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)
 	next := ""
 	if n := len(versions); n == in.Limit && versions[n-1].Number > 1 {
@@ -65,7 +65,7 @@ func (h *Handlers) listVersions(ctx context.Context, in *struct {
 	return api.PageOf(versions, next, err, skillVersionOf)
 }
 
-func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[Version], error) {
+func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[SkillVersion], error) {
 	v, err := h.Library.Version(ctx, account.FromContext(ctx), in.Skill, in.number())
 	if err != nil {
 		return nil, err
