@@ -91,7 +91,7 @@ func TestServersThatCannotBeTold(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ servers, want string }{
 		"too many":  {string(text), "too many servers (70, limit 64)"},
-		"no target": {`{a: {command: x}, b: {description: y}}`, "neither a command nor a url"},
+		"no target": {`{a: {command: x}, b: {description: y}}`, "neither command nor url"},
 		"no name":   {`{mcpServers: [{url: "https://example.com"}]}`, "has no name"},
 	} {
 		t.Run(name, func(t *testing.T) {

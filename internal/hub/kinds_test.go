@@ -438,7 +438,7 @@ func TestW25ServersAreTested(t *testing.T) {
 		"metadata":     {config(map[string]any{"url": "http://169.254.169.254/"}), "not public"},
 		"no such host": {config(map[string]any{"url": "http://nowhere.invalid/mcp"}), `host "nowhere.invalid" not found: check`},
 		"a command":    {config(map[string]any{"command": "sh"}), "command not run, because it is pending"},
-		"no server":    {config(map[string]any{}), "neither a command nor a url"},
+		"no server":    {config(map[string]any{}), "neither command nor url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := ada.test(t, tt.what); r.Success || !strings.Contains(r.Error, tt.err) || len(r.Tools) > 0 {
