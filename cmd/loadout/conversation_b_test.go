@@ -246,9 +246,9 @@ func TestSkillsThatAreNotSaved(t *testing.T) {
 		saved       bool
 	}{
 		{name: "invalid", args: []any{"name", "Knots And More", "description", "", "instructions", "x", "files", []any{map[string]string{"path": "../up", "content": ""}}}, want: []string{"Knots And More", "description", "../up"}},
-		{name: "there already", args: good, want: []string{"there already", "replace"}},
+		{name: "there already", args: good, want: []string{"already exists", "replace"}},
 		{name: "replaced", args: append(good, "replace", true), want: []string{"Saved the skill knots"}, saved: true},
-		{name: "a link out of the project", link: true, args: good, want: []string{".loadout", "without links"}},
+		{name: "a link out of the project", link: true, args: good, want: []string{".loadout", "without symlinks"}},
 		{name: "denied", rules: ", deny mcp.workspace.save_skill", args: good, want: []string{"deny mcp.workspace.save_skill"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -215,7 +215,7 @@ func TestScreenOfApprovals(t *testing.T) {
 			p.types("y")
 			p.golden(fmt.Sprintf("edit-%d", columns), "+ 2")
 			p.types("e")
-			p.shows("as JSON")
+			p.shows("Arguments (JSON)")
 			p.types("x", "Enter")
 			p.shows("JSON object")
 			p.types("", "BSpace", "Enter")
