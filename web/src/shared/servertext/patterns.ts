@@ -74,9 +74,9 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   in_use: [{ detail: /^(.+)$/ }],
   SKILL_REFERENCED: [{ detail: /^skill (".*?") is in use/ }],
   too_many: [{ detail: /^(.+)$/ }],
-  too_large: [{ detail: /package has more than (\d+) bytes/ }, { detail: /^the request is too large/ }],
+  too_large: [{ detail: /package too large \(limit (\d+) bytes\)/ }, { detail: /^the request is too large/ }],
   signin_denied: [{ detail: /^sign-in denied: (.+)$/ }],
-  signin_address: [{ detail: /^(?:.*: )?(\S+) is at no public address/ }],
+  signin_address: [{ detail: /^(?:.*: )?(\S+) has no public address/ }],
   signin_failed: [{ detail: /^(.+)$/ }],
   not_reviewed: [
     { detail: /code of skill (".*?") was rejected in review: (.+)$/ },

@@ -1,0 +1,1 @@
+export{t as EditExisting,n as EditNew}from"./editor-BxzxfmTA.js";

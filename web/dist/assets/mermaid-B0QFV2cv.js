@@ -1,1 +1,0 @@
-export{i as renderMermaid}from"./content-BB3shgiI.js";

@@ -1,0 +1,1 @@
+export{i as renderMermaid}from"./content-B5uVdxSA.js";

@@ -1,0 +1,1 @@
+export{t as Question}from"./request-CiVxU8-R.js";

@@ -1,1 +1,0 @@
-export{t as Question}from"./request-IKMJzsHr.js";
