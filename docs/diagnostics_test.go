@@ -17,7 +17,7 @@ import (
 // can say, all of it and nothing else, with its severities and rules.
 func TestDiagnosticTables(t *testing.T) {
 	found := &findings{severities: map[string][]string{}, rules: map[string][]string{}, refusals: map[string]bool{}}
-	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout"} {
+	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck"} {
 		found.read(t, dir)
 	}
 	if len(found.severities) < 50 || len(found.refusals) < 20 {
