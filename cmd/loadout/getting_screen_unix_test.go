@@ -71,7 +71,7 @@ func TestScreenOfAdd(t *testing.T) {
 // testdata/screen, the home directory aside.
 func (p *pane) goldenAs(name, end string) {
 	p.Helper()
-	got := strings.ReplaceAll(p.shows(end), p.home, "/home/me")
+	got := strings.ReplaceAll(p.ends(end), p.home, "/home/me")
 	path := filepath.Join("testdata", "screen", name+".txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -98,7 +98,7 @@ func TestScreenOfAddInterrupted(t *testing.T) {
 			at := p.opens(80, "add", "./team")
 			at.shows("Which skills?")
 			at.types("", keys)
-			at.shows(want)
+			at.ends(want)
 			if got := p.skills(); len(got) > 0 {
 				t.Errorf("there is %v", got)
 			}
@@ -150,7 +150,7 @@ func TestScreenOfASlowDownload(t *testing.T) {
 			at := p.opens(columns, "add", url, "--yes")
 			at.shows("downloading: ")
 			goOn()
-			if end := at.shows("left with 0"); strings.Contains(end, "downloading") || !strings.Contains(end, "Added 1 skill") {
+			if end := at.ends("left with 0"); strings.Contains(end, "downloading") || !strings.Contains(end, "Added 1 skill") {
 				t.Errorf("at the end there is\n%s", end)
 			}
 
@@ -159,7 +159,7 @@ func TestScreenOfASlowDownload(t *testing.T) {
 			at = p.opens(columns, "add", url)
 			at.shows("downloading: ")
 			at.types("", "C-c")
-			at.shows("left with 130")
+			at.ends("left with 130")
 			if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {
 				t.Errorf("it leaves %v, %v", left, err)
 			}

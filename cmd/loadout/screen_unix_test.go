@@ -27,7 +27,8 @@ func openPane(t *testing.T, columns int, home string, env []string, args ...stri
 	return openTerminal(t, columns, home, env, append([]string{"chat"}, args...)...)
 }
 
-// openTerminal is openPane with any command of loadout.
+// openTerminal is like openPane for any command of loadout. The terminal echoes what is
+// typed, as that of a user does: a progress line begins below the answer to a prompt.
 func openTerminal(t *testing.T, columns int, home string, env []string, args ...string) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -57,7 +58,7 @@ func openTerminal(t *testing.T, columns int, home string, env []string, args ...
 	p.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "30", "-c", home, "sh")
 	p.tmux("set-option", "-g", "status", "off")
 	p.tmux("set-option", "-g", "history-limit", "5000")
-	p.tmux("send-keys", "-l", "PS1='$ '; stty -echo; clear; "+strings.Join(command, " ")+"; code=$?; echo; echo left with $code; stty -a | tr ' ' '\\n' | grep -x -e icanon -e isig")
+	p.tmux("send-keys", "-l", "PS1='$ '; stty -echo; clear; stty echo; "+strings.Join(command, " ")+"; code=$?; stty -echo; echo; echo left with $code; stty -a | tr ' ' '\\n' | grep -x -e icanon -e isig")
 	p.tmux("send-keys", "Enter")
 	return p
 }
@@ -82,19 +83,31 @@ func (p *pane) types(text string, keys ...string) {
 	}
 }
 
-// shows is all that is on the screen and in the scrollback, once it has a text and does
-// not change any more.
+// shows returns the screen and the scrollback, once they contain a text and no longer
+// change.
 func (p *pane) shows(text string) string {
+	p.Helper()
+	return p.waitFor(text, func(string) bool { return true })
+}
+
+// ends is like shows, but also waits for the prompt of the shell: what follows a command
+// may take longer to appear than shows waits for.
+func (p *pane) ends(text string) string {
+	p.Helper()
+	return p.waitFor(text, func(screen string) bool { return strings.HasSuffix(screen, "\n$") })
+}
+
+func (p *pane) waitFor(text string, complete func(screen string) bool) string {
 	p.Helper()
 	before, now := "", ""
 	for range 600 {
 		time.Sleep(50 * time.Millisecond)
-		before, now = now, p.tmux("capture-pane", "-p", "-S", "-", "-J")
-		if strings.Contains(now, text) && now == before {
-			return steady(strings.TrimRight(now, "\n "))
+		before, now = now, strings.TrimRight(p.tmux("capture-pane", "-p", "-S", "-", "-J"), "\n ")
+		if strings.Contains(now, text) && now == before && complete(now) {
+			return steady(now)
 		}
 	}
-	p.Fatalf("there is no %q on the screen:\n%s", text, now)
+	p.Fatalf("there is no %q on the screen, or it is not complete:\n%s", text, now)
 	return ""
 }
 
@@ -187,7 +200,7 @@ func TestScreenOfAConversation(t *testing.T) {
 			p.types("/ti")
 			p.golden(fmt.Sprintf("conversation-%d", columns), "› /tides")
 			p.types("", "C-c", "C-c", "C-c")
-			end := p.shows("left with 0")
+			end := p.ends("left with 0")
 			if !strings.Contains(end, "icanon") || !strings.Contains(end, "isig") {
 				t.Errorf("the terminal is not as it was:\n%s", end)
 			}
@@ -262,7 +275,7 @@ func TestScreenOfErrors(t *testing.T) {
 			p.types("/model openai:other", "Enter")
 			p.shows(":other at 127.0.0.1:")
 			p.types("", "C-d")
-			p.shows("left with 0")
+			p.ends("left with 0")
 		})
 	}
 }
@@ -306,7 +319,7 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.types("/resume 2", "Enter")
 	p.shows("conversation 2")
 	p.types("/quit", "Enter")
-	p.shows("left with 0")
+	p.ends("left with 0")
 }
 
 // With --json a person at a terminal types lines, and everything that is printed is a
@@ -319,7 +332,7 @@ func TestLinesOfJSON(t *testing.T) {
 	p.types("hello", "Enter")
 	p.shows(`{"type":"done"`)
 	p.types("/quit", "Enter")
-	p.shows("left with 0")
+	p.ends("left with 0")
 }
 
 // Another conversation is opened from within one, with its end; a resize and a stopped
@@ -336,7 +349,7 @@ func TestScreenResumesAndResizes(t *testing.T) {
 	p.types("hello there", "Enter")
 	p.shows("OPENAI_API_KEY.")
 	p.types("", "C-d")
-	p.shows("left with 0")
+	p.ends("left with 0")
 	exe, err := exec.LookPath("loadout")
 	if err != nil {
 		t.Fatal(err)
