@@ -50,8 +50,9 @@ func (a *app) publishState(set *toolset) *statePublisher {
 		return nil
 	}
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
+	// Publish takes a snapshot at once, so the name must be there before.
+	p.name = clientname.New(func() { p.to.Update() })
 	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.logger(), Snapshot: p.currentState})
-	p.name = clientname.New(p.to.Update)
 	set.Pool().Subscribe(p.changed)
 	return p
 }
