@@ -342,8 +342,8 @@ func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},
 		{"no script", args{"skill": "sh", "script": "notes.txt"}, "notes.txt is not a script; its scripts are do.sh"},
 		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path inside the skill"},
-		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "there is no working folder with this handle; omit folder to start a new one"},
-		{"no folder", line("echo ran", "folder", "../../etc"), "there is no working folder with this handle; omit folder to start a new one"},
+		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "no working folder with this handle; omit folder to start a new one"},
+		{"no folder", line("echo ran", "folder", "../../etc"), "no working folder with this handle; omit folder to start a new one"},
 	} {
 		if res := c.call("run_skill_script", tt.args); !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
 			t.Errorf("%s: got %q, want %q", tt.name, textOf(res), tt.want)

@@ -165,7 +165,7 @@ func TestSearchSkills(t *testing.T) {
 		t.Run("a cursor of one's own", func(t *testing.T) {
 			for _, cursor := range []string{"!", "LTE", "OTk5OTk5OTk5OTk5OTk5OTk5OQ"} {
 				res := c.call("search_skills", args{"cursor": cursor})
-				if !res.IsError || res.StructuredContent != nil || !strings.Contains(textOf(res), "start again without it") {
+				if !res.IsError || res.StructuredContent != nil || !strings.Contains(textOf(res), "start again without a cursor") {
 					t.Errorf("cursor %q: %q", cursor, textOf(res))
 				}
 			}
