@@ -15,8 +15,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/tools"
 )
+
+// The publisher takes its first snapshot at once, while publishState still runs.
+func TestPublishStateAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	a := &app{environment: environment{stderr: io.Discard, getenv: func(name string) string {
+		if name == "LOADOUT_STATE" {
+			return dir
+		}
+		return ""
+	}}}
+	rt, err := loadout.New(t.Context(), &loadout.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	set := &toolset{Set: tools.ForRuntime(rt, &tools.Options{})}
+	defer set.Close()
+	for range 200 {
+		a.publishState(set).close()
+	}
+}
 
 // gated is a server that starts where there is a file gate, and leaves its number
 // in the file pid. It is another loadout mcp, with a state of its own.
