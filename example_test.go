@@ -10,55 +10,10 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/session"
 )
-
-// skillTree is a set of skills in memory; embed.FS and os.DirFS work as well.
-var skillTree = fstest.MapFS{
-	"tides/SKILL.md": {Data: []byte(`---
-name: tides
-description: Reads tide tables. Use it when someone asks for high or low water.
----
-Look the harbour up in references/harbours.md, then add one hour in summer.
-`)},
-	"tides/references/harbours.md": {Data: []byte("# Harbours\n\nCuxhaven: 12:10\n")},
-}
-
-// This example is a complete embedding: the catalog for the system prompt, and
-// a load for the model's tool call.
-func Example() {
-	ctx := context.Background()
-	rt, err := loadout.New(ctx, &loadout.Options{
-		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skillTree)},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-	fmt.Print(rt.CatalogText(loadout.TextOptions{Tokens: 2000}))
-
-	s, err := rt.NewSession(ctx, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	res, err := s.Load(ctx, "tides")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(res.State)
-	fmt.Print(res.Text)
-	// Output:
-	// - tides: Reads tide tables. Use it when someone asks for high or low water.
-	// loaded
-	// Skill tides (from mine) is loaded. Follow its instructions where they apply.
-	//
-	// Look the harbour up in references/harbours.md, then add one hour in summer.
-	//
-	// Files of this skill: references/harbours.md
-}
 
 // Zero options enable the skills in the default locations. To start with none,
 // set the sources and the allowed skills.
@@ -135,7 +90,7 @@ func ExampleRuntime_Run() {
 	ctx := context.Background()
 	// Your program can use auto.New(nil); a test needs another executable for
 	// the first process of a sandbox.
-	box := auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})})
+	box := auto.New(testSandbox())
 	grants := &policy.MemoryStore{} // policy.NewFileStore stores them on disk
 	rt, err := loadout.New(ctx, &loadout.Options{
 		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
@@ -178,36 +133,6 @@ func ExampleRuntime_Run() {
 	// 2
 	// greetings.txt 38
 	// ok 0
-}
-
-// This example runs a script after the user approved it. The approval covers
-// exactly the files that the request shows, for one run.
-func ExampleApprover() {
-	ctx := context.Background()
-	box := auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})}) // auto.New(nil) outside of tests
-	rt, err := loadout.New(ctx, &loadout.Options{
-		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
-			"greet/SKILL.md": {Data: []byte("---\nname: greet\ndescription: Greets.\n---\n")},
-			"greet/greet.sh": {Data: []byte("echo Good $1\n")},
-		})},
-		Scripts: &loadout.Scripts{Sandbox: box},
-		Approve: func(_ context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
-			fmt.Printf("Run %s of %s? (%d files, %s)\n", r.Script, r.Entry.Name, len(r.Manifest), r.Reason)
-			return loadout.Approval{Approved: true}, nil
-		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-	res, err := rt.Run(ctx, loadout.Run{Skill: "greet", Script: "greet.sh", Args: []string{"morning"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(res.Stdout)
-	// Output:
-	// Run greet.sh of greet? (2 files, not approved)
-	// Good morning
 }
 
 // A conversation in a file continues where it ended.

@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // staged runs the tests with a separate executable for the first process of
@@ -237,4 +238,10 @@ func (s *spy) Probe(context.Context) (*sandbox.Report, error) {
 func (s *spy) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	s.spec = spec
 	return nil, errSpied
+}
+
+// testSandbox selects a back end whose first process is the program for tests.
+// Programs of embedders use auto.New(nil).
+func testSandbox() *auto.Options {
+	return &auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})}
 }

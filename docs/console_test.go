@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/printer"
 	"go/token"
 	"io"
 	"maps"
@@ -269,8 +268,8 @@ func TestPrograms(t *testing.T) {
 	}
 	for _, p := range pages(t) {
 		for i, b := range p.blocks {
-			if b.info != "go" || len(b.text) == 0 {
-				continue
+			if b.info != "go" || len(b.text) == 0 || i > 0 && strings.HasPrefix(p.blocks[i-1].info, "<example: ") {
+				continue // TestProgramsAreExamples has the examples
 			}
 			t.Run(p.at(b.first), func(t *testing.T) {
 				t.Parallel()
@@ -343,44 +342,3 @@ func inFunction(t *testing.T, statements string) string {
 }
 
 const module = "github.com/loadout-dev/loadout"
-
-// The first program of docs/embedding.md is the example of the package.
-func TestProgramIsTheExample(t *testing.T) {
-	p := readPage(t, "docs/embedding.md")
-	for _, b := range p.blocks {
-		if b.info != "go" {
-			continue
-		}
-		example, err := os.ReadFile("../example_test.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, got := body(t, string(example), "Example"), body(t, strings.Join(b.text, "\n"), "main")
-		if want != got {
-			t.Errorf("%s: func main is\n%s\nand func Example of the package is\n%s", p.at(b.first), got, want)
-		}
-		return
-	}
-	t.Error("docs/embedding.md has no program")
-}
-
-// body is the text of a function, without comments.
-func body(t *testing.T, src, name string) string {
-	t.Helper()
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", src, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range file.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
-			var b strings.Builder
-			if err := printer.Fprint(&b, fset, fn.Body.List); err != nil {
-				t.Fatal(err)
-			}
-			return b.String()
-		}
-	}
-	t.Fatalf("there is no func %s", name)
-	return ""
-}

@@ -18,8 +18,7 @@ var reports = fstest.MapFS{"report/SKILL.md": {Data: []byte(`---
 name: report
 description: Writes reports with charts.
 config: {theme: dark}
-tools:
-  - {name: bar, provider: charts}
+tools: [{name: bar, provider: charts}]
 ---
 Draw a bar for each month.
 `)}}
@@ -30,10 +29,9 @@ func Example() {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
 	mcp.AddTool(charts, &mcp.Tool{Name: "bar", Description: "Draw a bar.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, req *mcp.CallToolRequest, in struct{ Value int }) (*mcp.CallToolResult, any, error) {
-			drawn := fmt.Sprintf("a bar of %d, %v", in.Value, req.Params.Meta[tools.SettingsKey])
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: drawn}}}, nil, nil
+			text := fmt.Sprintf("a bar of %d, %v", in.Value, req.Params.Meta[tools.SettingsKey])
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
-
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, reports)}})
 	if err != nil {
@@ -52,13 +50,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer s.Close()
 	r, err := s.Load(ctx, "report")
 	if err != nil {
 		log.Fatal(err)
-	}
-	for _, t := range r.Tools {
-		fmt.Println(t.Name+":", t.Description)
 	}
 	res, err := set.Call(ctx, &tools.Call{Name: r.Tools[0].Name, Arguments: json.RawMessage(`{"Value":3}`)})
 	if err != nil {
@@ -66,53 +60,5 @@ func Example() {
 	}
 	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
 	// Output:
-	// report_charts__bar: Draw a bar.
 	// a bar of 3, map[theme:dark]
-}
-
-// This example calls a tool of a skill's own MCP server. One function asks the
-// user about the server and about the call.
-func ExampleForRuntime() {
-	server := newWaterServer() // a server over HTTP with the tool set_alarm
-	defer func() { server.CloseClientConnections(); server.Close() }()
-	ctx := context.Background()
-	rt, err := loadout.New(ctx, &loadout.Options{
-		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{"tides/SKILL.md": {Data: []byte(
-			"---\nname: tides\ndescription: Reads tide tables.\nmcpServers: {water: {url: " + server.URL + "}}\n---\nSet an alarm.\n")}})},
-		Scripts: &loadout.Scripts{ReadServers: tools.ReadServers},
-		Approve: func(_ context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
-			if r.Call != nil {
-				fmt.Println("Call", r.Call.Tool, string(r.Call.Arguments)+"?", r.Call.Description)
-			} else {
-				fmt.Println("Connect the server", r.Services[0].Name, "of", r.Entry.Name+"?")
-			}
-			return loadout.Approval{Approved: true}, nil
-		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-	set := tools.ForRuntime(rt, &tools.Options{
-		PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: thisMachine}}, // skills may connect to it
-	})
-	defer set.Close()
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.NewLease()})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close()
-	r, err := s.Load(ctx, "tides")
-	if err != nil {
-		log.Fatal(err)
-	}
-	res, err := set.Call(ctx, &tools.Call{Name: r.Tools[1].Name, Arguments: json.RawMessage(`{"At":"12:10"}`)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
-	// Output:
-	// Connect the server water of tides?
-	// Call tides_water__set_alarm {"At":"12:10"}? Set an alarm.
-	// alarm at 12:10
 }
