@@ -133,7 +133,7 @@ type scriptResult struct {
 	loadout.RunResult
 	Limits    *struct{} `json:"limits,omitempty"` // in place of that of Ran: nothing that a model can act on
 	MoreFiles int       `json:"more_files,omitempty"`
-	News      string    `json:"news,omitempty"`
+	Changes   string    `json:"news,omitempty"`
 }
 
 func newScriptResult(r *loadout.RunResult) *scriptResult {

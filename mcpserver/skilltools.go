@@ -131,9 +131,9 @@ type searchHit struct {
 }
 
 type searchResult struct {
-	Hits []searchHit `json:"hits"`
-	Next string      `json:"next,omitempty"`
-	News string      `json:"news,omitempty"`
+	Hits    []searchHit `json:"hits"`
+	Next    string      `json:"next,omitempty"`
+	Changes string      `json:"news,omitempty"`
 }
 
 func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallToolResult, *searchResult, error) {
@@ -216,7 +216,7 @@ type loadResult struct {
 	Tools        []toolInfo        `json:"tools,omitempty" jsonschema:"to call with call_tool"`
 	Problems     []string          `json:"problems,omitempty"`
 	Tokens       int               `json:"tokens,omitempty"`
-	News         string            `json:"news,omitempty"`
+	Changes      string            `json:"news,omitempty"`
 }
 
 // maxFiles bounds the files that a load lists, as they use the model's context.
@@ -452,7 +452,7 @@ type readResult struct {
 	Next     int64  `json:"next,omitempty" jsonschema:"offset to go on from"`
 	Text     string `json:"text,omitempty"`
 	Location string `json:"location,omitempty" jsonschema:"location of a binary file"`
-	News     string `json:"news,omitempty"`
+	Changes  string `json:"news,omitempty"`
 }
 
 func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolResult, *readResult, error) {

@@ -42,8 +42,8 @@ type (
 			Name, Origin, Description string
 			Score                     float64
 		} `json:"hits"`
-		Next string `json:"next"`
-		News string `json:"news"`
+		Next    string `json:"next"`
+		Changes string `json:"news"`
 	}
 	loadResult struct {
 		State        string           `json:"state"`
@@ -57,7 +57,7 @@ type (
 		Tools        []any            `json:"tools"`
 		Problems     []string         `json:"problems"`
 		Tokens       int              `json:"tokens"`
-		News         string           `json:"news"`
+		Changes      string           `json:"news"`
 	}
 	readResult struct {
 		Path     string `json:"path"`
@@ -68,7 +68,7 @@ type (
 		Next     int64  `json:"next"`
 		Text     string `json:"text"`
 		Location string `json:"location"`
-		News     string `json:"news"`
+		Changes  string `json:"news"`
 	}
 )
 

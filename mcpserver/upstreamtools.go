@@ -60,7 +60,7 @@ type findResult struct {
 	Tools    []toolInfo `json:"tools"`
 	Next     string     `json:"next,omitempty"`
 	Problems []string   `json:"problems,omitempty"`
-	News     string     `json:"news,omitempty"`
+	Changes  string     `json:"news,omitempty"`
 }
 
 const (

@@ -18,7 +18,7 @@ import (
 type applyOutput struct {
 	Hub     string        `json:"hub"`
 	DryRun  bool          `json:"dry_run"`
-	Kept    bool          `json:"kept"`
+	Saved   bool          `json:"kept"`
 	Changes []applyChange `json:"changes"`
 }
 

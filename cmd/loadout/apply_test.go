@@ -172,7 +172,7 @@ func TestApplyJSON(t *testing.T) {
 		for _, c := range out.Changes {
 			outcomes = append(outcomes, c.Outcome)
 		}
-		if got := strings.Join(outcomes, " "); code != tt.code || out.Kept != tt.kept || got != tt.outcomes || out.Hub != "HUB" || stderr != "" {
+		if got := strings.Join(outcomes, " "); code != tt.code || out.Saved != tt.kept || got != tt.outcomes || out.Hub != "HUB" || stderr != "" {
 			t.Errorf("%s: exit code %d, %s%s", tt.args, code, stdout, stderr)
 		}
 	}

@@ -46,8 +46,8 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		}
 		return strings.Join(list, ", ")
 	}
-	row("network", or(r.Asks.Network, "none"))
-	row("secrets", or(r.Asks.Secrets, "none"))
+	row("network", or(r.Permissions.Network, "none"))
+	row("secrets", or(r.Permissions.Secrets, "none"))
 	for _, in := range r.Inject {
 		row("", fmt.Sprintf("%s: added to requests to %s as %s", in.Secret, in.Pattern(), in.Header))
 	}
@@ -64,15 +64,15 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		set  bool
 		what string
 	}{
-		{r.Asks.WorkspaceWrite, "write to the workspace directory"},
-		{r.Asks.HostNetwork, "use the whole network of this machine"},
-		{r.Asks.Unsandboxed, "run without isolation, in the back end process"},
+		{r.Permissions.WorkspaceWrite, "write to the workspace directory"},
+		{r.Permissions.HostNetwork, "use the whole network of this machine"},
+		{r.Permissions.Unsandboxed, "run without isolation, in the back end process"},
 	} {
 		if also.set {
 			row("also", also.what)
 		}
 	}
-	if r.Request.Requested.WorkspaceWrite && !r.Asks.WorkspaceWrite {
+	if r.Request.Requested.WorkspaceWrite && !r.Permissions.WorkspaceWrite {
 		row("not granted", "writing to the workspace directory; to grant it: --write-workspace")
 	}
 	for _, p := range r.Problems {

@@ -19,19 +19,19 @@ import (
 )
 
 type doctorOutput struct {
-	Version  versionOutput         `json:"version"`
-	Config   []string              `json:"config"`
-	Ignored  []config.Note         `json:"ignored"`
-	Disabled bool                  `json:"disabled"`
-	Sources  []doctor.Source       `json:"sources"`
-	Skills   int                   `json:"skills"`
-	Problems []catalog.Problem     `json:"problems"`
-	Shadowed []catalog.Shadow      `json:"shadowed"`
-	Unserved []mcpserver.NotServed `json:"unserved"`
-	Sandbox  doctor.Sandbox        `json:"sandbox"`
-	Servers  doctor.Servers        `json:"servers"`
-	Profiles doctorProfiles        `json:"profiles"`
-	Secrets  doctor.Secrets        `json:"secrets"`
+	Version   versionOutput         `json:"version"`
+	Config    []string              `json:"config"`
+	Ignored   []config.Note         `json:"ignored"`
+	Disabled  bool                  `json:"disabled"`
+	Sources   []doctor.Source       `json:"sources"`
+	Skills    int                   `json:"skills"`
+	Problems  []catalog.Problem     `json:"problems"`
+	Shadowed  []catalog.Shadow      `json:"shadowed"`
+	NotServed []mcpserver.NotServed `json:"unserved"`
+	Sandbox   doctor.Sandbox        `json:"sandbox"`
+	Servers   doctor.Servers        `json:"servers"`
+	Profiles  doctorProfiles        `json:"profiles"`
+	Secrets   doctor.Secrets        `json:"secrets"`
 	// Installed are the directories with skills installed by loadout add.
 	Installed []doctorInstalled `json:"installed"`
 }
@@ -87,13 +87,13 @@ func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
-	out.Unserved = append([]mcpserver.NotServed{}, s.NotServed()...)
+	out.NotServed = append([]mcpserver.NotServed{}, s.NotServed()...)
 	var known []string
-	for _, u := range out.Unserved {
+	for _, u := range out.NotServed {
 		known = append(known, u.Path)
 	}
 	for _, o := range doctor.OversizedSkills(ctx, rt.Catalog(), known) {
-		out.Unserved = append(out.Unserved, mcpserver.NotServed{Name: o.Name, Path: o.Path,
+		out.NotServed = append(out.NotServed, mcpserver.NotServed{Name: o.Name, Path: o.Path,
 			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, formatSize(o.Bytes), skill.PortableFiles)})
 	}
 	return out
@@ -133,9 +133,9 @@ func (a *app) printDoctor(d doctorOutput) {
 			a.writeWrapped(&b, "      ", s.Reason, a.faint)
 		}
 	}
-	if len(d.Unserved) > 0 {
-		p("\n%s: %d\n  They remain available through the tools search_skills and load_skill.\n", a.bold("Not available as MCP skill resources"), len(d.Unserved))
-		for _, u := range d.Unserved {
+	if len(d.NotServed) > 0 {
+		p("\n%s: %d\n  They remain available through the tools search_skills and load_skill.\n", a.bold("Not available as MCP skill resources"), len(d.NotServed))
+		for _, u := range d.NotServed {
 			p("  %s  %s\n", a.bold(plain(u.Name)), plain(u.Path))
 			a.writeWrapped(&b, "      ", u.Reason, a.faint)
 		}

@@ -182,7 +182,7 @@ func (a *app) printNothingUsed(u *usageOutput) {
 func (a *app) printFaces(u *usageOutput) {
 	fmt.Fprintf(a.stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
 	rows := [][]string{{"face", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
-	for _, f := range u.Faces {
+	for _, f := range u.Interfaces {
 		rows = append(rows, []string{f.Name, formatNumber(f.Loads), formatNumber(f.Tokens), formatNumber(f.Files), formatNumber(f.Scripts), formatNumber(f.Calls), formatNumber(f.Answers), formatNumber(f.Failures), formatNumber(f.Refused), formatDay(f.Last)})
 	}
 	a.printColumns(rows)
@@ -191,7 +191,7 @@ func (a *app) printFaces(u *usageOutput) {
 func (a *app) printSkills(skills []usage.Skill) {
 	rows := [][]string{{"skill", "loads", "tokens", "files", "scripts", "calls", "failed", "refused", "by", "last use"}}
 	for _, s := range skills {
-		by := slices.Sorted(maps.Keys(s.Faces))
+		by := slices.Sorted(maps.Keys(s.Interfaces))
 		rows = append(rows, []string{s.Name, formatNumber(s.Loads), formatNumber(s.Tokens), formatNumber(s.Files), formatNumber(s.Scripts), formatNumber(s.Calls), formatNumber(s.Failures), formatNumber(s.Refused), strings.Join(by, ","), formatDay(s.Last)})
 	}
 	a.printColumns(rows)

@@ -46,7 +46,7 @@ func (a *app) recordSkillUse(c *config.Config, face string) func(mcpserver.Use) 
 		return nil
 	}
 	return func(u mcpserver.Use) {
-		log.Note(usage.Use{Face: face, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.Outcome(u.Outcome)})
+		log.Note(usage.Use{Interface: face, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.Outcome(u.Outcome)})
 	}
 }
 
@@ -58,7 +58,7 @@ func (a *app) recordToolUse(c *config.Config, face string) func(tools.CallOutcom
 		return nil
 	}
 	return func(e tools.CallOutcome) {
-		u := usage.Use{Face: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.OK}
+		u := usage.Use{Interface: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.OK}
 		switch {
 		case e.Refused:
 			u.Outcome = usage.Refused
@@ -80,7 +80,7 @@ func (a *app) recordDirectUse(c *config.Config) func(server, tool string, failed
 		if server == "loadout" {
 			return // the server of Loadout records its own calls
 		}
-		u := usage.Use{Face: faceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
+		u := usage.Use{Interface: faceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
 		if failed {
 			u.Outcome = usage.Failed
 		}
@@ -98,7 +98,7 @@ func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout
 	if notFound != nil {
 		return // a typo of the user
 	}
-	u := usage.Use{Face: faceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
+	u := usage.Use{Interface: faceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
 	if res != nil {
 		u.Tool, u.Took = res.Script, time.Duration(res.DurationMS)*time.Millisecond
 	}

@@ -88,7 +88,7 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 		return nil, errorf(Projects, "%s has no servers per project", im.client.Title)
 	}
 	p := &Plan{Action: None, values: map[string]string{}, applyTo: im.applyImport,
-		step: step{Original: im.found.Data, Kept: s.KeepFile, Entry: s.Entry, Servers: map[string]string{}}}
+		step: step{Original: im.found.Data, Intact: s.KeepFile, Entry: s.Entry, Servers: map[string]string{}}}
 	servers, others := im.collectServers(s.AllProjects)
 	p.OtherServers = others
 	for _, f := range servers {

@@ -28,7 +28,7 @@ type record struct {
 type step struct {
 	Original []byte               `json:"original"` // the client's file before the import
 	Backup   string               `json:"backup,omitempty"`
-	Kept     bool                 `json:"kept"`            // the file was not changed
+	Intact   bool                 `json:"kept"`            // the file was not changed
 	Names    []string             `json:"names"`           // entries removed from the file
 	Local    []clientconfig.Local `json:"local,omitempty"` // removed entries of projects
 	Entry    clientconfig.Entry   `json:"entry"`

@@ -56,7 +56,7 @@ func (im *Importer) planRemovals(p *Plan) {
 func (im *Importer) planRestore(p *Plan) error {
 	var done []clientconfig.Adoption
 	for _, st := range im.record.Steps {
-		if !st.Kept {
+		if !st.Intact {
 			done = append(done, clientconfig.Adoption{Original: st.Original, Names: st.Names, Local: st.Local, Entry: st.Entry})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (c caller) asked(t testing.TB, session string) *approval.Request {
 	t.Helper()
 	all := c.until(t, session+"/events?attend=true", func(ev chat.Event) bool { return ev.Type == chat.ApprovalRequested })
-	return all[len(all)-1].Ask
+	return all[len(all)-1].ApprovalRequest
 }
 
 // L14: a turn that needs a person waits for his decision, which may come with other

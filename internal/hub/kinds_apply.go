@@ -19,11 +19,11 @@ import (
 // appliedJSON is the result of applying documents.
 type appliedJSON struct {
 	Changes []api.Change `json:"changes" nullable:"false" doc:"One for each document, in order"`
-	Kept    bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
+	Saved   bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
 }
 
 func appliedOf(r *agents.Result) appliedJSON {
-	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Kept: r.Committed}
+	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Saved: r.Committed}
 	for i, c := range r.Changes {
 		diff := make([]api.Field, len(c.Diff))
 		for j, f := range c.Diff {

@@ -86,7 +86,7 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 			s.Live = h.liveOf(l)
 		}
 		for _, d := range held[s.Digest] {
-			s.Held = append(s.Held, heldToolJSON{Name: d.Tool, Digest: d.Digest, Seen: d.Seen})
+			s.PendingTools = append(s.PendingTools, heldToolJSON{Name: d.Tool, Digest: d.Digest, Seen: d.Seen})
 		}
 	}
 	return nil
@@ -94,14 +94,14 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 
 // withChanges adds the definitions of pending tools to a server.
 func (h *Hub) withChanges(ctx context.Context, s *serverJSON) error {
-	if len(s.Held) == 0 {
+	if len(s.PendingTools) == 0 {
 		return nil
 	}
 	all, err := h.kinds.ListToolChanges(ctx, s.Digest)
 	if err != nil {
 		return err
 	}
-	s.Held = pendingTools(all)
+	s.PendingTools = pendingTools(all)
 	return nil
 }
 

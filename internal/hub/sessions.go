@@ -68,9 +68,9 @@ type inputJSON struct {
 
 // historyJSON is a page of messages.
 type historyJSON struct {
-	Items []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn lists the loaded or used skills in loaded_skills, others an empty list; messages of users have none"`
-	Next  string      `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
-	Told  int64       `json:"told" doc:"Number of the last event included here"`
+	Items     []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn lists the loaded or used skills in loaded_skills, others an empty list; messages of users have none"`
+	Next      string      `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
+	LastEvent int64       `json:"told" doc:"Number of the last event included here"`
 }
 
 func (h *Hub) sessionsAPI() {
@@ -201,7 +201,7 @@ func (h *Hub) getHistory(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := historyJSON{Items: found.Messages, Told: found.LastEvent}
+	out := historyJSON{Items: found.Messages, LastEvent: found.LastEvent}
 	if out.Items == nil {
 		out.Items = []chat.Line{}
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 type skillToLoad struct {
-	Name string  `json:"name" minLength:"1" maxLength:"1024"`
-	Keep *string `json:"keep,omitempty" nullable:"false" enum:",pinned,once" doc:"pinned: until unloaded; once: for the next turn; empty: until some turns after the last use; default: unchanged if active, otherwise empty"`
+	Name      string  `json:"name" minLength:"1" maxLength:"1024"`
+	Retention *string `json:"keep,omitempty" nullable:"false" enum:",pinned,once" doc:"pinned: until unloaded; once: for the next turn; empty: until some turns after the last use; default: unchanged if active, otherwise empty"`
 }
 
 type unloadedSkills struct {
@@ -63,8 +63,8 @@ func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
 	Body skillToLoad
 }) (*api.Body[chat.Loaded], error) {
 	load, keep := h.chat.Load, session.RetainUsed
-	if in.Body.Keep != nil {
-		load, keep = h.chat.SetRetention, session.RetentionMode(*in.Body.Keep)
+	if in.Body.Retention != nil {
+		load, keep = h.chat.SetRetention, session.RetentionMode(*in.Body.Retention)
 	}
 	loaded, err := load(ctx, account.FromContext(ctx), in.Session, in.Body.Name, keep)
 	if err != nil || loaded == nil {

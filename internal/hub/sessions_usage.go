@@ -10,12 +10,12 @@ import (
 
 // spentJSON is the consumption of a conversation.
 type spentJSON struct {
-	Models   map[string]llm.Usage `json:"models" doc:"By model; models without token counts are left out"`
-	Untold   map[string]int       `json:"untold,omitempty" doc:"Answers without token counts, by model"`
-	Costs    map[string]float64   `json:"costs" doc:"In US dollars, for models with a known price"`
-	Cost     *float64             `json:"cost,omitempty" doc:"Total of costs; absent if no price is known"`
-	Unpriced int                  `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
-	Context  *contextJSON         `json:"context,omitempty" doc:"Use of the context window; absent before the first answer, after compaction, and if the model does not report tokens"`
+	Models     map[string]llm.Usage `json:"models" doc:"By model; models without token counts are left out"`
+	Unreported map[string]int       `json:"untold,omitempty" doc:"Answers without token counts, by model"`
+	Costs      map[string]float64   `json:"costs" doc:"In US dollars, for models with a known price"`
+	Cost       *float64             `json:"cost,omitempty" doc:"Total of costs; absent if no price is known"`
+	Unpriced   int                  `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
+	Context    *contextJSON         `json:"context,omitempty" doc:"Use of the context window; absent before the first answer, after compaction, and if the model does not report tokens"`
 }
 
 // contextJSON is the size of the last request to a model.
@@ -31,7 +31,7 @@ func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*api.Body[s
 	if err != nil {
 		return nil, err
 	}
-	out := spentJSON{Models: spent.Models, Untold: spent.Unreported, Costs: map[string]float64{}}
+	out := spentJSON{Models: spent.Models, Unreported: spent.Unreported, Costs: map[string]float64{}}
 	sum := 0.0
 	for model, u := range spent.Models {
 		cost, known := h.cost(model, u)

@@ -302,11 +302,11 @@ func (s *socket) forget(id string, a *attachment) {
 // request sends a skill:request to the client.
 func (s *socket) request(id string, event chat.Event) {
 	r := requestMessage{Type: "skill:request", Session: id}
-	if err := json.Unmarshal(event.Ask.Payload, &r.Action); err != nil {
-		s.h.log.Warn("couldn't read a request to clients", "ask", event.Ask.ID, "error", err)
+	if err := json.Unmarshal(event.ApprovalRequest.Payload, &r.Action); err != nil {
+		s.h.log.Warn("couldn't read a request to clients", "ask", event.ApprovalRequest.ID, "error", err)
 		return
 	}
-	r.Request = cmp.Or(r.Request, event.Ask.ID)
+	r.Request = cmp.Or(r.Request, event.ApprovalRequest.ID)
 	s.send(r)
 }
 

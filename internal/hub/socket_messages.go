@@ -10,14 +10,14 @@ import (
 
 // clientMessage is a message of a client.
 type clientMessage struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"` // chosen by the client, for the answer
-	Session string `json:"session"`
-	After   int64  `json:"after"`
-	Text    string `json:"text"`
-	Skill   string `json:"skill"`
-	Key     string `json:"key"` // idempotency key of a message
-	Ask     string `json:"ask"`
+	Type       string `json:"type"`
+	ID         string `json:"id"` // chosen by the client, for the answer
+	Session    string `json:"session"`
+	After      int64  `json:"after"`
+	Text       string `json:"text"`
+	Skill      string `json:"skill"`
+	Key        string `json:"key"` // idempotency key of a message
+	ApprovalID string `json:"ask"`
 	answerJSON
 	responseJSON
 }
@@ -73,7 +73,7 @@ func (s *socket) do(ctx context.Context, m clientMessage) error {
 	case "cancel":
 		return s.h.chat.Cancel(ctx, s.principal(), m.Session)
 	case "answer":
-		return s.h.chat.AnswerApproval(ctx, s.principal(), m.Ask, m.answer())
+		return s.h.chat.AnswerApproval(ctx, s.principal(), m.ApprovalID, m.answer())
 	case "skill:response":
 		return s.h.chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
 	}

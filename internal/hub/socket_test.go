@@ -352,7 +352,7 @@ func TestW27AcrossNodes(t *testing.T) {
 			}
 			w.until(event(chat.TurnEnded))
 			here.say(t, session, "call burn")
-			q := w.until(event(chat.ApprovalRequested)).Event.Ask
+			q := w.until(event(chat.ApprovalRequested)).Event.ApprovalRequest
 			if m := w.answered(map[string]any{"type": "answer", "ask": q.ID, "outcome": "declined", "feedback": "not today"}); m.Type != "ok" {
 				t.Errorf("the answer is %+v", m)
 			}

@@ -23,7 +23,7 @@ type SumJSON struct {
 	Output     *int64   `json:"output,omitempty" doc:"Tokens written"`
 	CacheRead  *int64   `json:"cache_read,omitempty"`
 	CacheWrite *int64   `json:"cache_write,omitempty"`
-	Untold     int64    `json:"untold,omitempty" doc:"Model answers without token counts, which are in no sum"`
+	Unreported int64    `json:"untold,omitempty" doc:"Model answers without token counts, which are in no sum"`
 	Cost       *float64 `json:"cost,omitempty" doc:"In US dollars; absent if no price is known"`
 	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
 }
@@ -135,7 +135,7 @@ func (s *SumJSON) parts() []**int64 {
 // reported removes token counts of which nothing is known, because 0 would be
 // wrong.
 func (s *SumJSON) reported() {
-	unknown := s.Untold > 0 && s.tokens() == 0
+	unknown := s.Unreported > 0 && s.tokens() == 0
 	for _, part := range s.parts() {
 		switch {
 		case unknown:
@@ -151,7 +151,7 @@ func (h *Hub) spend(to *SumJSON, s store.MeterEntry) {
 	for _, n := range []struct {
 		to *int64
 		by int64
-	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors}, {&to.Untold, s.Unreported}} {
+	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors}, {&to.Unreported, s.Unreported}} {
 		*n.to += n.by
 	}
 	for i, n := range []int64{s.Input, s.Output, s.CacheRead, s.CacheWrite} {

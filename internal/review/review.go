@@ -16,18 +16,18 @@ import (
 
 // Review is a skill as the user reviews it.
 type Review struct {
-	Name     string             `json:"name"`
-	Origin   string             `json:"origin"`
-	Path     string             `json:"path"`
-	Digest   policy.Digest      `json:"digest"`
-	Files    int                `json:"files"`
-	Bytes    int64              `json:"bytes"`
-	Scripts  []string           `json:"scripts"`
-	Asks     policy.Permissions `json:"asks"` // permissions of the approval
-	Inject   []policy.Injection `json:"inject"`
-	Needs    []policy.Need      `json:"needs"`
-	Limits   *Limits            `json:"limits,omitempty"` // nil if the skill requests none
-	Problems []policy.Problem   `json:"problems"`
+	Name        string             `json:"name"`
+	Origin      string             `json:"origin"`
+	Path        string             `json:"path"`
+	Digest      policy.Digest      `json:"digest"`
+	Files       int                `json:"files"`
+	Bytes       int64              `json:"bytes"`
+	Scripts     []string           `json:"scripts"`
+	Permissions policy.Permissions `json:"asks"` // permissions of the approval
+	Inject      []policy.Injection `json:"inject"`
+	Needs       []policy.Need      `json:"needs"`
+	Limits      *Limits            `json:"limits,omitempty"` // nil if the skill requests none
+	Problems    []policy.Problem   `json:"problems"`
 	// Servers are the servers that start or connect when the skill is loaded.
 	Servers []loadout.RequestedService `json:"servers"`
 	// Findings are the results of the scan. They never block the approval.
@@ -50,7 +50,7 @@ type Options struct {
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
-		Scripts: []string{}, Asks: permissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
+		Scripts: []string{}, Permissions: permissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
 		Problems: append([]policy.Problem{}, request.Problems...), Servers: append([]loadout.RequestedService{}, request.Services...), Request: request}
 	for _, f := range request.Manifest {
 		if f.Script {
@@ -80,7 +80,7 @@ func permissions(request *loadout.ApprovalRequest, o Options) policy.Permissions
 // always.
 func (r *Review) Grant() policy.Grant {
 	return policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Name: r.Name, Origin: r.Origin,
-		Permissions: r.Asks, Needs: r.Request.Needs, Scope: policy.Always}
+		Permissions: r.Permissions, Needs: r.Request.Needs, Scope: policy.Always}
 }
 
 // UninstalledServers returns the names of the servers whose package is not

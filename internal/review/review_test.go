@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("review is %+v", r)
 	}
 	want := policy.Permissions{Run: true, Network: []string{"example.com"}, Secrets: []string{"A", "B", "D"}}
-	if diff := cmp.Diff(want, r.Asks); diff != "" {
+	if diff := cmp.Diff(want, r.Permissions); diff != "" {
 		t.Errorf("writing needs the user's permission, and a refused server gets no secret:\n%s", diff)
 	}
 	if got := r.UninstalledServers(); !cmp.Equal(got, []string{"one"}) {
@@ -45,7 +45,7 @@ func TestNew(t *testing.T) {
 	if g.Subject != "sha256:1" || g.Name != "pdf" || g.Origin != "user" || g.Scope != policy.Always || g.Principal != policy.LocalUser() || len(g.Needs) != 1 || !g.Permissions.Run {
 		t.Errorf("grant is %+v", g)
 	}
-	more := review.New(request(), review.Options{WorkspaceWrite: true, HostNetwork: true, Unsandboxed: true}).Asks
+	more := review.New(request(), review.Options{WorkspaceWrite: true, HostNetwork: true, Unsandboxed: true}).Permissions
 	if !more.WorkspaceWrite || !more.HostNetwork || !more.Unsandboxed {
 		t.Errorf("permissions are %+v", more)
 	}

@@ -70,7 +70,7 @@ func (d *decoder) setText(l *logLine, key, value []byte) bool {
 	case "time":
 		return l.Time.UnmarshalText(value) == nil
 	case "face":
-		l.Face = d.internName(value)
+		l.Interface = d.internName(value)
 	case "kind":
 		l.Kind = Kind(d.internName(value))
 	case "skill":
@@ -116,7 +116,7 @@ func (d *decoder) internName(b []byte) string {
 // validate validates a line and returns its Use.
 func (l logLine) validate() (Use, error) {
 	u := l.Use
-	if u.Time.IsZero() || u.Face == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
+	if u.Time.IsZero() || u.Interface == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
 		return Use{}, errDamaged
 	}
 	if v := u.Usage; v != nil && !(validTokens(v.Input) && validTokens(v.CacheRead) && validTokens(v.CacheWrite) && validTokens(v.Output)) {

@@ -35,9 +35,9 @@ func FuzzPlainLines(f *testing.F) {
 // What this package writes is read the quick way, but for models and odd names.
 func TestOwnLinesAreReadQuickly(t *testing.T) {
 	for _, u := range []Use{
-		{Face: "mcp", Kind: KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 100, Outcome: OK},
-		{Face: "mcp", Kind: KindCall, Tool: "a__b", Took: 1500 * time.Microsecond, Outcome: Failed},
-		{Face: "run", Kind: KindScript, Skill: "pdf", Key: "user/pdf", Tool: "scripts/a b.py", Took: 40 * time.Hour, Outcome: Refused},
+		{Interface: "mcp", Kind: KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 100, Outcome: OK},
+		{Interface: "mcp", Kind: KindCall, Tool: "a__b", Took: 1500 * time.Microsecond, Outcome: Failed},
+		{Interface: "run", Kind: KindScript, Skill: "pdf", Key: "user/pdf", Tool: "scripts/a b.py", Took: 40 * time.Hour, Outcome: Refused},
 	} {
 		u.Time = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 		b, err := u.encode()

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 const eachWrites = 2000
 
 func load(name string, tokens int) usage.Use {
-	return usage.Use{Face: "mcp", Kind: usage.KindLoad, Skill: name, Key: "here/" + name, Tokens: tokens, Outcome: usage.OK}
+	return usage.Use{Interface: "mcp", Kind: usage.KindLoad, Skill: name, Key: "here/" + name, Tokens: tokens, Outcome: usage.OK}
 }
 
 func read(t testing.TB, path string) *usage.Report {
@@ -72,8 +72,8 @@ func TestWhatALineHolds(t *testing.T) {
 	path := newPath(t)
 	at := time.Date(2026, 3, 1, 10, 0, 0, 123_456_789, time.FixedZone("", 3600))
 	l := usage.NewLog(path, nil)
-	l.Note(usage.Use{Time: at, Face: "mcp", Kind: usage.KindCall, Skill: "s", Key: "here/s", Tool: "s_x__y", Took: 1_234_567 * time.Nanosecond, Outcome: usage.Failed})
-	l.Note(usage.Use{Time: at, Face: "chat", Kind: usage.KindModel, Model: "demo:rules", Usage: &llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4}, Outcome: usage.OK})
+	l.Note(usage.Use{Time: at, Interface: "mcp", Kind: usage.KindCall, Skill: "s", Key: "here/s", Tool: "s_x__y", Took: 1_234_567 * time.Nanosecond, Outcome: usage.Failed})
+	l.Note(usage.Use{Time: at, Interface: "chat", Kind: usage.KindModel, Model: "demo:rules", Usage: &llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4}, Outcome: usage.OK})
 	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +106,8 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("a line of %d bytes: %.80q", len(in.Bytes()), in.Text())
 		}
 	}
-	if r := read(t, path); r.Damaged > 0 || r.Faces[0].Loads != n || n < 5 {
-		t.Errorf("%d lines, %d damaged, %d loads", n, r.Damaged, r.Faces[0].Loads)
+	if r := read(t, path); r.Damaged > 0 || r.Interfaces[0].Loads != n || n < 5 {
+		t.Errorf("%d lines, %d damaged, %d loads", n, r.Damaged, r.Interfaces[0].Loads)
 	}
 }
 
@@ -175,8 +175,8 @@ func TestRotation(t *testing.T) {
 		t.Errorf("%d bytes are kept, want between %d and %d", size, half, 2*half)
 	}
 	r := read(t, path)
-	if r.Damaged > 0 || r.Faces[0].Loads < 100 || r.Faces[0].Loads >= 4*each {
-		t.Errorf("%d loads, %d damaged", r.Faces[0].Loads, r.Damaged)
+	if r.Damaged > 0 || r.Interfaces[0].Loads < 100 || r.Interfaces[0].Loads >= 4*each {
+		t.Errorf("%d loads, %d damaged", r.Interfaces[0].Loads, r.Damaged)
 	}
 	newest := false
 	for _, s := range r.Skills {
@@ -240,7 +240,7 @@ func BenchmarkNote(b *testing.B) {
 	l := usage.NewLog(newPath(b), nil)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.Note(usage.Use{Face: "mcp", Kind: usage.KindCall, Tool: "github__get_issue", Took: 3 * time.Millisecond, Outcome: usage.OK})
+			l.Note(usage.Use{Interface: "mcp", Kind: usage.KindCall, Tool: "github__get_issue", Took: 3 * time.Millisecond, Outcome: usage.OK})
 		}
 	})
 }

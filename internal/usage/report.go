@@ -24,12 +24,12 @@ type Options struct {
 // Report summarizes a usage log. Its lists are sorted by count, highest first. Its JSON
 // form is stable: fields are added and never renamed.
 type Report struct {
-	First   time.Time `json:"first,omitzero"` // oldest counted use
-	Faces   []Face    `json:"faces"`
-	Skills  []Skill   `json:"skills"`
-	Tools   []Tool    `json:"tools"`
-	Scripts []Tool    `json:"scripts"`
-	Models  []Model   `json:"models"`
+	First      time.Time `json:"first,omitzero"` // oldest counted use
+	Interfaces []Face    `json:"faces"`
+	Skills     []Skill   `json:"skills"`
+	Tools      []Tool    `json:"tools"`
+	Scripts    []Tool    `json:"scripts"`
+	Models     []Model   `json:"models"`
 	// Unknown counts loads, files, scripts and calls of unknown names.
 	Unknown int `json:"unknown"`
 	// Damaged counts unreadable lines.
@@ -87,7 +87,7 @@ type Skill struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
 	Counts
-	Faces map[string]int `json:"faces"`
+	Interfaces map[string]int `json:"faces"`
 }
 
 // Tool summarizes the calls of one tool or script. Percentiles are in milliseconds, or 0
@@ -267,7 +267,7 @@ func (c *counter) add(u *Use) {
 	if c.first.IsZero() || u.Time.Before(c.first) {
 		c.first = u.Time
 	}
-	face := getOrCreate(c.faces, u.Face, func() *Face { return &Face{Name: u.Face} })
+	face := getOrCreate(c.faces, u.Interface, func() *Face { return &Face{Name: u.Interface} })
 	face.add(u)
 	if u.Kind == KindModel {
 		face.Answers++
@@ -276,10 +276,10 @@ func (c *counter) add(u *Use) {
 		return
 	}
 	if u.Key != "" {
-		s := getOrCreate(c.skills, u.Key, func() *Skill { return &Skill{Key: u.Key, Faces: map[string]int{}} })
+		s := getOrCreate(c.skills, u.Key, func() *Skill { return &Skill{Key: u.Key, Interfaces: map[string]int{}} })
 		s.add(u)
 		s.Name = u.Skill
-		s.Faces[u.Face]++
+		s.Interfaces[u.Interface]++
 	}
 	to, id := c.tools, toolID{u.Tool, ""}
 	if u.Kind == KindScript {
@@ -306,9 +306,9 @@ func getOrCreate[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
 
 func (c *counter) report() *Report {
 	return &Report{First: c.first, Unknown: c.unknown, Damaged: c.damaged,
-		Faces:  sortByRank(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
-		Skills: sortByRank(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
-		Tools:  measureTools(c.tools), Scripts: measureTools(c.scripts),
+		Interfaces: sortByRank(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
+		Skills:     sortByRank(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
+		Tools:      measureTools(c.tools), Scripts: measureTools(c.scripts),
 		Models: sortByRank(c.models, func(m *Model) (int, string) { return m.Answers, m.Name })}
 }
 

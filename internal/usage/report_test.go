@@ -23,20 +23,20 @@ func noted(t *testing.T) string {
 	l := usage.NewLog(path, nil)
 	ms := time.Millisecond
 	for i, u := range []usage.Use{
-		{Face: "mcp", Kind: usage.KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 1000, Outcome: usage.OK},
-		{Face: "mcp", Kind: usage.KindFile, Skill: "pdf", Key: "user/pdf", Tokens: 200, Outcome: usage.OK},
-		{Face: "chat", Kind: usage.KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 1000, Outcome: usage.OK},
-		{Face: "mcp", Kind: usage.KindLoad, Skill: "broken", Key: "user/broken", Outcome: usage.Failed},
-		{Face: "mcp", Kind: usage.KindLoad, Outcome: usage.Failed}, // of no skill there is
-		{Face: "run", Kind: usage.KindScript, Skill: "pdf", Key: "user/pdf", Tool: "scripts/a.py", Took: 40 * ms, Outcome: usage.OK},
-		{Face: "mcp", Kind: usage.KindScript, Skill: "pdf", Key: "user/pdf", Outcome: usage.Refused},
-		{Face: "mcp", Kind: usage.KindCall, Tool: "own__x", Took: 30 * ms, Outcome: usage.OK},
-		{Face: "mcp", Kind: usage.KindCall, Tool: "own__x", Took: 10 * ms, Outcome: usage.OK},
-		{Face: "chat", Kind: usage.KindCall, Tool: "own__x", Took: 20 * ms, Outcome: usage.Failed},
-		{Face: "mcp", Kind: usage.KindCall, Tool: "own__x", Outcome: usage.Refused},
-		{Face: "mcp", Kind: usage.KindCall, Tool: "pdf_s__y", Skill: "pdf", Key: "user/pdf", Took: 5 * ms, Outcome: usage.OK},
-		{Face: "chat", Kind: usage.KindModel, Model: "v:m", Usage: &llm.Usage{Input: 10, CacheWrite: 100, Output: 5}, Outcome: usage.OK},
-		{Face: "chat", Kind: usage.KindModel, Model: "v:m", Usage: &llm.Usage{Input: 20, CacheRead: 100, Output: 7}, Outcome: usage.OK},
+		{Interface: "mcp", Kind: usage.KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 1000, Outcome: usage.OK},
+		{Interface: "mcp", Kind: usage.KindFile, Skill: "pdf", Key: "user/pdf", Tokens: 200, Outcome: usage.OK},
+		{Interface: "chat", Kind: usage.KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 1000, Outcome: usage.OK},
+		{Interface: "mcp", Kind: usage.KindLoad, Skill: "broken", Key: "user/broken", Outcome: usage.Failed},
+		{Interface: "mcp", Kind: usage.KindLoad, Outcome: usage.Failed}, // of no skill there is
+		{Interface: "run", Kind: usage.KindScript, Skill: "pdf", Key: "user/pdf", Tool: "scripts/a.py", Took: 40 * ms, Outcome: usage.OK},
+		{Interface: "mcp", Kind: usage.KindScript, Skill: "pdf", Key: "user/pdf", Outcome: usage.Refused},
+		{Interface: "mcp", Kind: usage.KindCall, Tool: "own__x", Took: 30 * ms, Outcome: usage.OK},
+		{Interface: "mcp", Kind: usage.KindCall, Tool: "own__x", Took: 10 * ms, Outcome: usage.OK},
+		{Interface: "chat", Kind: usage.KindCall, Tool: "own__x", Took: 20 * ms, Outcome: usage.Failed},
+		{Interface: "mcp", Kind: usage.KindCall, Tool: "own__x", Outcome: usage.Refused},
+		{Interface: "mcp", Kind: usage.KindCall, Tool: "pdf_s__y", Skill: "pdf", Key: "user/pdf", Took: 5 * ms, Outcome: usage.OK},
+		{Interface: "chat", Kind: usage.KindModel, Model: "v:m", Usage: &llm.Usage{Input: 10, CacheWrite: 100, Output: 5}, Outcome: usage.OK},
+		{Interface: "chat", Kind: usage.KindModel, Model: "v:m", Usage: &llm.Usage{Input: 20, CacheRead: 100, Output: 7}, Outcome: usage.OK},
 	} {
 		u.Time = at(i)
 		l.Note(u)
@@ -48,15 +48,15 @@ func TestReport(t *testing.T) {
 	got := read(t, noted(t))
 	want := &usage.Report{
 		First: at(0),
-		Faces: []usage.Face{
+		Interfaces: []usage.Face{
 			{Name: "mcp", Counts: usage.Counts{Loads: 3, Files: 1, Scripts: 1, Calls: 4, Tokens: 1200, Failures: 2, Refused: 2, Last: at(11)}},
 			{Name: "chat", Counts: usage.Counts{Loads: 1, Calls: 1, Tokens: 1000, Failures: 1, Last: at(13)}, Answers: 2},
 			{Name: "run", Counts: usage.Counts{Scripts: 1, Last: at(5)}},
 		},
 		Skills: []usage.Skill{
-			{Name: "pdf", Key: "user/pdf", Faces: map[string]int{"mcp": 4, "chat": 1, "run": 1},
+			{Name: "pdf", Key: "user/pdf", Interfaces: map[string]int{"mcp": 4, "chat": 1, "run": 1},
 				Counts: usage.Counts{Loads: 2, Files: 1, Scripts: 2, Calls: 1, Tokens: 2200, Refused: 1, Last: at(11)}},
-			{Name: "broken", Key: "user/broken", Faces: map[string]int{"mcp": 1}, Counts: usage.Counts{Loads: 1, Failures: 1, Last: at(3)}},
+			{Name: "broken", Key: "user/broken", Interfaces: map[string]int{"mcp": 1}, Counts: usage.Counts{Loads: 1, Failures: 1, Last: at(3)}},
 		},
 		Tools: []usage.Tool{
 			{Name: "own__x", Calls: 4, Errors: 1, Refused: 1, P50: 20, P95: 30, Last: at(10)},
@@ -89,7 +89,7 @@ func TestReportSince(t *testing.T) {
 
 func TestNothingCounted(t *testing.T) {
 	r := read(t, newPath(t))
-	if diff := cmp.Diff(&usage.Report{Faces: []usage.Face{}, Skills: []usage.Skill{}, Tools: []usage.Tool{}, Scripts: []usage.Tool{}, Models: []usage.Model{}}, r); diff != "" {
+	if diff := cmp.Diff(&usage.Report{Interfaces: []usage.Face{}, Skills: []usage.Skill{}, Tools: []usage.Tool{}, Scripts: []usage.Tool{}, Models: []usage.Model{}}, r); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -170,7 +170,7 @@ func FuzzRead(f *testing.F) {
 		write(t, path, before+"\n")
 		b := read(t, path)
 		l := usage.NewLog(path, nil)
-		u := usage.Use{Time: at(0), Face: "fuzz", Kind: usage.KindScript, Skill: "s", Key: "fuzz/s", Tool: "scripts/" + name, Tokens: tokens, Took: time.Duration(took), Outcome: usage.OK}
+		u := usage.Use{Time: at(0), Interface: "fuzz", Kind: usage.KindScript, Skill: "s", Key: "fuzz/s", Tool: "scripts/" + name, Tokens: tokens, Took: time.Duration(took), Outcome: usage.OK}
 		l.Note(u)
 		r := read(t, path)
 		if r.Damaged != b.Damaged {

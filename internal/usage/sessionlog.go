@@ -49,7 +49,7 @@ func (l *sessionLog) Append(ctx context.Context, events ...*session.Event) error
 func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 	switch {
 	case e.Loaded != nil:
-		l.uses.Note(Use{Face: l.face, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
+		l.uses.Note(Use{Interface: l.face, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
 	case e.Message != nil && e.Message.Role == session.RoleAssistant:
 		l.countMessage(e.Message)
 	case e.Result != nil:
@@ -60,7 +60,7 @@ func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 func (l *sessionLog) countMessage(m *session.Message) {
 	if m.Usage != nil && m.Model != "" {
 		u := llm.Usage(*m.Usage)
-		l.uses.Note(Use{Face: l.face, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
+		l.uses.Note(Use{Interface: l.face, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *sessionLog) countFailedLoad(ctx context.Context, r *session.CallResult)
 	if !load || !r.Error {
 		return
 	}
-	u := Use{Face: l.face, Kind: KindLoad, Outcome: Failed}
+	u := Use{Interface: l.face, Kind: KindLoad, Outcome: Failed}
 	u.Skill, u.Key, _ = l.resolve(ctx, name)
 	l.uses.Note(u)
 }

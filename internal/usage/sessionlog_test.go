@@ -71,7 +71,7 @@ func TestCountSession(t *testing.T) {
 	if r.Unknown != 1 || len(r.Tools) != 0 || r.Damaged != 0 {
 		t.Errorf("%d unknown, tools %+v, %d damaged", r.Unknown, r.Tools, r.Damaged)
 	}
-	if len(r.Faces) != 1 || r.Faces[0].Name != usage.FaceChat {
-		t.Errorf("faces %+v", r.Faces)
+	if len(r.Interfaces) != 1 || r.Interfaces[0].Name != usage.FaceChat {
+		t.Errorf("faces %+v", r.Interfaces)
 	}
 }

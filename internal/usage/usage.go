@@ -49,17 +49,17 @@ const (
 
 // Use is one use. Skill and Key name an existing skill, or are empty.
 type Use struct {
-	Time    time.Time     `json:"time"` // set by Note if zero
-	Face    string        `json:"face"` // mcp, chat or run
-	Kind    Kind          `json:"kind"`
-	Skill   string        `json:"skill,omitempty"`
-	Key     string        `json:"key,omitempty"`    // distinguishes skills with the same name
-	Tool    string        `json:"tool,omitempty"`   // local name of a tool, or path of a script in its skill
-	Model   string        `json:"model,omitempty"`  // as vendor:name
-	Tokens  int           `json:"tokens,omitempty"` // delivered, estimated
-	Usage   *llm.Usage    `json:"usage,omitempty"`  // of a model answer
-	Took    time.Duration `json:"-"`                // 0 means unknown
-	Outcome Outcome       `json:"outcome"`
+	Time      time.Time     `json:"time"` // set by Note if zero
+	Interface string        `json:"face"` // mcp, chat or run
+	Kind      Kind          `json:"kind"`
+	Skill     string        `json:"skill,omitempty"`
+	Key       string        `json:"key,omitempty"`    // distinguishes skills with the same name
+	Tool      string        `json:"tool,omitempty"`   // local name of a tool, or path of a script in its skill
+	Model     string        `json:"model,omitempty"`  // as vendor:name
+	Tokens    int           `json:"tokens,omitempty"` // delivered, estimated
+	Usage     *llm.Usage    `json:"usage,omitempty"`  // of a model answer
+	Took      time.Duration `json:"-"`                // 0 means unknown
+	Outcome   Outcome       `json:"outcome"`
 }
 
 // logLine is the log form of a use.
@@ -83,7 +83,7 @@ var (
 // encode returns the log line of a use, including the newline.
 func (u Use) encode() ([]byte, error) {
 	u.Skill, u.Tool, u.Model = truncate(u.Skill, maxName), truncate(u.Tool, maxName), truncate(u.Model, maxName)
-	u.Key, u.Face = truncate(u.Key, maxKey), truncate(u.Face, maxName)
+	u.Key, u.Interface = truncate(u.Key, maxKey), truncate(u.Interface, maxName)
 	b, err := json.Marshal(logLine{u, math.Round(float64(u.Took)/float64(time.Microsecond)) / 1000})
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func TestATurnOutlivesItsNode(t *testing.T) {
 	w := two.watch(session, "")
 	input := one.say(session, calls("burn", "a boat"), calls("write", "first"), calls("hold", "dear"), calls("write", "last"))
 
-	asked := two.until(w, isType(chat.ApprovalRequested)).Ask
+	asked := two.until(w, isType(chat.ApprovalRequested)).ApprovalRequest
 	if got := l.all(); len(got) > 0 {
 		t.Errorf("it did not wait for the answer: %v", got)
 	}

@@ -36,7 +36,7 @@ func TestRedisIsGone(t *testing.T) {
 		n.eventually("it reports that Redis is disconnected", func() bool { ok, said := n.ready(); return ok && strings.Contains(said, "bus: disconnected") })
 	}
 	l.letGo()
-	asked := two.until(w, isType(chat.ApprovalRequested)).Ask
+	asked := two.until(w, isType(chat.ApprovalRequested)).ApprovalRequest
 	two.send("POST", "/api/v1/asks/"+asked.ID, map[string]string{"outcome": "accepted"}).want(t, 204)
 	if end := two.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("it ended as %+v", end)

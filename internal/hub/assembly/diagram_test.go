@@ -21,11 +21,11 @@ func TestDiagramsAreDrawnByThePage(t *testing.T) {
 	} {
 		id := w.begin(w.ada, "")
 		got := answer(w.say(w.ada, id, `call render_mermaid {"code":"`+test.code+`"}`, onlyNew(func(e chat.Event) {
-			if payload := string(e.Ask.Payload); e.Ask.Kind != approval.KindAction || !strings.Contains(payload, `"action":"render_mermaid"`) || !strings.Contains(payload, test.code) {
+			if payload := string(e.ApprovalRequest.Payload); e.ApprovalRequest.Kind != approval.KindAction || !strings.Contains(payload, `"action":"render_mermaid"`) || !strings.Contains(payload, test.code) {
 				t.Errorf("the page is asked %s", payload)
 			}
 			response := test.response
-			response.Request = e.Ask.ID
+			response.Request = e.ApprovalRequest.ID
 			must(t, w.chat.Respond(t.Context(), w.ada, response))
 		})))
 		if !strings.Contains(got, test.want) || strings.Contains(got, "<svg>") {

@@ -268,7 +268,7 @@ func TestApprovals(t *testing.T) {
 			return func(e chat.Event) {
 				if e.Type == chat.ApprovalRequested {
 					asked++
-					must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: approval.Accepted, Scope: scope}))
+					must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.ApprovalRequest.ID, approval.Answer{Outcome: approval.Accepted, Scope: scope}))
 				}
 			}
 		}
@@ -299,8 +299,8 @@ func TestApprovals(t *testing.T) {
 func onlyNew(f func(chat.Event)) func(chat.Event) {
 	seen := map[string]bool{}
 	return func(e chat.Event) {
-		if e.Ask != nil && !seen[e.Ask.ID] {
-			seen[e.Ask.ID] = true
+		if e.ApprovalRequest != nil && !seen[e.ApprovalRequest.ID] {
+			seen[e.ApprovalRequest.ID] = true
 			f(e)
 		}
 	}

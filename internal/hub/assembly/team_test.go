@@ -50,10 +50,10 @@ func TestTeam(t *testing.T) {
 
 		for outcome, want := range map[approval.Outcome]string{approval.Declined: "declined to hand the task to careful", approval.Accepted: "careful answers:"} {
 			got := answer(w.say(w.ada, w.begin(w.ada, "Team/default/crew"), `call hand_task {"member":"careful","task":"sail"}`, onlyNew(func(e chat.Event) {
-				if !strings.Contains(e.Ask.Message, "Hand this task to careful?") {
-					t.Errorf("the person is asked %q", e.Ask.Message)
+				if !strings.Contains(e.ApprovalRequest.Message, "Hand this task to careful?") {
+					t.Errorf("the person is asked %q", e.ApprovalRequest.Message)
 				}
-				must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: outcome}))
+				must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.ApprovalRequest.ID, approval.Answer{Outcome: outcome}))
 			})))
 			if !strings.Contains(got, want) {
 				t.Errorf("after %s it answers %q", outcome, got)
@@ -80,10 +80,10 @@ func TestW27ActionOfAProvider(t *testing.T) {
 	w.ask(w.ada, id, `call load_skill {"name":"diagrams"}`, "diagrams_draw__draw")
 	line := `call call_tool {"name":"diagrams_draw__draw","arguments":{"Code":"a-->b"}}`
 	got := answer(w.say(w.ada, id, line, onlyNew(func(e chat.Event) {
-		if e.Ask.Kind != approval.KindAction || !strings.Contains(string(e.Ask.Payload), "a--\\u003eb") && !strings.Contains(string(e.Ask.Payload), "a-->b") {
-			t.Errorf("the client is asked %s", e.Ask.Payload)
+		if e.ApprovalRequest.Kind != approval.KindAction || !strings.Contains(string(e.ApprovalRequest.Payload), "a--\\u003eb") && !strings.Contains(string(e.ApprovalRequest.Payload), "a-->b") {
+			t.Errorf("the client is asked %s", e.ApprovalRequest.Payload)
 		}
-		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.Ask.ID, Skill: "diagrams", Action: "draw", Success: true, Result: []byte(`"a picture"`)}))
+		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.ApprovalRequest.ID, Skill: "diagrams", Action: "draw", Success: true, Result: []byte(`"a picture"`)}))
 	})))
 	if !strings.Contains(got, "drawn: true a picture") {
 		t.Errorf("it answers %q", got)
@@ -116,14 +116,14 @@ func TestW27ActionOfASkillsProvider(t *testing.T) {
 	id = w.begin(w.ada, "")
 	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "maps__draw")
 	got := answer(w.say(w.ada, id, call("maps__draw"), onlyNew(func(e chat.Event) {
-		if e.Ask.Kind == approval.KindApproval {
-			must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: approval.Accepted}))
+		if e.ApprovalRequest.Kind == approval.KindApproval {
+			must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.ApprovalRequest.ID, approval.Answer{Outcome: approval.Accepted}))
 			return
 		}
-		if e.Ask.Kind != approval.KindAction || !strings.Contains(string(e.Ask.Payload), "harbour") || !strings.Contains(string(e.Ask.Payload), `"skill_name":"maps"`) {
-			t.Errorf("the client is asked %s", e.Ask.Payload)
+		if e.ApprovalRequest.Kind != approval.KindAction || !strings.Contains(string(e.ApprovalRequest.Payload), "harbour") || !strings.Contains(string(e.ApprovalRequest.Payload), `"skill_name":"maps"`) {
+			t.Errorf("the client is asked %s", e.ApprovalRequest.Payload)
 		}
-		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.Ask.ID, Success: true, Result: []byte(`"a picture"`)}))
+		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.ApprovalRequest.ID, Success: true, Result: []byte(`"a picture"`)}))
 	})))
 	if !strings.Contains(got, "drawn: a picture") {
 		t.Errorf("it answers %q", got)

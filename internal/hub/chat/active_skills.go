@@ -38,12 +38,12 @@ type InForce struct {
 
 // Chosen says why a skill is active, as far as the transcript records it.
 type Chosen struct {
-	By    session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"Who brought it into force; not there where that is not known"`
-	Why   string        `json:"why,omitempty" doc:"The same with its reason, for people"`
-	Start string        `json:"start,omitempty" doc:"Of a skill that is in force from the start: who wants that, for people"`
-	Call  string        `json:"call,omitempty" doc:"The id of the call by which the model loaded it"`
-	Query string        `json:"query,omitempty" doc:"What the model had searched for last in that turn"`
-	Words []string      `json:"words,omitempty" doc:"Of what the person had said, those that its name and description have too"`
+	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"Who brought it into force; not there where that is not known"`
+	Why          string        `json:"why,omitempty" doc:"The same with its reason, for people"`
+	Start        string        `json:"start,omitempty" doc:"Of a skill that is in force from the start: who wants that, for people"`
+	Call         string        `json:"call,omitempty" doc:"The id of the call by which the model loaded it"`
+	Query        string        `json:"query,omitempty" doc:"What the model had searched for last in that turn"`
+	MatchedWords []string      `json:"words,omitempty" doc:"Of what the person had said, those that its name and description have too"`
 }
 
 // ActiveSkills returns the active skills in the order of loading.
@@ -87,8 +87,8 @@ func findLoadReason(before []step, a session.ActiveSkill) Chosen {
 		if c.Query != "" {
 			c.Why += fmt.Sprintf(", having searched for %q", c.Query)
 		}
-		if len(c.Words) > 0 {
-			c.Why += "; its description has words of the message: " + strings.Join(c.Words, ", ")
+		if len(c.MatchedWords) > 0 {
+			c.Why += "; its description has words of the message: " + strings.Join(c.MatchedWords, ", ")
 		}
 	}
 	return c
@@ -118,7 +118,7 @@ func (c *Chosen) findCall(before []step, a session.ActiveSkill) {
 		case s.Message == nil:
 			continue
 		case s.Message.Role == session.RoleUser:
-			c.Words = bm25.SharedWords(s.Message.Text, strings.Join([]string{a.Skill.Name, a.Title, a.Description}, "\n"))
+			c.MatchedWords = bm25.SharedWords(s.Message.Text, strings.Join([]string{a.Skill.Name, a.Title, a.Description}, "\n"))
 			return
 		}
 		for _, call := range slices.Backward(s.Message.Calls) {

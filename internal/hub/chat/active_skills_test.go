@@ -83,7 +83,7 @@ func TestWhySkillsAreInForce(t *testing.T) {
 	if all[0].Start != "the Ghost sea has ships" || all[1].Start != "" {
 		t.Errorf("from the start there are %q and %q", all[0].Start, all[1].Start)
 	}
-	if h := all[2]; h.Call != "call_load_skill" || h.Query != "where ships go" || !slices.Equal(h.Words, []string{"harbour"}) {
+	if h := all[2]; h.Call != "call_load_skill" || h.Query != "where ships go" || !slices.Equal(h.MatchedWords, []string{"harbour"}) {
 		t.Errorf("the harbour was chosen by %+v", h.Chosen)
 	}
 }

@@ -53,7 +53,7 @@ func (k approvalStore) Put(ctx context.Context, a approval.Request) error {
 		if err := c.ApprovalRequests.Add(ctx, store.ApprovalRequest{ID: a.ID, Session: a.Session, Principal: principalText(a.Principal), Data: data, Created: a.Created, Deadline: a.Deadline}); err != nil {
 			return err
 		}
-		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalRequested, Ask: &a}})
+		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalRequested, ApprovalRequest: &a}})
 	})
 }
 

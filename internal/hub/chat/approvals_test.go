@@ -51,7 +51,7 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 		a, b := node(t, open(), kit{tools: burning(&burned)}), node(t, open(), kit{})
 		id := begin(t, a)
 		n := say(t, a, id, "call burn")
-		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).Ask
+		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 		if open, err := b.ListApprovals(t.Context(), ada); err != nil || len(open) != 1 || open[0].ID != q.ID {
 			t.Errorf("there wait %v, %v", open, err)
 		}
@@ -124,7 +124,7 @@ func TestW27RequestAndResponse(t *testing.T) {
 		a, b := node(t, open(), kit{tools: drawing(0)}), node(t, open(), kit{})
 		id := begin(t, a)
 		n := say(t, a, id, `call render {"code": "graph TD"}`)
-		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).Ask
+		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 		var request agent.Action
 		if err := json.Unmarshal(q.Payload, &request); err != nil || request.Skill != "mermaid" || request.Action != "render" || string(request.Data) != `{"code":"graph TD"}` {
 			t.Fatalf("the request is %s, %v", q.Payload, err)
@@ -164,7 +164,7 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 		{"no client is open", nil, 20 * time.Millisecond, time.Minute, "render failed: no client of the conversation is open"},
 		{"none answers in time", func(t *testing.T, e *chat.Engine, id string) { until(t, e, id, 0, isType(chat.ApprovalRequested)) }, time.Minute, 100 * time.Millisecond, "Request render timed out after 100ms"},
 		{"it failed", func(t *testing.T, e *chat.Engine, id string) {
-			q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).Ask
+			q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 			if err := e.Respond(t.Context(), ada, chat.Response{Request: q.ID, Error: json.RawMessage(`"bad graph"`)}); err != nil {
 				t.Error(err)
 			}
@@ -199,7 +199,7 @@ func TestW27ResultIsNotEscaped(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: drawing(0)})
 	id := begin(t, e)
 	n := say(t, e, id, "call render")
-	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).Ask
+	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 	if err := e.Respond(t.Context(), ada, chat.Response{Request: q.ID, Success: true, Result: json.RawMessage(`{"svg":"<svg/>"}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: burning(&burned)})
 	id := begin(t, e)
 	n := say(t, e, id, "call burn")
-	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).Ask
+	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 	for _, answer := range []approval.Answer{{}, {Outcome: approval.Expired}, {Outcome: "yes"}, {Outcome: approval.Accepted, Scope: "forever"}} {
 		if err := e.AnswerApproval(t.Context(), ada, q.ID, answer); !errors.Is(err, chat.ErrInvalid) {
 			t.Errorf("%+v: %v", answer, err)

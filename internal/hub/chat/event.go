@@ -43,10 +43,10 @@ type Event struct {
 	Kind InputKind `json:"kind,omitempty"`
 	Text string    `json:"text,omitempty"`
 	// Skill is the skill that a message invokes or a command loads or unloads.
-	Skill string            `json:"skill,omitempty"`
-	Step  *session.Event    `json:"step,omitempty"`
-	Call  *session.Call     `json:"call,omitempty"`
-	Ask   *approval.Request `json:"ask,omitempty"`
+	Skill           string            `json:"skill,omitempty"`
+	Step            *session.Event    `json:"step,omitempty"`
+	Call            *session.Call     `json:"call,omitempty"`
+	ApprovalRequest *approval.Request `json:"ask,omitempty"`
 	// Answer is how an approval request was resolved, without the content of
 	// the answer.
 	Answer *Settled `json:"answer,omitempty"`

@@ -300,7 +300,7 @@ func TestQuestionOutlivesItsNode(t *testing.T) {
 				a := node(t, open(), k)
 				id := begin(t, a)
 				n := say(t, a, id, "call burn")
-				question := lastOf(until(t, a, id, 0, isType(chat.ApprovalRequested))).Ask
+				question := lastOf(until(t, a, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
 				closeNode(t, a)
 				yes := approval.Answer{Outcome: approval.Accepted, By: chat.Person("ada")}
 				if when == "between" { // by a node that does nothing else

@@ -62,8 +62,8 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 			}
 			for _, ev := range events {
 				after = ev.Seq
-				if how.asClient && ev.Type == ApprovalRequested && ev.Ask.Kind == approval.KindAction {
-					ev.NeedsResponse, err = e.markDelivered(ctx, id, ev.Ask.ID)
+				if how.asClient && ev.Type == ApprovalRequested && ev.ApprovalRequest.Kind == approval.KindAction {
+					ev.NeedsResponse, err = e.markDelivered(ctx, id, ev.ApprovalRequest.ID)
 				}
 				if !yield(ev, err) || err != nil {
 					return

@@ -58,7 +58,7 @@ type skillDiffJSON struct {
 	Same         int             `json:"same" doc:"Number of unchanged files"`
 	Instructions string          `json:"instructions,omitempty" doc:"Unified diff of SKILL.md"`
 	Fields       []diffFieldJSON `json:"fields" nullable:"false" doc:"Metadata of the skill"`
-	Asks         diffAsksJSON    `json:"asks"`
+	Permissions  diffAsksJSON    `json:"asks"`
 	Findings     diffFoundJSON   `json:"findings"`
 	Problems     []string        `json:"problems" nullable:"false" doc:"What could not be compared"`
 }
@@ -109,8 +109,8 @@ type diffAskJSON struct {
 // diffFoundJSON compares the findings of two scans.
 type diffFoundJSON struct {
 	New       []findingJSON `json:"new" nullable:"false"`
-	Gone      int           `json:"gone"`
-	Kept      int           `json:"kept"`
+	Removed   int           `json:"gone"`
+	Unchanged int           `json:"kept"`
 	Truncated bool          `json:"truncated"`
 }
 
@@ -118,8 +118,8 @@ type diffFoundJSON struct {
 func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
 	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Unchanged,
 		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: api.NonNil(d.Problems),
-		Asks:     diffAsksJSON{diffAsksOf(d.Permissions.More), diffAsksOf(d.Permissions.Less)},
-		Findings: diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
+		Permissions: diffAsksJSON{diffAsksOf(d.Permissions.More), diffAsksOf(d.Permissions.Less)},
+		Findings:    diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
 	for i, f := range d.Files {
 		out.Files[i] = diffFileJSON{f.Path, f.From, string(f.Change), f.Script, f.Text, f.Added, f.Removed, f.OldSize, f.NewSize, f.OldSHA256, f.NewSHA256, f.Diff, f.Omitted}
 	}

@@ -28,7 +28,7 @@ type checkedJSON struct {
 	Files        []manifestFileJSON    `json:"files" nullable:"false" doc:"Without files that are rejected or ignored"`
 	Code         bool                  `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Runnable     bool                  `json:"runnable" doc:"Whether you may run its code: a reviewer approved these files"`
-	Asks         draftAsksJSON         `json:"asks"`
+	Permissions  draftAsksJSON         `json:"asks"`
 }
 
 // takenJSON is an existing skill with the name of a draft.
@@ -81,7 +81,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
 		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: skill.EstimateTokens(c.CatalogLine)},
 		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.Runnable,
-		Asks: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: diffAsksOf(c.RequestedPermissions)},
+		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: diffAsksOf(c.RequestedPermissions)},
 	}
 	for i, d := range c.Diagnostics {
 		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, d.Message, d.Fix, (*editJSON)(d.Edit), d.Rename}
@@ -92,10 +92,10 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	if s := c.Skill; s != nil {
 		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, s.Description, s.Version
 		out.Instructions, out.Tokens.Instructions = s.Instructions, skill.EstimateTokens(s.Instructions)
-		out.Asks.AllowedTools, out.Asks.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
-		out.Asks.Dependencies, out.Asks.Model = api.NonNil(s.Dependencies), s.Model
+		out.Permissions.AllowedTools, out.Permissions.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
+		out.Permissions.Dependencies, out.Permissions.Model = api.NonNil(s.Dependencies), s.Model
 		for _, t := range s.Tools {
-			out.Asks.Tools = append(out.Asks.Tools, t.Name)
+			out.Permissions.Tools = append(out.Permissions.Tools, t.Name)
 		}
 	}
 	return out

@@ -49,7 +49,7 @@ type offeredJSON struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Version     string `json:"version,omitempty" doc:"Version given by the author"`
-	Here        *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
+	Existing    *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
 	Same        bool   `json:"same" doc:"Whether the existing skill has the same files"`
 	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
@@ -60,7 +60,7 @@ func offerOf(o *library.SourceListing) offerJSON {
 		out.Skills[i] = offeredJSON{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version, Same: s.Same, Problem: s.Problem}
 		if s.Existing != nil {
 			here := skillOf(s.Existing)
-			out.Skills[i].Here = &here
+			out.Skills[i].Existing = &here
 		}
 	}
 	return out

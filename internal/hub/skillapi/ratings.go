@@ -13,17 +13,17 @@ import (
 type ratingJSON struct {
 	User    string    `json:"user" doc:"ID of the user"`
 	Stars   int64     `json:"stars" minimum:"1" maximum:"5"`
-	Words   string    `json:"words"`
+	Comment string    `json:"words"`
 	Updated time.Time `json:"updated"`
 }
 
 func ratingOf(r library.Rating) ratingJSON {
-	return ratingJSON{User: r.UserID, Stars: r.Stars, Words: r.Review, Updated: r.Updated}
+	return ratingJSON{User: r.UserID, Stars: r.Stars, Comment: r.Review, Updated: r.Updated}
 }
 
 type newRating struct {
-	Stars int    `json:"stars" minimum:"1" maximum:"5"`
-	Words string `json:"words,omitempty" maxLength:"8192" doc:"Reason"`
+	Stars   int    `json:"stars" minimum:"1" maximum:"5"`
+	Comment string `json:"words,omitempty" maxLength:"8192" doc:"Reason"`
 }
 
 func (h *Handlers) ratingsAPI() {
@@ -44,7 +44,7 @@ func (h *Handlers) rateSkill(ctx context.Context, in *struct {
 	api.SkillPath
 	Body newRating
 }) (*api.NoBody, error) {
-	return nil, h.Library.Rate(ctx, account.FromContext(ctx), in.Skill, in.Body.Stars, in.Body.Words)
+	return nil, h.Library.Rate(ctx, account.FromContext(ctx), in.Skill, in.Body.Stars, in.Body.Comment)
 }
 
 func (h *Handlers) unrateSkill(ctx context.Context, in *api.SkillPath) (*api.NoBody, error) {
