@@ -13,9 +13,9 @@ const out = mkdtempSync(join(tmpdir(), "loadout-web-test-"));
 
 /** policy reads the hub's policy from its source, so that the tests fail where the page would. */
 function policy() {
-  const source = readFileSync(join(root, "../../../internal/hub/page.go"), "utf8");
+  const source = readFileSync(join(root, "../../../internal/hub/page/page.go"), "utf8");
   const parts = /const pagePolicy = ((?:"[^"]*"[\s+]*)+)/.exec(source);
-  if (!parts) throw new Error("internal/hub/page.go has no pagePolicy");
+  if (!parts) throw new Error("internal/hub/page/page.go has no pagePolicy");
   return [...parts[1].matchAll(/"([^"]*)"/g)].map((m) => m[1]).join("");
 }
 
