@@ -572,3 +572,20 @@ func streamError(t *testing.T, m llm.Model) error {
 	}
 	return nil
 }
+
+// The pages that show serve quote its first line.
+func TestServeGreetingIsQuoted(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{environment: environment{stdout: &out, getenv: func(string) string { return "" }}}
+	a.printHubText(hubGreeting{Mode: "single", Database: "SQLite", Data: "DIR"})
+	line, _, _ := strings.Cut(out.String(), "DIR")
+	for _, page := range []string{"README.md", "README.zh.md", "docs/hub.md", "docs/zh/hub.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\n"+line) {
+			t.Errorf("%s does not quote %q", page, line)
+		}
+	}
+}
