@@ -2,5 +2,5 @@
 
 package hub
 
-// diskFree is not implemented for this system.
+// diskFree reports that the free space is unknown on this system.
 func diskFree(string) (free uint64, known bool) { return 0, false }

@@ -25,7 +25,7 @@ const (
 	maxSwept = 10_000
 )
 
-// gitDir is a temporary directory for one trip. [sweep] does not remove it
+// gitDir is a temporary directory for one fetch. [sweep] does not remove it
 // while it is in use.
 type gitDir struct {
 	path string
