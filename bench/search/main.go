@@ -84,7 +84,7 @@ func run(ctx context.Context, queries, tasks string, pools []string, halves int,
 	return nil
 }
 
-// goals apply to the shipped way.
+// goals are the targets for the default ranking.
 var goals = figures{hit1: 0.66, r5: 0.68, r10: 0.79, r20: 0.88}
 
 // printQuality prints a row for each way. If withGoals is set, it also compares the last way,
