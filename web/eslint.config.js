@@ -27,7 +27,7 @@ const layers = [
 ];
 
 export default ts.config(
-  { ignores: ["dist", "test/pictures", "src/shared/api/schema.d.ts"] },
+  { ignores: ["test/pictures", "src/shared/api/schema.d.ts"] },
   js.configs.recommended,
   ts.configs.recommended,
   {

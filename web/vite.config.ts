@@ -31,13 +31,22 @@ const messageParts: Plugin = {
   },
 };
 
+/** isPackage reports whether a module belongs to a package or stands between packages. */
+const isPackage = (id: string) =>
+  /\/node_modules\/|vite\/preload-helper|rolldown\/runtime|shared\/content\/(purify|entities)\.ts/.test(id);
+
 // The hub serves the page under a content security policy without inline scripts, so nothing is inlined.
-// Packages are in chunks apart from the page's own code, so that a change of the page keeps their names.
+// Chunks of packages have a hash in their name and import no code of the page, so that browsers keep them
+// when the page changes. The page's own files are in assets/page under plain names: the hub serves that
+// directory under a name that is a hash of all of them, and a changed component replaces one file of dist.
 export default defineConfig({
   plugins: [inertPurify, messageParts, preact({ prefreshEnabled: false, devToolsEnabled: false })],
   // The browser decodes HTML entities by itself: see entities.ts.
   resolve: { alias: [{ find: /^entities$/, replacement: source("shared/content/entities.ts") }] },
+  experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
   build: {
+    outDir: "../internal/hub/page/dist",
+    emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
@@ -46,9 +55,13 @@ export default defineConfig({
     reportCompressedSize: true,
     rolldownOptions: {
       output: {
+        minifyInternalExports: false, // a new export of a chunk changes no other importer
+        entryFileNames: "assets/page/[name].js",
+        assetFileNames: "assets/page/[name][extname]",
         chunkFileNames: ({ name, moduleIds }) => {
+          if (moduleIds.length > 0 && moduleIds.every(isPackage)) return "assets/[name]-[hash].js";
           const [, code, part] = /\/([\w-]+)\.json\?(start|rest)$/.exec(moduleIds.join("\n")) ?? [];
-          return `assets/${code ? `messages-${code}-${part}` : name}-[hash].js`;
+          return `assets/page/${code ? `messages-${code}-${part}` : name}.js`;
         },
         codeSplitting: {
           groups: [

@@ -13,7 +13,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
-	"github.com/loadout-dev/loadout/web"
 )
 
 // routes registers all handlers. Each group of the API has a method and a file
@@ -46,7 +45,7 @@ func (h *Hub) routes() error {
 	h.mux.Handle("GET /metrics", h.serveMetrics())
 	h.mux.HandleFunc("GET /healthz", h.healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	site, err := page.New(web.Files())
+	site, err := page.New(page.Files())
 	if err != nil {
 		return err
 	}

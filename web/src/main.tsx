@@ -7,7 +7,7 @@ import "./shared/style/tokens.css";
 import "./shared/style/base.css";
 import "./shared/ui/ui.css";
 
-// No other module imports this one: a new page or message changes the name of this file only.
+// No other module imports this one: a new page or message changes this file only.
 setMessageFiles(
   import.meta.glob<Messages>("./shared/i18n/*.json", { query: "?start", import: "default" }),
   import.meta.glob<Messages>("./shared/i18n/*.json", { query: "?rest", import: "default" }),

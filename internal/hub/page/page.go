@@ -1,9 +1,14 @@
-// Package page serves the files of the web page.
+// Package page contains the built web page and serves it. The sources are in the directory
+// web; dist is in Git so that building the program needs no npm. The page is a client of
+// the public API: this package knows nothing of the hub. Start reading at [Site.OrElse].
 package page
 
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,11 +26,28 @@ import (
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+//go:embed all:dist
+var dist embed.FS
+
+// Files returns the built page: index.html and the files that it loads.
+func Files() fs.FS {
+	files, err := fs.Sub(dist, "dist")
+	if err != nil {
+		panic(err) // the name is a constant and valid
+	}
+	return files
+}
+
+// ownAssets is the directory of the page's own code, whose files have no hash in
+// their names. Its URL contains a hash of all of them in place of "page".
+const ownAssets = "assets/page/"
+
 // Site serves the files of the web page, and index.html for all other paths
 // that a browser visits. The page itself selects the view.
 type Site struct {
-	files fs.FS
-	index *asset
+	files     fs.FS
+	ownPrefix string // path of ownAssets in URLs
+	index     *asset
 
 	mu     sync.Mutex // guards the fields below
 	packed map[string]*asset
@@ -38,13 +60,35 @@ type asset struct {
 	packed []byte // by gzip; nil where that does not help
 }
 
+// New returns a site with the files of a built page, see [Files].
 func New(files fs.FS) (*Site, error) {
 	s := &Site{files: files, packed: map[string]*asset{}}
-	var err error
-	if s.index, err = s.asset("index.html"); err != nil {
+	hash, err := hashDir(files, strings.TrimSuffix(ownAssets, "/"))
+	if err != nil {
 		return nil, fmt.Errorf("web page not built in: %w", err)
 	}
+	s.ownPrefix = "assets/" + hash + "/"
+	index, err := fs.ReadFile(files, "index.html")
+	if err != nil {
+		return nil, fmt.Errorf("web page not built in: %w", err)
+	}
+	s.index = newAsset("index.html", bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
 	return s, nil
+}
+
+// hashDir returns a short hash of the names and contents of the files in dir.
+func hashDir(files fs.FS, dir string) (string, error) {
+	hash := sha256.New()
+	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		fmt.Fprintf(hash, "%s %d\n", name, len(data))
+		hash.Write(data)
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil))[:16], err
 }
 
 // asset returns a file of the page. It compresses each file once.
@@ -58,6 +102,12 @@ func (s *Site) asset(name string) (*asset, error) {
 	if err != nil {
 		return nil, err
 	}
+	a := newAsset(name, data)
+	s.packed[name] = a
+	return a, nil
+}
+
+func newAsset(name string, data []byte) *asset {
 	a := &asset{kind: mime.TypeByExtension(path.Ext(name)), plain: data}
 	if a.kind == "" {
 		a.kind = "text/plain; charset=utf-8"
@@ -69,22 +119,25 @@ func (s *Site) asset(name string) (*asset, error) {
 	if packed.Len() < len(data) {
 		a.packed = packed.Bytes()
 	}
-	s.packed[name] = a
-	return a, nil
+	return a
 }
 
 // serve serves a file of the page and reports whether it exists.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	if !fs.ValidPath(name) || name == "." || name == "index.html" {
+	if !fs.ValidPath(name) || name == "." || name == "index.html" || strings.HasPrefix(name, ownAssets) {
 		return false
+	}
+	immutable := strings.HasPrefix(name, "assets/") // the path contains a hash
+	if own, ok := strings.CutPrefix(name, s.ownPrefix); ok {
+		name = ownAssets + own
 	}
 	a, err := s.asset(name)
 	if err != nil {
 		return false
 	}
-	if strings.HasPrefix(name, "assets/") {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // the name contains a hash
+	if immutable {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		w.Header().Set("Cache-Control", "public, max-age=300")
 	}

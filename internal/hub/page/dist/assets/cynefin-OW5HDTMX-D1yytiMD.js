@@ -1,0 +1,1 @@
+export{createCynefinServices}from"./chunk-6TQVIW2G-CFRZKpad.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{createEventModelingServices}from"./chunk-6EIED4P4-BqwdKS44.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{createInfoServices}from"./chunk-5V3GS4D5-xHnpClCz.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

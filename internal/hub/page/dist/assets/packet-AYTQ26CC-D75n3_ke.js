@@ -1,0 +1,1 @@
+export{createPacketServices}from"./chunk-UY3FDG6J-B1yjoiav.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{EditExisting,EditNew}from"./editor2.js";

@@ -1,0 +1,1 @@
+export{renderMermaid}from"./content.js";

@@ -1,0 +1,1 @@
+export{createPieServices}from"./chunk-3Z5EZCMW-CSaHq4VT.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{createRailroadServices}from"./chunk-OUJLGHUK-bEQgfVCC.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{createRailroadAbnfServices}from"./chunk-XHIXRSVI-DVYJlXtF.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

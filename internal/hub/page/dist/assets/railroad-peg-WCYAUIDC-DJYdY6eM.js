@@ -1,0 +1,1 @@
+export{createRailroadPegServices}from"./chunk-747NJXEK-zQm3QGtL.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,1 @@
+export{createTreeViewServices}from"./chunk-IH6LHLGP-BexdKFRD.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

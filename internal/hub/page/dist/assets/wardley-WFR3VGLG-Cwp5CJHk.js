@@ -1,0 +1,1 @@
+export{createWardleyServices}from"./chunk-ICYGCRZG-BpRChMzf.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,0 +1,149 @@
+package page_test
+
+import (
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout/internal/hub/page"
+)
+
+const browserAccept = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+// get requests a path of the site with header values.
+func get(t *testing.T, site *page.Site, path string, header map[string]string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest("GET", path, nil)
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	site.OrElse(http.NotFound)(w, r)
+	return w.Result()
+}
+
+func readBody(t *testing.T, res *http.Response) string {
+	t.Helper()
+	body := io.Reader(res.Body)
+	if res.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if body, err = gzip.NewReader(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func newSite(t *testing.T, files fs.FS) *page.Site {
+	t.Helper()
+	site, err := page.New(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+var ownPrefix = regexp.MustCompile(`/(assets/[0-9a-f]{16}/)index\.js`)
+
+// prefixOf returns the directory in the URLs of the page's own files.
+func prefixOf(t *testing.T, site *page.Site) string {
+	t.Helper()
+	index := readBody(t, get(t, site, "/", map[string]string{"Accept": browserAccept}))
+	m := ownPrefix.FindStringSubmatch(index)
+	if m == nil || strings.Contains(index, "/assets/page/") {
+		t.Fatalf("index.html does not load its files from a directory with a hash:\n%s", index)
+	}
+	return m[1]
+}
+
+func TestSecurityPolicyAllowsNoInlineScript(t *testing.T) {
+	res := get(t, newSite(t, page.Files()), "/", map[string]string{"Accept": browserAccept})
+	policy := res.Header.Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("policy %q does not contain %s", policy, want)
+		}
+	}
+	if inline := regexp.MustCompile(`<script[^>]*>[^<]|\son[a-z]+=|javascript:`).FindString(readBody(t, res)); inline != "" {
+		t.Errorf("index.html contains the inline script %q", inline)
+	}
+	if got := res.Header.Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("Cache-Control of index.html = %q, want no-cache", got)
+	}
+}
+
+func TestEachBuiltFileIsServed(t *testing.T) {
+	site := newSite(t, page.Files())
+	prefix := prefixOf(t, site)
+	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+	err := fs.WalkDir(page.Files(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || name == "index.html" {
+			return err
+		}
+		want, err := fs.ReadFile(page.Files(), name)
+		if err != nil {
+			return err
+		}
+		res := get(t, site, "/"+strings.Replace(name, "assets/page/", prefix, 1), map[string]string{"Accept-Encoding": "gzip"})
+		if got := readBody(t, res); got != string(want) {
+			t.Errorf("%s has %d bytes, want %d", name, len(got), len(want))
+		}
+		if kind, ok := kinds[path.Ext(name)]; ok && res.Header.Get("Content-Type") != kind {
+			t.Errorf("Content-Type of %s = %s, want %s", name, res.Header.Get("Content-Type"), kind)
+		}
+		if immutable := strings.Contains(res.Header.Get("Cache-Control"), "immutable"); immutable != strings.HasPrefix(name, "assets/") {
+			t.Errorf("Cache-Control of %s = %q", name, res.Header.Get("Cache-Control"))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesAreNotCompressedForClientsWithoutGzip(t *testing.T) {
+	site := newSite(t, page.Files())
+	for _, coding := range []string{"identity", "gzip;q=0", "gzip; q=0.0", "br"} {
+		res := get(t, site, "/theme.js", map[string]string{"Accept-Encoding": coding})
+		if got := res.Header.Get("Content-Encoding"); got != "" {
+			t.Errorf("with Accept-Encoding %q, Content-Encoding = %q", coding, got)
+		}
+	}
+}
+
+// Browsers store the page's own files for ever, so a change of one of them must change the URLs of all.
+func TestChangedFileChangesTheURLsOfThePage(t *testing.T) {
+	files := fstest.MapFS{
+		"index.html":           {Data: []byte(`<script type="module" src="/assets/page/index.js"></script>`)},
+		"assets/page/index.js": {Data: []byte(`import "./shared.js"`)},
+		"assets/page/a.js":     {Data: []byte("1")},
+	}
+	before := prefixOf(t, newSite(t, files))
+	if again := prefixOf(t, newSite(t, files)); again != before {
+		t.Errorf("the same files have the prefixes %s and %s", before, again)
+	}
+	files["assets/page/a.js"] = &fstest.MapFile{Data: []byte("2")}
+	site := newSite(t, files)
+	after := prefixOf(t, site)
+	if after == before {
+		t.Errorf("the prefix %s stays when a file changes", before)
+	}
+	for path, want := range map[string]int{
+		"/" + after + "a.js": 200, "/" + before + "a.js": 404, "/assets/page/a.js": 404, "/" + after + "b.js": 404, "/" + after: 404,
+	} {
+		if res := get(t, site, path, map[string]string{"Accept": "*/*"}); res.StatusCode != want {
+			t.Errorf("status of %s = %d, want %d", path, res.StatusCode, want)
+		}
+	}
+}

@@ -1,1 +1,0 @@
-export{n as createArchitectureServices}from"./chunk-6AZGARVD-CX6-4vg6.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-import{n as e,t}from"./editor-BxzxfmTA.js";import{t as n}from"./vendor-C27KpYWW.js";function r({namespace:r,name:i}){return r&&i?n(t,{place:{kind:`MCPServer`,namespace:r,name:i}}):n(e,{kind:`MCPServer`})}export{r as EditServer};

@@ -1,1 +1,0 @@
-export{t as EditExisting,n as EditNew}from"./editor-BxzxfmTA.js";

@@ -1,1 +1,0 @@
-export{n as createGitGraphServices}from"./chunk-KI3K4JFJ-AR6SSfUs.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

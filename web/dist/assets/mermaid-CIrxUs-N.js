@@ -1,1 +1,0 @@
-export{i as renderMermaid}from"./content-B5uVdxSA.js";

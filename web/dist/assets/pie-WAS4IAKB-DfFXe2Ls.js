@@ -1,1 +1,0 @@
-export{n as createPieServices}from"./chunk-3Z5EZCMW-DGWuRk8Z.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{n as createRadarServices}from"./chunk-I5DQTOEV-BgzlyjId.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

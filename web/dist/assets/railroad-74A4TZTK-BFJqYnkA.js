@@ -1,1 +1,0 @@
-export{n as createRailroadServices}from"./chunk-OUJLGHUK-7bP2ipuY.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

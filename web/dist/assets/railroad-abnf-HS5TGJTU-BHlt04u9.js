@@ -1,1 +1,0 @@
-export{n as createRailroadAbnfServices}from"./chunk-XHIXRSVI-DMHeA0L3.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{n as createRailroadEbnfServices}from"./chunk-2ZTRR5NV-DQcXEc4G.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

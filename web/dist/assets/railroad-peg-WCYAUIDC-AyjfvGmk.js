@@ -1,1 +1,0 @@
-export{n as createRailroadPegServices}from"./chunk-747NJXEK-DTfS-BUy.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{t as Question}from"./request-CiVxU8-R.js";

@@ -1,1 +1,0 @@
-export{n as createTreeViewServices}from"./chunk-IH6LHLGP-CnJ_zIDM.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{n as createTreemapServices}from"./chunk-6K3QC6MW-DKCbN7g0.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{n as createWardleyServices}from"./chunk-ICYGCRZG-DdylDSek.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";
