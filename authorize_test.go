@@ -30,7 +30,7 @@ func approvable() files {
 }
 
 // An agent runs a script only if the user approved exactly its bytes.
-func TestAnApprovalIsOfBytes(t *testing.T) {
+func TestApprovalAppliesToDigestOnly(t *testing.T) {
 	approve := func(s *shop) { s.approve(t, "report") }
 	write := func(name, text string) func(*shop) {
 		return func(s *shop) { files{name: text}.write(t, s.dir) }
@@ -88,7 +88,7 @@ func TestAnApprovalIsOfBytes(t *testing.T) {
 	}
 }
 
-func TestAGrantForOnceIsUsedUp(t *testing.T) {
+func TestGrantForOneUseIsConsumed(t *testing.T) {
 	s := newShop(t, approvable(), nil)
 	s.approve(t, "report", func(g *policy.Grant) { g.Scope = policy.Once })
 	if res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"}); err != nil || res.Stdout != "hi\n" {
@@ -99,7 +99,7 @@ func TestAGrantForOnceIsUsedUp(t *testing.T) {
 }
 
 // If two runs use the last grant at once, one is refused, and that is recorded.
-func TestAGrantThatAnotherUsedIsARefusal(t *testing.T) {
+func TestConsumedGrantIsRefused(t *testing.T) {
 	s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = &usedUp{s.grants} })
 	s.approve(t, "report", func(g *policy.Grant) { g.Scope = policy.Once })
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
@@ -120,7 +120,7 @@ func (u *usedUp) Find(ctx context.Context, p policy.Principal, d policy.Digest, 
 	return g, err
 }
 
-func TestTypedRunsNeedNoGrantAndRecordNone(t *testing.T) {
+func TestRunsTypedByUserNeedNoGrant(t *testing.T) {
 	s := newShop(t, approvable(), nil)
 	if out := s.says(t, loadout.Run{Skill: "report", Script: "hi.sh"}); out != "hi\n" {
 		t.Errorf("got %q", out)
@@ -262,7 +262,7 @@ func ended(t *testing.T, s *shop, name string, do func()) {
 	}
 }
 
-func TestWhatIsWithdrawnEndsWhatRuns(t *testing.T) {
+func TestRevocationStopsRunningScripts(t *testing.T) {
 	filter := func(f catalog.Filter) func(*shop) {
 		return func(s *shop) {
 			if err := s.Catalog().SetFilter(f); err != nil {
@@ -322,7 +322,7 @@ func TestWhatIsWithdrawnEndsWhatRuns(t *testing.T) {
 	})
 }
 
-func TestAWishIsWhatAnApprovalShows(t *testing.T) {
+func TestApprovalRequestListsPermissions(t *testing.T) {
 	s := anyShop(t, files{
 		"web/SKILL.md": "---\nname: web\ndescription: x\ndependencies: [base]\nsandbox: {network: [a.example, b.example], secrets: [KEY], seconds: 86400, memory_mb: 10, processes: 60000, colour: red}\n---\n",
 		"web/get.sh":   "x", "base/SKILL.md": skillText("base", "x"),

@@ -91,7 +91,7 @@ func TestReadFile(t *testing.T) {
 }
 
 // K7: for any path, only a file of the skill is read.
-func TestK7ReadFileStaysInsideTheSkill(t *testing.T) {
+func TestK7ReadFileStaysInsideSkill(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	pdf := entry(t, rt, "pdf")
 	for _, tt := range []struct {
@@ -134,7 +134,7 @@ func TestK7ReadFileStaysInsideTheSkill(t *testing.T) {
 	}
 }
 
-func TestReadFileFollowsLinksInsideTheSkillOnly(t *testing.T) {
+func TestReadFileFollowsSymlinksInsideSkillOnly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege here")
 	}
@@ -182,7 +182,7 @@ func TestReadFileFollowsLinksInsideTheSkillOnly(t *testing.T) {
 	}
 }
 
-func TestReadFileOfAnEmptyDirectory(t *testing.T) {
+func TestReadFileOfEmptyDirectory(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	if err := os.Mkdir(filepath.Join(dir, "pdf", "void"), 0o755); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestReadFileOfAnEmptyDirectory(t *testing.T) {
 	}
 }
 
-func TestReadFileDoesNotWaitForAPipe(t *testing.T) {
+func TestReadFileDoesNotBlockOnPipe(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	if !makePipe(filepath.Join(dir, "pdf", "pipe")) {
 		t.Skip("there are no named pipes here")
@@ -202,7 +202,7 @@ func TestReadFileDoesNotWaitForAPipe(t *testing.T) {
 	}
 }
 
-func TestReadFileCannotReadWhatTheUserCannot(t *testing.T) {
+func TestReadFileReportsMissingPermission(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	file := filepath.Join(dir, "pdf", "references", "guide.md")
 	if err := os.Chmod(file, 0); err != nil {
@@ -262,7 +262,7 @@ func TestReadFileInParts(t *testing.T) {
 }
 
 // The concatenated parts of a file are the file, for any limit.
-func TestPartsOfAFileAreTheFile(t *testing.T) {
+func TestFilePartsMakeTheFile(t *testing.T) {
 	rt, dir := runtimeOf(t, files{"pdf/SKILL.md": skillText("pdf", "x")})
 	pdf := entry(t, rt, "pdf")
 	rapid.Check(t, func(r *rapid.T) {
@@ -290,7 +290,7 @@ func TestPartsOfAFileAreTheFile(t *testing.T) {
 	})
 }
 
-func TestReadFileHashesWhatIsTooLarge(t *testing.T) {
+func TestReadFileHashesLargeFiles(t *testing.T) {
 	rt, dir := runtimeOf(t, files{"pdf/SKILL.md": skillText("pdf", "x")})
 	file := filepath.Join(dir, "pdf", "big.csv")
 	f, err := os.Create(file)

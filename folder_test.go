@@ -126,7 +126,7 @@ func readTree(t *testing.T, dir string) files {
 	return out
 }
 
-func TestOutReceivesWhatIsHandedOver(t *testing.T) {
+func TestOutReceivesOutputFiles(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	make := func(t *testing.T, was files, links map[string]string) string {
 		dir := filepath.Join(t.TempDir(), "results")
@@ -224,7 +224,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 	})
 }
 
-func TestAWorkingFolderPersists(t *testing.T) {
+func TestWorkspacePersists(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	in := func(folder, script string) *loadout.RunResult {
 		t.Helper()
@@ -291,7 +291,7 @@ func leftovers(t *testing.T, dir string, handles ...string) {
 	}
 }
 
-func TestARunThatFailsLeavesAFolderAsItWas(t *testing.T) {
+func TestFailedRunLeavesWorkspaceUnchanged(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do("echo one > a")
 	run.NewFolder = true
@@ -322,7 +322,7 @@ func TestARunThatFailsLeavesAFolderAsItWas(t *testing.T) {
 	}
 }
 
-func TestAHandleThatNobodyGaveOut(t *testing.T) {
+func TestUnknownWorkspaceHandle(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	for _, handle := range []string{"..", "../../etc", "abcdefghijklmnop", strings.Repeat("a", 17), "ABCDEFGHIJKLMNOP", "abcdefghijklmn/.", "abcdefghijklmnop.lock"} {
 		run := do("echo ran")
@@ -343,7 +343,7 @@ func TestAHandleThatNobodyGaveOut(t *testing.T) {
 	}
 }
 
-func TestOldFoldersAreSwept(t *testing.T) {
+func TestOldWorkspacesAreRemoved(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	keep := func() string {
 		run := do("echo one > a")
@@ -410,7 +410,7 @@ func child() int {
 	return 0
 }
 
-func TestRunsInOneFolderWaitForEachOther(t *testing.T) {
+func TestRunsInOneWorkspaceAreSerialized(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do(count)
 	run.NewFolder = true
@@ -443,7 +443,7 @@ func TestRunsInOneFolderWaitForEachOther(t *testing.T) {
 	leftovers(t, s.scripts.FolderDir, folder)
 }
 
-func TestWaitingForAFolderCanBeGivenUp(t *testing.T) {
+func TestWaitForWorkspaceCanBeCancelled(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do("echo one > a")
 	run.NewFolder = true

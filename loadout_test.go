@@ -37,7 +37,7 @@ func TestNewWithoutOptionsHasTheBundledSkills(t *testing.T) {
 	}
 }
 
-func TestNewStartsClosed(t *testing.T) {
+func TestNewDeniesByDefault(t *testing.T) {
 	dir := t.TempDir()
 	files{"pdf/SKILL.md": skillText("pdf", "x"), "csv/SKILL.md": skillText("csv", "x")}.write(t, dir)
 	source := func() []catalog.Source { return []catalog.Source{catalog.NewDir("local", catalog.User, dir, nil)} }
@@ -73,7 +73,7 @@ func TestNewStartsClosed(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatItCannotRead(t *testing.T) {
+func TestNewRefusesUnreadableFiles(t *testing.T) {
 	if _, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Allow: []string{"[x"}}}); err == nil {
 		t.Error("an allow-list that cannot be read lets everything through")
 	}
@@ -168,7 +168,7 @@ func TestFetch(t *testing.T) {
 	})
 }
 
-func TestSessionOnARuntime(t *testing.T) {
+func TestSessionOfRuntime(t *testing.T) {
 	rt, dir := runtimeOf(t, files{
 		"pdf/SKILL.md": skillText("pdf", "# PDF\nRun {baseDir}/scripts/fill.py.\n"), "pdf/scripts/fill.py": "print()",
 		"person/SKILL.md": "---\nname: person\ndescription: For people.\ndisable-model-invocation: true\n---\nx",
@@ -228,7 +228,7 @@ type failing struct{ session.MemoryLog }
 
 func (*failing) Read(context.Context, int64) ([]session.Event, error) { return nil, fs.ErrPermission }
 
-func TestNewSessionSaysThatTheLogCannotBeRead(t *testing.T) {
+func TestNewSessionReportsUnreadableLog(t *testing.T) {
 	rt, _ := runtimeOf(t, nil)
 	if _, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: &failing{}}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
 		t.Errorf("got %v", err)
@@ -287,7 +287,7 @@ func (b bareSource) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, er
 	return skill.NewBundle(sub, e.Dir, nil), err
 }
 
-func TestASourceCannotLeaveOutWhatDecides(t *testing.T) {
+func TestSourceCannotOmitDecidingFields(t *testing.T) {
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{bareSource{
 		"secret/SKILL.md": {Data: []byte("---\nname: secret\ndescription: For users.\ndisable-model-invocation: true\n---\nDo it.\n")},
 		"needy/SKILL.md":  {Data: []byte("---\nname: needy\ndescription: Needs more.\ndependencies: [gone, secret]\n---\nDo it.\n")},

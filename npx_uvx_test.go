@@ -130,7 +130,7 @@ func fetching(t *testing.T, command ...string) (*shop, *registry, string) {
 	return s, r, dir
 }
 
-func TestNPXStartsWhatWasApproved(t *testing.T) {
+func TestNPXRunsApprovedPackage(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no npm here")
 	}
@@ -197,7 +197,7 @@ func TestNPXStartsWhatWasApproved(t *testing.T) {
 	}
 }
 
-func TestUVXStartsWhatWasApproved(t *testing.T) {
+func TestUVXRunsApprovedPackage(t *testing.T) {
 	if exec.Command("python3", "-m", "pip", "--version").Run() != nil {
 		t.Skip("there is no pip here")
 	}

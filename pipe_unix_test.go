@@ -11,7 +11,7 @@ import (
 func makePipe(path string) bool { return syscall.Mkfifo(path, 0o600) == nil }
 
 // A run leaves no child process. TestMain checks for goroutines.
-func TestNothingIsLeftOfARun(t *testing.T) {
+func TestRunLeavesNoFiles(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	s.says(t, do("(sleep 600 &) ; (setsid sleep 600 &) ; echo done"))
 	var status syscall.WaitStatus

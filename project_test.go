@@ -68,7 +68,7 @@ func newProject(t *testing.T) *trustedProject {
 	return p
 }
 
-func TestServeOfAProject(t *testing.T) {
+func TestServeProject(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	t.Setenv("LOADOUT_TEST_TOKEN", "of the person")
 	home := filepath.Join(t.TempDir(), "private")
@@ -118,7 +118,7 @@ func TestServeOfAProject(t *testing.T) {
 	}
 }
 
-func TestServeOfAProjectBeginsBelowIt(t *testing.T) {
+func TestServeProjectStartsInSubdirectory(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
 	p.Subdir = "sub"
@@ -132,7 +132,7 @@ func TestServeOfAProjectBeginsBelowIt(t *testing.T) {
 }
 
 // When trust is revoked, a running command gets no more input and ends.
-func TestServeOfAProjectEndsWithTrust(t *testing.T) {
+func TestServeProjectEndsWithTrust(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
 	start := func() *loadout.RunningService {
@@ -177,7 +177,7 @@ func TestServeOfAProjectEndsWithTrust(t *testing.T) {
 	}
 }
 
-func TestServeOfAProjectRefuses(t *testing.T) {
+func TestServeProjectRefuses(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
 	for _, tt := range []struct {
@@ -217,7 +217,7 @@ func TestServeOfAProjectRefuses(t *testing.T) {
 }
 
 // The package of npx is installed first; node uses the modules beside a file.
-func TestServeOfAProjectWithPackages(t *testing.T) {
+func TestServeProjectWithPackages(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no npm here")
 	}

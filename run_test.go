@@ -29,7 +29,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func TestRunSaysWhatCame(t *testing.T) {
+func TestRunReturnsOutput(t *testing.T) {
 	tree := sh()
 	tree["sh/deep/er.py"] = "import sys; print(sys.argv[1:], sys.stdin.read())\n"
 	tree["sh/notes.txt"] = "x"
@@ -110,7 +110,7 @@ type writer func([]byte)
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
 // A script runs only with the bytes that were hashed.
-func TestAFileThatIsSwappedIsNeverRun(t *testing.T) {
+func TestSwappedFileIsNeverRun(t *testing.T) {
 	tree := files{
 		"sh/SKILL.md": "---\nname: sh\ndescription: x\ndependencies: [need]\n---\n", "sh/do.sh": "echo good; . ./../skill/lib/part.sh\n", "sh/lib/part.sh": "echo part\n",
 		"need/SKILL.md": skillText("need", "x"), "need/tool.sh": "echo tool\n",
@@ -168,7 +168,7 @@ func TestAFileThatIsSwappedIsNeverRun(t *testing.T) {
 
 // The files of an embedding program may change between two openings, with the
 // same size and time.
-func TestASourceThatLiesIsNotBelieved(t *testing.T) {
+func TestLyingSourceIsNotBelieved(t *testing.T) {
 	for n := range 12 {
 		t.Run(fmt.Sprintf("opening %d", n), func(t *testing.T) {
 			for name, texts := range map[string][2]string{
@@ -215,7 +215,7 @@ func (l *liar) Open(name string) (fs.File, error) {
 
 // The same files are the same skill and run in the same way, whatever their
 // source.
-func TestScriptsOfEverySourceRun(t *testing.T) {
+func TestScriptsFromEachSourceRun(t *testing.T) {
 	tree := files{"tool/SKILL.md": skillText("tool", "x"), "tool/scripts/show.sh": "cat \"$LOADOUT_SKILL/data/a b.txt\"; cd /skill; find . -type f | sort; touch new 2>/dev/null || echo read-only\n", "tool/data/a b.txt": "data\n"}
 	const want = "data\n./SKILL.md\n./data/a b.txt\n./scripts/show.sh\nread-only\n"
 	memory := fstest.MapFS{}
@@ -257,7 +257,7 @@ func TestScriptsOfEverySourceRun(t *testing.T) {
 	}
 }
 
-func TestNeedsAreMounted(t *testing.T) {
+func TestRequirementsAreMounted(t *testing.T) {
 	s := newShop(t, files{
 		"top/SKILL.md": "---\nname: top\ndescription: x\ndependencies: [mid-way]\n---\n",
 		"top/go.sh":    "env | grep ^LOADOUT_SKILL | sort; cat /needs/*/name; . \"$LOADOUT_SKILL_MID_WAY/lib.sh\"; echo x 2>/dev/null > /needs/base/name || echo read-only\n",
@@ -280,7 +280,7 @@ func ask(what string) files {
 }
 
 // The requested bounds of a skill reduce what it gets and never extend it.
-func TestBounds(t *testing.T) {
+func TestLimits(t *testing.T) {
 	d := sandbox.DefaultLimits()
 	wall := func(n time.Duration) func(*sandbox.Limits) {
 		return func(l *sandbox.Limits) { l.Wall, l.CPU = n*time.Second, n*time.Second }
@@ -339,7 +339,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-func TestIsolationThatIsDemanded(t *testing.T) {
+func TestRequiredIsolation(t *testing.T) {
 	for _, tt := range []struct {
 		tier   sandbox.Tier
 		bounds policy.Bounds
@@ -365,7 +365,7 @@ func TestIsolationThatIsDemanded(t *testing.T) {
 
 // Check the network and the secrets of a run for requested, granted and limited
 // permissions.
-func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
+func TestNetworkAndSecretsNeedThreeConsents(t *testing.T) {
 	const asks = "{network: [a.example, 'b.example:443'], secrets: [KEY], inject: [{secret: TOKEN, host: c.example, header: X-Key}]}"
 	all := policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}}
 	value := func(_ context.Context, name string) (string, error) { return "value of " + name, nil }
@@ -431,7 +431,7 @@ func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
 	}
 }
 
-func TestSecretsAreFilesAndAreNotShown(t *testing.T) {
+func TestSecretsAreFilesAndHidden(t *testing.T) {
 	var fail error
 	s := newShop(t, ask("{secrets: [API_KEY, OTHER]}"), func(s *shop, o *loadout.Options) {
 		o.Scripts.Bounds = policy.Bounds{Secrets: []string{"*"}}
@@ -461,7 +461,7 @@ func TestSecretsAreFilesAndAreNotShown(t *testing.T) {
 	}
 }
 
-func TestNetworkGoesThroughTheAllowList(t *testing.T) {
+func TestNetworkUsesAllowList(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -178,7 +178,7 @@ func isRefused(err error) bool {
 	return ok
 }
 
-func TestServedEnds(t *testing.T) {
+func TestServedServicesEnd(t *testing.T) {
 	s := newShop(t, echo(), nil)
 	s.approve(t, "echo")
 	start := func() (*loadout.RunningService, *bufio.Reader) {
@@ -256,7 +256,7 @@ func TestServedSecretsAreNotShown(t *testing.T) {
 
 // The output of a service does not contain the secrets in its environment, and
 // the service gets no other permissions because of them.
-func TestServedRedactsWhatItWasTold(t *testing.T) {
+func TestServedRedactsGivenSecrets(t *testing.T) {
 	tree := echo()
 	tree["echo/server.py"] = "import os, sys\nprint(os.environ['KEY'], os.path.exists('/run/secrets/KEY'), flush=True)\nsys.stdin.read()\n"
 	s := newShop(t, tree, nil)
@@ -272,7 +272,7 @@ func TestServedRedactsWhatItWasTold(t *testing.T) {
 	}
 }
 
-func TestAWishNamesServices(t *testing.T) {
+func TestApprovalRequestNamesServices(t *testing.T) {
 	s := anyShop(t, files{"w/SKILL.md": `---
 name: w
 description: x
@@ -298,7 +298,7 @@ provider: {module: provider, class: P}
 	}
 }
 
-func TestServedHostsAreThoseOfAll(t *testing.T) {
+func TestServedHostsAreMerged(t *testing.T) {
 	answer := func(text string) *httptest.Server {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }))
 		t.Cleanup(s.Close)

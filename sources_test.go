@@ -74,7 +74,7 @@ func under(prefix, dir, scope string) []string {
 	return out
 }
 
-func TestDefaultPlaces(t *testing.T) {
+func TestDefaultDirectories(t *testing.T) {
 	root := t.TempDir()
 	files{"repo/.git/HEAD": "", "repo/pkg/deep/x": "", "work/free/x": "", "tree/.git": "gitdir: elsewhere", "home/x": "", "tree/sub/x": ""}.write(t, root)
 	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
@@ -111,7 +111,7 @@ func TestDefaultPlaces(t *testing.T) {
 }
 
 // A home directory that is also reached by another path is still the home.
-func TestTheHomeDirectoryByAnotherPath(t *testing.T) {
+func TestHomeDirectoryThroughSymlink(t *testing.T) {
 	root := t.TempDir()
 	files{"users/ann/x": ""}.write(t, root)
 	if err := os.Symlink("users/ann", filepath.Join(root, "ann")); err != nil {
@@ -124,7 +124,7 @@ func TestTheHomeDirectoryByAnotherPath(t *testing.T) {
 	}
 }
 
-func TestNothingAtAllIsNotTheDefault(t *testing.T) {
+func TestEmptyListIsNotTheDefault(t *testing.T) {
 	sources, err := loadout.DefaultSources(&loadout.SourceOptions{NoProject: true, NoHome: true, NoBundled: true})
 	if err != nil || sources == nil || len(sources) != 0 {
 		t.Fatalf("got %v, %v; want an empty list", sources, err)
@@ -139,7 +139,7 @@ func TestNothingAtAllIsNotTheDefault(t *testing.T) {
 	}
 }
 
-func TestWhatIsFoundInTheDefaultPlaces(t *testing.T) {
+func TestDefaultDirectoriesAreSearched(t *testing.T) {
 	root := t.TempDir()
 	files{
 		"home/repo/.git/HEAD": "", "home/repo/pkg/x": "",
@@ -157,7 +157,7 @@ func TestWhatIsFoundInTheDefaultPlaces(t *testing.T) {
 	}
 }
 
-func TestFurtherPlaces(t *testing.T) {
+func TestAdditionalDirectories(t *testing.T) {
 	root := t.TempDir()
 	files{
 		"a/skills/one/SKILL.md": skillText("one", ""), "b/skills/one/SKILL.md": skillText("one", ""), "B Dir/two/SKILL.md": skillText("two", ""),
@@ -219,7 +219,7 @@ func TestFurtherPlaces(t *testing.T) {
 	})
 }
 
-func TestPluginPlaces(t *testing.T) {
+func TestPluginDirectories(t *testing.T) {
 	for _, tt := range []struct {
 		what, file string
 		want       []string

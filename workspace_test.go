@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout"
 )
 
-func TestAWorkspaceHoldsNothingThatDecides(t *testing.T) {
+func TestWorkspaceContainsNoConfiguration(t *testing.T) {
 	home := t.TempDir()
 	state, project := filepath.Join(home, "state", "loadout"), filepath.Join(home, "project")
 	for _, d := range []string{state, project} {

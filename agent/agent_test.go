@@ -194,7 +194,7 @@ func TestParallelCalls(t *testing.T) {
 }
 
 // The model gets the errors of calls, and the turn continues.
-func TestBadCallsAreToldToTheModel(t *testing.T) {
+func TestModelSeesErrorsOfBadCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		call llm.Call
@@ -222,7 +222,7 @@ func TestBadCallsAreToldToTheModel(t *testing.T) {
 
 // A call that the token limit truncated is not made, and the model gets an
 // error.
-func TestCutCallIsNotMade(t *testing.T) {
+func TestTruncatedCallIsNotMade(t *testing.T) {
 	cut := calls(llm.Call{ID: "1", Name: "count", Arguments: `{}`})
 	cut.Stop = llm.StopLength
 	tk := newTalk(t, nil, cut, says("I will be brief."))
@@ -239,7 +239,7 @@ func TestCutCallIsNotMade(t *testing.T) {
 
 // The received part of an interrupted answer is recorded without its calls, and
 // the conversation continues after it.
-func TestBrokenAnswerIsKept(t *testing.T) {
+func TestPartialResponseIsKept(t *testing.T) {
 	tk := newTalk(t, nil, nil, says("whole"))
 	if err := tk.RunTurn(t.Context(), "Say it.", tk.tell); !errors.As(err, new(*llm.CutError)) {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestBrokenAnswerIsKept(t *testing.T) {
 
 // After a crash, a call that may have run is not repeated. Calls that did not
 // start or are repeatable are made, and the turn continues.
-func TestResumeRepeatsNothingUnknown(t *testing.T) {
+func TestResumeRepeatsNoCallWithUnknownOutcome(t *testing.T) {
 	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	at := func(e session.Event) {
@@ -296,7 +296,7 @@ func TestResumeRepeatsNothingUnknown(t *testing.T) {
 }
 
 // A turn ends after the maximum number of steps.
-func TestStepsAreBounded(t *testing.T) {
+func TestStepLimit(t *testing.T) {
 	var endless []*llm.Answer
 	for i := range 20 {
 		endless = append(endless, calls(llm.Call{ID: fmt.Sprint(i), Name: "count"}))
@@ -309,7 +309,7 @@ func TestStepsAreBounded(t *testing.T) {
 
 // A skill whose files, scripts or tools are used stays active. An unused one is
 // unloaded, and the model gets a notice.
-func TestUseKeepsASkillInForce(t *testing.T) {
+func TestUseKeepsSkillActive(t *testing.T) {
 	about := func(i int) *llm.Answer {
 		return calls(llm.Call{ID: fmt.Sprint("u", i), Name: "count", Arguments: `{"skill":"tides","path":"a.md"}`})
 	}
@@ -342,7 +342,7 @@ func TestUseKeepsASkillInForce(t *testing.T) {
 }
 
 // Calls that change something run in the order of the model.
-func TestCallsThatChangeComeInOrder(t *testing.T) {
+func TestModifyingCallsRunInOrder(t *testing.T) {
 	var all []llm.Call
 	for i := range 8 {
 		all = append(all, llm.Call{ID: fmt.Sprint(i), Name: "count", Arguments: fmt.Sprint(`{"n":`, i, `}`)})
@@ -356,7 +356,7 @@ func TestCallsThatChangeComeInOrder(t *testing.T) {
 
 // A load in the log without its result is returned from the log, because its
 // instructions are nowhere else.
-func TestCrashAfterALoadLosesNoInstructions(t *testing.T) {
+func TestCrashAfterLoadKeepsInstructions(t *testing.T) {
 	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
@@ -383,7 +383,7 @@ func TestCrashAfterALoadLosesNoInstructions(t *testing.T) {
 }
 
 // If the configuration cannot be read, no tool is called.
-func TestNothingIsCalledWithoutAConfiguration(t *testing.T) {
+func TestNewRequiresConfiguration(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}), says("sorry"))
 	tk.Agent = agent.New(tk.model, tk.session, &agent.Options{Tools: []agent.Tool{{Tool: llm.Tool{Name: "count"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		t.Error("it was called")

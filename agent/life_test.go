@@ -71,7 +71,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 
 // Skills beyond the limit become inactive, the last used stay. If the model
 // cannot write a summary, the conversation still continues.
-func TestCompactionWithinABudget(t *testing.T) {
+func TestCompactionKeepsWithinBudget(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer *llm.Answer // answer to the request for a summary
@@ -118,7 +118,7 @@ func (n *named) Name() string { return n.name }
 // B: the model that a skill names answers while the skill is active, and then
 // the conversation's own again. A model that is not configured is ignored, with
 // one notice.
-func TestModelOfASkill(t *testing.T) {
+func TestSkillOverridesModel(t *testing.T) {
 	wants := func(id, dir, model string) session.Event {
 		return session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
 	}
@@ -164,7 +164,7 @@ func TestModelOfASkill(t *testing.T) {
 
 // disable-model-invocation hides a skill from the model but not from the user,
 // whose arguments replace the placeholders.
-func TestPersonInvokesASkill(t *testing.T) {
+func TestUserInvokesSkill(t *testing.T) {
 	tk := newTalk(t, nil, calls(load("1", "secret")), says("I may not."), says("psst"), says("again"))
 	tk.turn(t, "Load it.")
 	if got := jsonText(tk.model.requests[1]); !holds(got, "only users can load") || holds(got, "Whisper") {
@@ -193,7 +193,7 @@ func TestPersonInvokesASkill(t *testing.T) {
 }
 
 // The model gets a skill that the user loaded with the next message.
-func TestPersonLoadsASkill(t *testing.T) {
+func TestUserLoadsSkill(t *testing.T) {
 	tk := newTalk(t, nil, says("first"), says("second"))
 	tk.turn(t, "Hello.")
 	if r, err := tk.LoadSkill(t.Context(), "tides", session.RetainPinned); err != nil || r.State != session.StateLoaded {
@@ -208,7 +208,7 @@ func TestPersonLoadsASkill(t *testing.T) {
 
 // Instructions of a tool apply from then on. They follow the results, and
 // earlier messages do not change.
-func TestInstructionsOfAToolAreAppended(t *testing.T) {
+func TestToolInstructionsAreAppended(t *testing.T) {
 	rules := agent.Tool{Tool: llm.Tool{Name: "rules"}, ReadOnly: true, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "read", Instructions: "Answer in French."}, nil
 	}}
@@ -241,7 +241,7 @@ func TestW28DeferredInputEndsTheTurn(t *testing.T) {
 
 // A turn without its last answer continues, whether it has results already or
 // only the question.
-func TestResumeGoesOnAfterResults(t *testing.T) {
+func TestResumeContinuesAfterResults(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}))
 	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); err == nil {
 		t.Fatal("the script was not over")
@@ -297,7 +297,7 @@ func TestBegin(t *testing.T) {
 }
 
 // A turn ends when it exceeds its token limit.
-func TestTokensAreBounded(t *testing.T) {
+func TestTokenLimit(t *testing.T) {
 	var endless []*llm.Answer
 	for i := range 20 {
 		a := calls(llm.Call{ID: fmt.Sprint(i), Name: "count"})
@@ -311,7 +311,7 @@ func TestTokensAreBounded(t *testing.T) {
 }
 
 // K18: the model gets the beginning and the end of a result that is too long.
-func TestK18OutputIsBounded(t *testing.T) {
+func TestK18OutputLimit(t *testing.T) {
 	flood := agent.Tool{Tool: llm.Tool{Name: "flood"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "begin" + strings.Repeat("é", agent.MaxResult) + "end"}, nil
 	}}
@@ -342,7 +342,7 @@ func TestK23Progress(t *testing.T) {
 }
 
 // Two calls with the same ID in one message each get a result.
-func TestCallsWithOneID(t *testing.T) {
+func TestCallsWithDuplicateID(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "a", Name: "count", Arguments: `{"n":1}`}, llm.Call{ID: "a", Name: "count", Arguments: `{"n":2}`}), says("done"))
 	tk.turn(t, "Count.")
 	tk.prefixes(t)

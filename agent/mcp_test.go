@@ -14,7 +14,7 @@ import (
 
 // A server of the program reports the progress of calls. Its images are
 // limited, because each later request includes them.
-func TestToolsOfAServer(t *testing.T) {
+func TestServerTools(t *testing.T) {
 	told := make(chan string, 1)
 	heard := make(chan struct{})
 	srv := mcp.NewServer(&mcp.Implementation{Name: "camera", Version: "1"}, nil)

@@ -161,7 +161,7 @@ func TestL14FeedbackReachesTheModel(t *testing.T) {
 
 // If the program ends while a request is pending, the call was not made. The
 // next process reuses the request, and an earlier answer counts.
-func TestAskSurvivesACrash(t *testing.T) {
+func TestApprovalRequestSurvivesCrash(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		log, store := &session.MemoryLog{}, &approval.MemoryStore{}
 		ctx, crash := context.WithCancelCause(t.Context())
@@ -200,7 +200,7 @@ func (c crashing) Resolve(context.Context, string, approval.Answer) (*approval.A
 
 // A call that an active skill allows needs no approval if it matches the
 // pattern, until the skill is unloaded or no longer approved.
-func TestB6AllowedToolsOfASkill(t *testing.T) {
+func TestB6SkillAllowsTools(t *testing.T) {
 	l := newLibrary(t, nil, &approval.MemoryStore{}, &policy.MemoryStore{}, func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
 	id := session.ID{Name: "books", Origin: "mine", Dir: "books"}
 	if err := l.session.Append(t.Context(), session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: id, Text: "x", AllowedTools: []string{"mcp.shelf.put(a*)", "nonsense(("}}}); err != nil {

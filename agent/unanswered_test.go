@@ -10,7 +10,7 @@ import (
 
 // If the conversation is compacted in the middle of a turn, the user's last
 // message is repeated literally, whatever the summary says.
-func TestCompactionKeepsWhatIsToBeDone(t *testing.T) {
+func TestCompactionKeepsPendingMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers []*llm.Answer // up to the compaction
@@ -49,7 +49,7 @@ func full(a *llm.Answer) *llm.Answer {
 }
 
 // A turn that ends right after a compaction continues.
-func TestResumeAfterACompaction(t *testing.T) {
+func TestResumeAfterCompaction(t *testing.T) {
 	tk := newTalkWith(t, nil, &agent.Options{ContextWindow: 1000}, full(says("fine")), says("Nothing of note."))
 	tk.turn(t, "Hello.")
 	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); err == nil {

@@ -94,7 +94,7 @@ func entriesOf(order []*catalog.Loaded) []*catalog.Entry {
 	return out
 }
 
-func TestMissingNamesWhatNoSkillAnswersTo(t *testing.T) {
+func TestMissingReportsUnknownReferences(t *testing.T) {
 	c := filtered(t, catalog.Filter{}, (&memory{origin: "m"}).add("a", "nope", "b", "gone@^1").add("b"))
 	order, err := c.LoadOrder(t.Context(), get(t, c.Snapshot(), "a"))
 	must(t, err)
@@ -104,7 +104,7 @@ func TestMissingNamesWhatNoSkillAnswersTo(t *testing.T) {
 	}
 }
 
-func TestADependencyThatIsHiddenIsAnError(t *testing.T) {
+func TestHiddenDependencyIsAnError(t *testing.T) {
 	_, err := loadOrder(t, filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")), "a")
 	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allow-list (skills.allow)` {
 		t.Errorf("got %v", err)
@@ -152,7 +152,7 @@ func TestTooManyDependencies(t *testing.T) {
 
 // Skills that ask for versions in a way that cannot be settled cost no more
 // than others.
-func TestHostileConstraintsAreBounded(t *testing.T) {
+func TestHostileConstraintsTakeLimitedTime(t *testing.T) {
 	m := &memory{origin: "m"}
 	for i := range 200 {
 		m.entries = append(m.entries, &catalog.Entry{Name: "x", Version: fmt.Sprintf("1.%d.0", i), Origin: "m", Dir: fmt.Sprintf("x%03d", i)})

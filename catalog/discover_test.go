@@ -75,7 +75,7 @@ func TestDiscovery(t *testing.T) {
 
 // A skill found once is found the same way by the second scan and by a fresh
 // process, whatever way the scan takes through the tree.
-func TestDiscoveryIsTheSameAgainAndAfterARestart(t *testing.T) {
+func TestDiscoveryIsStableAcrossRestarts(t *testing.T) {
 	root := tree(t, map[string]string{
 		"SKILL.md": doc("root", ""), "a/SKILL.md": doc("a", ""), "a/scripts/x.py": "", "a/b/SKILL.md": doc("b", ""),
 		"c/skill.md": doc("c", ""), "d/e/f/SKILL.md": doc("f", ""), "bad/SKILL.md": "no frontmatter", "l": "-> d/e/f",
@@ -98,7 +98,7 @@ func TestDiscoveryIsTheSameAgainAndAfterARestart(t *testing.T) {
 	}
 }
 
-func TestDiscoveryGoesSixLevelsDeep(t *testing.T) {
+func TestDiscoveryDepthIsSix(t *testing.T) {
 	root := tree(t, map[string]string{
 		"1/2/3/4/5/six/SKILL.md":       doc("six", ""),
 		"1/2/3/4/5/6/seven/SKILL.md":   doc("seven", ""),
@@ -129,7 +129,7 @@ func TestDiscoveryGoesSixLevelsDeep(t *testing.T) {
 	}
 }
 
-func TestDiscoverySaysWhenThereAreTooManyDirectories(t *testing.T) {
+func TestDiscoveryReportsTooManyDirectories(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", ""), "c/SKILL.md": doc("c", ""), "d/SKILL.md": doc("d", "")})
 	age(t, root)
 	index := filepath.Join(t.TempDir(), "i.idx")
@@ -224,7 +224,7 @@ func TestLinks(t *testing.T) {
 
 // A link that was passed over because it led to a directory that had been
 // reached before counts again once that other way is gone.
-func TestADirectoryReachedTwiceIsFoundWhenOneWayIsGone(t *testing.T) {
+func TestDirectoryStaysWhenOneOfTwoPathsIsRemoved(t *testing.T) {
 	for _, aged := range []bool{false, true} {
 		root := tree(t, map[string]string{"a/link": "-> ../z", "z/pdf/SKILL.md": doc("pdf", "")})
 		if aged {
@@ -244,7 +244,7 @@ func TestADirectoryReachedTwiceIsFoundWhenOneWayIsGone(t *testing.T) {
 
 // Whether a directory is part of a skill is decided anew by every scan, also
 // where nothing in that directory changed.
-func TestWhatBelongsToASkillFollowsTheSkillAboveIt(t *testing.T) {
+func TestNestedFilesBelongToNearestSkill(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a/sub/packed.skill":      pack(t, map[string]string{"packed/SKILL.md": doc("packed", "")}),
 		"a/sub/assets/t/SKILL.md": doc("t", ""),
@@ -271,7 +271,7 @@ func TestWhatBelongsToASkillFollowsTheSkillAboveIt(t *testing.T) {
 	}
 }
 
-func TestOneSkillThroughTwoSourcesIsOneSkill(t *testing.T) {
+func TestSkillInTwoSourcesIsListedOnce(t *testing.T) {
 	root := tree(t, map[string]string{"store/pdf/SKILL.md": doc("pdf", ""), "a": "-> store", "b/pdf": "-> ../store/pdf"})
 	c := open(t,
 		catalog.NewDir("a", catalog.User, filepath.Join(root, "a"), nil),
@@ -301,7 +301,7 @@ func TestOneSkillThroughTwoSourcesIsOneSkill(t *testing.T) {
 
 // The head of a file is read in one go of 4 KiB, and in another one where the
 // frontmatter is longer.
-func TestFrontmatterOfAnyLengthUpTo64KiBIsRead(t *testing.T) {
+func TestFrontmatterUpTo64KiBIsRead(t *testing.T) {
 	fixed := len("---\nname: pdf\ndescription: d\nlicense: \n---\n")
 	for _, size := range []int{4095, 4096, 4097, 4 << 10 * 2, 60 << 10, 64<<10 - 100, 64<<10 + 8} {
 		for _, tail := range []string{"", "body\n", strings.Repeat("body\n", 20_000)} {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
+func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "version: 1.0.0\n"), "csv/SKILL.md": doc("csv", ""), "x.skill": pack(t, map[string]string{"x/SKILL.md": doc("x", "")})})
 	digest := ""
 	{
@@ -69,7 +69,7 @@ func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
 }
 
 // Instructions are read as they are now, and so is what the filter goes by.
-func TestK2AnEditDoesNotGetAroundTheFilter(t *testing.T) {
+func TestK2EditedSkillIsFilteredAgain(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "version: 1.0.0\n")})
 	c := filtered(t, catalog.Filter{Allow: []string{"pdf@^1"}, Shell: "Chat"}, dir(root))
 	e := get(t, c.Snapshot(), "pdf")
@@ -118,7 +118,7 @@ func TestAllowList(t *testing.T) {
 }
 
 // A pattern that cannot be read must not let more through than was meant.
-func TestK2AnAllowListThatCannotBeReadIsAnError(t *testing.T) {
+func TestK2InvalidAllowListIsAnError(t *testing.T) {
 	for _, pattern := range []string{"", "  ", "@1", "pdf@", "pdf@ ", "pdf@latest", "a[", "[]a]", "[-]", `\`, "a*[", "[a-]", "docs-*@>>1"} {
 		c, err := catalog.New(nil, &catalog.Options{Filter: catalog.Filter{Allow: []string{"pdf", pattern}}})
 		if err == nil || c != nil {
@@ -129,7 +129,7 @@ func TestK2AnAllowListThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestASkillThatIsNotAllowedLetsTheNextOneWin(t *testing.T) {
+func TestForbiddenSkillShadowsNothing(t *testing.T) {
 	p, u := source("p", catalog.Project, "pdf@2.0.0"), source("u", catalog.User, "pdf@1.0.0")
 	s := filtered(t, catalog.Filter{Allow: []string{"pdf@<2"}}, p, u).Snapshot()
 	if e := get(t, s, "pdf"); e.Key() != "u/pdf" {

@@ -27,7 +27,7 @@ func (s shut) Open(name string) (fs.File, error) {
 	return s.FS.Open(name)
 }
 
-func TestATreeInMemoryIsSearchedAsADirectoryIs(t *testing.T) {
+func TestFSIsSearchedLikeADirectory(t *testing.T) {
 	files := fstest.MapFS{}
 	for _, p := range []string{"a/SKILL.md", "a/b/SKILL.md", "a/scripts/SKILL.md", "a/x/assets/y/SKILL.md", "scripts/SKILL.md", "c/skill.md", "node_modules/d/SKILL.md", ".git/e/SKILL.md", "g/h/SKILL.md"} {
 		files[p] = &fstest.MapFile{Data: []byte(doc("n", ""))}
@@ -49,7 +49,7 @@ func TestATreeInMemoryIsSearchedAsADirectoryIs(t *testing.T) {
 	}
 }
 
-func TestAPartOfATreeInMemoryThatCannotBeRead(t *testing.T) {
+func TestUnreadablePartOfFSIsReported(t *testing.T) {
 	files := fstest.MapFS{}
 	for _, p := range []string{"a", "bad", "z"} {
 		files[p+"/SKILL.md"] = &fstest.MapFile{Data: []byte(doc(p, ""))}
@@ -74,7 +74,7 @@ func TestAPartOfATreeInMemoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestScopesAreWrittenByName(t *testing.T) {
+func TestScopeStrings(t *testing.T) {
 	for _, sc := range allScopes {
 		b, err := sc.MarshalText()
 		must(t, err)
@@ -89,7 +89,7 @@ func TestScopesAreWrittenByName(t *testing.T) {
 	}
 }
 
-func TestTheTitleIsTheNameWhereThereIsNoOther(t *testing.T) {
+func TestTitleDefaultsToName(t *testing.T) {
 	s := scan(t, tree(t, map[string]string{"a/SKILL.md": doc("a", "displayName: Alpha\n"), "b/SKILL.md": doc("b", "")}))
 	if a, b := get(t, s, "a").Title(), get(t, s, "b").Title(); a != "Alpha" || b != "b" {
 		t.Errorf("got %q and %q", a, b)

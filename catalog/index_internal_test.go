@@ -73,7 +73,7 @@ func indexed(root, index string) *Dir {
 	return NewDir("dir", User, root, &DirOptions{IndexFile: index})
 }
 
-func TestARestartWithTheIndexGivesTheSame(t *testing.T) {
+func TestIndexGivesSameCatalog(t *testing.T) {
 	for _, aged := range []bool{true, false} {
 		root, index := sampleTree(t), filepath.Join(t.TempDir(), "sub", "i.idx")
 		if aged {
@@ -106,7 +106,7 @@ func TestARestartWithTheIndexGivesTheSame(t *testing.T) {
 }
 
 // The label and the scope of a source are those it has now.
-func TestTheIndexDoesNotKeepLabelAndScope(t *testing.T) {
+func TestIndexOmitsLabelAndScope(t *testing.T) {
 	root, index := sampleTree(t), filepath.Join(t.TempDir(), "i.idx")
 	setTimes(t, root, time.Now().Add(-time.Hour))
 	list(t, indexed(root, index))
@@ -123,7 +123,7 @@ func TestTheIndexDoesNotKeepLabelAndScope(t *testing.T) {
 	}
 }
 
-func TestChangesSinceTheIndexAreNoticed(t *testing.T) {
+func TestChangesSinceIndexAreDetected(t *testing.T) {
 	write := func(t *testing.T, p, content string) { t.Helper(); must(t, os.WriteFile(p, []byte(content), 0o644)) }
 	head := func(name string) string { return "---\nname: " + name + "\ndescription: d\n---\n" }
 	for _, tt := range []struct {
@@ -193,7 +193,7 @@ func sorted(ss []string) []string {
 
 // A file that was written right before it was read may be written again
 // without any trace in its size and times.
-func TestAChangeWithinOneTickOfTheClockIsNoticed(t *testing.T) {
+func TestChangeWithinOneClockTickIsDetected(t *testing.T) {
 	root, index := t.TempDir(), filepath.Join(t.TempDir(), "i.idx")
 	p := filepath.Join(root, "a", "SKILL.md")
 	must(t, os.Mkdir(filepath.Dir(p), 0o755))
@@ -231,7 +231,7 @@ func TestAChangeWithinOneTickOfTheClockIsNoticed(t *testing.T) {
 	}
 }
 
-func TestAnIndexOfNoUseIsIgnored(t *testing.T) {
+func TestInvalidIndexIsIgnored(t *testing.T) {
 	root := sampleTree(t)
 	setTimes(t, root, time.Now().Add(-time.Hour))
 	want := list(t, indexed(root, ""))
@@ -262,7 +262,7 @@ func TestAnIndexOfNoUseIsIgnored(t *testing.T) {
 	}
 }
 
-func TestAnIndexThatCannotBeSavedIsAProblemAndNothingElse(t *testing.T) {
+func TestUnsavableIndexIsOnlyAProblem(t *testing.T) {
 	root := sampleTree(t)
 	want := list(t, indexed(root, ""))
 	places := map[string]string{}
@@ -299,7 +299,7 @@ func TestAnIndexThatCannotBeSavedIsAProblemAndNothingElse(t *testing.T) {
 
 // What cannot be read is tried again by every scan, and is no reason to write
 // the index every time.
-func TestAStandingProblemDoesNotRewriteTheIndex(t *testing.T) {
+func TestPersistentProblemDoesNotRewriteIndex(t *testing.T) {
 	root, index := t.TempDir(), filepath.Join(t.TempDir(), "i.idx")
 	must(t, os.MkdirAll(filepath.Join(root, "a"), 0o755))
 	must(t, os.Symlink("nowhere", filepath.Join(root, "a", "SKILL.md")))
@@ -355,7 +355,7 @@ func FuzzIndex(f *testing.F) {
 
 // A file may vanish between the listing of its directory and its turn to be
 // read.
-func TestAFileThatVanishesDuringAScan(t *testing.T) {
+func TestFileVanishesDuringScan(t *testing.T) {
 	root := t.TempDir()
 	d, err := openDir(root)
 	must(t, err)

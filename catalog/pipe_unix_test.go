@@ -15,7 +15,7 @@ import (
 )
 
 // Opening a pipe waits for somebody who writes into it; a scan must not.
-func TestPipesInThePlaceOfFilesDoNotStopAScan(t *testing.T) {
+func TestPipesDoNotBlockScan(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/": "", "c/real": "", "z/SKILL.md": doc("z", "")})
 	for _, p := range []string{"b/SKILL.md", "evil.skill", "c/pipe", "evil.py"} {
 		must(t, syscall.Mkfifo(filepath.Join(root, p), 0o644))
@@ -34,7 +34,7 @@ func TestPipesInThePlaceOfFilesDoNotStopAScan(t *testing.T) {
 	}
 }
 
-func TestAPipeInThePlaceOfASkillDoesNotStopAReadOrASearch(t *testing.T) {
+func TestPipesDoNotBlockReadOrSearch(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "")})
 	c := open(t, dir(root))
 	p := filepath.Join(root, "a", "SKILL.md")
@@ -52,7 +52,7 @@ func TestAPipeInThePlaceOfASkillDoesNotStopAReadOrASearch(t *testing.T) {
 	}
 }
 
-func TestDirectoriesAboutAreNotFilesOfASkill(t *testing.T) {
+func TestSiblingDirectoriesAreNotSkillFiles(t *testing.T) {
 	// A socket and a device are as little an archive or a SKILL.md.
 	if _, err := os.Stat("/dev/null"); err != nil {
 		t.Skip("there is no /dev/null")

@@ -50,7 +50,7 @@ func TestW6ScopesInOrder(t *testing.T) {
 	}
 }
 
-func TestB8DirectoriesOfOneScopeInTheirOrder(t *testing.T) {
+func TestB8DirectoriesOfOneScopeInConfiguredOrder(t *testing.T) {
 	root := tree(t, map[string]string{
 		"skills/pdf/SKILL.md": doc("pdf", "version: 1.0.0\n"), ".claude/skills/pdf/SKILL.md": doc("pdf", "version: 2.0.0\n"),
 		".claude/skills/csv/SKILL.md": doc("csv", ""),
@@ -69,7 +69,7 @@ func TestB8DirectoriesOfOneScopeInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestK5ASkillAnswersToItsNameNotItsFolder(t *testing.T) {
+func TestK5SkillIsFoundByNameNotDirectory(t *testing.T) {
 	root := tree(t, map[string]string{"pdf-tools/SKILL.md": doc("文档处理", ""), "b/SKILL.md": doc("a", ""), "a/SKILL.md": doc("b", "")})
 	c := open(t, dir(root))
 	s := c.Snapshot()
@@ -90,7 +90,7 @@ func TestK5ASkillAnswersToItsNameNotItsFolder(t *testing.T) {
 	}
 }
 
-func TestASkillWithoutANameGoesByItsFolder(t *testing.T) {
+func TestSkillWithoutNameUsesDirectoryName(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": "---\ndescription: d\n---\n"})
 	s := scan(t, root)
 	if e := get(t, s, "pdf"); e.HasOwnName {
@@ -144,7 +144,7 @@ func TestReferences(t *testing.T) {
 }
 
 // Every skill is reached by its key, whatever its folders and names are.
-func TestEverySkillIsReachedByItsKey(t *testing.T) {
+func TestEachSkillIsFoundByItsKey(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		part := rapid.SampledFrom([]string{"a", "b", "a-b", "a.b", "a b", "a@1", "é", "e\u0301", "ａ", "A", "docs", "文"})
 		name := rapid.SampledFrom([]string{"a", "b", "a-b", "a@1", "a@^1", "docs", "é", "文"})
@@ -186,7 +186,7 @@ func TestEverySkillIsReachedByItsKey(t *testing.T) {
 }
 
 // A skill cannot take the place of a version of another by its name.
-func TestANameCannotPassForAVersionOfAnother(t *testing.T) {
+func TestNameWithAtSignIsNotAVersion(t *testing.T) {
 	evil := &memory{origin: "evil", scope: catalog.Project}
 	evil.add("x")
 	evil.entries[0].Name = "pdf@^2"
@@ -321,7 +321,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotFoundIsExplained(t *testing.T) {
+func TestNotFoundIsExplained(t *testing.T) {
 	s := filtered(t, catalog.Filter{Allow: []string{"*@>=0.1", "[^h]*"}},
 		source("u", catalog.User, "pdf@1.0.0", "pdf-forms@1.0.0", "csv", "hidden", "数据分析", "skills"),
 		source("g", catalog.Group, "pdf@1.5.0")).Snapshot()
@@ -363,7 +363,7 @@ func TestWhatIsNotFoundIsExplained(t *testing.T) {
 }
 
 // No reference opens a file outside the catalog, however it is spelled.
-func TestAReferenceIsNeverAPath(t *testing.T) {
+func TestReferenceIsNeverAPath(t *testing.T) {
 	root := tree(t, map[string]string{"outside/SKILL.md": doc("outside", ""), "skills/pdf/SKILL.md": doc("pdf", "")})
 	c := open(t, dir(filepath.Join(root, "skills")))
 	for _, ref := range []string{"../outside", "dir/../outside", "dir/../../outside", root + "/outside", "pdf/../../outside", "dir/./pdf", "dir//pdf", `..\outside`, "dir/pdf/../pdf"} {
@@ -401,7 +401,7 @@ func TestDigestsAreReferences(t *testing.T) {
 
 // K6: what a caller was given does not change under its hands, nor can it
 // change the catalog.
-func TestK6WhatIsReturnedIsTheCallersOwn(t *testing.T) {
+func TestK6ReturnedValuesAreCopies(t *testing.T) {
 	m := source("m", catalog.User, "a", "b")
 	n := source("n", catalog.Group, "a")
 	c := open(t, m, n)

@@ -35,7 +35,7 @@ var broken = map[string]string{
 	"dangling.skill":       "-> nowhere",
 }
 
-func TestK3OneBadSkillNeverHidesOthers(t *testing.T) {
+func TestK3BadSkillHidesNoOthers(t *testing.T) {
 	for name, content := range broken {
 		t.Run(name, func(t *testing.T) {
 			root := tree(t, map[string]string{name: content, "a/SKILL.md": doc("a", ""), "zz/SKILL.md": doc("zz", ""), filepath.Dir(name) + "/below/SKILL.md": doc("below", "")})
@@ -103,7 +103,7 @@ func checkBroken(t *testing.T, root string, s *catalog.Snapshot, want []string, 
 	}
 }
 
-func TestProblemsCarryTheLine(t *testing.T) {
+func TestProblemsHaveLineNumbers(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: d\nx: \"\n---\n"})
 	p := scan(t, root).Problems()[0]
 	if p.Line == 0 || p.Column == 0 || p.Path != filepath.Join(root, "pdf", "SKILL.md") {
@@ -114,7 +114,7 @@ func TestProblemsCarryTheLine(t *testing.T) {
 	}
 }
 
-func TestARepairedSkillLoadsAndIsReported(t *testing.T) {
+func TestRepairedSkillLoadsWithDiagnostic(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Use when: a PDF is there\n---\n"})
 	s := scan(t, root)
 	e := get(t, s, "pdf")
@@ -126,7 +126,7 @@ func TestARepairedSkillLoadsAndIsReported(t *testing.T) {
 	}
 }
 
-func TestL16CodeManifestIsOfferedAsASkillToBeMade(t *testing.T) {
+func TestL16CodeManifestIsOfferedAsDraft(t *testing.T) {
 	root := tree(t, map[string]string{
 		"chrome/skill.py":   "from x import SkillManifest\nSKILL_MANIFEST = SkillManifest(name='chrome')\n",
 		"top.py":            "SKILL_MANIFEST = {'name': 'top'}\n",
@@ -160,7 +160,7 @@ func TestL16DuplicatesAreReported(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatDoesNotExist(t *testing.T) {
+func TestMissingDirectory(t *testing.T) {
 	root := tree(t, map[string]string{"file": "x", "pdf/SKILL.md": doc("pdf", ""), "dangling": "-> nowhere"})
 	for _, tt := range []struct {
 		path     string
@@ -186,7 +186,7 @@ func TestAPlaceThatDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeReadIsReported(t *testing.T) {
+func TestUnreadableSkillIsReported(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
 	}
@@ -222,7 +222,7 @@ func TestWhatMayNotBeReadIsReported(t *testing.T) {
 	}
 }
 
-func TestARootThatMayNotBeReadIsReported(t *testing.T) {
+func TestUnreadableRootIsReported(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
 	}
@@ -237,7 +237,7 @@ func TestARootThatMayNotBeReadIsReported(t *testing.T) {
 }
 
 // A file may be deleted, or replaced, after the catalog has listed it.
-func TestASkillThatVanishesOrBreaksAfterItWasListed(t *testing.T) {
+func TestSkillVanishesOrBreaksAfterListing(t *testing.T) {
 	for _, tt := range []struct {
 		what   string
 		change func(dir string) error

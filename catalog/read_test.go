@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func TestReadGivesTheBytesAsTheyAreNow(t *testing.T) {
+func TestReadReturnsCurrentBytes(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "")})
 	age(t, root)
 	c := open(t, dir(root))
@@ -35,7 +35,7 @@ func TestReadGivesTheBytesAsTheyAreNow(t *testing.T) {
 }
 
 // The files of a skill are the same whatever they come in.
-func TestADirectoryAnArchiveAndATreeInMemoryAreOneSkill(t *testing.T) {
+func TestDirectoryArchiveAndFSGiveSameSkill(t *testing.T) {
 	for _, file := range []string{"SKILL.md", "skill.md", "Skill.MD"} {
 		files := map[string]string{
 			file: doc("pdf", "version: 1.0\n"), "references/a b.md": "text\n", "scripts/run.py": "print()\n", "assets/x/y.bin": "\x00\x01",
@@ -94,7 +94,7 @@ func TestADirectoryAnArchiveAndATreeInMemoryAreOneSkill(t *testing.T) {
 	}
 }
 
-func TestALinkOutOfASkillIsRefused(t *testing.T) {
+func TestSymlinkOutOfSkillIsRefused(t *testing.T) {
 	root := tree(t, map[string]string{
 		"secret.txt": "secret", "skills/pdf/SKILL.md": doc("pdf", ""), "skills/pdf/in.txt": "-> deep/real.txt", "skills/pdf/deep/real.txt": "inside",
 		"skills/pdf/out.txt": "-> ../../secret.txt", "skills/pdf/outdir": "-> ../..", "skills/pdf/abs.txt": "-> /etc/passwd", "skills/pdf/lost": "-> nowhere",
@@ -131,7 +131,7 @@ func TestALinkOutOfASkillIsRefused(t *testing.T) {
 	}
 }
 
-func TestAManifestIsOfTheFilesAsTheyAreNow(t *testing.T) {
+func TestManifestDescribesCurrentFiles(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", ""), "pdf/a.txt": "a", "pdf/b.txt": "b"})
 	age(t, root)
 	c := open(t, dir(root))
@@ -155,7 +155,7 @@ func TestAManifestIsOfTheFilesAsTheyAreNow(t *testing.T) {
 	}
 }
 
-func TestAManifestReadsOnlyWhatChanged(t *testing.T) {
+func TestManifestReadsOnlyChangedFiles(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	mem := fstest.MapFS{}
 	for _, p := range []string{"a/SKILL.md", "a/x.txt", "a/y.txt"} {
@@ -210,7 +210,7 @@ func (f countedFile) Read(p []byte) (int, error) {
 
 func (f countedFile) ReadDir(n int) ([]fs.DirEntry, error) { return f.File.(fs.ReadDirFile).ReadDir(n) }
 
-func TestASkillOfAnotherCatalogIsRefused(t *testing.T) {
+func TestSkillOfAnotherCatalogIsRefused(t *testing.T) {
 	c := open(t, source("m", catalog.User, "a"))
 	e := get(t, open(t, source("other", catalog.User, "b")).Snapshot(), "b")
 	if _, err := c.Open(t.Context(), e); err == nil || !strings.Contains(err.Error(), "other is not in this catalog") {
@@ -226,7 +226,7 @@ func TestASkillOfAnotherCatalogIsRefused(t *testing.T) {
 
 // A source that a program brings is asked for its own files, whatever its
 // entries say of their path.
-func TestASourceOfAProgramDeliversItsOwnFiles(t *testing.T) {
+func TestCustomSourceServesItsOwnFiles(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "") + "from the disk\n", "a/x.txt": "disk"})
 	m := source("m", catalog.User, "a")
 	m.entries[0].Path = filepath.Join(root, "a")
@@ -245,7 +245,7 @@ func TestASourceOfAProgramDeliversItsOwnFiles(t *testing.T) {
 	}
 }
 
-func TestABrokenArchive(t *testing.T) {
+func TestBrokenArchive(t *testing.T) {
 	good := pack(t, map[string]string{"pdf/SKILL.md": doc("pdf", "")})
 	for what, tt := range map[string]struct{ zip, code string }{
 		"no ZIP":       {"hello", "not-a-zip"},
@@ -269,7 +269,7 @@ func TestABrokenArchive(t *testing.T) {
 	}
 }
 
-func TestAnArchiveThatIsMissingOrComesLater(t *testing.T) {
+func TestMissingOrLaterArchive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pdf.zip")
 	a := catalog.NewArchive("zip", catalog.User, file)
 	c := open(t, a)
@@ -303,7 +303,7 @@ func (p parsed) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, error)
 	return skill.NewBundle(fstest.MapFS{skill.FileName: {Data: []byte(p[e.Dir])}}, e.Dir, nil), nil
 }
 
-func TestEqualEntriesOfEntryOfAreNoChange(t *testing.T) {
+func TestEqualEntriesAreNoChange(t *testing.T) {
 	p := parsed{"a": doc("a", "") + "one\n", "b": doc("b", "")}
 	c := open(t, p)
 	a, b := get(t, c.Snapshot(), "a"), get(t, c.Snapshot(), "b")

@@ -20,14 +20,14 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-func TestNewRefusesTwoSourcesOfOneLabel(t *testing.T) {
+func TestNewRefusesDuplicateLabels(t *testing.T) {
 	c, err := catalog.New([]catalog.Source{source("a", catalog.User), source("b", catalog.User), source("a", catalog.Group)}, nil)
 	if c != nil || err == nil || !strings.Contains(err.Error(), "duplicate label of a skill source: a") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestNewRefusesALabelThatIsNoPartOfAReference(t *testing.T) {
+func TestNewRefusesInvalidLabels(t *testing.T) {
 	for label, ok := range map[string]bool{"a": true, "user.claude-2": true, "": false, "a/b": false, "a@1": false, "A": false, "a b": false, "é": false} {
 		if _, err := catalog.New([]catalog.Source{source(label, catalog.User)}, nil); (err == nil) != ok {
 			t.Errorf("%q: %v", label, err)
@@ -35,7 +35,7 @@ func TestNewRefusesALabelThatIsNoPartOfAReference(t *testing.T) {
 	}
 }
 
-func TestACatalogIsEmptyUntilItIsRead(t *testing.T) {
+func TestCatalogIsEmptyUntilReload(t *testing.T) {
 	c, err := catalog.New([]catalog.Source{source("m", catalog.User, "a")}, nil)
 	must(t, err)
 	s := c.Snapshot()
@@ -48,7 +48,7 @@ func TestACatalogIsEmptyUntilItIsRead(t *testing.T) {
 	}
 }
 
-func TestAReloadThatFindsNothingNewPublishesNothing(t *testing.T) {
+func TestReloadWithoutChangesPublishesNothing(t *testing.T) {
 	files := map[string]string{"a/SKILL.md": doc("a", "tags: [x]\n"), "b/SKILL.md": doc("b", "x: y: z\n"), "c.skill": pack(t, map[string]string{"c/SKILL.md": doc("c", "")}), "bad/SKILL.md": ""}
 	fsys := fstest.MapFS{"a/SKILL.md": {Data: []byte(doc("a", "version: 1\n"))}, "bad/SKILL.md": {Data: []byte("x")}}
 	for _, aged := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestAReloadThatFindsNothingNewPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestK6ReloadRebuildsWithoutARestart(t *testing.T) {
+func TestK6ReloadNeedsNoRestart(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "")})
 	fsys := fstest.MapFS{"f/SKILL.md": {Data: []byte(doc("f", ""))}}
 	write(t, root, map[string]string{"../z.skill": pack(t, map[string]string{"z/SKILL.md": doc("z", "")})})
@@ -118,7 +118,7 @@ func TestK6ReloadRebuildsWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestSubscribersAreToldInTurnUntilTheyCancel(t *testing.T) {
+func TestSubscribersAreNotifiedInOrderUntilTheyCancel(t *testing.T) {
 	m := source("m", catalog.User)
 	c := open(t, m)
 	var told []int
@@ -138,7 +138,7 @@ func TestSubscribersAreToldInTurnUntilTheyCancel(t *testing.T) {
 	}
 }
 
-func TestAFailedSourceKeepsWhatItOffered(t *testing.T) {
+func TestFailedSourceKeepsItsSkills(t *testing.T) {
 	var fault error
 	m := source("m", catalog.User, "a")
 	entries := m.entries
@@ -175,7 +175,7 @@ func TestAFailedSourceKeepsWhatItOffered(t *testing.T) {
 	}
 }
 
-func TestACancelledReloadChangesNothing(t *testing.T) {
+func TestCancelledReloadChangesNothing(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "")})
 	m := source("m", catalog.User, "m")
 	c := open(t, dir(root), m)
@@ -200,7 +200,7 @@ func TestACancelledReloadChangesNothing(t *testing.T) {
 
 // A reload that is cut short must not be remembered as the failure of its
 // sources by one that reads only others of them.
-func TestACancelledReloadIsNoFailureOfItsSources(t *testing.T) {
+func TestCancelledReloadReportsNoSourceFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := source("slow", catalog.User, "slow")
 		entries := slow.entries
@@ -308,7 +308,7 @@ func TestReadersDuringReloads(t *testing.T) {
 	}
 }
 
-func TestReloadsAtOnceAreOneAfterTheOther(t *testing.T) {
+func TestConcurrentReloadsAreSerialized(t *testing.T) {
 	var listing atomic.Int64
 	m := &memory{origin: "m", list: func(context.Context) (catalog.Listing, error) {
 		if listing.Add(1) > 1 {
@@ -372,7 +372,7 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-func TestASourceThatCannotBeWatchedAnyMoreIsPolled(t *testing.T) {
+func TestSourceIsPolledWhenItsWatchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{memory: source("w", catalog.User, "a"), change: make(chan struct{}), fail: errors.New("no more")}
 		c := open(t, w)
@@ -395,7 +395,7 @@ func TestASourceThatCannotBeWatchedAnyMoreIsPolled(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotChangeIsNotPolled(t *testing.T) {
+func TestImmutableSourcesAreNotPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := fstest.MapFS{"f/SKILL.md": {Data: []byte(doc("f", ""))}}
 		c := open(t, catalog.NewFS("fs", catalog.Bundled, fsys))
@@ -415,7 +415,7 @@ func TestWhatDoesNotChangeIsNotPolled(t *testing.T) {
 }
 
 // Switched off, nothing is read at all.
-func TestK2SwitchedOffNothingIsRead(t *testing.T) {
+func TestK2DisabledCatalogReadsNothing(t *testing.T) {
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{origin: "m", list: func(context.Context) (catalog.Listing, error) {
@@ -443,7 +443,7 @@ func TestK2SwitchedOffNothingIsRead(t *testing.T) {
 	})
 }
 
-func TestRunOfNothingWaitsForItsEnd(t *testing.T) {
+func TestRunWithoutSourcesWaitsForContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t)
 		ctx, cancel := context.WithCancel(t.Context())

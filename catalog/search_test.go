@@ -75,7 +75,7 @@ func TestSearch(t *testing.T) {
 }
 
 // A page is the beginning of a longer page, so that pages can be joined.
-func TestPagesOfASearchFitTogether(t *testing.T) {
+func TestSearchPagesAreConsistent(t *testing.T) {
 	m := source("m", catalog.User)
 	for i := range 60 {
 		m.add(fmt.Sprintf("skill%02d", i))
@@ -99,7 +99,7 @@ func TestPagesOfASearchFitTogether(t *testing.T) {
 }
 
 // Skills for people only, however well they fit, do not push the others out.
-func TestSkillsForPeopleDoNotPushOutOthers(t *testing.T) {
+func TestUserOnlySkillsDoNotFillSearchLimit(t *testing.T) {
 	m := source("m", catalog.User)
 	for i := range 100 {
 		m.add(fmt.Sprintf("s%03d", i))
@@ -112,7 +112,7 @@ func TestSkillsForPeopleDoNotPushOutOthers(t *testing.T) {
 	}
 }
 
-func TestSearchFollowsAReload(t *testing.T) {
+func TestSearchUsesReloadedCatalog(t *testing.T) {
 	root := library(t)
 	c := open(t, dir(root))
 	must(t, c.Warm(t.Context()))
@@ -129,7 +129,7 @@ func TestSearchFollowsAReload(t *testing.T) {
 	}
 }
 
-func TestASkillWhoseBodyCannotBeReadIsFoundByItsDescription(t *testing.T) {
+func TestSkillWithUnreadableBodyIsFoundByDescription(t *testing.T) {
 	root := library(t)
 	c := open(t, dir(root), source("m", catalog.User, "widgets"))
 	must(t, os.RemoveAll(filepath.Join(root, "pdf")))
@@ -154,7 +154,7 @@ func TestInstructionsAreSearchedInEverySource(t *testing.T) {
 	}
 }
 
-func TestASearchThatIsCancelledCanBeDoneAgain(t *testing.T) {
+func TestCancelledSearchCanBeRepeated(t *testing.T) {
 	c := open(t, dir(library(t)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -20,7 +20,7 @@ func offer(scope catalog.Scope, name, description string) *catalog.Entry {
 	return &catalog.Entry{Name: name, Description: description, Scope: scope, Origin: scope.String(), Dir: name}
 }
 
-func TestTextInSteps(t *testing.T) {
+func TestTextShrinksInSteps(t *testing.T) {
 	long := "Reads, fills in, merges and splits PDF files. Use when a PDF is to be read, or a form in one is to be filled in."
 	entries := []*catalog.Entry{
 		offer(catalog.Bundled, "aaa", "Comes last, as it comes with the program."),
@@ -54,7 +54,7 @@ func TestTextInSteps(t *testing.T) {
 }
 
 // B2: every skill that a model may load, one line each.
-func TestB2TheTextListsAllSkillsForTheModel(t *testing.T) {
+func TestB2TextListsAllModelSkills(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "disable-model-invocation: true\n"), "c/SKILL.md": doc("c", "user-invocable: false\n")})
 	s := scan(t, root)
 	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a: Does a things.\n- c: Does c things.\n"; got != want {
@@ -89,7 +89,7 @@ func TestHostileSkillsStayOnTheirLine(t *testing.T) {
 	}
 }
 
-func TestDescriptionsAreCutBetweenCharacters(t *testing.T) {
+func TestDescriptionsAreTruncatedBetweenCharacters(t *testing.T) {
 	description := strings.Repeat("处理表格和文档", 40) + "🙂🙂🙂"
 	full := catalog.Format([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.FormatOptions{})
 	for n := 30; n < utf8.RuneCountInString(full); n++ {
@@ -106,7 +106,7 @@ func TestDescriptionsAreCutBetweenCharacters(t *testing.T) {
 
 // DESIGN.md section 10: at most three tokens a skill beyond its name and
 // description.
-func TestTheFrameOfALineIsCheap(t *testing.T) {
+func TestLineOverheadIsSmall(t *testing.T) {
 	var entries []*catalog.Entry
 	words := 0
 	for i := range 200 {
@@ -133,7 +133,7 @@ func anyCatalog(rt *rapid.T) []*catalog.Entry {
 	return entries
 }
 
-func TestTextHoldsItsBoundsForAnyCatalog(t *testing.T) {
+func TestTextStaysWithinBudget(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := anyCatalog(rt)
 		o := catalog.FormatOptions{Characters: rapid.IntRange(0, 2000).Draw(rt, "characters"), Tokens: rapid.IntRange(0, 500).Draw(rt, "tokens")}

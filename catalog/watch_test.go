@@ -66,7 +66,7 @@ func (f *following) untilNames(t *testing.T, what string, want ...string) {
 	f.until(t, what, func(s *catalog.Snapshot) bool { return strings.Join(names(s.Skills()), " ") == strings.Join(want, " ") })
 }
 
-func TestChangesShowWithoutARestart(t *testing.T) {
+func TestChangesAppearWithoutRestart(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "")})
 	f := follow(t, nil, dir(root))
@@ -102,7 +102,7 @@ func TestChangesShowWithoutARestart(t *testing.T) {
 
 // What comes into a new directory after it was listed, and before it is
 // watched, counts too.
-func TestAFileThatComesBetweenTheListingAndTheWatch(t *testing.T) {
+func TestFileCreatedBetweenListingAndWatch(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := dir(root)
@@ -133,7 +133,7 @@ func TestAFileThatComesBetweenTheListingAndTheWatch(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatDidNotExist(t *testing.T) {
+func TestDirectoryCreatedLater(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	root := filepath.Join(home, ".claude", "skills")
@@ -156,7 +156,7 @@ func TestADirectoryThatDidNotExist(t *testing.T) {
 	}
 }
 
-func TestALinkThatIsTurnedElsewhere(t *testing.T) {
+func TestRetargetedSymlink(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"v1/pdf/SKILL.md": doc("pdf", "version: 1.0.0\n"), "v2/pdf/SKILL.md": doc("pdf", "version: 2.0.0\n"), "now": "-> v1"})
 	f := follow(t, nil, catalog.NewDir("now", catalog.User, filepath.Join(root, "now"), nil))
@@ -169,7 +169,7 @@ func TestALinkThatIsTurnedElsewhere(t *testing.T) {
 }
 
 // Two sources that reach one directory both hear of it.
-func TestADirectoryOfTwoSources(t *testing.T) {
+func TestDirectoryOfTwoSources(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"store/a/SKILL.md": doc("a", ""), "x": "-> store", "y": "-> store"})
 	f := follow(t, nil, catalog.NewDir("x", catalog.User, filepath.Join(root, "x"), nil), catalog.NewDir("y", catalog.Project, filepath.Join(root, "y"), nil))
@@ -215,7 +215,7 @@ func TestAllDirectoriesShareOneWatcher(t *testing.T) {
 	}
 }
 
-func TestTooManyDirectoriesToBeWatchedArePolled(t *testing.T) {
+func TestTooManyDirectoriesArePolled(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"small/a/SKILL.md": doc("a", "")})
 	for i := range 4001 {

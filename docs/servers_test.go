@@ -13,7 +13,7 @@ import (
 
 // The servers of docs/servers.md are read as they stand, and one that it signs in
 // to is there and has no header that forbids it.
-func TestServersOfThePage(t *testing.T) {
+func TestServersPageExamples(t *testing.T) {
 	p := readPage(t, "docs/servers.md")
 	var servers []*upstream.Config
 	for _, b := range p.blocks {

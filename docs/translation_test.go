@@ -27,7 +27,7 @@ type part struct {
 }
 
 // A page in Chinese has the headings, the commands and the names of its English one.
-func TestTranslationsAreInStep(t *testing.T) {
+func TestTranslationsMatch(t *testing.T) {
 	for english, chinese := range translated {
 		t.Run(filepath.Base(english), func(t *testing.T) {
 			want, got := partsOf(t, english), partsOf(t, chinese)
@@ -43,7 +43,7 @@ func TestTranslationsAreInStep(t *testing.T) {
 	}
 }
 
-func TestEachPageIsTranslatedOrNot(t *testing.T) {
+func TestPagesAreTranslatedOrListed(t *testing.T) {
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)

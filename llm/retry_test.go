@@ -43,7 +43,7 @@ func says(words string) func(func(llm.Event, error) bool) {
 
 var busy = &llm.StatusError{Vendor: "test", Code: 429, Message: "slow down"}
 
-func TestRetryRepeatsWhatMayPass(t *testing.T) {
+func TestRetryRepeatsTemporaryErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		tries int
@@ -72,7 +72,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestRetryWaitsLongerEachTime(t *testing.T) {
+func TestRetryBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(busy)}}
 		told := 0
@@ -89,7 +89,7 @@ func TestRetryWaitsLongerEachTime(t *testing.T) {
 	})
 }
 
-func TestRetryWaitsAsLongAsTheVendorAsks(t *testing.T) {
+func TestRetryHonorsRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(&llm.StatusError{Code: 429, After: 20 * time.Second}), says("hello")}}
 		a, err := llm.Ask(t.Context(), llm.Retry(m, nil), &llm.Request{}, nil)
@@ -101,7 +101,7 @@ func TestRetryWaitsAsLongAsTheVendorAsks(t *testing.T) {
 
 // A delay of an hour is neither waited for nor shortened, because the vendor
 // would refuse again.
-func TestRetryGivesUpWhereTheVendorAsksForTooLong(t *testing.T) {
+func TestRetryGivesUpOnLongRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(&llm.StatusError{Code: 429, After: time.Hour})}}
 		start := time.Now()
@@ -113,7 +113,7 @@ func TestRetryGivesUpWhereTheVendorAsksForTooLong(t *testing.T) {
 	})
 }
 
-func TestRetryNeverRepeatsWhatHasBegun(t *testing.T) {
+func TestRetryNeverRepeatsStartedResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){
 			fails(busy),

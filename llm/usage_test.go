@@ -11,7 +11,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 // Cache reads and writes have prices of their own. Without a cache all of them
 // would be input.
-func TestCostWithAndWithoutACache(t *testing.T) {
+func TestCostWithAndWithoutCache(t *testing.T) {
 	p := llm.Price{Input: 3, CacheRead: 0.3, CacheWrite: 3.75, Output: 15}
 	for _, tt := range []struct {
 		name           string

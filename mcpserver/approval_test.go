@@ -63,7 +63,7 @@ func (p *person) times(t *testing.T, c *client, decision, want string) int {
 
 // What a person allows always is known to servers that start later, for the tool as
 // it is, and until they withdraw it.
-func TestL13AlwaysOutlivesTheServer(t *testing.T) {
+func TestL13AlwaysSurvivesServer(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			store, p := &policy.MemoryStore{}, &person{}
@@ -91,7 +91,7 @@ func TestL13AlwaysOutlivesTheServer(t *testing.T) {
 
 // What a person allows for a session ends with the connection, and is not offered
 // where there is none.
-func TestL13SessionEndsWithTheConnection(t *testing.T) {
+func TestL13SessionGrantEndsWithConnection(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			p := &person{}
@@ -119,7 +119,7 @@ func TestL13SessionEndsWithTheConnection(t *testing.T) {
 }
 
 // A server that is for one conversation has its session, whatever the connection.
-func TestSessionOfTheHost(t *testing.T) {
+func TestHostSession(t *testing.T) {
 	p := &person{}
 	s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}}
 	s.options.Session = "talk"
@@ -134,7 +134,7 @@ func TestSessionOfTheHost(t *testing.T) {
 }
 
 // Where nothing is kept, nothing but this call is offered.
-func TestNothingIsOfferedThatIsNotKept(t *testing.T) {
+func TestOnlyStorableScopesAreOffered(t *testing.T) {
 	p := &person{}
 	c := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}}).connect(t, ways[0], p.options(t))
 	for range 2 {

@@ -50,7 +50,7 @@ func (c *wire) tool(name string, arguments args) (text string, content json.RawM
 
 // What a connection was told of the catalog stays, byte for byte; what is new
 // is told with the next result of a tool, once, and to new connections.
-func TestWhatAConnectionWasToldStays(t *testing.T) {
+func TestConnectionKeepsItsCatalogText(t *testing.T) {
 	for _, how := range ways {
 		if !how.lasts() {
 			continue
@@ -94,7 +94,7 @@ func TestWhatAConnectionWasToldStays(t *testing.T) {
 }
 
 // A request without a connection is told what is.
-func TestAModernHTTPRequestIsToldWhatIs(t *testing.T) {
+func TestModernHTTPRequestGetsCurrentCatalog(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"http", modern})
 	before := c.told()
@@ -109,7 +109,7 @@ func TestAModernHTTPRequestIsToldWhatIs(t *testing.T) {
 }
 
 // Errors carry news too, and every tool does.
-func TestNewsComeWithAnyResult(t *testing.T) {
+func TestCatalogNoticeComesWithAnyResult(t *testing.T) {
 	for tool, a := range map[string]args{
 		"search_skills":   {"cursor": "!"},
 		"load_skill":      {"name": "csv"},
@@ -130,7 +130,7 @@ func TestNewsComeWithAnyResult(t *testing.T) {
 	}
 }
 
-func TestNewsAreShort(t *testing.T) {
+func TestCatalogNoticeIsShort(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"stdio", modern})
 	many := files{}
@@ -152,7 +152,7 @@ func TestNewsAreShort(t *testing.T) {
 }
 
 // What goes and comes back between two calls is no news.
-func TestNoNewsWhereNothingIsNew(t *testing.T) {
+func TestNoNoticeWithoutChange(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"http", legacy})
 	w.remove(t, "csv")
@@ -162,7 +162,7 @@ func TestNoNewsWhereNothingIsNew(t *testing.T) {
 	}
 }
 
-func TestCatalogTextKeepsToItsBudget(t *testing.T) {
+func TestCatalogTextBudget(t *testing.T) {
 	tree := files{}
 	for i := range 100 {
 		name := fmt.Sprintf("skill-%02d", i)
@@ -216,7 +216,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 }
 
 // The clients of the SDK hear of it as well, whatever they keep.
-func TestTheClientOfTheSDKHearsOfChanges(t *testing.T) {
+func TestSDKClientReceivesChanges(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			w := newWorld(t, setup{tree: basic()})
@@ -248,7 +248,7 @@ func TestTheClientOfTheSDKHearsOfChanges(t *testing.T) {
 
 // A change that no list shows is not announced: clients fetch lists again when
 // it is.
-func TestAnEditedBodyIsNotAnnouncedAsAnotherListOfTools(t *testing.T) {
+func TestEditedBodySendsNoListChanged(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"stdio", legacy})
 	c.told()
@@ -263,7 +263,7 @@ func TestAnEditedBodyIsNotAnnouncedAsAnotherListOfTools(t *testing.T) {
 	}
 }
 
-func TestTextsOfEndedConnectionsAreDropped(t *testing.T) {
+func TestCatalogTextsOfClosedConnectionsAreDropped(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	kept := w.begin(t, way{"stdio", legacy})
 	for _, how := range ways {

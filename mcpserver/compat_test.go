@@ -19,7 +19,7 @@ func everyCompat(t *testing.T, test func(t *testing.T, compat, tool string)) {
 }
 
 // B1, B2: one tool by the old name, which lists what a model may load.
-func TestB1CompatServesTheOldToolOnly(t *testing.T) {
+func TestB1CompatServesOldToolOnly(t *testing.T) {
 	everyCompat(t, func(t *testing.T, compat, name string) {
 		everyWay(t, setup{tree: basic(), options: mcpserver.Options{Compat: compat}}, func(t *testing.T, w *world, c *client) {
 			list, err := c.ListTools(c.ctx, nil)
@@ -221,7 +221,7 @@ func TestW11CompatLoadSkill(t *testing.T) {
 
 // A connection that was told of no tool is not told of one later, nor is one
 // that was told of it told otherwise; a new one hears what is.
-func TestCompatListsStayAsTheyWere(t *testing.T) {
+func TestCompatListsAreUnchanged(t *testing.T) {
 	everyCompat(t, func(t *testing.T, compat, name string) {
 		for _, how := range ways[:3] {
 			t.Run(how.String(), func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestCompatListsStayAsTheyWere(t *testing.T) {
 	})
 }
 
-func TestCompatsAreThree(t *testing.T) {
+func TestCompatNames(t *testing.T) {
 	if got := strings.Join(mcpserver.CompatSystems(), ", "); got != "weknora, ba-agent, wegent" {
 		t.Errorf("got %s", got)
 	}

@@ -88,7 +88,7 @@ func TestManyClientsWhileTheCatalogChanges(t *testing.T) {
 }
 
 // A server made while the catalog changes has what the catalog ends with.
-func TestAServerMissesNoChangeWhileItIsMade(t *testing.T) {
+func TestServerMissesNoChangeDuringCreation(t *testing.T) {
 	for i := range 20 {
 		w := newWorld(t, setup{tree: files{"a/SKILL.md": skillText("a", "x")}})
 		files{"b/SKILL.md": skillText("b", "x")}.write(t, w.dir)

@@ -11,7 +11,7 @@ import (
 
 // A server of one conversation runs what a person allowed for that, and scripts of
 // skills that they brought into it; what is new there is told by others.
-func TestServerOfAConversation(t *testing.T) {
+func TestConversationServer(t *testing.T) {
 	tree := shell()
 	for _, name := range []string{"deploy", "undeploy"} {
 		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"

@@ -67,7 +67,7 @@ func (c *wire) announced() int {
 	return n
 }
 
-func TestGrowListsWhatALoadBrings(t *testing.T) {
+func TestGrowListsToolsOfLoadedSkills(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
 			s := mayGrow(bringing)
@@ -162,7 +162,7 @@ func TestListsThatDoNotGrow(t *testing.T) {
 }
 
 // Policy is that of call_tool: who said always there is not asked here.
-func TestGrownToolsAsk(t *testing.T) {
+func TestGrownToolsNeedApproval(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
 			s := mayGrow(bringing)
@@ -246,7 +246,7 @@ func TestGrownListOnlyGrows(t *testing.T) {
 	}
 }
 
-func TestGrowthIsBoundedAndForgotten(t *testing.T) {
+func TestGrowthIsLimitedAndForgotten(t *testing.T) {
 	s := mayGrow(bringing)
 	s.tree = files{"x/SKILL.md": front("x", "mcpServers: {many: {command: many}}")}
 	w := newWorld(t, s)

@@ -118,7 +118,7 @@ func TestNoCrossOriginAccessIsGranted(t *testing.T) {
 	}
 }
 
-func TestATokenIsDemanded(t *testing.T) {
+func TestTokenIsRequired(t *testing.T) {
 	const token = "correct-horse-battery-staple"
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, &mcpserver.HTTPOptions{Token: token})
@@ -151,7 +151,7 @@ func TestATokenIsDemanded(t *testing.T) {
 	}
 }
 
-func TestHostsNameThisServer(t *testing.T) {
+func TestHostHeaderMustNameServer(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, &mcpserver.HTTPOptions{Hosts: []string{"skills.example"}})
 	for _, tt := range []struct {
@@ -175,7 +175,7 @@ func TestHostsNameThisServer(t *testing.T) {
 	}
 }
 
-func TestPagesBesidesTheEndpoint(t *testing.T) {
+func TestOtherPaths(t *testing.T) {
 	srv := newWorld(t, setup{}).serve(t, nil)
 	for _, tt := range []struct {
 		method, path string
@@ -198,7 +198,7 @@ func TestPagesBesidesTheEndpoint(t *testing.T) {
 
 // What is no proper request is answered as the protocol says, and does not
 // disturb the server.
-func TestRubbishOverHTTP(t *testing.T) {
+func TestInvalidMessagesOverHTTP(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, nil)
 	big := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`
@@ -256,7 +256,7 @@ func TestRubbishOverHTTP(t *testing.T) {
 	}
 }
 
-func TestRubbishOverStdio(t *testing.T) {
+func TestInvalidMessagesOverStdio(t *testing.T) {
 	for _, version := range []string{legacy, modern} {
 		t.Run(version, func(t *testing.T) {
 			w := newWorld(t, setup{tree: basic()})
@@ -293,7 +293,7 @@ func TestRubbishOverStdio(t *testing.T) {
 
 // A line that is no JSON ends the connection, as there is no telling where the
 // next message begins; the server itself goes on.
-func TestALineThatIsNoJSONEndsItsConnectionOnly(t *testing.T) {
+func TestInvalidJSONLineEndsItsConnectionOnly(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"stdio", legacy})
 	c.raw("this is no JSON")
@@ -306,7 +306,7 @@ func TestALineThatIsNoJSONEndsItsConnectionOnly(t *testing.T) {
 }
 
 // An idle session of the older era ends: its stream, and what is kept of it.
-func TestAnIdleSessionExpires(t *testing.T) {
+func TestIdleSessionExpires(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, &mcpserver.HTTPOptions{SessionTimeout: 20 * time.Millisecond})
 	status, _, header := post(t, request(t, "POST", srv.URL+"/mcp", initialize))
@@ -336,7 +336,7 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	}
 }
 
-func TestASessionEndsWithDelete(t *testing.T) {
+func TestDeleteEndsSession(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, nil)
 	_, _, header := post(t, request(t, "POST", srv.URL+"/mcp", initialize))
@@ -410,7 +410,7 @@ func TestBothErasOnOneEndpoint(t *testing.T) {
 }
 
 // A request that its client gave up leaves nothing behind.
-func TestARequestThatIsGivenUpEnds(t *testing.T) {
+func TestCancelledRequestEnds(t *testing.T) {
 	started := make(chan struct{})
 	ended := make(chan error, 1)
 	w := newWorld(t, setup{options: mcpserver.Options{Extend: func(s *mcp.Server) {

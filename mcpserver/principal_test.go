@@ -60,7 +60,7 @@ func TestEachPrincipalHasItsOwnTools(t *testing.T) {
 	}
 }
 
-func TestASessionBelongsToItsPrincipal(t *testing.T) {
+func TestSessionBelongsToItsPrincipal(t *testing.T) {
 	w := newWorld(t, setup{})
 	srv := httptest.NewServer(w.server.Endpoint(&mcpserver.HTTPOptions{Authenticate: byKey}))
 	defer srv.Close()
@@ -81,7 +81,7 @@ func TestASessionBelongsToItsPrincipal(t *testing.T) {
 	}
 }
 
-func TestThePageNamesTheEndpointBelowAPrefix(t *testing.T) {
+func TestPageNamesEndpointBelowPrefix(t *testing.T) {
 	w := newWorld(t, setup{})
 	srv := httptest.NewServer(http.StripPrefix("/skills", w.server.Handler(nil)))
 	defer srv.Close()

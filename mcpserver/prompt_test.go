@@ -29,7 +29,7 @@ func promptTree() files {
 	}
 }
 
-func TestPromptsAreTheSkillsThatAPersonMayStart(t *testing.T) {
+func TestPromptsListUserInvocableSkills(t *testing.T) {
 	everyWay(t, setup{tree: promptTree()}, func(t *testing.T, w *world, c *client) {
 		list, err := c.ListPrompts(c.ctx, nil)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestPromptsAreTheSkillsThatAPersonMayStart(t *testing.T) {
 	})
 }
 
-func TestAPromptIsTheSkillWithWhatAPersonTyped(t *testing.T) {
+func TestPromptContainsSkillAndTypedArguments(t *testing.T) {
 	w := newWorld(t, setup{tree: promptTree()})
 	c := w.connect(t, way{"stdio", modern}, nil)
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestAPromptIsTheSkillWithWhatAPersonTyped(t *testing.T) {
 
 // The same name in two sources is one prompt, of the skill that the name
 // stands for; when that goes, it is the other's.
-func TestAPromptFollowsTheNameOfItsSkill(t *testing.T) {
+func TestPromptFollowsSkillName(t *testing.T) {
 	w := newWorld(t, setup{tree: files{
 		"a/pdf/SKILL.md": skillText("pdf", "# First\n"),
 		"b/pdf/SKILL.md": skillText("pdf", "# Second\n"),
@@ -165,7 +165,7 @@ func TestAPromptFollowsTheNameOfItsSkill(t *testing.T) {
 }
 
 // A skill whose directory has the name of another skill is not taken for it.
-func TestAPromptIsOfTheSkillThatItNames(t *testing.T) {
+func TestPromptUsesTheNamedSkill(t *testing.T) {
 	w := newWorld(t, setup{tree: files{
 		"one/SKILL.md": skillText("two", "# Named two, in one\n"),
 		"two/SKILL.md": skillText("one", "# Named one, in two\n"),

@@ -220,7 +220,7 @@ func TestRunSkillScript(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreAListOrALine(t *testing.T) {
+func TestArgumentsAreListOrLine(t *testing.T) {
 	tree := shell()
 	tree["sh/show.sh"] = `for a in "$@"; do echo "<$a>"; done` + "\n"
 	s := newWorkshop(t, tree, mcpserver.Options{})
@@ -254,7 +254,7 @@ func TestArgumentsAreAListOrALine(t *testing.T) {
 	}
 }
 
-func TestInputsOfAClient(t *testing.T) {
+func TestClientInputs(t *testing.T) {
 	parent := t.TempDir()
 	workspace := filepath.Join(parent, "project")
 	files{"project/doc/a.txt": "ay\n", "project/doc/b.txt": "bee\n", "secret": "secret\n"}.write(t, parent)
@@ -323,7 +323,7 @@ func TestInputsOfAClient(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
+func TestRefusedRunSaysWhatToDo(t *testing.T) {
 	tree := shell()
 	tree["deploy/SKILL.md"] = "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"
 	tree["deploy/do.sh"] = "echo ran"
@@ -373,7 +373,7 @@ func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAResultSaysWhyAScriptEnded(t *testing.T) {
+func TestResultContainsExitReason(t *testing.T) {
 	w := newWorld(t, setup{tree: shell()})
 	for _, tt := range []struct {
 		code   int
@@ -398,7 +398,7 @@ func TestAResultSaysWhyAScriptEnded(t *testing.T) {
 
 // Clients differ in what of JSON Schema they understand: some refuse schemas that
 // are true or false, or lists of types.
-func TestSchemasAreOnesThatAllClientsUnderstand(t *testing.T) {
+func TestSchemasUseCommonKeywords(t *testing.T) {
 	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, options: mcpserver.Options{Compat: compat}})
 		c := w.connect(t, way{"stdio", modern}, nil)
@@ -436,7 +436,7 @@ func TestSchemasAreOnesThatAllClientsUnderstand(t *testing.T) {
 	}
 }
 
-func TestRefreshComesBeforeEachRun(t *testing.T) {
+func TestRefreshRunsBeforeEachRun(t *testing.T) {
 	var s *workshop
 	var fail error
 	calls := 0
@@ -465,7 +465,7 @@ func TestRefreshComesBeforeEachRun(t *testing.T) {
 	}
 }
 
-func TestProgressIsToldWhileAScriptRuns(t *testing.T) {
+func TestProgressIsReportedDuringRun(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			workspace := t.TempDir()
@@ -503,7 +503,7 @@ func TestProgressIsToldWhileAScriptRuns(t *testing.T) {
 }
 
 // What is given up ends, with all that it started.
-func TestACancelledRunEnds(t *testing.T) {
+func TestCancelledRunEnds(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			s := newWorkshop(t, shell(), mcpserver.Options{})
@@ -527,7 +527,7 @@ func TestACancelledRunEnds(t *testing.T) {
 	}
 }
 
-func TestARunEndsWithItsConnectionOrServer(t *testing.T) {
+func TestRunEndsWithConnectionOrServer(t *testing.T) {
 	t.Run("standard input ends", func(t *testing.T) {
 		s := newWorkshop(t, shell(), mcpserver.Options{})
 		c := s.begin(t, way{"stdio", legacy})
@@ -552,7 +552,7 @@ func TestARunEndsWithItsConnectionOrServer(t *testing.T) {
 	})
 }
 
-func TestLongOutputIsCutForAModel(t *testing.T) {
+func TestLongOutputIsTruncatedForModel(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{})
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	res := c.call("run_skill_script", line(`i=0; while [ $i -lt 10000 ]; do printf 'é%04d' $i; i=$((i+1)); done`))
@@ -574,7 +574,7 @@ func TestLongOutputIsCutForAModel(t *testing.T) {
 	}
 }
 
-func TestFilesOfFoldersAreReadByHandleOnly(t *testing.T) {
+func TestWorkspaceFilesAreReadByHandleOnly(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{})
 	c := s.connect(t, way{"http", legacy}, nil)
 	folder := structured[ran](t, c.call("run_skill_script", line("echo x > 'a b%.txt'; mkdir d"))).Folder
@@ -596,7 +596,7 @@ func TestFilesOfFoldersAreReadByHandleOnly(t *testing.T) {
 	}
 }
 
-func TestARemoteClientIsToldNoPlacesOfFolders(t *testing.T) {
+func TestRemoteClientGetsNoWorkspacePaths(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{Remote: true})
 	res := s.connect(t, way{"http", modern}, nil).call("run_skill_script", line("echo x > out/x"))
 	if strings.Contains(textOf(res), t.TempDir()[:5]+"/") || !strings.Contains(textOf(res), "\n- out/x (2 bytes)\n") || len(links(res)) != 1 {
@@ -604,7 +604,7 @@ func TestARemoteClientIsToldNoPlacesOfFolders(t *testing.T) {
 	}
 }
 
-func TestNewsComeWithARun(t *testing.T) {
+func TestCatalogNoticeComesWithRun(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{})
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	if _, err := c.ListTools(c.ctx, nil); err != nil {
@@ -647,7 +647,7 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 
 // K13: where scripts are off there is no tool, and a call of it is one of no
 // tool.
-func TestK13WithoutASandboxThereIsNoTool(t *testing.T) {
+func TestK13NoToolWithoutSandbox(t *testing.T) {
 	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		for _, scripts := range []*loadout.Scripts{nil, {}} {
 			w := newWorld(t, setup{tree: shell(), scripts: scripts, options: mcpserver.Options{Compat: compat}})
@@ -731,7 +731,7 @@ func TestK10ExecuteSkillScript(t *testing.T) {
 	}
 }
 
-func TestK9WhatIsNoScriptIsRefusedBeforeAnySandbox(t *testing.T) {
+func TestK9NonScriptsAreRefusedBeforeSandbox(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{Compat: "weknora"})
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	for path, want := range map[string]string{"notes.txt": "is not a script", "SKILL.md": "is not a script", "../x.sh": "not a path inside the skill", "no.sh": "there is no script"} {
@@ -746,7 +746,7 @@ func TestK9WhatIsNoScriptIsRefusedBeforeAnySandbox(t *testing.T) {
 	}
 }
 
-func TestK11ATimeoutIsAResult(t *testing.T) {
+func TestK11TimeoutIsAResult(t *testing.T) {
 	tree := shell()
 	tree["sh/SKILL.md"] = "---\nname: sh\ndescription: x\nsandbox: {seconds: 1}\n---\n"
 	s := newWorkshop(t, tree, mcpserver.Options{Compat: "weknora"})

@@ -107,7 +107,7 @@ func (c *client) check(e *skillEntry) {
 	}
 }
 
-func TestTheExtensionIsDeclared(t *testing.T) {
+func TestExtensionIsDeclared(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		caps := c.InitializeResult().Capabilities
 		got, _ := json.Marshal(caps.Extensions["io.modelcontextprotocol/skills"])
@@ -117,7 +117,7 @@ func TestTheExtensionIsDeclared(t *testing.T) {
 	})
 }
 
-func TestSkillsListDescribesEverySkillInFull(t *testing.T) {
+func TestSkillsListDescribesEachSkill(t *testing.T) {
 	tree := basic()
 	tree["pdf/notes/Ünï cödé #1?.md"] = "odd name\n"
 	tree["pdf/notes/100%.txt"] = "percent\n"
@@ -149,7 +149,7 @@ func TestSkillsListDescribesEverySkillInFull(t *testing.T) {
 	})
 }
 
-func TestFrontmatterIsThatOfTheFile(t *testing.T) {
+func TestFrontmatterEqualsFile(t *testing.T) {
 	const front = `name: dated
 description: "Quoted: \"yes\" \u00e9"
 license: 2026-01-02
@@ -199,7 +199,7 @@ func TestSkillsListPages(t *testing.T) {
 	}
 }
 
-func TestFreshnessIsToldFromTheNewEraOn(t *testing.T) {
+func TestFreshnessIsSentToModernClients(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		isModern := c.InitializeResult().ProtocolVersion >= modern
 		for method, p := range map[string]*rawParams{"skills/list": {}, "skills/get": {URI: "skill://pdf/SKILL.md"}} {
@@ -244,7 +244,7 @@ func TestFreshnessIsToldFromTheNewEraOn(t *testing.T) {
 
 // A skill within another is a skill of its own, and files of the other; both
 // by the same URIs.
-func TestANestedSkillIsServedBelowItsParent(t *testing.T) {
+func TestNestedSkillIsServedBelowParent(t *testing.T) {
 	tree := files{
 		"office/SKILL.md":                    skillText("office", "# Office\n"),
 		"office/parts/pdf/SKILL.md":          skillText("pdf", "# PDF\n"),
@@ -278,7 +278,7 @@ func TestANestedSkillIsServedBelowItsParent(t *testing.T) {
 
 // Skills of one name are all served, those that the name does not stand for
 // below the label of their origin.
-func TestSkillsOfOneNameAreAllServed(t *testing.T) {
+func TestDuplicateNamesAreAllServed(t *testing.T) {
 	bundle := func(body string) fstest.MapFS {
 		return fstest.MapFS{"pdf/SKILL.md": {Data: []byte(skillText("pdf", body))}, "pdf/a.md": {Data: []byte(body)}}
 	}
@@ -328,7 +328,7 @@ func TestSkillsOfOneNameAreAllServed(t *testing.T) {
 
 // What cannot be served by the rules of the extension is said, is in no list,
 // and works by the tools.
-func TestWhatTheExtensionCannotServeIsReported(t *testing.T) {
+func TestUnservableSkillsAreReported(t *testing.T) {
 	tree := files{
 		"good/SKILL.md":     skillText("good", "# Good\n"),
 		"Bad_Name/SKILL.md": skillText("Bad_Name", "# Bad name\n"),
@@ -385,7 +385,7 @@ func TestWhatTheExtensionCannotServeIsReported(t *testing.T) {
 	}
 }
 
-func TestSkillsBeyondTheLimitsAreLeftOutWithAReason(t *testing.T) {
+func TestSkillsBeyondLimitsAreOmittedWithReason(t *testing.T) {
 	tree := files{"small/SKILL.md": skillText("small", "x"), "large/SKILL.md": skillText("large", "x"), "many/SKILL.md": skillText("many", "x"), "most/SKILL.md": skillText("most", "x")}
 	for i := range 512 {
 		tree[fmt.Sprintf("many/%03d.md", i)] = "x"
@@ -425,7 +425,7 @@ func TestSkillsBeyondTheLimitsAreLeftOutWithAReason(t *testing.T) {
 	}
 }
 
-func TestSkillsGetRefusesWhatIsNotServed(t *testing.T) {
+func TestSkillsGetRefusesUnservedSkills(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		for _, uri := range hostileURIs() {
 			if _, err := c.custom("skills/get", &rawParams{URI: uri}); code(err) != -32602 {
@@ -453,7 +453,7 @@ func hostileURIs() []string {
 	}
 }
 
-func TestResourcesReadNeverLeavesASkill(t *testing.T) {
+func TestResourcesReadNeverLeavesSkill(t *testing.T) {
 	tree := basic()
 	tree["pdf/.git/config"] = "SECRET"
 	tree["pdf/__pycache__/x.pyc"] = "SECRET"
@@ -492,7 +492,7 @@ func TestResourcesReadNeverLeavesASkill(t *testing.T) {
 	})
 }
 
-func TestAPipeInASkillIsNotWaitedFor(t *testing.T) {
+func TestPipeInSkillDoesNotBlock(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	if !makePipe(filepath.Join(w.dir, "pdf", "pipe")) {
 		t.Skip("there are no named pipes here")
@@ -552,7 +552,7 @@ func TestReadingADirectory(t *testing.T) {
 	})
 }
 
-func TestADirectoryIsReadInPages(t *testing.T) {
+func TestDirectoryPages(t *testing.T) {
 	tree := files{"many/SKILL.md": skillText("many", "x")}
 	for i := range 510 {
 		tree[fmt.Sprintf("many/files/%04d.md", i)] = "x"
@@ -610,7 +610,7 @@ func TestArchivesAndEmbeddedSkillsAreServed(t *testing.T) {
 
 // Reading gives the bytes as they are now. Who holds an older entry sees that
 // the digest does not match, asks again, and has one that does.
-func TestAFileThatWasEditedSinceTheListIsReadAsItIs(t *testing.T) {
+func TestEditedFileIsReadAsItIs(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		digest := func(e *skillEntry, uri string) string {
 			for _, r := range e.Resources {

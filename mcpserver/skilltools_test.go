@@ -74,7 +74,7 @@ type (
 
 func digestOf(text string) string { return "sha256:" + skill.Hash([]byte(text)) }
 
-func TestToolsAreThreeWithAnnotationsAndSchemas(t *testing.T) {
+func TestThreeToolsWithAnnotationsAndSchemas(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		list, err := c.ListTools(c.ctx, nil)
 		if err != nil {
@@ -315,7 +315,7 @@ func TestLoadSkill(t *testing.T) {
 	})
 }
 
-func TestALoadNamesAHundredFilesAtMost(t *testing.T) {
+func TestLoadListsAtMost100Files(t *testing.T) {
 	tree := files{"big/SKILL.md": skillText("big", "# Big\n")}
 	for i := range 130 {
 		tree[fmt.Sprintf("big/references/%03d.md", i)] = "x"
@@ -333,7 +333,7 @@ func TestALoadNamesAHundredFilesAtMost(t *testing.T) {
 
 // A body is delivered once in the text and once in the structured content, and
 // costs next to nothing beyond itself.
-func TestALoadCostsAtMostTwoPercentMoreThanItsBody(t *testing.T) {
+func TestLoadCostsAtMostTwoPercentMoreThanBody(t *testing.T) {
 	body := ""
 	for skill.EstimateTokens(body) < 2000 {
 		body += "Read the whole document first, then fill in the fields one after another.\n"
@@ -461,7 +461,7 @@ func TestReadSkillFile(t *testing.T) {
 	})
 }
 
-func TestALongFileIsReadInPartsOf64KiB(t *testing.T) {
+func TestLongFileIsReadIn64KiBParts(t *testing.T) {
 	long := strings.Repeat("0123456789abcde\n", 10_000)
 	w := newWorld(t, setup{tree: files{"pdf/SKILL.md": skillText("pdf", "x"), "pdf/long.txt": long}})
 	c := w.connect(t, way{"http", modern}, nil)
@@ -482,7 +482,7 @@ func TestALongFileIsReadInPartsOf64KiB(t *testing.T) {
 }
 
 // A client on another machine is told URIs, never places of this one.
-func TestARemoteClientIsToldNoPlacesOfThisMachine(t *testing.T) {
+func TestRemoteClientGetsNoLocalPaths(t *testing.T) {
 	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{Remote: true}})
 	c := w.connect(t, way{"http", modern}, nil)
 	load := c.call("load_skill", args{"name": "pdf"})
@@ -555,7 +555,7 @@ func TestKillSwitch(t *testing.T) {
 	})
 }
 
-func TestAnUnknownToolIsAProtocolError(t *testing.T) {
+func TestUnknownToolIsAProtocolError(t *testing.T) {
 	everyWay(t, setup{}, func(t *testing.T, w *world, c *client) {
 		if _, err := c.CallTool(c.ctx, &mcp.CallToolParams{Name: "format_disk"}); code(err) != -32602 {
 			t.Errorf("got %v, want -32602", err)
@@ -563,7 +563,7 @@ func TestAnUnknownToolIsAProtocolError(t *testing.T) {
 	})
 }
 
-func TestAHostCanAddToolsOfItsOwn(t *testing.T) {
+func TestHostCanAddTools(t *testing.T) {
 	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{Extend: func(s *mcp.Server) {
 		s.AddTool(&mcp.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return shared, nil

@@ -137,7 +137,7 @@ func loadedOf(t *testing.T, res *mcp.CallToolResult) (l loaded) {
 	return l
 }
 
-func TestW18LoadBringsTools(t *testing.T) {
+func TestW18LoadProvidesTools(t *testing.T) {
 	everyWay(t, setup{servers: []string{"notes"}, tree: files{"x/SKILL.md": front("x", "mcpServers: {own: {command: own}, dead: {command: dead}}"), "y/SKILL.md": front("y", "mcpServers: [notes]")}},
 		func(t *testing.T, w *world, c *client) {
 			res := c.call("load_skill", args{"name": "x"})
@@ -190,7 +190,7 @@ func TestFindTools(t *testing.T) {
 	})
 }
 
-func TestManyToolsComeAsNames(t *testing.T) {
+func TestManyToolsAreListedByName(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{"many"}, tree: files{"x/SKILL.md": front("x", "mcpServers: [many]")}})
 	c := w.connect(t, ways[0], nil)
 	res := c.call("load_skill", args{"name": "x"})
@@ -213,7 +213,7 @@ func TestManyToolsComeAsNames(t *testing.T) {
 }
 
 // What a tool answers is passed through whole.
-func TestCallToolPassesResultsThrough(t *testing.T) {
+func TestCallToolKeepsResults(t *testing.T) {
 	everyWay(t, setup{servers: []string{"a"}}, func(t *testing.T, _ *world, c *client) {
 		res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Meta: mcp.Meta{"example.com/trace": "t1"}, Name: "call_tool", Arguments: args{"name": "a__echo", "arguments": args{"text": "hi"}}})
 		if err != nil {
@@ -245,7 +245,7 @@ func TestCallToolPassesResultsThrough(t *testing.T) {
 }
 
 // A person is asked through the client, where it can.
-func TestCallToolAsks(t *testing.T) {
+func TestCallToolNeedsApproval(t *testing.T) {
 	for _, how := range ways {
 		for _, tt := range []struct {
 			action   string
@@ -285,7 +285,7 @@ func TestCallToolAsks(t *testing.T) {
 	}
 }
 
-func TestClientThatCannotAskIsToldWhatToDo(t *testing.T) {
+func TestClientWithoutElicitationGetsInstructions(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{"a", "b"}, rules: []string{"ask a__change", "deny a__echo"}})
 	c := w.connect(t, ways[0], nil)
 	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "This client cannot ask the user; to find the rule: loadout config show") {

@@ -42,7 +42,7 @@ func (c *counter) told() []string {
 
 // Whatever way a client has to load or read a skill is counted, with the skill that it
 // meant and never with what it said.
-func TestUsesAreTold(t *testing.T) {
+func TestUsesAreReported(t *testing.T) {
 	var told counter
 	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{OnUse: told.note}})
 	c := w.connect(t, way{"http", modern}, nil)
@@ -87,7 +87,7 @@ func TestUsesAreTold(t *testing.T) {
 }
 
 // The tools of earlier systems are counted as ours are.
-func TestUsesOfCompatAreTold(t *testing.T) {
+func TestCompatUsesAreReported(t *testing.T) {
 	for compat, tool := range map[string]string{"weknora": "read_skill", "ba-agent": "activate_skill", "wegent": "load_skill"} {
 		var told counter
 		c := newWorld(t, setup{tree: basic(), options: mcpserver.Options{OnUse: told.note, Compat: compat}}).connect(t, way{"http", modern}, nil)
@@ -99,7 +99,7 @@ func TestUsesOfCompatAreTold(t *testing.T) {
 	}
 }
 
-func TestRunsAreTold(t *testing.T) {
+func TestRunsAreReported(t *testing.T) {
 	var told counter
 	tree := shell()
 	tree["fresh/SKILL.md"], tree["fresh/do.sh"] = skillText("fresh", "x"), "echo ran"

@@ -36,7 +36,7 @@ func viewOf(t interface {
 
 // Whatever skills there are: each has a place of its own that ends in its
 // name, finds itself there, and no skill hides a file of another.
-func TestEverySkillHasAPlaceOfItsOwn(t *testing.T) {
+func TestEachSkillHasItsOwnPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "hub", "more"})
 		dir := rapid.Custom(func(t *rapid.T) string {

@@ -76,7 +76,7 @@ func TestIntersectNeverWidens(t *testing.T) {
 	})
 }
 
-func TestWhatIsCoveredByBothIsInTheIntersection(t *testing.T) {
+func TestIntersectKeepsCommonValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := bounds().Draw(t, "a"), bounds().Draw(t, "b"), bounds().Draw(t, "c")
 		c = policy.Intersect(c, policy.Unbounded())

@@ -107,7 +107,7 @@ func granted(subject policy.Digest) policy.Grant {
 	return g
 }
 
-func TestL13AGrantAllowsTheCallAgain(t *testing.T) {
+func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 	asked := call("s", "t", `{"x":1}`)
 	asked.Subject = digestOf("a")
 	exact := granted(asked.Subject.WithArguments(asked.Arguments))
@@ -165,7 +165,7 @@ func TestL13AGrantAllowsTheCallAgain(t *testing.T) {
 	}
 }
 
-func TestGrantsOfCallsExpireAndAreUsedUp(t *testing.T) {
+func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &policy.MemoryStore{}
 		c := call("s", "t", `{}`)
@@ -199,7 +199,7 @@ func TestGrantsOfCallsExpireAndAreUsedUp(t *testing.T) {
 }
 
 // A grant that lasts is used rather than one for a single call.
-func TestLastingGrantComesFirst(t *testing.T) {
+func TestLastingGrantIsPreferred(t *testing.T) {
 	store := &policy.MemoryStore{}
 	c := call("s", "t", `{"x":1}`)
 	c.Subject = digestOf("a")
@@ -235,7 +235,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 
 // Programs that do not know of calls ignore grants of them, and read the others as
 // they were.
-func TestOnlyGrantsOfCallsSayCall(t *testing.T) {
+func TestOnlyCallGrantsHaveACall(t *testing.T) {
 	s := policy.NewFileStore(t.TempDir())
 	for _, tt := range []struct {
 		grant policy.Grant
@@ -256,7 +256,7 @@ func TestOnlyGrantsOfCallsSayCall(t *testing.T) {
 }
 
 // What skills allow counts behind all that the person said.
-func TestB6SkillsAllowOnlyWhatIsNotSaid(t *testing.T) {
+func TestB6SkillsAllowOnlyWithoutUserRule(t *testing.T) {
 	more, problems := policy.AllowTools([]string{"mcp.s.t"})
 	if len(problems) > 0 {
 		t.Fatal(problems)

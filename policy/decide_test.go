@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
+func TestRunGetsRequestedAndApprovedPermissions(t *testing.T) {
 	s := &policy.MemoryStore{}
 	g := newGrant(digestOf("a"))
 	g.Permissions = policy.Permissions{Run: true, Network: []string{"*.example.com", "unasked.example"}, Secrets: []string{"KEY", "UNASKED"}, WorkspaceWrite: true}
@@ -111,7 +111,7 @@ func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
 	}
 }
 
-func TestAnApprovalThatExpiredIsSaidToBe(t *testing.T) {
+func TestExpiredApprovalIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &policy.MemoryStore{}
 		g := newGrant(digestOf("a"))
@@ -175,7 +175,7 @@ func TestDecideTrustsNoFaultyStore(t *testing.T) {
 	}
 }
 
-func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
+func TestLeaseEndsWhenGrantIsUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGrant(digestOf("a"))
 		broken := errors.New("disk on fire")
@@ -192,7 +192,7 @@ func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestARecordSaysWhatWasDecided(t *testing.T) {
+func TestRecordContainsDecision(t *testing.T) {
 	s := &policy.MemoryStore{}
 	g := newGrant(digestOf("a"))
 	g.Permissions.Network = []string{"example.com"}

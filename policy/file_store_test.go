@@ -46,14 +46,14 @@ func try(t *testing.T, err error) {
 	}
 }
 
-func TestAnotherOpeningFindsWhatWasPut(t *testing.T) {
+func TestReopenedStoreFindsGrants(t *testing.T) {
 	_, dir, _ := kept(t)
 	if _, err := policy.NewFileStore(dir).Find(t.Context(), robot, digestOf("a"), ""); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestADamagedGrantGrantsNothingAndHarmsNoOther(t *testing.T) {
+func TestDamagedGrantGrantsNothing(t *testing.T) {
 	for name, spoil := range map[string]func(text string) string{
 		"empty":             func(string) string { return "" },
 		"half":              func(s string) string { return s[:len(s)/2] },
@@ -111,7 +111,7 @@ func TestADamagedGrantGrantsNothingAndHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestWhiteSpaceIsNoDamage(t *testing.T) {
+func TestWhitespaceIsNoDamage(t *testing.T) {
 	s, _, file := kept(t)
 	text, err := os.ReadFile(file)
 	try(t, err)
@@ -121,7 +121,7 @@ func TestWhiteSpaceIsNoDamage(t *testing.T) {
 	}
 }
 
-func TestAGrantIsNotReadUnderTheNameOfAnother(t *testing.T) {
+func TestGrantUnderWrongFileNameIsIgnored(t *testing.T) {
 	s, dir, file := kept(t)
 	other, err := s.Put(t.Context(), newGrant(digestOf("b")))
 	try(t, err)
@@ -131,7 +131,7 @@ func TestAGrantIsNotReadUnderTheNameOfAnother(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+func TestLeftoversOfKilledProcessAreRemoved(t *testing.T) {
 	s, dir, _ := kept(t)
 	left := filepath.Join(dir, ".new-LEFT")
 	try(t, os.WriteFile(left, []byte("{"), 0o600))
@@ -145,7 +145,7 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	}
 }
 
-func TestWithoutADirectoryThereAreNoGrants(t *testing.T) {
+func TestMissingDirectoryHasNoGrants(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	s := policy.NewFileStore(dir)
 	if grants, problems, err := s.List(t.Context()); err != nil || len(grants)+len(problems) > 0 {
@@ -162,7 +162,7 @@ func TestWithoutADirectoryThereAreNoGrants(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextReadsAndChangesNothing(t *testing.T) {
+func TestEndedContextReadsAndChangesNothing(t *testing.T) {
 	s, _, _ := kept(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

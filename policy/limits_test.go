@@ -16,7 +16,7 @@ import (
 
 const most = 4096 // grants in a store
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestMemoryLimit(t *testing.T) {
 	s := &policy.MemoryStore{}
 	for i := range most {
 		_, err := s.Put(t.Context(), newGrant(digestOf(fmt.Sprintf("%04x", i))))
@@ -25,7 +25,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	full(t, s, digestOf("0000"))
 }
 
-func TestFilesAreBounded(t *testing.T) {
+func TestFileLimit(t *testing.T) {
 	s, dir, _ := kept(t)
 	for i := range most - 1 {
 		try(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04x.json", i)), nil, 0o600))
@@ -65,7 +65,7 @@ func TestChangesWaitForTheLock(t *testing.T) {
 	}
 }
 
-func TestWhatBothAllow(t *testing.T) {
+func TestCallAllowedByBoth(t *testing.T) {
 	all := policy.Permissions{Run: true, Network: []string{"a.com"}, Secrets: []string{"A"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
 	for _, pair := range [][2]policy.Permissions{{all, {}}, {{}, all}} {
 		if got := pair[0].Intersect(pair[1]); !cmp.Equal(got, policy.Permissions{}) || !pair[0].Covers(got) || !pair[1].Covers(got) {

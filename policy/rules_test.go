@@ -25,7 +25,7 @@ func call(server, tool, arguments string) policy.ToolCall {
 	return policy.ToolCall{Server: server, Tool: tool, Arguments: json.RawMessage(arguments), Safety: policy.Medium}
 }
 
-func TestL9NamesOfTools(t *testing.T) {
+func TestL9ToolNames(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		server, tool string
@@ -170,7 +170,7 @@ func TestB2Patterns(t *testing.T) {
 }
 
 // Every real spelling of allowed-tools gives the same rules.
-func TestB9SpellingsOfTools(t *testing.T) {
+func TestB9ToolSpellings(t *testing.T) {
 	want := []string{"allow Read", "allow Bash(python:f(a,b))", "allow mcp__docs__search"}
 	for _, texts := range [][]string{
 		{"Read Bash(python:f(a,b)) mcp__docs__search"},
@@ -190,7 +190,7 @@ func TestB9SpellingsOfTools(t *testing.T) {
 	}
 }
 
-func TestRulesThatCannotBeReadDeny(t *testing.T) {
+func TestUnreadableRulesDeny(t *testing.T) {
 	for _, tt := range []struct{ text, where, message string }{
 		{"", "rule 2, column 1", "want allow, ask or deny"},
 		{"permit x", "rule 2, column 1", "want allow, ask or deny"},

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-func TestOnlyTheUserCanReadWhatIsKept(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	_, dir, file := kept(t)
 	for path, want := range map[string]os.FileMode{dir: 0o700, file: 0o600, filepath.Join(dir, ".lock"): 0o600} {
 		info, err := os.Stat(path)
@@ -24,7 +24,7 @@ func TestOnlyTheUserCanReadWhatIsKept(t *testing.T) {
 	}
 }
 
-func TestAnUnsafeDirectoryIsRefused(t *testing.T) {
+func TestUnsafeDirectoryIsRefused(t *testing.T) {
 	for name, spoil := range privatefiletest.Tamper {
 		t.Run(name, func(t *testing.T) {
 			s, dir, _ := kept(t)
@@ -42,7 +42,7 @@ func TestAnUnsafeDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnUnsafeFileGrantsNothingAndHarmsNoOther(t *testing.T) {
+func TestUnsafeFileGrantsNothing(t *testing.T) {
 	for name, spoil := range privatefiletest.Tamper {
 		t.Run(name, func(t *testing.T) {
 			s, _, file := kept(t)
@@ -62,7 +62,7 @@ func TestAnUnsafeFileGrantsNothingAndHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestAnUnsafeLockIsRefused(t *testing.T) {
+func TestUnsafeLockIsRefused(t *testing.T) {
 	s, dir, _ := kept(t)
 	lock := filepath.Join(dir, ".lock")
 	privatefiletest.Tamper["symbolic link"](t, lock)
@@ -70,14 +70,14 @@ func TestAnUnsafeLockIsRefused(t *testing.T) {
 	privatefiletest.WantUnsafe(t, "put", err, lock)
 }
 
-func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
+func TestOversizedFileIsRefused(t *testing.T) {
 	s, _, file := kept(t)
 	try(t, os.WriteFile(file, []byte(strings.Repeat(" ", policy.MaxGrantBytes+1)), 0o600))
 	_, err := s.Find(t.Context(), robot, digestOf("a"), "")
 	privatefiletest.WantUnsafe(t, "find", err, file)
 }
 
-func TestAnUnreadableStoreIsNotAnEmptyOne(t *testing.T) {
+func TestUnreadableStoreIsNotEmpty(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can read everything")
 	}
@@ -92,7 +92,7 @@ func TestAnUnreadableStoreIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestDecideFailsClosedWherePolicyCannotBeRead(t *testing.T) {
+func TestDecideDeniesOnUnreadablePolicy(t *testing.T) {
 	s, dir, _ := kept(t)
 	privatefiletest.Tamper["writable by others"](t, dir)
 	d := policy.Decide(t.Context(), s, request())

@@ -49,7 +49,7 @@ func TestSpecReportsAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheLayoutIsGivenWhereItIs(t *testing.T) {
+func TestLayoutPaths(t *testing.T) {
 	at := func(p string) string { return "/run/x" + p }
 	cmd := &sandbox.Cmd{Args: []string{"python3", "/skill/a.py", "/skillful", "--out=/work/out/x", "/work", "a=b=/tmp", "/needs/pdf", "/skill:ro", "x/skill/a"}}
 	want := []string{"python3", "/run/x/skill/a.py", "/skillful", "--out=/run/x/work/out/x", "/run/x/work", "a=b=/tmp", "/run/x/needs/pdf", "/run/x/skill:ro", "x/skill/a"}
@@ -69,7 +69,7 @@ func TestWhatIsInTheLayoutIsGivenWhereItIs(t *testing.T) {
 	}
 }
 
-func TestASecretPrintsAsItsName(t *testing.T) {
+func TestSecretPrintsAsItsName(t *testing.T) {
 	s := sandbox.NewSecret("KEY", "hunter2hunter2")
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "secret", s, "spec", sandbox.Spec{Secrets: []sandbox.Secret{s}})
@@ -111,7 +111,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-func TestSecretsThatOverlapAreHiddenHoweverTheyCome(t *testing.T) {
+func TestOverlappingSecretsAreRedacted(t *testing.T) {
 	spec := &sandbox.Spec{Secrets: []sandbox.Secret{sandbox.NewSecret("A", "ABCDEF"), sandbox.NewSecret("B", "EFGHIJ"), sandbox.NewSecret("C", "xxABCDEFyy")}}
 	for text, want := range map[string]string{
 		"-ABCDEF-": "-[secret A]-", "-ABCDEFGHIJ-": "-[secret A]GHIJ-", "-xxABCDEFyy-": "-[secret C]-", "-xxABCDEF-": "-xx[secret A]-", "ABCDEFEFGHIJ": "[secret A][secret B]", "-ABCDE": "-ABCDE",
@@ -208,7 +208,7 @@ type discard struct{ io.Writer }
 
 func (discard) Close() error { return nil }
 
-func TestATimeoutIsAResult(t *testing.T) {
+func TestTimeoutIsAResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		res, err := sandbox.RunIn(t.Context(), &scripted{stdout: "begun", hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
@@ -218,7 +218,7 @@ func TestATimeoutIsAResult(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheContextIsAnErrorWithWhatThereIs(t *testing.T) {
+func TestEndedContextIsAnErrorWithOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the client has gone")
@@ -230,7 +230,7 @@ func TestTheEndOfTheContextIsAnErrorWithWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestWithdrawnLeaveIsAReason(t *testing.T) {
+func TestRevocationIsAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: revoked", sandbox.ErrDisabled)) })
@@ -241,7 +241,7 @@ func TestWithdrawnLeaveIsAReason(t *testing.T) {
 	})
 }
 
-func TestOutputIsKeptUpToItsLimit(t *testing.T) {
+func TestOutputIsKeptUpToLimit(t *testing.T) {
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}
 	var tee bytes.Buffer
 	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: strings.Repeat("0123456789", 3), chunk: 7}, spec, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee})
@@ -254,7 +254,7 @@ func TestOutputIsKeptUpToItsLimit(t *testing.T) {
 	}
 }
 
-func TestAPersonGetsAllOfTheOutput(t *testing.T) {
+func TestUserGetsAllOutput(t *testing.T) {
 	var tee bytes.Buffer
 	text := strings.Repeat("0123456789", 100)
 	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: text, chunk: 7}, &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee, Unlimited: true})
@@ -263,7 +263,7 @@ func TestAPersonGetsAllOfTheOutput(t *testing.T) {
 	}
 }
 
-func TestFilesAreHashedOnTheWay(t *testing.T) {
+func TestFilesAreHashedWhileCopied(t *testing.T) {
 	s := &scripted{files: fstest.MapFS{"out/a": {Data: []byte("abc")}, "b": {Data: []byte("x")}}}
 	res, err := sandbox.RunIn(t.Context(), s, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{
 		Collect: func(f sandbox.File, r io.Reader) (bool, error) { return f.Path == "out/a", nil }})

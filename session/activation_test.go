@@ -25,7 +25,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 // B3 to B6: check the JSON form of a skill's messages and context changes.
-func TestB3MessagesOfASkill(t *testing.T) {
+func TestB3SkillMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		m    func(*session.Skill)
@@ -128,7 +128,7 @@ func TestB6ContextModifierHasOnlyWhatIsSet(t *testing.T) {
 }
 
 // B7: check the result of a load as messages.
-func TestB7ActivationOfALoad(t *testing.T) {
+func TestB7LoadActivation(t *testing.T) {
 	sh, r := pasts(), &rack{has: map[string]string{"report": "{}"}}
 	sh.skills["report"].Problems = []string{"its files cannot be listed"}
 	sh.skills["a"].AllowedTools = []string{"Read"}

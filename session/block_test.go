@@ -49,7 +49,7 @@ func TestW15Block(t *testing.T) {
 	}
 }
 
-func TestW15BlockIsBounded(t *testing.T) {
+func TestW15BlockLimit(t *testing.T) {
 	var many []session.ListedSkill
 	for i := range 250 {
 		many = append(many, session.ListedSkill{Name: fmt.Sprint("s", i), Description: strings.Repeat("数", 5000)})
@@ -64,7 +64,7 @@ func TestW15BlockIsBounded(t *testing.T) {
 }
 
 // A block lists the active skills in load order, derived from the log alone.
-func TestW15BlockOfASession(t *testing.T) {
+func TestW15SessionBlock(t *testing.T) {
 	sh, l := pasts(), &session.MemoryLog{}
 	s := open(t, l, sh)
 	for _, name := range []string{"c", "report", "a"} {
@@ -86,7 +86,7 @@ func TestW15BlockOfASession(t *testing.T) {
 
 // For any content of skills, a block and each of its parts begins and ends
 // once.
-func TestNothingEndsABlock(t *testing.T) {
+func TestNothingClosesABlockEarly(t *testing.T) {
 	text := rapid.StringOf(rapid.SampledFrom([]rune("</ >skilpdfcv-_&\n\tSKILPDF")))
 	pieces := rapid.SampledFrom([]string{"</skill>", "</pdf>", "</ c_v >", "< /c_v>", "</PDF", "<pdf>", "text", "</application_skill_context>", "<", "/"})
 	rapid.Check(t, func(rt *rapid.T) {

@@ -62,13 +62,13 @@ func TestW11LoadOutcomes(t *testing.T) {
 	}
 }
 
-func TestAFailedLoadWithoutAnySkillSaysSo(t *testing.T) {
+func TestFailedLoadWithoutSkillsIsReported(t *testing.T) {
 	if r := load(t, open(t, &session.MemoryLog{}, &shelf{}), "pdf"); !strings.HasSuffix(r.Text, ". There are no skills.") {
 		t.Errorf("text %q", r.Text)
 	}
 }
 
-func TestAFailedLoadNamesTwentySkillsAtMost(t *testing.T) {
+func TestFailedLoadNamesAtMost20Skills(t *testing.T) {
 	sh := &shelf{}
 	for i := range 25 {
 		sh.put(fmt.Sprintf("skill-%02d", i), "x")
@@ -107,7 +107,7 @@ func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
 	}
 }
 
-func TestAProblemOfADependencyDegradesTheLoad(t *testing.T) {
+func TestDependencyProblemDegradesLoad(t *testing.T) {
 	sh := &shelf{}
 	sh.put("csv", "# CSV\n").Problems = []string{"its files cannot be listed"}
 	sh.put("report", "# Report\n", "csv")
@@ -117,7 +117,7 @@ func TestAProblemOfADependencyDegradesTheLoad(t *testing.T) {
 	}
 }
 
-func TestAFailedLoadChangesNothing(t *testing.T) {
+func TestFailedLoadChangesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("report", "# Report\n", "missing")
 	l := &session.MemoryLog{}
@@ -130,7 +130,7 @@ func TestAFailedLoadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAChangedSkillIsLoadedAgain(t *testing.T) {
+func TestChangedSkillIsReloaded(t *testing.T) {
 	sh := &shelf{}
 	sh.put("csv", "# CSV\n")
 	sh.put("report", "# Report\n", "csv")
@@ -153,7 +153,7 @@ func TestAChangedSkillIsLoadedAgain(t *testing.T) {
 }
 
 // Instructions that are still in the conversation are not sent again.
-func TestASkillThatWasChangedBackIsAlreadyLoaded(t *testing.T) {
+func TestRevertedSkillIsAlreadyLoaded(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "one")
 	s := open(t, &session.MemoryLog{}, sh)
@@ -168,7 +168,7 @@ func TestASkillThatWasChangedBackIsAlreadyLoaded(t *testing.T) {
 	}
 }
 
-func TestRefreshRecordsAChangeOnce(t *testing.T) {
+func TestRefreshRecordsChangeOnce(t *testing.T) {
 	sh := &shelf{}
 	old := sh.put("pdf", "one")
 	sh.put("csv", "same")
@@ -206,7 +206,7 @@ func TestRefreshRecordsAChangeOnce(t *testing.T) {
 	}
 }
 
-func TestRefreshLeavesASkillThatIsGone(t *testing.T) {
+func TestRefreshKeepsMissingSkill(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "one")
 	s := open(t, &session.MemoryLog{}, sh)
@@ -218,7 +218,7 @@ func TestRefreshLeavesASkillThatIsGone(t *testing.T) {
 	}
 }
 
-func TestParallelLoadsAreOne(t *testing.T) {
+func TestParallelLoadsAreShared(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
@@ -260,7 +260,7 @@ func TestParallelLoadsAreOne(t *testing.T) {
 	}
 }
 
-func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
+func TestCancelledWaiterDoesNotEndLoad(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
@@ -295,7 +295,7 @@ func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
 }
 
 // A skill counts as loaded only if a caller got the result.
-func TestALoadThatNobodyWaitsForLeavesNothing(t *testing.T) {
+func TestAbandonedLoadLeavesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
@@ -337,7 +337,7 @@ func (l *late) Append(ctx context.Context, events ...*session.Event) error {
 }
 
 // A load in the log is returned, even if the caller gives up at that moment.
-func TestALoadThatIsInTheLogIsTold(t *testing.T) {
+func TestLoggedLoadIsReported(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -351,7 +351,7 @@ func TestALoadThatIsInTheLogIsTold(t *testing.T) {
 	}
 }
 
-func TestALoadIsNotBegunForACallerThatIsGone(t *testing.T) {
+func TestCancelledCallerStartsNoLoad(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "x")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -368,7 +368,7 @@ var errFull = errors.New("no space left on device")
 
 func (*full) Append(context.Context, ...*session.Event) error { return errFull }
 
-func TestALogThatCannotBeWrittenIsAnErrorAndChangesNothing(t *testing.T) {
+func TestFailedAppendIsAnErrorAndChangesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	s := open(t, &full{}, sh)
@@ -457,7 +457,7 @@ func TestUnload(t *testing.T) {
 	})
 }
 
-func TestTurnsAreCountedByWhatAPersonSays(t *testing.T) {
+func TestUserMessagesCountTurns(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "p")
 	s := open(t, &session.MemoryLog{}, sh)
@@ -488,7 +488,7 @@ func TestStateIsACopy(t *testing.T) {
 
 // No operation of a session changes earlier events, and reading the log yields
 // the same state.
-func TestEventsAreAppendedAndNeverChange(t *testing.T) {
+func TestEventsAreAppendOnly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := &shelf{}
 		names := []string{"a", "b", "c", "d"}

@@ -63,7 +63,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestFileGoesOnWhereItEnded(t *testing.T) {
+func TestFileContinuesAfterReopen(t *testing.T) {
 	path, _ := fileWith(t)
 	l := openFile(t, path)
 	say(t, l, "four")
@@ -73,7 +73,7 @@ func TestFileGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-func TestFileIsItsOwnersOnly(t *testing.T) {
+func TestFileIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes say nothing here")
 	}
@@ -89,7 +89,7 @@ func TestFileIsItsOwnersOnly(t *testing.T) {
 
 // A crash may leave any part of the last line. The other events are preserved,
 // and new ones can be appended.
-func TestFileDropsATornLastLine(t *testing.T) {
+func TestFileDropsTornLastLine(t *testing.T) {
 	path, lines := fileWith(t)
 	last := lines[2]
 	for _, cut := range []int{0, 1, len(last) / 2, len(last) - 1, len(last)} {
@@ -108,7 +108,7 @@ func TestFileDropsATornLastLine(t *testing.T) {
 	}
 }
 
-func TestFileRefusesWhatIsDamagedWithin(t *testing.T) {
+func TestFileRefusesDamage(t *testing.T) {
 	path, lines := fileWith(t)
 	for name, tt := range map[string]struct{ text, want string }{
 		"a line that is no JSON":       {lines[0] + "garbage\n" + lines[2] + "\n", "after event 1 is damaged"},
@@ -135,7 +135,7 @@ func TestFileRefusesWhatIsDamagedWithin(t *testing.T) {
 	}
 }
 
-func TestFileOpensOnceAtATime(t *testing.T) {
+func TestFileIsLocked(t *testing.T) {
 	path, _ := fileWith(t)
 	first := openFile(t, path)
 	if l, err := session.OpenFileLog(path); !errors.Is(err, session.ErrInUse) {
@@ -160,7 +160,7 @@ func TestFileFailsAfterClose(t *testing.T) {
 	}
 }
 
-func TestOpenFileSaysWhatIsWrong(t *testing.T) {
+func TestOpenFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{dir, filepath.Join(dir, "file", "1.jsonl")} {
@@ -174,7 +174,7 @@ func TestOpenFileSaysWhatIsWrong(t *testing.T) {
 }
 
 // The state of a conversation is the same for every log implementation.
-func TestStateIsTheFoldOfTheLog(t *testing.T) {
+func TestStateIsFoldOfLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1.jsonl")
 	l := openFile(t, path)
 	sh := &shelf{}

@@ -37,7 +37,7 @@ var (
 // For any sequence of operations, reading the log again yields the same state,
 // the budget holds, dependencies are active and each skill stays for its
 // retention.
-func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
+func TestActiveSkillsFollowLog(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := library()
@@ -207,7 +207,7 @@ func checkTurn(rt *rapid.T, before []session.ActiveSkill, s *session.Session, re
 
 // For any history, Restore follows the rules of the table, which this test
 // implements a second time, turn by turn.
-func TestW12RestoreIsTheTable(t *testing.T) {
+func TestW12RestoreFollowsTable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		retention := rapid.IntRange(1, 6).Draw(rt, "retention")
 		past := rapid.SliceOfN(rapid.Custom(anyPast), 0, 40).Draw(rt, "history")
@@ -262,7 +262,7 @@ func anyPast(rt *rapid.T) session.PastMessage {
 
 // A program that records the loaded skills with each answer and restores the
 // session for each message has the same active skills as one with a log.
-func TestRestoreOfWhatWasNotedIsTheSession(t *testing.T) {
+func TestRestoreFromNotesEqualsSession(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := library()
 		kept, err := session.Open(t.Context(), sh, nil)

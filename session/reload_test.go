@@ -9,7 +9,7 @@ import (
 
 // Loading an inactive skill again returns a short note while the conversation
 // contains its instructions, and the whole text otherwise.
-func TestLoadedAgainIsAShortNote(t *testing.T) {
+func TestRepeatedLoadIsAShortNote(t *testing.T) {
 	var id session.ID
 	for _, tt := range []struct {
 		name      string
@@ -51,7 +51,7 @@ func TestLoadedAgainIsAShortNote(t *testing.T) {
 
 // After an approval, a load applies the allowed tools and the model, even if
 // the skill was already active.
-func TestLoadAfterAnApproval(t *testing.T) {
+func TestLoadAfterApproval(t *testing.T) {
 	sh := pasts()
 	s := withOptions(t, sh, session.Options{})
 	ask(t, s, 1)

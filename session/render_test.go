@@ -55,7 +55,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestRenderNamesFortyFilesAtMost(t *testing.T) {
+func TestRenderNamesAtMost40Files(t *testing.T) {
 	m := material("x")
 	for i := range 45 {
 		m.Files = append(m.Files, skill.File{Path: fmt.Sprintf("f%02d.md", i), Script: i%2 == 0})
@@ -66,7 +66,7 @@ func TestRenderNamesFortyFilesAtMost(t *testing.T) {
 	}
 }
 
-func TestB13PlacesAreFilledAtDelivery(t *testing.T) {
+func TestB13PlaceholdersAreFilledAtDelivery(t *testing.T) {
 	const body = "Run {baseDir}/a.py, ${SKILL_DIR}/b.py and ${CLAUDE_SKILL_DIR}/c.py, not {base} or $SKILL_DIR.\n"
 	for _, tt := range []struct{ location, want string }{
 		{"/skills/pdf", "Run /skills/pdf/a.py, /skills/pdf/b.py and /skills/pdf/c.py, not {base} or $SKILL_DIR."},

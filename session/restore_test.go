@@ -266,7 +266,7 @@ func TestW13OldTextPatterns(t *testing.T) {
 
 // A restored skill is rendered once, by its event, and then behaves like a
 // loaded one.
-func TestRestoredSkillsGoOn(t *testing.T) {
+func TestRestoredSkillsContinue(t *testing.T) {
 	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil)
 	var told []string
 	for _, e := range s.Events(0) {
@@ -297,7 +297,7 @@ func TestRestoredSkillsGoOn(t *testing.T) {
 	}
 }
 
-func TestRestoreIsBounded(t *testing.T) {
+func TestRestoreLimits(t *testing.T) {
 	t.Run("tokens: what was used last stays", func(t *testing.T) {
 		sh := &shelf{}
 		for _, name := range []string{"a", "b", "c", "base"} {
@@ -363,7 +363,7 @@ func (u unreadable) Fetch(ctx context.Context, ref string) ([]*session.Skill, er
 	return u.shelf.Fetch(ctx, ref)
 }
 
-func TestRestoreGoesOnWhereASkillCannotBeRead(t *testing.T) {
+func TestRestoreContinuesAfterUnreadableSkill(t *testing.T) {
 	past := history(user("x"), answer("so", "a", "b", "c"))
 	all, err := session.Restore(t.Context(), unreadable{pasts(), "b"}, past, nil)
 	if err == nil || !strings.Contains(err.Error(), `restore skill "b": disk on fire`) {
@@ -385,7 +385,7 @@ func TestRestoreGoesOnWhereASkillCannotBeRead(t *testing.T) {
 
 // W13, W14: an answer records the skills that the model loaded or used in its
 // turn.
-func TestW13LoadedSkillsOfATurn(t *testing.T) {
+func TestW13LoadedSkillsOfTurn(t *testing.T) {
 	sh := pasts()
 	s := open(t, &session.MemoryLog{}, sh)
 	turn := func(want ...string) {

@@ -49,7 +49,7 @@ func lastReason(s *session.Session) string {
 	return ""
 }
 
-func TestKeepSaysForHowLongASkillStays(t *testing.T) {
+func TestRetentionLimitsActivity(t *testing.T) {
 	sh := pasts()
 	t.Run("once: to the end of the turn", func(t *testing.T) {
 		s := withOptions(t, sh, session.Options{})
@@ -120,7 +120,7 @@ func TestKeepSaysForHowLongASkillStays(t *testing.T) {
 }
 
 // Loading an active skill can extend its retention but never shorten it.
-func TestASecondLoadKeepsTheLongerTime(t *testing.T) {
+func TestSecondLoadKeepsLongerRetention(t *testing.T) {
 	const used, pinned, once = session.RetainUsed, session.RetainPinned, session.RetainOnce
 	for _, tt := range []struct{ first, second, want session.RetentionMode }{
 		{once, once, once},
@@ -158,7 +158,7 @@ func TestASecondLoadKeepsTheLongerTime(t *testing.T) {
 }
 
 // The user can also shorten the retention of a skill and its dependencies.
-func TestAPersonSetsForHowLongASkillIsKept(t *testing.T) {
+func TestUserSetsRetention(t *testing.T) {
 	s := withOptions(t, pasts(), session.Options{})
 	set := func(keep session.RetentionMode) string {
 		t.Helper()
@@ -191,7 +191,7 @@ func TestAPersonSetsForHowLongASkillIsKept(t *testing.T) {
 }
 
 // A skill that the user loads for one turn is active in the next turn.
-func TestLoadedByHandForOneTurn(t *testing.T) {
+func TestManualLoadForOneTurn(t *testing.T) {
 	s := withOptions(t, pasts(), session.Options{})
 	ask(t, s, 1)
 	loadAs(t, s, "a", session.LoadOptions{Retention: session.RetainOnce, Direct: true})
@@ -206,7 +206,7 @@ func TestLoadedByHandForOneTurn(t *testing.T) {
 }
 
 // The log records who loaded a skill.
-func TestWhoLoadedASkill(t *testing.T) {
+func TestLoadedBy(t *testing.T) {
 	s := withOptions(t, pasts(), session.Options{})
 	loadAs(t, s, "report", session.LoadOptions{Direct: true, By: session.ByPreload, Why: "a default"})
 	loadAs(t, s, "a", session.LoadOptions{ByModel: true})
@@ -221,7 +221,7 @@ func TestWhoLoadedASkill(t *testing.T) {
 }
 
 // A use in a later turn does not change the retention mode.
-func TestAUseDoesNotChangeTheKeep(t *testing.T) {
+func TestUseDoesNotChangeRetention(t *testing.T) {
 	sh := pasts()
 	s := withOptions(t, sh, session.Options{})
 	loadAs(t, s, "a", session.LoadOptions{Retention: session.RetainPinned})
@@ -309,7 +309,7 @@ func TestBudget(t *testing.T) {
 }
 
 // Skills that a budget or a compaction unloads release their tools.
-func TestWhatEndsReleasesTools(t *testing.T) {
+func TestExpiryReleasesTools(t *testing.T) {
 	sh, r := pasts(), &rack{has: map[string]string{"a": "{}", "b": "{}"}}
 	s := withOptions(t, sh, session.Options{Tools: r, Budget: 1})
 	load(t, s, "a")
@@ -330,7 +330,7 @@ func TestWhatEndsReleasesTools(t *testing.T) {
 
 // A hidden skill can be loaded by the user and the program, but not by the
 // model.
-func TestHiddenSkillsAreNotForAModel(t *testing.T) {
+func TestModelCannotLoadHiddenSkills(t *testing.T) {
 	sh := pasts()
 	sh.put("chain", "Needs it.\n", "people")
 	l := &session.MemoryLog{}
@@ -380,7 +380,7 @@ func TestLoadWithArguments(t *testing.T) {
 	}
 }
 
-func TestLoadsWithOtherOptionsAreNotOne(t *testing.T) {
+func TestLoadsWithDifferentOptionsAreSeparate(t *testing.T) {
 	sh := pasts()
 	release := sh.holdFetches()
 	s := withOptions(t, sh, session.Options{})
@@ -400,7 +400,7 @@ func TestLoadsWithOtherOptionsAreNotOne(t *testing.T) {
 }
 
 // A compaction unloads the skills that it does not include, and nothing else.
-func TestCompactionCarriesOn(t *testing.T) {
+func TestCompactionKeepsActiveSkills(t *testing.T) {
 	sh := pasts()
 	l := &session.MemoryLog{}
 	s := withOptions(t, sh, session.Options{Log: l})

@@ -68,7 +68,7 @@ func withTools(t *testing.T, log session.Log, sh *shelf, r *rack) *session.Sessi
 
 // W20: a load lists the available tools and the problems of others. The log
 // contains the text that the model gets.
-func TestW20LoadTellsOfTools(t *testing.T) {
+func TestW20LoadReportsTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": `{"type":"object"}`, "big": `{"title":"` + strings.Repeat("x", 9000) + `"}`}, broken: map[string]string{"web": "MCP server web is dead"}}
 	for _, name := range []string{"pdf", "big", "web"} {
 		sh.put(name, "Do it.\n")
@@ -97,7 +97,7 @@ func TestW20LoadTellsOfTools(t *testing.T) {
 }
 
 // A repeated load still lists the tools and the current problems.
-func TestRepeatedLoadHasTheTools(t *testing.T) {
+func TestRepeatedLoadReportsTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}, broken: map[string]string{}}
 	sh.put("pdf", "Do it.\n")
 	s := withTools(t, nil, sh, r)
@@ -113,7 +113,7 @@ func TestRepeatedLoadHasTheTools(t *testing.T) {
 
 // After the servers of a skill are approved, the next load lists the new tools
 // once, even in a reopened conversation.
-func TestALaterLoadNamesToolsThatWereApprovedMeanwhile(t *testing.T) {
+func TestLaterLoadNamesNewlyApprovedTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{}, broken: map[string]string{"pdf": "its MCP servers are not approved"}}
 	sh.put("pdf", "Do it.\n")
 	log := &session.MemoryLog{}
@@ -147,7 +147,7 @@ func TestALaterLoadNamesToolsThatWereApprovedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
+func TestSecondCallerGetsProblems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh, r := &shelf{}, &rack{broken: map[string]string{"web": "it is dead"}}
 		sh.put("web", "Do it.\n")
@@ -175,7 +175,7 @@ func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
 }
 
 // The tools of a failed or abandoned load are released.
-func TestFailedLoadTakesToolsBack(t *testing.T) {
+func TestFailedLoadReleasesTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}}
 	sh.put("pdf", "Do it.\n")
 	t.Run("nobody waits any more", func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 }
 
 // A use is recorded once per turn, and only for active skills.
-func TestUseIsToldOnceATurn(t *testing.T) {
+func TestUseIsReportedOncePerTurn(t *testing.T) {
 	sh, l := &shelf{}, &session.MemoryLog{}
 	pdf := sh.put("pdf", "Do it.\n")
 	s := withTools(t, l, sh, &rack{})

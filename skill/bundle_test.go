@@ -105,7 +105,7 @@ func TestManifestIsSortedByPathAndHashed(t *testing.T) {
 	}
 }
 
-func TestDigestIsOverTheLinesOfHashAndPath(t *testing.T) {
+func TestDigestCoversHashAndPathLines(t *testing.T) {
 	m := skill.Manifest{{Path: "a", SHA256: "00"}, {Path: "b/c", SHA256: "11"}}
 	// printf '00  a\n11  b/c\n' | sha256sum
 	const want = "sha256:49f78df64a5f2f952932cb9e9358e23d9b0a75a48780711a76e7d1498b84b4e1"
@@ -114,7 +114,7 @@ func TestDigestIsOverTheLinesOfHashAndPath(t *testing.T) {
 	}
 }
 
-func TestDigestDependsOnNamesAndBytesAlone(t *testing.T) {
+func TestDigestDependsOnNamesAndBytesOnly(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, someFiles)
 	digest := func() string {
@@ -143,7 +143,7 @@ func TestDigestDependsOnNamesAndBytesAlone(t *testing.T) {
 	}
 }
 
-func TestIgnoredNamesWhatIsNoPartOfASkill(t *testing.T) {
+func TestIgnoredFiles(t *testing.T) {
 	for name, want := range map[string]bool{
 		".git": true, ".hg": true, ".svn": true, "__pycache__": true, ".DS_Store": true, "Thumbs.db": true, "__MACOSX": true,
 		"a~": true, ".#a": true, "#a#": true, ".a.swp": true, ".a.swo": true,
@@ -155,7 +155,7 @@ func TestIgnoredNamesWhatIsNoPartOfASkill(t *testing.T) {
 	}
 }
 
-func TestLinksInsideAreFilesAndLinksOutAreReported(t *testing.T) {
+func TestInnerSymlinksAreFilesAndOuterOnesAreReported(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, map[string]string{"secret": "s", "other/x": "y"})
 	dir := filepath.Join(base, "pdf")
@@ -191,7 +191,7 @@ func TestLinksInsideAreFilesAndLinksOutAreReported(t *testing.T) {
 	}
 }
 
-func TestTheDirectoryOfASkillMayBeALink(t *testing.T) {
+func TestSkillDirectoryMayBeASymlink(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, map[string]string{"real/SKILL.md": doc(ok), "pdf": "->real"})
 	b := open(t, filepath.Join(base, "pdf"))
@@ -235,7 +235,7 @@ func TestTooManyFilesOrDirectoriesAreAnError(t *testing.T) {
 	}
 }
 
-func TestHasherReadsWhatChanged(t *testing.T) {
+func TestHasherReadsChangedFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, someFiles)
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -274,7 +274,7 @@ func TestHasherReadsWhatChanged(t *testing.T) {
 	}
 }
 
-func TestHasherServesFilesThatAreNotOfTheSystem(t *testing.T) {
+func TestHasherSupportsAnyFS(t *testing.T) {
 	fsys := fstest.MapFS{"SKILL.md": {Data: []byte(doc(ok))}}
 	var h skill.Hasher
 	first, _, err := h.Manifest(fsys)
@@ -289,7 +289,7 @@ func TestHasherServesFilesThatAreNotOfTheSystem(t *testing.T) {
 
 // W3 and W4, the part of this package: the digest is over the files, so that a
 // directory and an archive of it are one skill.
-func TestADirectoryAndItsArchiveHaveOneDigest(t *testing.T) {
+func TestDirectoryAndArchiveHaveSameDigest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pdf")
 	write(t, dir, someFiles)
 	want, _, err := skill.ReadManifest(open(t, dir))
@@ -341,7 +341,7 @@ func TestK8K9FilesAreRelativeAndScriptsMarked(t *testing.T) {
 }
 
 // K7: reading a file of a skill is confined to it.
-func TestK7ReadingIsConfinedToTheSkill(t *testing.T) {
+func TestK7ReadingIsConfinedToSkill(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, map[string]string{"outside.md": "x", "pdf/SKILL.md": doc(ok), "pdf/..notes.md": "y", "pdf/link": "->../outside.md"})
 	b := open(t, filepath.Join(base, "pdf"))
@@ -357,7 +357,7 @@ func TestK7ReadingIsConfinedToTheSkill(t *testing.T) {
 }
 
 // What cannot be accepted is refused by its size, before it is read.
-func TestASkillTooLargeIsNotRead(t *testing.T) {
+func TestOversizedSkillIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: a\ndescription: b\n---\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -129,7 +129,7 @@ func TestMend(t *testing.T) {
 }
 
 // One click after another makes a messy file a valid one.
-func TestMendToTheEnd(t *testing.T) {
+func TestMendToEnd(t *testing.T) {
 	src := "\ufeff\n---\r\nName: x\r\nname: Tide Tables\r\ndescription: Reads <tables>: all of them\r\ntags: [sea, \"time\"]\r\nversion: 1.10\r\nallowed-tools: Read, Grep\r\n---\r\n# Tides\r\nRead.\r\n"
 	got, done := mended(t, src, "tide-tables")
 	_, ds := skill.ParseBytes([]byte(got), "SKILL.md", "tide-tables")
@@ -140,7 +140,7 @@ func TestMendToTheEnd(t *testing.T) {
 
 // Whoever writes a SKILL.md against this waits no longer than he would for reading it a
 // few times.
-func TestMendIsBounded(t *testing.T) {
+func TestMendLimits(t *testing.T) {
 	fill := func(line string, n int) string {
 		var b strings.Builder
 		for i := 0; b.Len() < n; i++ {

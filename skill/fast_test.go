@@ -58,7 +58,7 @@ func strip(n *yaml.Node) flat {
 	return f
 }
 
-func TestFastTreeReadsTheCommonShapes(t *testing.T) {
+func TestFastTreeReadsCommonShapes(t *testing.T) {
 	for _, s := range append(fastSeeds[:5:5], "name: 文档\ndescription: Liest — und “schreibt” PDF.\n") {
 		if fastTree([]byte(s)) == nil {
 			t.Errorf("not read fast: %q", s)

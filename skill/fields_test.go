@@ -76,7 +76,7 @@ preload: true
 	}
 }
 
-func TestVersionsAreTextAsWritten(t *testing.T) {
+func TestVersionsKeepTheirText(t *testing.T) {
 	for written, want := range map[string]string{"1.10": "1.10", "1": "1", "'2.0.0'": "2.0.0", "1.0e1": "1.0e1", "2024-01-31": "2024-01-31", "": "", "~": ""} {
 		if s, _ := parse(t, ok+"version: "+written+"\n", "pdf"); s.Version != want {
 			t.Errorf("version: %s is %q, want %q", written, s.Version, want)
@@ -84,7 +84,7 @@ func TestVersionsAreTextAsWritten(t *testing.T) {
 	}
 }
 
-func TestFieldsUnderMetadataCountWhereTheTopLevelHasNone(t *testing.T) {
+func TestMetadataFieldsAreTheFallback(t *testing.T) {
 	s, _ := parse(t, ok+`metadata:
   version: 2
   author: nobody
@@ -111,7 +111,7 @@ author: me
 	}
 }
 
-func TestMetadataValuesOfAnyKindAreKeptAsText(t *testing.T) {
+func TestMetadataValuesAreKeptAsText(t *testing.T) {
 	s, _ := parse(t, ok+"metadata:\n  a: 1\n  b: [x, 2]\n  c: {d: true}\n  e:\n  f: 2024-01-31\n  g: &g text\n  h: *g\n", "pdf")
 	want := map[string]string{"a": "1", "b": "x, 2", "c": `{"d":true}`, "e": "", "f": "2024-01-31", "g": "text", "h": "text"}
 	if diff := cmp.Diff(want, s.Metadata); diff != "" {
@@ -119,7 +119,7 @@ func TestMetadataValuesOfAnyKindAreKeptAsText(t *testing.T) {
 	}
 }
 
-func TestMCPServersAreAMapOrNames(t *testing.T) {
+func TestMCPServersAreMapOrNames(t *testing.T) {
 	for _, tt := range []struct {
 		yaml string
 		want skill.Servers
@@ -172,7 +172,7 @@ func TestAProviderIsExactlyOneOfThree(t *testing.T) {
 	}
 }
 
-func TestFieldsOfTheWrongKindAreReportedAndLeftOut(t *testing.T) {
+func TestFieldsOfWrongTypeAreReportedAndOmitted(t *testing.T) {
 	s, ds := parse(t, ok+"config: [a]\npreload: perhaps\ntools:\n  - provider: x\n  - name: y\n    config: z\n", "pdf")
 	if s.Config != nil || s.Preload || len(s.Tools) != 1 || s.Tools[0].Config != nil {
 		t.Errorf("%+v", s)
@@ -183,7 +183,7 @@ func TestFieldsOfTheWrongKindAreReportedAndLeftOut(t *testing.T) {
 }
 
 // B9: both spellings of allowed tools, text or list; and the keys of ba-agent.
-func TestB9AllowedToolsInEverySpelling(t *testing.T) {
+func TestB9AllowedToolsSpellings(t *testing.T) {
 	want := []string{"Read", "Bash(python:a,b)", "mcp__docs__search"}
 	for _, yaml := range []string{
 		"allowed-tools: Read Bash(python:a,b) mcp__docs__search\n",
@@ -252,7 +252,7 @@ func TestK4NamesAreReadLenientlyAndJudgedStrictly(t *testing.T) {
 
 // K5, the part of this package: the name is that of the frontmatter, also
 // where the directory has another.
-func TestK5TheNameIsThatOfTheFrontmatter(t *testing.T) {
+func TestK5NameComesFromFrontmatter(t *testing.T) {
 	s, ds := parse(t, "name: 文档\ndescription: d\n", "document-analyzer")
 	if s.Name != "文档" {
 		t.Errorf("name %q", s.Name)
@@ -262,7 +262,7 @@ func TestK5TheNameIsThatOfTheFrontmatter(t *testing.T) {
 	}
 }
 
-func TestAMissingOrUselessNameIsThatOfTheFolder(t *testing.T) {
+func TestMissingNameUsesDirectoryName(t *testing.T) {
 	for _, yaml := range []string{"", "name:\n", "name: ~\n", "name: ''\n", "name: [a]\n", "name: a/b\n", "name: ..\n", "name: \"a\\nb\"\n"} {
 		s, ds := skill.ParseBytes([]byte(doc(yaml+"description: d\n")), skill.FileName, "Folder Name")
 		if s == nil || s.Name != "Folder Name" || !ds.Loads() {

@@ -54,7 +54,7 @@ func TestFrontmatterJSONFollowsTheYAMLCoreSchema(t *testing.T) {
 	}
 }
 
-func TestFrontmatterJSONRefusesWhatHasNone(t *testing.T) {
+func TestFrontmatterJSONRefusesUnsupportedValues(t *testing.T) {
 	s, _ := skill.ParseBytes([]byte(doc("name: pdf\ndescription: a: b\n")), skill.FileName, "pdf")
 	if _, err := s.FrontmatterJSON(); !errors.Is(err, skill.ErrRepaired) {
 		t.Errorf("repaired frontmatter: %v", err)
@@ -65,7 +65,7 @@ func TestFrontmatterJSONRefusesWhatHasNone(t *testing.T) {
 	}
 }
 
-func TestTheFirstFenceIsFoundAlsoNearTheBound(t *testing.T) {
+func TestFirstFenceIsFoundNearLimit(t *testing.T) {
 	for _, tt := range []struct {
 		size int // of the frontmatter
 		want string
@@ -146,7 +146,7 @@ func same(a *skill.Skill, ads skill.Diagnostics, b *skill.Skill, bds skill.Diagn
 	return a == nil || a.Name == b.Name && a.Description == b.Description && string(a.Frontmatter) == string(b.Frontmatter)
 }
 
-func TestParseHeadDoesNotAskForMoreThanItsBound(t *testing.T) {
+func TestParseHeadRespectsItsLimit(t *testing.T) {
 	for _, src := range []string{
 		long(skill.MaxFrontmatterBytes + 4<<10),
 		"---\nname: pdf\nlicense: " + long(skill.MaxFrontmatterBytes+4<<10),

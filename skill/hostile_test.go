@@ -87,7 +87,7 @@ var hostile = []struct {
 }
 
 // Nothing here may take long or use much memory; there is no assertion on time.
-func TestHostileFilesAreRefusedOrReadWithinBounds(t *testing.T) {
+func TestHostileFilesAreRefusedOrReadWithinLimits(t *testing.T) {
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
 			src := []byte(tt.src())

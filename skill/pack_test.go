@@ -79,7 +79,7 @@ func TestWriteZIPRefusesWhatOpenZIPWould(t *testing.T) {
 	}
 }
 
-func TestWriteZIPNoticesAFileThatChanges(t *testing.T) {
+func TestWriteZIPDetectsChangingFile(t *testing.T) {
 	for name, changed := range map[string]string{"longer": "abcd", "shorter": "a", "other": "abx"} {
 		fsys := &changing{FS: fstest.MapFS{"f": {Data: []byte("abc")}}, then: fstest.MapFS{"f": {Data: []byte(changed)}}}
 		_, _, err := skill.WriteZIP(io.Discard, fsys, "pdf")
@@ -107,7 +107,7 @@ func (c *changing) Open(name string) (fs.File, error) {
 
 func (c *changing) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
 
-func TestWriteZIPPassesOnErrors(t *testing.T) {
+func TestWriteZIPReturnsErrors(t *testing.T) {
 	full := errors.New("disk full")
 	if _, _, err := skill.WriteZIP(writerFunc(func([]byte) (int, error) { return 0, full }), fstest.MapFS{"a": {Data: []byte(noise(1 << 16))}}, "pdf"); !errors.Is(err, full) {
 		t.Error(err)

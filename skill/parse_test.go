@@ -163,7 +163,7 @@ var malformations = []struct {
 		want: []finding{{skill.Info, "yaml-tab", 3, 1}}, loads: true},
 }
 
-func TestMalformationsAreNamedPlacedAndMendedWhereTheyCanBe(t *testing.T) {
+func TestMalformationsAreLocatedAndRepaired(t *testing.T) {
 	for _, tt := range malformations {
 		t.Run(tt.name, func(t *testing.T) {
 			folder, file := tt.folder, tt.file
@@ -192,7 +192,7 @@ func TestMalformationsAreNamedPlacedAndMendedWhereTheyCanBe(t *testing.T) {
 	}
 }
 
-func TestRepairChangesOnlyTheValueThatIsBroken(t *testing.T) {
+func TestRepairChangesBrokenValueOnly(t *testing.T) {
 	s, ds := skill.ParseBytes([]byte(doc("name: pdf\n"+
 		"description: Reads: text\n  and tables: all\n"+
 		"tags: [a, b]\nmetadata: {k: v}\nlicense: 'it''s: mine'\nnote: |\n  x: y: z\n")), skill.FileName, "pdf")
@@ -207,7 +207,7 @@ func TestRepairChangesOnlyTheValueThatIsBroken(t *testing.T) {
 	}
 }
 
-func TestRepairDropsQuotesAroundTheWholeValue(t *testing.T) {
+func TestRepairDropsQuotesAroundWholeValue(t *testing.T) {
 	for value, want := range map[string]string{
 		`"C:\pdf is read"`: `C:\pdf is read`,
 		`"PDF" and more`:   `"PDF" and more`,
@@ -221,7 +221,7 @@ func TestRepairDropsQuotesAroundTheWholeValue(t *testing.T) {
 	}
 }
 
-func TestTheBodyIsWhatFollowsTheFenceByteForByte(t *testing.T) {
+func TestBodyFollowsFenceUnchanged(t *testing.T) {
 	const front = "---\nname: pdf\ndescription: d\n---"
 	for _, body := range []string{
 		"", "\n", "\n# A\n", "\nno line end", "\n\n\n  # A\n\n", "\n# A\r\n\r\ntext\r\n", "\r\n# A\r\n", " \t\n# A\n",
@@ -247,7 +247,7 @@ func TestTheBodyIsWhatFollowsTheFenceByteForByte(t *testing.T) {
 	}
 }
 
-func TestParseFindsTheFileInEverySpelling(t *testing.T) {
+func TestParseFindsFileInAnyCase(t *testing.T) {
 	file := &fstest.MapFile{Data: []byte(doc(ok))}
 	for _, tt := range []struct {
 		files    []string
@@ -273,7 +273,7 @@ func TestParseFindsTheFileInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestParseReportsAMissingFileAsAnError(t *testing.T) {
+func TestParseReturnsErrorForMissingFile(t *testing.T) {
 	for _, fsys := range []fs.FS{
 		fstest.MapFS{"README.md": {}}, fstest.MapFS{}, fstest.MapFS{"skill.md/x": {}},
 	} {
@@ -289,7 +289,7 @@ func TestParseReportsAMissingFileAsAnError(t *testing.T) {
 	}
 }
 
-func TestVerdictsOfNoDiagnostics(t *testing.T) {
+func TestVerdictsWithoutDiagnostics(t *testing.T) {
 	var ds skill.Diagnostics
 	if !ds.Loads() || !ds.Valid() || ds.Problems() != nil {
 		t.Error("nothing found means valid and usable")

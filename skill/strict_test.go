@@ -28,7 +28,7 @@ var rules = [...]string{
 
 func long(n int) string { return strings.Repeat("x", n) }
 
-func TestStrictVerdictBreaksTheRulesOfTheReference(t *testing.T) {
+func TestStrictVerdictFollowsReferenceRules(t *testing.T) {
 	for _, tt := range []struct {
 		name, src, folder string
 		want              []int
@@ -155,7 +155,7 @@ func TestOpenDirReportsRulesOneAndTwoAsErrors(t *testing.T) {
 	}
 }
 
-func TestValidSkillsThatDoNotLoadAreTheDocumentedOnes(t *testing.T) {
+func TestValidSkillsThatDoNotLoadAreDocumented(t *testing.T) {
 	for src, code := range map[string]string{
 		"---\nname: pdf\ndescription: d ---\n# PDF\n":    "frontmatter-unclosed",
 		"--- # skill\n" + ok + "---\n":                   "frontmatter-fence",

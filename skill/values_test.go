@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func TestSplitToolsReadsEverySpelling(t *testing.T) {
+func TestSplitToolsReadsAllSpellings(t *testing.T) {
 	for in, want := range map[string][]string{
 		"":                              nil,
 		" , ,\t":                        nil,
@@ -32,7 +32,7 @@ func TestSplitToolsReadsEverySpelling(t *testing.T) {
 	}
 }
 
-func TestNormalizeNameIsTrimmedAndNFKC(t *testing.T) {
+func TestNormalizeNameTrimsAndNormalizes(t *testing.T) {
 	for in, want := range map[string]string{
 		"pdf": "pdf", "  pdf\n": "pdf", "\u00a0pdf\u2028": "pdf", "\x1fpdf\x1c": "pdf", "cafe\u0301": "café",
 		"ｐｄｆ": "pdf", "ﬁle": "file", "Pdf": "Pdf", "": "", " ": "",
@@ -43,7 +43,7 @@ func TestNormalizeNameIsTrimmedAndNFKC(t *testing.T) {
 	}
 }
 
-func TestSlugIsAPortableName(t *testing.T) {
+func TestSlugIsPortable(t *testing.T) {
 	for in, want := range map[string]string{
 		"pdf": "pdf", "PDF Tools": "pdf-tools", "  a__b--c  ": "a-b-c", "Crème Brûlée": "creme-brulee", "文档": "skill", "": "skill",
 		"ℌello": "hello", "a/b\\c": "a-b-c", "---": "skill", "日本 go": "go", long(70): long(63),
@@ -56,7 +56,7 @@ func TestSlugIsAPortableName(t *testing.T) {
 	}
 }
 
-func TestPortableNamesAreThoseThatAllAccept(t *testing.T) {
+func TestPortableNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"pdf": true, "a-1": true, long(64): true,
 		"": false, long(65): false, "-a": false, "a-": false, "a--b": false, "A": false, "a_b": false, "é": false, "a b": false,
@@ -78,7 +78,7 @@ func TestOneLineStaysWithinItsLine(t *testing.T) {
 	}
 }
 
-func TestTokensOfNothingAreZeroAndGrowWithTheText(t *testing.T) {
+func TestTokensGrowWithText(t *testing.T) {
 	if n := skill.EstimateTokens(""); n != 0 {
 		t.Errorf("%d tokens in nothing", n)
 	}
@@ -100,7 +100,7 @@ func TestTokensOfNothingAreZeroAndGrowWithTheText(t *testing.T) {
 }
 
 // The counts are those of the o200k vocabulary.
-func TestTokensAreNearThoseOfAVocabulary(t *testing.T) {
+func TestTokensApproximateVocabulary(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want int

@@ -89,7 +89,7 @@ func many(n int) []entry {
 }
 
 // W2: bad packages are refused with the reason, and the entry that is to blame.
-func TestW2EvilArchivesAreRefusedWithTheEntryAndTheReason(t *testing.T) {
+func TestW2EvilArchivesAreRefusedWithEntryAndReason(t *testing.T) {
 	size := func(n uint64) func(*zip.FileHeader) {
 		return func(h *zip.FileHeader) { h.UncompressedSize64 = n }
 	}
@@ -166,7 +166,7 @@ func TestW2EvilArchivesAreRefusedWithTheEntryAndTheReason(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalIsListedWithinReason(t *testing.T) {
+func TestRefusalListIsLimited(t *testing.T) {
 	_, err := openZIP(archive(t, entry{name: "x/SKILL.md"}, entry{name: "x/../a"}, entry{name: "x/b", mode: fs.ModeSymlink}), "pdf.zip", skill.Limits{})
 	refusals, _ := skill.Refusals(err)
 	var got []string
@@ -192,7 +192,7 @@ func TestEveryRefusalIsListedWithinReason(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoArchiveIsRefused(t *testing.T) {
+func TestNonArchivesAreRefused(t *testing.T) {
 	good := archive(t, skillMD)
 	for name, src := range map[string][]byte{
 		"nothing": {}, "text": []byte("# PDF\n"), "cut short": good[:len(good)-5], "cut in the middle": good[:len(good)/2],
@@ -209,7 +209,7 @@ func TestWhatIsNoArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestArchivesExactlyAtTheLimitsAreAccepted(t *testing.T) {
+func TestArchivesAtTheLimitsAreAccepted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		src    []byte
 		limits skill.Limits
@@ -247,7 +247,7 @@ func TestArchivesExactlyAtTheLimitsAreAccepted(t *testing.T) {
 // W3: the folder must be named like the archive, unless any is accepted; one
 // top folder is stripped, a flat archive is named by its file; what a Mac adds
 // is ignored.
-func TestW3TheFolderOfAnArchive(t *testing.T) {
+func TestW3ArchiveFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		archive string
@@ -293,7 +293,7 @@ func TestW3TheFolderOfAnArchive(t *testing.T) {
 	}
 }
 
-func TestReadingAnArchiveNeverGivesMoreThanItDeclares(t *testing.T) {
+func TestReadReturnsAtMostDeclaredSize(t *testing.T) {
 	content := strings.Repeat("0123456789", 1000)
 	for name, declared := range map[string]uint64{"less": 10, "more": 20_000} {
 		src := archive(t, entry{name: "pdf/SKILL.md", content: content, change: func(h *zip.FileHeader) { h.UncompressedSize64 = declared }})
@@ -315,7 +315,7 @@ func TestReadingAnArchiveNeverGivesMoreThanItDeclares(t *testing.T) {
 	}
 }
 
-func TestDataThatDoesNotMatchItsChecksumIsAnError(t *testing.T) {
+func TestWrongChecksumIsAnError(t *testing.T) {
 	src := archive(t, entry{name: "pdf/SKILL.md", content: doc(ok), change: func(h *zip.FileHeader) { h.CRC32++ }})
 	b, err := openZIP(src, "pdf.zip", skill.Limits{})
 	if err != nil {
@@ -350,7 +350,7 @@ func TestArchivesWithoutDataDescriptorsAreRead(t *testing.T) {
 
 // Many entries may share the same packed bytes, which a sum of packed sizes
 // does not see.
-func TestOverlappingEntriesAreBoundByWhatTheyUnpackTo(t *testing.T) {
+func TestOverlappingEntriesCountUnpackedSize(t *testing.T) {
 	_, err := openZIP(overlapping(t), "pdf.zip", skill.Limits{})
 	if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != "archive-unpacked-too-large" {
 		t.Error(err)
@@ -381,7 +381,7 @@ func overlapping(t testing.TB) []byte {
 // lies makes an entry say that it is smaller than it is.
 func lies(h *zip.FileHeader) { h.UncompressedSize64 = 10 }
 
-func TestAnErrorOfTheReaderIsPassedOn(t *testing.T) {
+func TestReaderErrorIsReturned(t *testing.T) {
 	src := archive(t, skillMD)
 	r := &failing{bytes.NewReader(src), false}
 	b, err := skill.OpenZIP(r, int64(len(src)), "pdf.zip", skill.Limits{})

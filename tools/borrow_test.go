@@ -44,7 +44,7 @@ tools: [{name: read_note, provider: drawing}]`
 // A tool's provider is the skill's own, then that of a skill that it needs, then
 // one of the program; the configuration of the skill that declares it is over that
 // of the skill that has it.
-func TestProviderOfADependency(t *testing.T) {
+func TestDependencyProvider(t *testing.T) {
 	var told []provider.Context
 	w := newWorld(t, texts{
 		"draw":   skillText("draw", drawing),
@@ -100,7 +100,7 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 // A provider of the embedding program needs no approval: it is no code of the
 // skill. It is told the configuration with each call, and shows a skill no more
 // than the skill declares.
-func TestProviderOfTheProgram(t *testing.T) {
+func TestEmbedderProvider(t *testing.T) {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
 	for _, name := range []string{"bar", "pie", "erase"} {
 		mcp.AddTool(charts, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name != "erase"}},
@@ -136,7 +136,7 @@ func TestProviderOfTheProgram(t *testing.T) {
 
 // Rules go by names: a server of a skill that has the name of one of another skill
 // is left out, and neither shadows the other.
-func TestSkillsTakeNoNamesOfEachOther(t *testing.T) {
+func TestSkillsCannotTakeEachOthersNames(t *testing.T) {
 	w := newWorld(t, texts{"a_b": skillText("a_b", "mcpServers: {c: {command: good}}"), "a": skillText("a", "mcpServers: {b_c: {command: evil}, d: {command: d}}")}, "", nil)
 	if b := w.bring(t, "a_b"); len(b.Tools) != 2 || len(b.Problems) > 0 {
 		t.Fatalf("tools %v, problems %v", namesOf(b.Tools), b.Problems)

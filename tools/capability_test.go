@@ -116,7 +116,7 @@ func TestL13PlanningAgreesWithTheCall(t *testing.T) {
 	}
 }
 
-func TestPlanningHasItsForm(t *testing.T) {
+func TestPlanningForm(t *testing.T) {
 	w := newWorld(t, nil, "", nil)
 	p, _ := hints(t, w, &tools.Call{})
 	b, err := json.Marshal(p)
@@ -129,7 +129,7 @@ func TestPlanningHasItsForm(t *testing.T) {
 }
 
 // A skill's files are looked at, so that its scripts count.
-func TestSkillsWithScriptsRunSomething(t *testing.T) {
+func TestSkillsWithScriptsCanRun(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.Options, _ *world) { o.IsPermitted = nil })
 	if _, all := hints(t, w, &tools.Call{}); all["skill.x"].RequiresApproval {
 		t.Error("instructions alone need approval")

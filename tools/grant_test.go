@@ -53,7 +53,7 @@ func grant(t *testing.T, w *world, c *tools.Call, scope policy.Scope, exact bool
 	}
 }
 
-func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
+func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	files := policy.NewFileStore(filepath.Join(t.TempDir(), "grants"))
 	first := keeping(t, asking, files)
 	if !asked(t, first, noteCall("x")) {
@@ -97,7 +97,7 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 }
 
 // A definition that changed is another tool, also where what was listed before is old.
-func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
+func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.MemoryStore{}
 	description := "Keep a note."
 	start := func() *tools.Set {
@@ -151,7 +151,7 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 	}
 }
 
-func TestL13LeaveForTheseArgumentsAlone(t *testing.T) {
+func TestL13GrantForArguments(t *testing.T) {
 	w := keeping(t, asking, &policy.MemoryStore{})
 	grant(t, w, noteCall("x"), policy.Always, true)
 	same := noteCall("x")
@@ -174,7 +174,7 @@ func TestL13LeaveForTheseArgumentsAlone(t *testing.T) {
 	}
 }
 
-func TestL13ScopesOfLeave(t *testing.T) {
+func TestL13GrantScopes(t *testing.T) {
 	w := keeping(t, asking, &policy.MemoryStore{})
 	in := func(session string) *tools.Call {
 		c := noteCall("x")
@@ -209,7 +209,7 @@ func TestL13ScopesOfLeave(t *testing.T) {
 }
 
 // The kill switch: a rule that denies ends all leave, from the next call on.
-func TestL13DenyBeatsLeave(t *testing.T) {
+func TestL13DenyBeatsGrant(t *testing.T) {
 	w := keeping(t, asking, &policy.MemoryStore{})
 	grant(t, w, noteCall("x"), policy.Always, false)
 	if asked(t, w, noteCall("x")) {
@@ -252,7 +252,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 
 // Skills in force allow what nobody said anything about, and never what the person
 // denies or wants to be asked about.
-func TestB6SkillsInForceAllow(t *testing.T) {
+func TestB6ActiveSkillsAllow(t *testing.T) {
 	more, _ := policy.AllowTools([]string{"x_a__write_note c__write_note"})
 	for _, tt := range []struct {
 		name, tool, rule, want string
@@ -288,7 +288,7 @@ func TestB6SkillsInForceAllow(t *testing.T) {
 
 // What a person allows a skill is for the tools of its own servers: neither for those of
 // the person's servers, which it may name, nor against a rule that asks.
-func TestLeaveForWhatASkillBrings(t *testing.T) {
+func TestGrantForSkillTools(t *testing.T) {
 	for _, tt := range []struct {
 		name, tool, rule string
 		free             bool
@@ -365,7 +365,7 @@ func TestL13EveryDecisionIsRecorded(t *testing.T) {
 }
 
 // Leave that ended is a decision too.
-func TestL13WithdrawnLeaveIsRecorded(t *testing.T) {
+func TestL13RevocationIsRecorded(t *testing.T) {
 	var changed error
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, w *world) {
 		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {

@@ -103,7 +103,7 @@ func TestW18RestoredSessionRegainsItsTools(t *testing.T) {
 }
 
 // What a client brought without a conversation is not taken from it by one.
-func TestConversationLeavesWhatAClientLoaded(t *testing.T) {
+func TestConversationKeepsClientLoads(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
 	w.bring(t, "x")
 	s := w.conversation(t, nil)
@@ -118,7 +118,7 @@ func TestConversationLeavesWhatAClientLoaded(t *testing.T) {
 
 // Tools of a skill that is approved and was not loaded in this process are found
 // where an earlier one listed them; nothing is started for that.
-func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
+func TestFindKnowsSkillsLoadedElsewhere(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
 	keep := func(o *tools.Options, w *world) {
 		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
@@ -146,7 +146,7 @@ func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
 }
 
 // A search asks for no leave: what nobody approved is passed over without a trace.
-func TestFindAsksForNoLeave(t *testing.T) {
+func TestFindNeedsNoPermission(t *testing.T) {
 	asked := 0
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, _ *world) {
 		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) {
@@ -161,7 +161,7 @@ func TestFindAsksForNoLeave(t *testing.T) {
 }
 
 // What is found of a server that does not answer comes with the reason.
-func TestFindSaysWhyAServerIsDead(t *testing.T) {
+func TestFindReportsDeadServer(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
 	keep := func(o *tools.Options, w *world) {
 		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
@@ -183,7 +183,7 @@ func TestFindSaysWhyAServerIsDead(t *testing.T) {
 
 // In place of a tool that does not work others are named that do the same kind of
 // thing, those of connected servers first; never what only is there.
-func TestAlternativesAreAlike(t *testing.T) {
+func TestSuggestionsAreSimilar(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}, c: {command: c}}", nil)
 	w.Connect(t.Context(), "")
 	w.mu.Lock()

@@ -12,7 +12,7 @@ import (
 
 // How a call ended is told with the tool that it was, and not with a name that is none;
 // a question to a person is no end.
-func TestEnds(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	var ended []string
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "mcpServers: {b: {command: b}}", func(o *tools.Options, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.b.write_note", "ask x_a__write_note"})

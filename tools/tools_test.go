@@ -214,7 +214,7 @@ func TestW18NamedServersConnectOnLoad(t *testing.T) {
 	}
 }
 
-func TestW26MissingTokenIsSaid(t *testing.T) {
+func TestW26MissingTokenIsReported(t *testing.T) {
 	w := newWorld(t, texts{"weibo": skillText("weibo", "mcpServers: [weiboServer, other]")}, twoServers, nil)
 	b := w.bring(t, "weibo")
 	if got := namesOf(b.Tools); !slices.Equal(got, []string{"other__read_note", "other__write_note"}) {
@@ -225,7 +225,7 @@ func TestW26MissingTokenIsSaid(t *testing.T) {
 	}
 }
 
-func TestNobodyDefinesTheServer(t *testing.T) {
+func TestUndefinedServer(t *testing.T) {
 	w := newWorld(t, texts{"weibo": skillText("weibo", "mcpServers: [gone]")}, twoServers, nil)
 	b := w.bring(t, "weibo")
 	if len(b.Tools) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], `"gone"`) {
@@ -253,7 +253,7 @@ func TestW23SkillServers(t *testing.T) {
 	}
 }
 
-func TestW20UnapprovedSkillBringsNothing(t *testing.T) {
+func TestW20UnapprovedSkillProvidesNothing(t *testing.T) {
 	refused := errors.New("skill x is not approved; approve it: loadout approve x")
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, _ *world) {
 		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) { return nil, refused }
@@ -278,7 +278,7 @@ func TestW24OneServerFails(t *testing.T) {
 
 // A load of a skill tries its server at once, however often that failed before:
 // what was broken may be mended.
-func TestLoadTriesADeadServerAgain(t *testing.T) {
+func TestLoadRetriesDeadServer(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)
 	w.broken["x_a"] = errors.New("not installed")
 	for range 5 {
@@ -295,7 +295,7 @@ func TestLoadTriesADeadServerAgain(t *testing.T) {
 }
 
 // What a skill brought ends when its leave does.
-func TestWithdrawnLeaveTakesToolsBack(t *testing.T) {
+func TestRevocationRemovesTools(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)
 	w.bring(t, "x")
 	call := &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}
@@ -310,7 +310,7 @@ func TestWithdrawnLeaveTakesToolsBack(t *testing.T) {
 }
 
 // A tool of a skill that was not loaded in this process is brought by its name.
-func TestCallBringsTheSkill(t *testing.T) {
+func TestCallActivatesSkill(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}"), "y": skillText("y", "")}, "", nil)
 	res, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"hi"}`)})
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "x_a read_note hi" {
@@ -408,7 +408,7 @@ func TestL13RulesDecide(t *testing.T) {
 	}
 }
 
-func TestUnknownToolNamesANearOne(t *testing.T) {
+func TestUnknownToolSuggestsSimilarName(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {b: {command: b}}", nil)
 	if _, err := w.Find(t.Context(), tools.Query{}); err != nil {
 		t.Fatal(err)
@@ -431,7 +431,7 @@ func TestStaticToolsAreChecked(t *testing.T) {
 }
 
 // What was withdrawn or changed since the load counts at the next call.
-func TestLeaveIsCheckedAtEachCall(t *testing.T) {
+func TestPermissionIsCheckedAtEachCall(t *testing.T) {
 	var changed error
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, w *world) {
 		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
@@ -497,7 +497,7 @@ func TestLaterRulesDecide(t *testing.T) {
 }
 
 // Rules go by names, so that a skill's server takes none of the person's.
-func TestSkillTakesNoNameOfThePerson(t *testing.T) {
+func TestSkillCannotTakeUserServerName(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: theirs}}")}, "mcpServers: {x_a: {command: mine}}", nil)
 	b := w.bring(t, "x")
 	if len(b.Tools) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "x_a skipped") {
@@ -542,7 +542,7 @@ func TestDeniedToolsAreNotOffered(t *testing.T) {
 	}
 }
 
-func TestPeopleOnlySkillsBringNothingToAModel(t *testing.T) {
+func TestUserOnlySkillsProvideModelNothing(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "disable-model-invocation: true\nmcpServers: {a: {command: a}}")}, "", nil)
 	if _, err := w.Find(t.Context(), tools.Query{Skill: "x"}); err == nil {
 		t.Error("its tools are found")
@@ -552,7 +552,7 @@ func TestPeopleOnlySkillsBringNothingToAModel(t *testing.T) {
 	}
 }
 
-func TestUnknownToolErrorListsOnlyWhatThereIs(t *testing.T) {
+func TestUnknownToolErrorListsAvailableTools(t *testing.T) {
 	for _, c := range []struct {
 		err        tools.UnknownToolError
 		near, list bool

@@ -15,7 +15,7 @@ import (
 )
 
 // Only what a person said is an answer.
-func TestOnlyWhatWasSaidIsAnAnswer(t *testing.T) {
+func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 	decision := `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`
 	allow := `{"properties":{"how":{"type":"string","enum":["allow-always","allow","No"]}},"required":["how"]}`
 	for _, tt := range []struct {
@@ -55,7 +55,7 @@ func TestOnlyWhatWasSaidIsAnAnswer(t *testing.T) {
 }
 
 // A question that is over takes no line that was meant for another.
-func TestSettledQuestionTakesNoLine(t *testing.T) {
+func TestResolvedPromptReadsNoLine(t *testing.T) {
 	var shown bytes.Buffer
 	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
 	lines := make(chan string)
@@ -90,7 +90,7 @@ func (r readerOf) Read(b []byte) (int, error) {
 }
 
 // A key goes to the server that it is for, and not in clear.
-func TestKeysGoWhereTheyBelong(t *testing.T) {
+func TestKeysGoToPromptOrEditor(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		models config.Models

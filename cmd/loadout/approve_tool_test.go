@@ -140,7 +140,7 @@ func (d *desk) hint() bool {
 
 // A person's always is kept by the program: not asked again by the next process,
 // shown, withdrawn, and for the tool as it was alone.
-func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
+func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	d := newDesk(t)
 	first := d.mcp("always")
 	d.expect(first, "at first", "kept", 1)

@@ -106,7 +106,7 @@ func jsonOf(v any) string {
 
 // An agent works on a folder of its own without asking, with commands in the sandbox;
 // in one that the person named nothing is changed that nobody allowed.
-func TestChatWorksOnAFolder(t *testing.T) {
+func TestChatWorksOnDirectory(t *testing.T) {
 	exe := needsSandbox(t)
 	for _, named := range []bool{false, true} {
 		t.Run(map[bool]string{false: "its own", true: "named"}[named], func(t *testing.T) {

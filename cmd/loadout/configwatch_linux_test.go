@@ -13,7 +13,7 @@ import (
 )
 
 // What withdraws leave to run counts for what runs, at once, and for what comes.
-func TestWithdrawnLeaveEndsWhatAnAgentRuns(t *testing.T) {
+func TestRevocationStopsAgentRuns(t *testing.T) {
 	exe := needsSandbox(t)
 	for _, tt := range []struct {
 		what     string

@@ -11,7 +11,7 @@ import (
 )
 
 // A rule that is written while a server runs decides on its next call.
-func TestRulesCountWhileItRuns(t *testing.T) {
+func TestChangedRulesApplyWhileRunning(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3")
 	}

@@ -67,7 +67,7 @@ func (p *someone) tools() []string {
 }
 
 // B2: the model is told of all skills that it may load, one line each, before all else.
-func TestB2ModelIsToldOfSkills(t *testing.T) {
+func TestB2ModelGetsSkillList(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{"skills/tides/SKILL.md": skillOfTides, "skills/ships/SKILL.md": skillText("ships", "Knows ships.", "", "Ships are long."), "skills/hush/SKILL.md": skillOfSecrets}, "--skills", "skills")
 	p.says("Hello.", "", speak("Hello."))
 	var r struct {
@@ -105,7 +105,7 @@ func (p *someone) approve(skill string, args ...string) {
 
 // B6: what a skill wants to be allowed is, as far as its patterns go, while it is in
 // force and approved as it is; it restricts nothing, and no rule of the person gives way.
-func TestB6AllowedToolsHoldWhileTheSkillIsInForce(t *testing.T) {
+func TestB6AllowedToolsApplyWhileSkillIsActive(t *testing.T) {
 	const asks = "needs approval"
 	p := allowing(t, "")
 	p.says("Is git there?", "", speak("", calling("1", "run_command", "command", "git --version")), speak("no"))
@@ -148,7 +148,7 @@ func TestB6AllowedToolsHoldWhileTheSkillIsInForce(t *testing.T) {
 }
 
 // B6: a person's own rules come before what a skill wants.
-func TestB6RulesOfThePersonWin(t *testing.T) {
+func TestB6UserRulesWin(t *testing.T) {
 	for rule, want := range map[string]string{"deny mcp.workspace.run_command": "deny", "ask mcp.workspace.run_command": "needs approval"} {
 		t.Run(rule, func(t *testing.T) {
 			p := allowing(t, "policy:\n  rules: ['"+rule+"']\n")
@@ -161,7 +161,7 @@ func TestB6RulesOfThePersonWin(t *testing.T) {
 
 // B6: the model that an approved skill names answers while the skill is in force, in
 // that conversation alone; one that nobody configured is ignored, and said.
-func TestB6ModelOfASkillAnswersWhileItIsInForce(t *testing.T) {
+func TestB6SkillModelAppliesWhileActive(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{
 		"skills/deep/SKILL.md":  skillText("deep", "Thinks hard.", "model: thinker\n", "Think."),
 		"skills/wrong/SKILL.md": skillText("wrong", "Wants a model.", "model: nobody\n", "Think."),
@@ -235,7 +235,7 @@ func TestSavedSkillIsLoadableInTheSameConversation(t *testing.T) {
 }
 
 // What cannot be saved is refused whole, with all that is wrong, and nothing is written.
-func TestSkillsThatAreNotSaved(t *testing.T) {
+func TestInvalidSkillsAreNotSaved(t *testing.T) {
 	const old = "---\nname: knots\ndescription: The old ones.\n---\nOld.\n"
 	good := []any{"name", "knots", "description", "Ties knots.", "instructions", "Begin."}
 	for _, tt := range []struct {
@@ -279,7 +279,7 @@ func TestSkillsThatAreNotSaved(t *testing.T) {
 // One question before a load is about all that the skill will need: its scripts, its
 // server, and the server's tools. The answer holds for this conversation, also in
 // another process, or for all; without leave the skill is loaded without them.
-func TestConsentBeforeALoad(t *testing.T) {
+func TestPromptBeforeLoad(t *testing.T) {
 	for _, tt := range []struct {
 		answer       string
 		runs, always bool

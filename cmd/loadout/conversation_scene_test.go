@@ -13,7 +13,7 @@ import (
 // Skills tell agents to read and run their files as if these were in the working folder,
 // or where the skill is on this machine. The script is run by that path; a command or a
 // read that cannot find a file says how to get it.
-func TestFilesOfSkillsAreNotInTheFolder(t *testing.T) {
+func TestSkillFilesAreNotInWorkspace(t *testing.T) {
 	p := newSomeone(t, needsSandbox(t), "openai", nil, "--skills", "skills", "--workspace", "project")
 	if err := os.CopyFS(p.home, os.DirFS(filepath.Join("testdata", "scene"))); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ var workLink = regexp.MustCompile(`loadout-work://[^\s)"\\]+`)
 // skill by what it is for, loads it, has its script run in the sandbox over the table,
 // and puts the report of the script beside it: that the skill may write was part of what
 // the person agreed to before it was loaded.
-func TestAnomalyOfAMetric(t *testing.T) {
+func TestMetricAnomalyConversation(t *testing.T) {
 	exe := needsSandbox(t)
 	for wire := range wires {
 		t.Run(wire, func(t *testing.T) {

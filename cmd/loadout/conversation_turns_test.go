@@ -151,7 +151,7 @@ func TestTwelveTurns(t *testing.T) {
 
 // A crash while a person is asked leaves a call of which it is known that it was not
 // made: they are asked again, and it is made once.
-func TestCrashWhileAPersonIsAsked(t *testing.T) {
+func TestCrashDuringPrompt(t *testing.T) {
 	p := captain(t, "anthropic")
 	p.write(".config/loadout/loadout.yaml", "policy:\n  rules: [ask mcp.bank.wire]\n")
 	p.says("Hello.", "", speak("Hello."))

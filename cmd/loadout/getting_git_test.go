@@ -26,7 +26,7 @@ func newTeam(t *testing.T) (g *remotetest.Git, first string) {
 }
 
 // A repository is looked at, chosen of, and what was got is known byte by byte.
-func TestB11SourcesOfARepository(t *testing.T) {
+func TestB11RepositorySources(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)
 	out := p.types(2, "add", g.URL)
@@ -61,7 +61,7 @@ func TestB11SourcesOfARepository(t *testing.T) {
 
 // Of two skills with one name one is chosen by its directory; all of them are all but one,
 // which is told.
-func TestTwoSkillsWithOneName(t *testing.T) {
+func TestDuplicateSkillNames(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("tides", "A."), "b/SKILL.md": plainSkill("tides", "B."), "c/SKILL.md": plainSkill("notes", "C.")})
 	p := newGetter(t)
@@ -77,7 +77,7 @@ func TestTwoSkillsWithOneName(t *testing.T) {
 }
 
 // A skill whose name no directory can have answers to its name and to its directory's.
-func TestNameThatIsNoDirectory(t *testing.T) {
+func TestNameUnusableAsDirectory(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"notes/SKILL.md": plainSkill("Release: Notes?", "Write."), "x/SKILL.md": plainSkill("x", "X.")})
 	p := newGetter(t)
@@ -164,7 +164,7 @@ func TestB12PrivateToken(t *testing.T) {
 
 // What a moved branch has is shown, file by file, and then installed; an approval was for
 // the bytes of before.
-func TestW29UpdateOfAMovedBranch(t *testing.T) {
+func TestW29UpdateOfMovedBranch(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)
 	p.types(0, "add", g.URL, "--all")
@@ -230,7 +230,7 @@ func TestForcePushedTag(t *testing.T) {
 }
 
 // What became of skills whose source changed is told, and theirs stay.
-func TestSkillsThatWereMoved(t *testing.T) {
+func TestMovedSkills(t *testing.T) {
 	g, _ := newTeam(t)
 	g.Commit(map[string]string{"skills/sums/SKILL.md": plainSkill("sums", "Add.")})
 	p := newGetter(t)
@@ -270,7 +270,7 @@ func TestSkillsThatWereMoved(t *testing.T) {
 }
 
 // What a person edited is kept and told, also where only that is new; --force loses it.
-func TestW29EditedIsKept(t *testing.T) {
+func TestW29EditedSkillIsKept(t *testing.T) {
 	g, _ := newTeam(t)
 	p := newGetter(t)
 	p.types(0, "add", g.URL, "--all")
@@ -297,7 +297,7 @@ func TestW29EditedIsKept(t *testing.T) {
 }
 
 // Where a connection is cut, everything is as it was; a server that is gone is told.
-func TestCutConnection(t *testing.T) {
+func TestInterruptedConnection(t *testing.T) {
 	g, _ := newTeam(t)
 	p := newGetter(t)
 	g.Cut(300)
@@ -331,7 +331,7 @@ func TestCutConnection(t *testing.T) {
 
 // A lock alone is enough to have everything again, byte by byte, also of a commit that no
 // branch has any more; other bytes are refused.
-func TestAddFrozenOfARepository(t *testing.T) {
+func TestAddFrozenFromRepository(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)
 	p.types(0, "add", g.URL, "--all")

@@ -21,7 +21,7 @@ func published(body string) fstest.MapFS {
 
 // What a site publishes is got, kept new and checked, in the current form of an index and
 // the older one.
-func TestB11SourcesOfASite(t *testing.T) {
+func TestB11SiteSources(t *testing.T) {
 	for name, older := range map[string]bool{"current": false, "older": true} {
 		t.Run(name, func(t *testing.T) {
 			x := remotetest.NewIndex(t, published("One."))
@@ -93,7 +93,7 @@ func TestMaliciousIndex(t *testing.T) {
 
 // A site cannot send us to an address that only we can reach, nor to where a cloud keeps
 // the secrets of its machines.
-func TestSiteLeadsElsewhere(t *testing.T) {
+func TestSiteRedirectsElsewhere(t *testing.T) {
 	inside := remotetest.NewIndex(t, published("Inside."))
 	x := remotetest.NewIndex(t, published("One."))
 	p := newGetter(t)
@@ -112,7 +112,7 @@ func TestSiteLeadsElsewhere(t *testing.T) {
 // Skills of sites and repositories are searched together, labelled by where they are from;
 // nothing of them is here before it was added, and one that cannot be looked at does not
 // keep the others from being found.
-func TestSearchOfIndexes(t *testing.T) {
+func TestSearchIndexes(t *testing.T) {
 	x := remotetest.NewIndex(t, published("One."))
 	g, _ := newTeam(t)
 	p := newGetter(t)

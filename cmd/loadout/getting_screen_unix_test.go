@@ -34,7 +34,7 @@ func (p *getter) team() {
 
 // A person chooses from a list, sees what would be installed, and is asked; an update is
 // shown and asked about as well.
-func TestScreenOfAdd(t *testing.T) {
+func TestAddScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			p := newGetter(t)
@@ -90,7 +90,7 @@ func (p *pane) goldenAs(name, end string) {
 
 // Nobody is asked what is chosen, and nothing is installed, where a person interrupts or
 // chooses none.
-func TestScreenOfAddInterrupted(t *testing.T) {
+func TestInterruptedAddScreen(t *testing.T) {
 	for keys, want := range map[string]string{"C-c": "left with 130", "C-d": "left with 3", "Enter": "left with 3"} {
 		t.Run(keys, func(t *testing.T) {
 			p := newGetter(t)
@@ -142,7 +142,7 @@ func slowArchive(t *testing.T) (url string, goOn func()) {
 
 // A long download says how far it is, on one line that is gone when it ends. Ctrl-C in the
 // middle leaves everything as it was.
-func TestScreenOfASlowDownload(t *testing.T) {
+func TestSlowDownloadScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			p := newGetter(t)

@@ -89,7 +89,7 @@ func TestSignedSkills(t *testing.T) {
 
 // Skills that were not signed before others of their place were go on without; of two keys
 // at once the first counts.
-func TestPlaceWithAndWithoutSignatures(t *testing.T) {
+func TestSourceWithAndWithoutSignatures(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "One."), "z/SKILL.md": plainSkill("z", "One.")})
@@ -103,7 +103,7 @@ func TestPlaceWithAndWithoutSignatures(t *testing.T) {
 }
 
 // Who changes the files of a signed skill and the lock with them, cannot sign.
-func TestVerifyFindsAForgedLock(t *testing.T) {
+func TestVerifyDetectsForgedLockfile(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)
 	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))

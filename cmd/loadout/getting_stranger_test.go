@@ -22,7 +22,7 @@ func (p *getter) clone(from string) string {
 
 // The lock of a project is what somebody else wrote: what it names is not got from this
 // machine, nor from private addresses, and nobody's credential is shown to it.
-func TestALockOfAStranger(t *testing.T) {
+func TestUntrustedLockfile(t *testing.T) {
 	g := remotetest.NewGit(t)
 	document := func(text string) map[string]string {
 		return map[string]string{"SKILL.md": "---\nname: notes\ndescription: Notes.\n---\n" + text + "\n"}
@@ -57,7 +57,7 @@ func TestALockOfAStranger(t *testing.T) {
 }
 
 // A link in a project does not lead what is added to the project elsewhere.
-func TestSkillsOfAProjectStayInIt(t *testing.T) {
+func TestProjectSkillsStayInProject(t *testing.T) {
 	p := newGetter(t)
 	p.writes("team/SKILL.md", "---\nname: tides\ndescription: Tides.\n---\nLook.\n")
 	if err := os.MkdirAll(filepath.Join(p.home, "clone", ".git"), 0o755); err != nil {
@@ -81,7 +81,7 @@ func TestSkillsOfAProjectStayInIt(t *testing.T) {
 }
 
 // Of two that add a skill of one name at once, one has it and the other is told.
-func TestTwoAddsAtOnce(t *testing.T) {
+func TestConcurrentAdds(t *testing.T) {
 	p := newGetter(t)
 	for _, from := range []string{"x", "y"} {
 		p.writes(from+"/SKILL.md", "---\nname: tides\ndescription: Tides.\n---\nFrom "+from+".\n")

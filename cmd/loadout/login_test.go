@@ -160,7 +160,7 @@ func TestLoginRefused(t *testing.T) {
 
 // Another authorization server than the person wrote down, or signed in at before,
 // is refused, with what to do.
-func TestLoginElsewhere(t *testing.T) {
+func TestLoginOnAnotherHub(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	home := withServersFile(t, "  guarded: {url: '"+server+"', oauth: {issuer: 'https://login.example.com'}}\n  free: {url: '"+server+"'}\n")
@@ -195,7 +195,7 @@ func TestLoginElsewhere(t *testing.T) {
 }
 
 // The command to sign in names the file that a server was found by.
-func TestLoginOfAFile(t *testing.T) {
+func TestLoginWithTokenFile(t *testing.T) {
 	issuer := oauthtest.New(t)
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "my servers.json"), fmt.Appendf(nil, `{"mcpServers": {"guarded": {"url": %q}}}`, issuer.Serve(t)), 0o644); err != nil {
@@ -243,7 +243,7 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 }
 
 // What keeps a person from signing in is said once, with a next step that helps.
-func TestLoginThatCannotBe(t *testing.T) {
+func TestLoginImpossible(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
 	code, _, stderr := ended(t, home, "servers", "login", "unset")
 	if code != exitFailure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
@@ -259,7 +259,7 @@ func TestLoginThatCannotBe(t *testing.T) {
 }
 
 // What is not the person's, or has credentials already, gets no sign-in of theirs.
-func TestLoginIsOfTheirOwnServers(t *testing.T) {
+func TestLoginIsPerServer(t *testing.T) {
 	a := &app{environment: environment{getenv: func(name string) string {
 		if name == "LOADOUT_STATE" {
 			return filepath.Join(t.TempDir(), "state")

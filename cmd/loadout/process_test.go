@@ -267,7 +267,7 @@ func TestStdioEnds(t *testing.T) {
 }
 
 // SIGHUP reads the skills again.
-func TestHangupReloads(t *testing.T) {
+func TestSIGHUPReloads(t *testing.T) {
 	needsSignals(t)
 	p, in := start(t, "mcp", "--skills", ".", "--verbose")
 	ask := func(id string) string {
@@ -311,7 +311,7 @@ func TestHangupReloads(t *testing.T) {
 
 // The command ends quietly where whoever read its output has gone, and says
 // so where its output cannot be written.
-func TestOutputGone(t *testing.T) {
+func TestClosedOutput(t *testing.T) {
 	needsSignals(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

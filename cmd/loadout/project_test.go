@@ -125,7 +125,7 @@ func (c *checkout) probe(t *testing.T, s *mcp.ClientSession, server string) (str
 
 // The server of a cloned repository starts once a person trusts its configuration,
 // in the sandbox, and as long as that stays as it is.
-func TestServerOfAProject(t *testing.T) {
+func TestProjectServer(t *testing.T) {
 	for server, args := range map[string][]string{"own": nil, "ghost": {"--profile", "g"}} {
 		t.Run(server, func(t *testing.T) {
 			c := newCheckout(t)

@@ -102,7 +102,7 @@ except OSError:
 
 // A script that asks for a host gets to it by the proxy, and to no other; to a
 // private address only where the operator says so.
-func TestRunNetworkByProxy(t *testing.T) {
+func TestRunNetworkThroughProxy(t *testing.T) {
 	exe := needsSandbox(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello from outside") }))
 	defer server.Close()
@@ -132,7 +132,7 @@ for url in sys.argv[1:]:
 
 // A script that takes a while comes to its end: the first process of its sandbox is the
 // command, and what it opened before must not be missing when its runtime looks again.
-func TestRunTakesItsTime(t *testing.T) {
+func TestRunTimeout(t *testing.T) {
 	exe := needsSandbox(t)
 	skills := scriptSkill(t, "", "slow.py", "import time\nfor i in range(5):\n    print(i, flush=True)\n    time.sleep(0.1)\n")
 	if res := ran(t, exe, nil, "tool", "slow.py", "--skills", skills); res.Reason != "ok" || res.ExitCode != 0 || res.Stdout != "0\n1\n2\n3\n4\n" {

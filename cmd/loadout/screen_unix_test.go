@@ -184,7 +184,7 @@ func harbourHome(t *testing.T) string {
 
 // A conversation with the demonstration: a skill that loads, commands, what completes
 // them, and a terminal that is as it was at the end.
-func TestScreenOfAConversation(t *testing.T) {
+func TestConversationScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			p := openPane(t, columns, harbourHome(t), nil, "--skills", "skills", "--model", "demo")
@@ -210,7 +210,7 @@ func TestScreenOfAConversation(t *testing.T) {
 
 // A person is asked about changes of their files, sees what would change, changes the
 // arguments, and says no; the answer is Markdown.
-func TestScreenOfApprovals(t *testing.T) {
+func TestApprovalScreen(t *testing.T) {
 	answer := "# Tides\n\nHigh at **12:10**, see `notes/a.txt`:\n\n| harbour | high |\n|---|---:|\n| Kiel | 12:10 |\n| Rostock | 11:40 |\n\n1. one\n2. two\n   - three\n\n```sh\ncat notes/a.txt\n```\n\nThat is all."
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestScreenOfApprovals(t *testing.T) {
 
 // An error of the vendor and an answer that broke off are said with what can be done here,
 // and a paste of many lines is one message.
-func TestScreenOfErrors(t *testing.T) {
+func TestErrorScreen(t *testing.T) {
 	for name, tt := range map[string]struct{ server, shown, next string }{
 		"401": {refusing(t, 401), "refused the request (401)", "with --key NAME; or switch"},
 		"cut": {cutting(t), "the answer broke off", "Try again, or switch the model with /model."},

@@ -12,7 +12,7 @@ import (
 
 // A secret that is typed does not show, and the terminal shows what is typed
 // afterwards, also where it was interrupted.
-func TestASecretIsTypedUnseen(t *testing.T) {
+func TestSecretInputIsNotEchoed(t *testing.T) {
 	for _, keys := range []string{"s3cr3t\r", "s3c\x03"} {
 		c := openConsole(t, 80, nil, "secret", "set", "API_KEY")
 		c.await(t, "Value of API_KEY (hidden): ")

@@ -180,7 +180,7 @@ func loadoutIn(home string, env []string, args ...string) (code int, stdout, std
 }
 
 // On a machine where nothing is configured one command serves, for the person alone.
-func TestServeWithNothing(t *testing.T) {
+func TestServeWithoutConfiguration(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
 	s := serveHub(t, home, nil)
@@ -209,7 +209,7 @@ func TestServeWithNothing(t *testing.T) {
 }
 
 // Two hubs must not have one directory.
-func TestServeTwiceInOneDirectory(t *testing.T) {
+func TestServeRefusesDirectoryInUse(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
 	s := serveHub(t, home, nil)
@@ -308,7 +308,7 @@ func TestServeDrains(t *testing.T) {
 }
 
 // A second signal waits for nothing.
-func TestServeEndsAtOnce(t *testing.T) {
+func TestServeStopsAtSecondSignal(t *testing.T) {
 	needsSignals(t)
 	s := serveHub(t, t.TempDir(), nil, "--drain", "10m", "--private", "127.0.0.0/8")
 	askAPlaceThatHangs(t, s)
@@ -438,7 +438,7 @@ func TestBackupAndRestore(t *testing.T) {
 }
 
 // What is no backup, or a damaged one, replaces nothing.
-func TestRestoreOfSomethingElse(t *testing.T) {
+func TestRestoreRefusesOtherFiles(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
 	serveHub(t, home, nil).stop(t)
@@ -469,7 +469,7 @@ func TestRestoreOfSomethingElse(t *testing.T) {
 }
 
 // A check says what is damaged, and ends with 1.
-func TestCheckFindsDamage(t *testing.T) {
+func TestCheckDetectsDamage(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
 	serveHub(t, home, nil).stop(t)

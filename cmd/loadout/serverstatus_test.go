@@ -21,7 +21,7 @@ import (
 )
 
 // The publisher takes its first snapshot at once, while publishState still runs.
-func TestPublishStateAtOnce(t *testing.T) {
+func TestPublishStateImmediately(t *testing.T) {
 	dir := t.TempDir()
 	a := &app{environment: environment{stderr: io.Discard, getenv: func(name string) string {
 		if name == "LOADOUT_STATE" {
@@ -85,7 +85,7 @@ func becomes(t *testing.T, p *process, states ...string) serversOutput {
 
 // The states of a process that serves, and the recovery of a server, are seen by
 // another one, without a connection of its own.
-func TestStatesFromOutside(t *testing.T) {
+func TestStatesReadByOtherProcess(t *testing.T) {
 	home := t.TempDir()
 	gate, pid := filepath.Join(home, "gate"), filepath.Join(home, "pid")
 	if err := os.WriteFile(filepath.Join(home, "mcp.json"), []byte(strings.ReplaceAll(gated, "DIR", home)), 0o600); err != nil {
@@ -144,7 +144,7 @@ func TestStatesFromOutside(t *testing.T) {
 
 // Servers of a profile at a path of its own are shown as its, without what they
 // were given.
-func TestStatesOfAProfile(t *testing.T) {
+func TestProfileStates(t *testing.T) {
 	home := ghost(t, weibo(t).URL, "user:\n  weibo_token: t0ken\n")
 	p, url := serveIn(t, home)
 	connectTo(t, url+"/p/weibo-test")

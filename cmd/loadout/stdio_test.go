@@ -117,7 +117,7 @@ func TestLinesEnd(t *testing.T) {
 }
 
 // Closing the connection, or the end of its context, wakes a reader.
-func TestLinesWoken(t *testing.T) {
+func TestReadDoesNotMissWakeup(t *testing.T) {
 	in, _ := io.Pipe()
 	c := connected(t, in, io.Discard)
 	ctx, cancel := context.WithCancel(t.Context())

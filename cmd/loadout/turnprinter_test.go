@@ -78,7 +78,7 @@ func gone(t *testing.T) string {
 
 // A turn that fails ends with the same exit code and the same next step as text and as
 // JSON, and leaves no blank line behind where nothing was said.
-func TestFailedTurnSaysWhatToDo(t *testing.T) {
+func TestFailedTurnSuggestsNextStep(t *testing.T) {
 	for _, tt := range []struct {
 		name, server string
 		code, status int
@@ -142,7 +142,7 @@ func TestInterruptedTurn(t *testing.T) {
 }
 
 // An address or a key without a model of that server is not passed over.
-func TestAddressNeedsAModel(t *testing.T) {
+func TestBaseURLNeedsModel(t *testing.T) {
 	for _, args := range [][]string{{"--base-url", "http://127.0.0.1:1/v1"}, {"--key", "OWN"}, {"--model", "demo", "--key", "OWN"}} {
 		got := chats(t.Context(), t, "", append(args, "-p", "hello")...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, "needs --model openai:NAME") || got.stdout != "" {
@@ -152,7 +152,7 @@ func TestAddressNeedsAModel(t *testing.T) {
 }
 
 // An answer without a word is said to be one.
-func TestEmptyAnswer(t *testing.T) {
+func TestEmptyResponse(t *testing.T) {
 	v := newVendor(t, `{"content":""}`)
 	got := chats(t.Context(), t, "", "-p", "hello", "--model", "openai:x", "--base-url", v.URL+"/v1")
 	if got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, "returned no answer") {

@@ -36,7 +36,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-func TestClientIsWhomTrustedProxiesName(t *testing.T) {
+func TestClientFromTrustedProxies(t *testing.T) {
 	proxies, err := address.ParseProxies([]string{"10.0.0.0/24", " 2001:db8::5 ", "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func TestFirstAnswerWins(t *testing.T) {
 }
 
 // Who waits is answered; what waits survives who asked.
-func TestAskSurvivesWhoAsked(t *testing.T) {
+func TestRequestOutlivesCaller(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		yesterday := approval.NewQueue(open())
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -178,7 +178,7 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 }
 
 // An answer of another process is found when it is said that there may be one.
-func TestRecheckFindsAnswersOfOthers(t *testing.T) {
+func TestRecheckFindsForeignAnswers(t *testing.T) {
 	dir := t.TempDir()
 	here, there := approval.NewQueue(approval.NewFileStore(dir)), approval.NewQueue(approval.NewFileStore(dir))
 	addRequest(t, here, question("s1.q"))
@@ -200,7 +200,7 @@ func TestRecheckFindsAnswersOfOthers(t *testing.T) {
 }
 
 // What cannot be asked is refused with all that is wrong with it.
-func TestBadAsks(t *testing.T) {
+func TestBadRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*approval.Request)
@@ -232,7 +232,7 @@ func TestBadAsks(t *testing.T) {
 
 // A question that is asked again, about the same, is the one that was asked before: by
 // a process that goes on where another ended.
-func TestAskedAgain(t *testing.T) {
+func TestRepeatedRequest(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		yesterday, today := approval.NewQueue(open()), approval.NewQueue(open())
 		addRequest(t, yesterday, question("s1.q"))
@@ -273,7 +273,7 @@ func TestForget(t *testing.T) {
 }
 
 // A session has no more than so many questions at a time.
-func TestOpenAsksAreBounded(t *testing.T) {
+func TestPendingRequestLimit(t *testing.T) {
 	d := approval.NewQueue(&approval.MemoryStore{})
 	for range approval.MaxOpen {
 		addRequest(t, d, question(""))

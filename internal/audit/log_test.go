@@ -38,7 +38,7 @@ func reasons(t *testing.T, a *audit.Log, n int) (out []string, problems int) {
 	return out, len(ps)
 }
 
-func TestRecordsComeBackAsTheyWere(t *testing.T) {
+func TestRecordsRoundTrip(t *testing.T) {
 	a, _ := newLog(t)
 	if records, problems, err := a.Read(t.Context(), 9); err != nil || len(records)+len(problems) > 0 {
 		t.Errorf("where there is no log: %v %v %v", records, problems, err)
@@ -53,7 +53,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestReadReturnsTheLast(t *testing.T) {
+func TestReadReturnsNewestRecords(t *testing.T) {
 	a, path := newLog(t)
 	var all []string
 	for i := range 700 { // several blocks
@@ -71,7 +71,7 @@ func TestReadReturnsTheLast(t *testing.T) {
 	}
 }
 
-func TestATornLineHarmsNoOther(t *testing.T) {
+func TestTornLineHarmsNoOther(t *testing.T) {
 	for _, torn := range []string{"{", `{"time":"2026-11-20T10:11:12Z","action":"run"`, "\x00\x00\x00", `"`} {
 		a, path := newLog(t)
 		try(t, a.Append(t.Context(), record("one")))
@@ -90,7 +90,7 @@ func TestATornLineHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestALineWithoutEndIsDropped(t *testing.T) {
+func TestUnterminatedLineIsDropped(t *testing.T) {
 	a, path := newLog(t)
 	try(t, a.Append(t.Context(), record("one")))
 	text, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func TestALineWithoutEndIsDropped(t *testing.T) {
 	}
 }
 
-func TestWhatARecordSaysIsBoundedAndVisible(t *testing.T) {
+func TestRecordTextIsLimitedAndPrintable(t *testing.T) {
 	a, path := newLog(t)
 	hostile := "\x1b[2J\u202e\xff\n" + strings.Repeat("é", 1<<20)
 	r := record(hostile)
@@ -138,7 +138,7 @@ func TestWhatARecordSaysIsBoundedAndVisible(t *testing.T) {
 	}
 }
 
-func TestARecordWithoutVerdictIsRefused(t *testing.T) {
+func TestRecordWithoutVerdictIsRefused(t *testing.T) {
 	a, path := newLog(t)
 	r := record("")
 	r.Decision = "perhaps"
@@ -150,7 +150,7 @@ func TestARecordWithoutVerdictIsRefused(t *testing.T) {
 	}
 }
 
-func TestAppendsAtTheSameTimeKeepEveryRecord(t *testing.T) {
+func TestConcurrentAppendsKeepAllRecords(t *testing.T) {
 	a, _ := newLog(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -173,7 +173,7 @@ func TestAppendsAtTheSameTimeKeepEveryRecord(t *testing.T) {
 	}
 }
 
-func TestLongTextIsCutBetweenCharacters(t *testing.T) {
+func TestLongTextIsTruncatedBetweenCharacters(t *testing.T) {
 	a, _ := newLog(t)
 	for i := range 4 {
 		try(t, a.Append(t.Context(), record(strings.Repeat("x", i)+strings.Repeat("😀", 1000))))

@@ -18,7 +18,7 @@ import (
 
 // Whatever became of the file since the last record, the next is in the one at the
 // path, once.
-func TestARecordIsInTheFileThatIsThereNow(t *testing.T) {
+func TestAppendUsesCurrentFile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(t *testing.T, path string)
 		want   []string // in the file at the path
@@ -58,7 +58,7 @@ func replaceLog(t *testing.T, path, reason string) {
 }
 
 // A log that was opened already is looked at again before each record.
-func TestALogThatBecomesUnsafeIsRefused(t *testing.T) {
+func TestLogThatBecomesUnsafeIsRefused(t *testing.T) {
 	for name, spoil := range privatefiletest.Tamper {
 		t.Run(name, func(t *testing.T) {
 			a, path := newLog(t)
@@ -101,7 +101,7 @@ func TestWaitingForTheLogEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAnUnsafeAuditLogIsRefused(t *testing.T) {
+func TestUnsafeLogIsRefused(t *testing.T) {
 	for name, spoil := range privatefiletest.Tamper {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -116,7 +116,7 @@ func TestSearchLimit(t *testing.T) {
 	}
 }
 
-func TestWeakMatchesAreLeftOut(t *testing.T) {
+func TestWeakMatchesAreOmitted(t *testing.T) {
 	docs := []bm25.Doc{
 		{Name: "fuzzy-match", Description: "Fuzzy match vendor names."},
 		{Name: "brand", Description: "Choose names and colours for a brand, and much else that is none of our business here."},
@@ -128,7 +128,7 @@ func TestWeakMatchesAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestOnlyTheHeadOfABodyIsRead(t *testing.T) {
+func TestOnlyHeadOfBodyIsIndexed(t *testing.T) {
 	body := strings.Repeat("é", bm25.BodyHead-7) + " early late"
 	x := bm25.New(slices.Values([]bm25.Doc{{Name: "a", Body: body}, {Name: "b"}}))
 	if got := x.Search("early", 1); len(got) != 1 {
@@ -139,8 +139,8 @@ func TestOnlyTheHeadOfABodyIsRead(t *testing.T) {
 	}
 }
 
-// TestBodiesMayComeLater holds the contract for a caller that searches names and descriptions while bodies are read.
-func TestBodiesMayComeLater(t *testing.T) {
+// TestBodiesCanBeAddedLater holds the contract for a caller that searches names and descriptions while bodies are read.
+func TestBodiesCanBeAddedLater(t *testing.T) {
 	bare := slices.Clone(shelf)
 	for i := range bare {
 		bare[i].Body = ""
@@ -191,7 +191,7 @@ func scores(docs []bm25.Doc, hits []bm25.Hit) map[string]float64 {
 	return m
 }
 
-func TestLongQueryIsBounded(t *testing.T) {
+func TestLongQueryIsTruncated(t *testing.T) {
 	x := bm25.New(slices.Values(shelf))
 	for _, c := range []struct{ about, unit string }{
 		{"one word", "a"}, {"many words", "pdf forms "}, {"unknown words", "kubernates "}, {"camelCase", "aB"},
@@ -219,14 +219,14 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-func TestNothingToSearch(t *testing.T) {
+func TestEmptyIndex(t *testing.T) {
 	x := bm25.New(slices.Values([]bm25.Doc(nil)))
 	if got := x.Search("anything", 5); got != nil || x.Len() != 0 {
 		t.Errorf("found %v among %d", got, x.Len())
 	}
 }
 
-func TestBodiesAreNotKept(t *testing.T) {
+func TestBodiesAreNotRetained(t *testing.T) {
 	before := heap()
 	x := bm25.New(func(yield func(bm25.Doc) bool) {
 		for i := range 100 {

@@ -56,7 +56,7 @@ func texts(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-func TestEverySkillIsValidWithoutAnyFinding(t *testing.T) {
+func TestEachSkillIsValidWithoutFindings(t *testing.T) {
 	for _, name := range bundledSkills(t) {
 		sub, err := fs.Sub(bundled.FS(), name)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestEverySkillIsValidWithoutAnyFinding(t *testing.T) {
 	}
 }
 
-func TestTheCatalogHasThemAll(t *testing.T) {
+func TestCatalogListsAllSkills(t *testing.T) {
 	c, err := catalog.New([]catalog.Source{catalog.NewFS("bundled", catalog.Bundled, bundled.FS())}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestTheCatalogHasThemAll(t *testing.T) {
 	}
 }
 
-func TestNothingIsEmbeddedThatIsNoPartOfASkill(t *testing.T) {
+func TestOnlySkillFilesAreEmbedded(t *testing.T) {
 	err := fs.WalkDir(bundled.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func TestNothingIsEmbeddedThatIsNoPartOfASkill(t *testing.T) {
 var material = regexp.MustCompile(`\b(?:references|scripts|assets)/[A-Za-z0-9_./-]*[A-Za-z0-9_]`)
 
 // Every path that a text names is there, and every file is named by a text.
-func TestThePathsInTheTextsExist(t *testing.T) {
+func TestPathsInTextsExist(t *testing.T) {
 	for _, name := range bundledSkills(t) {
 		named, all := map[string]bool{}, ""
 		for file, text := range texts(t, name) {
@@ -181,7 +181,7 @@ func commands(t *testing.T) map[string]bool {
 }
 
 // A text must not send anybody to a command or a flag that does not exist.
-func TestTheCommandsInTheTextsExist(t *testing.T) {
+func TestCommandsInTextsExist(t *testing.T) {
 	known := commands(t)
 	source := sourceOf(t, "..", "..", "cmd", "loadout")
 	for _, name := range bundledSkills(t) {
@@ -233,7 +233,7 @@ func sourceOf(t *testing.T, dir ...string) string {
 }
 
 // What the guide says of the configuration is what there is.
-func TestTheGuideIsRightAboutTheConfiguration(t *testing.T) {
+func TestGuideDescribesConfiguration(t *testing.T) {
 	guide := texts(t, "loadout-guide")
 	keys := map[string]bool{}
 	c, err := config.Load(config.Input{Getenv: func(string) string { return "" }})

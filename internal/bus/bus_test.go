@@ -94,7 +94,7 @@ func each(t *testing.T, test func(t *testing.T, here, there bus.Bus)) {
 	})
 }
 
-func TestNotesReachThoseWhoSubscribe(t *testing.T) {
+func TestNotesReachSubscribers(t *testing.T) {
 	each(t, func(t *testing.T, here, there bus.Bus) {
 		one, both, other := here.Subscribe("a"), there.Subscribe("a", "b c\n"), there.Subscribe("other")
 		defer one.Close()
@@ -111,7 +111,7 @@ func TestNotesReachThoseWhoSubscribe(t *testing.T) {
 	})
 }
 
-func TestOldNotesAreNotTold(t *testing.T) {
+func TestOldNotesAreNotDelivered(t *testing.T) {
 	each(t, func(t *testing.T, here, there bus.Bus) {
 		sub := there.Subscribe("a")
 		defer sub.Close()
@@ -126,7 +126,7 @@ func TestOldNotesAreNotTold(t *testing.T) {
 }
 
 // Who reads slowly gets the last state, in as many notes as it reads.
-func TestNotesAreTakenTogether(t *testing.T) {
+func TestNotesAreBatched(t *testing.T) {
 	b := bus.New()
 	slow := b.Subscribe("a", "b")
 	defer slow.Close()
@@ -147,7 +147,7 @@ func TestNotesAreTakenTogether(t *testing.T) {
 	}
 }
 
-func TestManyWhoPublishAndSubscribe(t *testing.T) {
+func TestManyPublishersAndSubscribers(t *testing.T) {
 	const streams, last = 20, 200
 	each(t, func(t *testing.T, here, there bus.Bus) {
 		var subs []*bus.Subscription
@@ -172,7 +172,7 @@ func TestManyWhoPublishAndSubscribe(t *testing.T) {
 	})
 }
 
-func TestClosedSubscriptionIsToldNothing(t *testing.T) {
+func TestClosedSubscriptionReceivesNothing(t *testing.T) {
 	each(t, func(t *testing.T, here, there bus.Bus) {
 		closed, open := there.Subscribe("a"), there.Subscribe("a")
 		defer open.Close()
@@ -188,7 +188,7 @@ func TestClosedSubscriptionIsToldNothing(t *testing.T) {
 
 // While Redis is away nobody waits and a node tells itself; afterwards everybody is told
 // to look, and what waited arrives.
-func TestRedisIsAwayAndComesBack(t *testing.T) {
+func TestRedisReconnects(t *testing.T) {
 	server := bustest.Start(t)
 	said := make(lines, 100)
 	here, there := dial(t, server, nil), dial(t, server, slog.New(slog.NewTextHandler(said, nil)))
@@ -250,7 +250,7 @@ func TestWithoutRedis(t *testing.T) {
 }
 
 // Nobody waits for a server that takes connections and never says a word.
-func TestServerThatIsSilent(t *testing.T) {
+func TestSilentServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func TestServerThatIsSilent(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTheBus(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	for _, address := range []string{"", "http://u:secret@example.com", "redis://u:secret@[bad", "redis://u:secret@example.com/notanumber"} {
 		_, err := bus.Dial(address, nil)
 		if err == nil {

@@ -244,7 +244,7 @@ func TestForeignBackups(t *testing.T) {
 }
 
 // With nothing to undo, backups stay: they may be all there is.
-func TestNothingToUndo(t *testing.T) {
+func TestUndoWithoutBackup(t *testing.T) {
 	target := at(t, "cursor", nil)
 	if ch := undo(t, target); ch.Action != clientconfig.None || ch.Diff() != "" {
 		t.Errorf("got %+v", ch)
@@ -261,7 +261,7 @@ func TestNothingToUndo(t *testing.T) {
 	}
 }
 
-func TestApplyNoRights(t *testing.T) {
+func TestApplyWithoutFilePermission(t *testing.T) {
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("root may write everywhere")
 	}

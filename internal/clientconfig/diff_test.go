@@ -139,7 +139,7 @@ func TestDiffOneLine(t *testing.T) {
 }
 
 // The new entry is shown whole, however long.
-func TestDiffShowsAllOfTheEntry(t *testing.T) {
+func TestDiffShowsWholeEntry(t *testing.T) {
 	e := clientconfig.Entry{Command: "loadout", Args: []string{strings.Repeat("x", 30_000) + "END"}}
 	for _, text := range []string{"{}", "{\n}", `{"mcpServers":{"loadout":{}}}`} {
 		if got := diffOf(t, "cursor", text, e); !strings.Contains(got, `xEND"`) {

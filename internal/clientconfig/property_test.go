@@ -10,7 +10,7 @@ import (
 )
 
 // Whatever a file looks like, connecting and undoing gives the same bytes.
-func TestUndoGivesBackTheBytes(t *testing.T) {
+func TestUndoRestoresBytes(t *testing.T) {
 	for _, name := range []string{"cursor", "vscode", "codex"} {
 		t.Run(name, func(t *testing.T) {
 			target := at(t, name, nil)

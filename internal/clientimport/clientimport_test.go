@@ -51,7 +51,7 @@ func TestMoveSecrets(t *testing.T) {
 }
 
 // Values that are secrets by their form move too, whatever their name.
-func TestSecretsOfImportedServersByTheirForm(t *testing.T) {
+func TestSecretsAreRecognizedByForm(t *testing.T) {
 	for _, tt := range []struct{ key, value, want, secret string }{
 		{"MY_PASSPHRASE", "correcthorse", "${{secrets.X_MY_PASSPHRASE}}", "correcthorse"},
 		{"DB_DSN", "user:hunter2secret@tcp(db)/x", "user:${{secrets.X_PASSWORD}}@tcp(db)/x", "hunter2secret"},
@@ -82,7 +82,7 @@ func TestSecretsOfImportedServersByTheirForm(t *testing.T) {
 	}
 }
 
-func TestNamesOfSecrets(t *testing.T) {
+func TestSecretNames(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"github", "GITHUB_TOKEN", "GITHUB_TOKEN"}, {"a.b c", "key", "A_B_C_KEY"}, {"", "1st", "SECRET_1ST"}, {"", "…", "SECRET_"}, {"日本", "k", "K"},
 	} {
@@ -197,7 +197,7 @@ func TestOwnEntry(t *testing.T) {
 }
 
 // A directory belongs to the nearest project at or above it.
-func TestProjectOfADirectory(t *testing.T) {
+func TestProjectOfDirectory(t *testing.T) {
 	projects := map[string]map[string]any{"/home/me": nil, "/home/me/app": {}, "/home/me/app2/": nil, "/home/me/app/web": nil, "relative": nil}
 	for dir, want := range map[string]string{
 		"/home/me/app": "/home/me/app", "/home/me/app/src/deep": "/home/me/app", "/home/me/app/web/x": "/home/me/app/web", "/home/me/app2": "/home/me/app2/",
@@ -218,7 +218,7 @@ func decoded(t *testing.T, text string) (v any) {
 }
 
 // Entries from the documentation of each client.
-func TestServersOfClients(t *testing.T) {
+func TestClientServers(t *testing.T) {
 	for _, tt := range []struct {
 		client, name, entry string
 		want                upstream.Config

@@ -227,7 +227,7 @@ func TestImportKeepsSecrets(t *testing.T) {
 	}
 }
 
-func TestErrorsNameThePart(t *testing.T) {
+func TestErrorsNameTheEntry(t *testing.T) {
 	s := newSetup(t)
 	s.write("mcp.json", cursorFile)
 	im := s.open("mcp.json")

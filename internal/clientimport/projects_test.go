@@ -9,7 +9,7 @@ import (
 
 // The command of a project's server runs in the directory of the project, where
 // its client starts it.
-func TestProjectServersKeepTheirDirectory(t *testing.T) {
+func TestProjectServersKeepDirectory(t *testing.T) {
 	for _, tt := range []struct{ project, entry, want string }{
 		{"/src/other", `{"command": "node", "args": ["x.js"]}`, "/src/other"},
 		{"/src/other", `{"command": "node", "args": ["dir/x.js"]}`, "/src/other"},

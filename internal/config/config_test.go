@@ -129,7 +129,7 @@ func TestDefaults(t *testing.T) {
 }
 
 // The example has every key, and changes nothing as it stands.
-func TestTheExampleGivesTheDefaults(t *testing.T) {
+func TestExampleEqualsDefaults(t *testing.T) {
 	want := newMachine(t).load().Values()
 	for _, place := range []string{userFile, "other.yaml", projectFile} {
 		m := newMachine(t)
@@ -209,7 +209,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-func TestLaterPlacesOverrideEarlierOnes(t *testing.T) {
+func TestLaterSourcesOverrideEarlierOnes(t *testing.T) {
 	m := newMachine(t)
 	set := func(depth int) string {
 		return fmt.Sprintf("skills:\n  depth: %d\n  allow: [a%d]\n  dirs: [d%d]\n", depth, depth, depth)
@@ -237,7 +237,7 @@ func TestLaterPlacesOverrideEarlierOnes(t *testing.T) {
 	}
 }
 
-func TestWhereTheUserFileIs(t *testing.T) {
+func TestUserFilePath(t *testing.T) {
 	m := newMachine(t)
 	for _, tt := range []struct {
 		env  map[string]string
@@ -262,7 +262,7 @@ func TestWhereTheUserFileIs(t *testing.T) {
 	m.load()
 }
 
-func TestWhereTheProjectFileIs(t *testing.T) {
+func TestProjectFilePath(t *testing.T) {
 	m := newMachine(t)
 	check := func(what, want, wantRoot string) {
 		t.Helper()
@@ -288,7 +288,7 @@ func TestWhereTheProjectFileIs(t *testing.T) {
 	check("outside a repository there is none", "", "")
 }
 
-func TestAProjectFileMayOnlyAddDirectoriesInsideTheProject(t *testing.T) {
+func TestProjectFileAddsOnlyDirectoriesInsideProject(t *testing.T) {
 	m := newMachine(t)
 	m.write("repo/inside/x", "")
 	m.write("outside/x", "")
@@ -332,7 +332,7 @@ mcp:
 	}
 }
 
-func TestAProjectFileCannotTakeAwayWhatThePersonSet(t *testing.T) {
+func TestProjectFileCannotRemoveUserSettings(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, "skills:\n  dirs: [/mine]\n")
 	for _, text := range []string{"skills:\n  dirs: []\n", "skills:\n  dirs:\n", "skills:\n  dirs: {a: b}\n", "skills:\n  dirs: [[/x]]\n", "skills:\n", ""} {
@@ -343,7 +343,7 @@ func TestAProjectFileCannotTakeAwayWhatThePersonSet(t *testing.T) {
 	}
 }
 
-func TestABrokenProjectFileIsANoteAndNothingElse(t *testing.T) {
+func TestBrokenProjectFileIsOnlyANote(t *testing.T) {
 	for what, text := range map[string]string{
 		"no YAML":               "skills: [",
 		"a list":                "- a\n",
@@ -402,7 +402,7 @@ func manyKeys(n int) string {
 }
 
 // What was meant to restrict must not be passed over because it cannot be read.
-func TestK2AFileOfThePersonThatCannotBeReadIsAnError(t *testing.T) {
+func TestK2UnreadableUserFileIsAnError(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"skills: [", "ROOT/FILE:2:1: is not valid YAML: "},
 		{"skills:\n  allow: pdf: csv\n", "ROOT/FILE:2:13: is not valid YAML: "},
@@ -455,7 +455,7 @@ func TestK2AFileOfThePersonThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNamedMustBeThere(t *testing.T) {
+func TestNamedFileMustExist(t *testing.T) {
 	m := newMachine(t)
 	m.in.File = "missing.yaml"
 	if got := m.faults(); len(got) != 1 || got[0] != "ROOT/repo/pkg/missing.yaml: cannot be read: no such file or directory" {
@@ -472,7 +472,7 @@ func TestAFileThatIsNamedMustBeThere(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothing(t *testing.T) {
+func TestEmptyFiles(t *testing.T) {
 	for _, text := range []string{"", "# only a comment\n", "---\n", "{}\n", "skills:\n", "skills: {}\nmcp: ~\n", "\ufeffskills:\n", "skills:\n  dirs:\n  allow: ~\n  shell:\n"} {
 		m := newMachine(t)
 		m.write(userFile, text)
@@ -499,7 +499,7 @@ func TestUserFields(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAreReportedAtOnce(t *testing.T) {
+func TestAllFaultsAreReported(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("testdata", "faults.yaml"))
 	must(t, err)
 	m := newMachine(t)
@@ -535,7 +535,7 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestFaultsAreNotEndless(t *testing.T) {
+func TestFaultLimit(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, manyKeys(50_000))
 	if got := m.faults(); len(got) != 21 || got[20] != "and 49980 more" {
@@ -561,7 +561,7 @@ func TestPathsInFiles(t *testing.T) {
 	}
 }
 
-func TestValuesInTheEnvironment(t *testing.T) {
+func TestEnvironmentValues(t *testing.T) {
 	for text, want := range map[string]bool{"1": true, "true": true, "YES": true, " on ": true, "0": false, "false": false, "No": false, "off": false} {
 		m := newMachine(t)
 		m.env["LOADOUT_SKILLS_HOME"] = text
@@ -581,7 +581,7 @@ func TestValuesInTheEnvironment(t *testing.T) {
 }
 
 // L1: the variables of an earlier system mean what they meant.
-func TestL1VariablesOfAnEarlierSystem(t *testing.T) {
+func TestL1LegacyVariables(t *testing.T) {
 	list := func(paths ...string) string { return strings.Join(paths, string(filepath.ListSeparator)) }
 	for _, tt := range []struct {
 		what string
@@ -636,7 +636,7 @@ func TestL1VariablesOfAnEarlierSystem(t *testing.T) {
 
 // L2: without these variables nothing is inherited, and a bad one is told and
 // stops nothing.
-func TestL2BadVariablesOfAnEarlierSystem(t *testing.T) {
+func TestL2BadLegacyVariables(t *testing.T) {
 	m := newMachine(t)
 	m.env["LLP_ENABLE_CLAUDE_GLOBAL"], m.env["LLP_SKILLS_DIRS"], m.env["LLP_CLAUDE_SKILLS_DIR"] = "perhaps", "/a", "/b"
 	c := m.load()
@@ -650,7 +650,7 @@ func TestL2BadVariablesOfAnEarlierSystem(t *testing.T) {
 
 // A file of servers that is named from wherever we are is whoever's wrote what is
 // there: it is not read as the person's own.
-func TestServersByRelativePathsInVariables(t *testing.T) {
+func TestRelativeServerPathsInVariables(t *testing.T) {
 	m := newMachine(t)
 	m.env["LLP_MCP_CONNECTIONS_FILE"], m.env["LLP_MCP_CONNECTIONS_DIR"] = "team.json", "./team"
 	m.env["LOADOUT_SERVERS_FILES"] = strings.Join([]string{"team.json", "~/mine.json", "/a/b.json"}, string(filepath.ListSeparator))

@@ -11,7 +11,7 @@ import (
 
 // A short name is for a model, or for one of a server with its key; what is shown is
 // read back as it was, from a file and from a variable.
-func TestNamesOfModels(t *testing.T) {
+func TestModelNames(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, "models:\n  names:\n    haiku: anthropic:small\n    here: {model: openai:qwen3, base_url: 'http://127.0.0.1:1/v1', key: LOCAL}\n")
 	want := map[string]config.Named{"haiku": {Model: "anthropic:small"}, "here": {Model: "openai:qwen3", BaseURL: "http://127.0.0.1:1/v1", Key: "LOCAL"}}
@@ -36,7 +36,7 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
-func TestBadNamesOfModels(t *testing.T) {
+func TestBadModelNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]":                                "expected a map of names to models",
 		"{a: b}":                             `invalid model "b"`,

@@ -18,7 +18,7 @@ const prices = `models:
 `
 
 // The name itself counts, else the longest beginning of it.
-func TestPriceOfAModel(t *testing.T) {
+func TestModelPrice(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, prices)
 	c := m.load()
@@ -40,7 +40,7 @@ func TestPriceOfAModel(t *testing.T) {
 }
 
 // What a file says, a variable can say, and what is shown is read back as it was.
-func TestPricesReadBack(t *testing.T) {
+func TestPricesRoundTrip(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, prices)
 	want := m.load().Models.Prices
@@ -87,7 +87,7 @@ func TestBadPrices(t *testing.T) {
 }
 
 // A project's file sets neither prices nor whether anything is counted, trusted or not.
-func TestAProjectSetsNoPricesAndNoCounting(t *testing.T) {
+func TestProjectSetsNoPricesOrUsage(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		m := newMachine(t)
 		m.in.Trusted = func(string, []byte) bool { return trusted }
@@ -100,7 +100,7 @@ func TestAProjectSetsNoPricesAndNoCounting(t *testing.T) {
 }
 
 // Either variable switches counting off.
-func TestCountingIsSwitchedOff(t *testing.T) {
+func TestUsageCanBeDisabled(t *testing.T) {
 	for variable, value := range map[string]string{"LOADOUT_USAGE": "off", "LOADOUT_USAGE_ENABLED": "false"} {
 		m := newMachine(t)
 		m.env[variable] = value

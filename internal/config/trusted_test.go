@@ -38,7 +38,7 @@ sandbox:
 
 // A cloned repository gets nothing but denials until it is trusted, and never a
 // weaker sandbox.
-func TestAClonedRepositoryGetsNothingBeforeItIsTrusted(t *testing.T) {
+func TestUntrustedProjectGrantsNothing(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, "policy: {rules: [ask Bash]}\nsandbox: {network: [a.example], min_tier: 3}\nservers: {files: [mine.json]}\n")
 	before := m.values(m.load())
@@ -94,7 +94,7 @@ func TestAClonedRepositoryGetsNothingBeforeItIsTrusted(t *testing.T) {
 	}
 }
 
-func TestATrustedProjectMayBeStricter(t *testing.T) {
+func TestTrustedProjectCanBeStricter(t *testing.T) {
 	m := newMachine(t)
 	m.in.Trusted = func(string, []byte) bool { return true }
 	m.write(projectFile, "sandbox: {enabled: false, min_tier: 4, memory_mb: 64, disk_mb: 8, network: [b.example]}\nservers: {safety: HIGH}\npolicy: {threshold: LOW}\n")
@@ -107,7 +107,7 @@ func TestATrustedProjectMayBeStricter(t *testing.T) {
 
 // What counts once the project is trusted says how, with the directory as a shell
 // reads it; what never does says so.
-func TestWhatWaitsForTrust(t *testing.T) {
+func TestSettingsWaitingForTrust(t *testing.T) {
 	m := newMachine(t)
 	m.write(projectFile, "servers: {files: [.mcp.json]}\npolicy: {rules: [allow x]}\nskills: {home: false}\nuser: {name: me}\n")
 	notes := strings.Join(m.notes(m.load()), "\n")

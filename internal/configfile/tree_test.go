@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestErrorsHaveAPlaceAndQuoteNoValue(t *testing.T) {
+func TestErrorsHavePositionsAndQuoteNoValues(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"a.json", "{\n \"é\": secret}", "2:7: not valid JSON"},
 		{"a.json", "{\"a\": \"secret\n\"}", "1:7: not valid JSON"},
@@ -91,7 +91,7 @@ func TestJSON(t *testing.T) {
 }
 
 // What is made to cost much is refused, and costs little.
-func TestBounds(t *testing.T) {
+func TestLimits(t *testing.T) {
 	many := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < configfile.MaxBytes/8; i++ {

@@ -34,7 +34,7 @@ func sealed(t testing.TB, s *encryption.Cipher, value string) string {
 	return text
 }
 
-func TestSealedValuesOpen(t *testing.T) {
+func TestEncryptedValuesDecrypt(t *testing.T) {
 	s := sealer(t, encryption.NewKey())
 	for _, value := range []string{"", "v", "hunter22", "\x00\xff", strings.Repeat("x", encryption.MaxValue)} {
 		text := sealed(t, s, value)
@@ -56,7 +56,7 @@ func TestSealedValuesOpen(t *testing.T) {
 
 // A row that was copied, changed, or sealed with a key that is gone does not open,
 // and the error says which, without the value.
-func TestWhatDoesNotOpen(t *testing.T) {
+func TestDecryptRefuses(t *testing.T) {
 	key := encryption.NewKey()
 	s := sealer(t, key)
 	text := sealed(t, s, "hunter22")
@@ -110,7 +110,7 @@ func swap(b byte) string {
 	return "A"
 }
 
-func TestSealRefuses(t *testing.T) {
+func TestEncryptRefuses(t *testing.T) {
 	s := sealer(t, encryption.NewKey())
 	for name, f := range map[string]func() (string, error){
 		"too long": func() (string, error) { return s.Encrypt(make([]byte, encryption.MaxValue+1), label) },
@@ -128,7 +128,7 @@ func TestSealRefuses(t *testing.T) {
 
 // After a change of keys, old values open, new ones are sealed with the new key, and
 // which ones are to be sealed again can be told.
-func TestKeysAreChanged(t *testing.T) {
+func TestKeysAreRotated(t *testing.T) {
 	first, second := encryption.NewKey(), encryption.NewKey()
 	old := sealed(t, sealer(t, first), "hunter22")
 	s := sealer(t, second, first)
@@ -144,7 +144,7 @@ func TestKeysAreChanged(t *testing.T) {
 	}
 }
 
-func TestAKeyPrintsAsItsID(t *testing.T) {
+func TestKeyPrintsAsID(t *testing.T) {
 	k := encryption.NewKey()
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", k)

@@ -40,7 +40,7 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidKeysAreRefusedAndNotQuoted(t *testing.T) {
 	good := encryption.NewKey().Reveal()
 	for name, text := range map[string]string{
 		"empty": "", "a comment": "# " + good, "a password": "hunter22", "short": good[:40], "long": good[:43] + good, "hexadecimal": strings.Repeat("0123456789abcdef", 4),
@@ -56,7 +56,7 @@ func TestWhatIsNoKeyIsRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
-func TestTheFileOfKeysIsMadeOnce(t *testing.T) {
+func TestKeyFileIsCreatedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "keys")
 	if _, err := encryption.LoadKeys(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading made it: %v", err)
@@ -106,7 +106,7 @@ func TestTheFileOfKeysIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestAFileThatOthersReadIsRefused(t *testing.T) {
+func TestFileReadableByOthersIsRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no modes")
 	}

@@ -20,7 +20,7 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-func TestOneOpeningHasTheLockUntilItIsClosed(t *testing.T) {
+func TestLockIsHeldUntilClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)
 	err := filelock.TryLock(a)
@@ -55,7 +55,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestALockThatWasGivenBackIsFree(t *testing.T) {
+func TestReleasedLockIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)
 	if err := filelock.TryLock(a); errors.Is(err, errors.ErrUnsupported) {

@@ -73,7 +73,7 @@ func TestModels(t *testing.T) {
 }
 
 // A hub says what it is, and what somebody may do there.
-func TestAboutAndCan(t *testing.T) {
+func TestAboutAndPermissions(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Public: "https://hub.example.com"})
 	root := n.signIn(t, "root", secret)
 	adaID, ada := n.newUser(t, root, "ada")

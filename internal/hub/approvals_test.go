@@ -19,7 +19,7 @@ func (c caller) asked(t testing.TB, session string) *approval.Request {
 
 // L14: a turn that needs a person waits for his decision, which may come with other
 // arguments or with the reason why not, and goes on with it. The first one counts.
-func TestL14WaitingForAPerson(t *testing.T) {
+func TestL14PendingApproval(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer map[string]any
@@ -59,7 +59,7 @@ func TestL14WaitingForAPerson(t *testing.T) {
 }
 
 // L14: of two who answer a question that waits, the second one is told who was first.
-func TestL14Settled(t *testing.T) {
+func TestL14Resolved(t *testing.T) {
 	n, ada, _ := hall(t)
 	session := ada.begin(t)
 	id := n.ask(t, strings.TrimPrefix(session, "/api/v1/sessions/"), ada.send(t, "GET", session, nil).text(t, "owner"))

@@ -227,7 +227,7 @@ var roles = []string{"anonymous", "outsider", "reporter", "developer", "maintain
 
 // Every operation that the OpenAPI document has is tried as everybody. One that is not
 // in the table is missing here. Each answer is what the document says.
-func TestAuthorityOfEveryOperation(t *testing.T) {
+func TestPermissionsOfEveryOperation(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
 	doc := readDocument(t, n)
 	paths := doc.operations()
@@ -285,7 +285,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // What a principal may not know of and what is not there have the same answer, but for
 // the id of the request.
-func TestHiddenAndMissingAreTheSame(t *testing.T) {
+func TestHiddenAndMissingLookTheSame(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	victim, _ := n.newUser(t, root, "victim")

@@ -59,7 +59,7 @@ func TestL12L13PlanningThenExecution(t *testing.T) {
 	}
 }
 
-func TestL12PlanningOfAGhost(t *testing.T) {
+func TestL12GhostPlanning(t *testing.T) {
 	n, _ := withShop(t)
 	p, token := n.newcomer(t, "ada", account.ScopeChat)
 	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")

@@ -23,7 +23,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 }
 
 // An answer may be written for as long as an operation may take, and then a minute.
-func TestLongOperationsHaveTheirTime(t *testing.T) {
+func TestLongOperationsHaveLongerDeadlines(t *testing.T) {
 	h, err := Open(t.Context(), Options{Data: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

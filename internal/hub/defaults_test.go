@@ -72,7 +72,7 @@ func TestW10Defaults(t *testing.T) {
 	})
 }
 
-func TestDefaultsThatAreRefused(t *testing.T) {
+func TestRefusedDefaults(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	adaID, ada := n.newUser(t, root, "ada")

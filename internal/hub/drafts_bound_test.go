@@ -21,7 +21,7 @@ func noise(size int) string {
 
 // How much one person's conversations try is bounded, by number and by bytes, also where
 // many begin at once. What is deleted makes room, and others have their own.
-func TestDraftsOfConversationsAreBounded(t *testing.T) {
+func TestConversationDraftLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
 		n := start(t, o)

@@ -103,7 +103,7 @@ func TestDraftIsChecked(t *testing.T) {
 }
 
 // What is wrong is told, with edits that a page makes by one click until it is right.
-func TestDraftIsMended(t *testing.T) {
+func TestDraftIsCorrected(t *testing.T) {
 	c := newCrew(t, "")
 	text := "---\nname: Tide Tables\ndescription: Use when: the tide turns\ntags: [sea, time]\n---\nRead.\n"
 	for range 10 {
@@ -130,7 +130,7 @@ func TestDraftIsMended(t *testing.T) {
 
 // What cannot be kept is told where it is a matter of writing, and refused where it is
 // beyond the bounds of an upload.
-func TestDraftsThatCannotBeKept(t *testing.T) {
+func TestDraftsThatCannotBeSaved(t *testing.T) {
 	c := newCrew(t, "")
 	const good = "---\nname: tides\ndescription: Reads tide tables.\n---\nRead.\n"
 	id := c.developer.upload(t, "", "tides", "Read.")
@@ -168,7 +168,7 @@ func TestDraftsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-func TestDraftsAreBounded(t *testing.T) {
+func TestDraftLimit(t *testing.T) {
 	c := newCrew(t, "")
 	const good = "---\nname: tides\ndescription: Reads tide tables.\n---\nRead.\n"
 	many := []any{file("SKILL.md", good)}
@@ -248,7 +248,7 @@ type draftHit struct {
 }
 
 // A draft is found as it would be once it is kept.
-func TestDraftIsFoundAsItWillBe(t *testing.T) {
+func TestDraftIsSearchable(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		describe := func(name, description string) map[string]any {
 			return files(file("SKILL.md", "---\nname: "+name+"\ndescription: "+description+"\n---\nDo it.\n"))
@@ -318,7 +318,7 @@ func TestDraftIsFoundAsItWillBe(t *testing.T) {
 }
 
 // A draft is tried in a conversation, which says so, and is nobody else's.
-func TestDraftIsTried(t *testing.T) {
+func TestDraftIsUsable(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		c.developer.upload(t, "", "tides", "Add one hour.")
 		body := map[string]any{"title": "Tides", "draft": files(file("SKILL.md", "---\nname: tides\ndescription: Reads tide tables.\n---\nAdd two hours.\n"))}
@@ -369,7 +369,7 @@ func TestDraftIsTried(t *testing.T) {
 
 // A body of two megabytes may be a million values, each of which takes hundreds of bytes
 // once it is read: it is ended before that, and what is wrong with many is said of some.
-func TestDraftOfManyValues(t *testing.T) {
+func TestDraftWithManyValues(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		many := make([]map[string]any, 60_000)
 		for i := range many {
@@ -400,7 +400,7 @@ func TestDraftOfManyValues(t *testing.T) {
 }
 
 // Of a skill that is published elsewhere too, a draft is said to be where one may look.
-func TestDraftIsFoundWhereOneMayLook(t *testing.T) {
+func TestDraftIsVisibleToItsOwnersOnly(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "tides", "x")
 		c.root.send(t, "PUT", "/api/v1/skills/"+id+"/listings/public", nil).want(t, 204)

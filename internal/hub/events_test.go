@@ -127,7 +127,7 @@ func (c caller) ended(t testing.TB, session string, input int64) chat.Event {
 }
 
 // Who comes back with the number of the last event gets all others, each once.
-func TestEventsGoOn(t *testing.T) {
+func TestEventsResume(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	for range 3 {
@@ -205,7 +205,7 @@ func TestEventsEnd(t *testing.T) {
 }
 
 // A stream gives signs of life, and ends with the sign-in by which it began.
-func TestEventsEndWithTheSignIn(t *testing.T) {
+func TestEventsEndAtSignOut(t *testing.T) {
 	n, ada, _ := hall(t)
 	n.BoundStreams(5, 5, 10*time.Millisecond, patience)
 	session := ada.begin(t)
@@ -225,7 +225,7 @@ func TestEventsEndWithTheSignIn(t *testing.T) {
 
 // A stream ends where who watches may something else than before, and a socket goes on
 // with what he may now.
-func TestRightsOfNow(t *testing.T) {
+func TestEventsFollowCurrentRights(t *testing.T) {
 	n, ada, bob := hall(t)
 	n.BoundStreams(5, 5, 10*time.Millisecond, patience)
 	s, w, his := ada.open(t, ada.begin(t)+"/events"), ada.socket(t), bob.begin(t)
@@ -242,7 +242,7 @@ func TestRightsOfNow(t *testing.T) {
 }
 
 // A user and a node have so many streams open, and no more; one that ends makes room.
-func TestBoundOfStreams(t *testing.T) {
+func TestStreamLimit(t *testing.T) {
 	n, ada, bob := hall(t)
 	n.BoundStreams(2, 3, time.Minute, patience)
 	mine, his := ada.begin(t)+"/events", bob.begin(t)+"/events"
@@ -278,7 +278,7 @@ func pair(t *testing.T, o hub.Options) (one, two *node) {
 
 // Without anything that wakes nodes, and where that is gone, what one of them is told is
 // told on the other one.
-func TestEventsOfAnotherNode(t *testing.T) {
+func TestEventsFromAnotherNode(t *testing.T) {
 	for name, more := range map[string]func(t *testing.T, o *hub.Options) (gone func() error){
 		"SQLite":     func(t *testing.T, o *hub.Options) func() error { o.Database = storetest.SQLite(t); return nil },
 		"PostgreSQL": func(t *testing.T, o *hub.Options) func() error { o.Database = storetest.Postgres(t); return nil },

@@ -86,7 +86,7 @@ func TestGrantsOverHTTP(t *testing.T) {
 	}
 }
 
-func TestGrantsByPage(t *testing.T) {
+func TestGrantPages(t *testing.T) {
 	n, _ := withShop(t)
 	_, token := n.newcomer(t, "ada", account.AllScopes)
 	me := caller{node: n, token: token}

@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 }
 
 // What somebody typed, or sends with each request, is neither in answers nor in the log.
-func TestSecretsAreNotRepeated(t *testing.T) {
+func TestResponsesContainNoSecrets(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	const typed = "hunter2hunter2"
@@ -102,7 +102,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	}
 }
 
-func TestPanicIsAnAnswer(t *testing.T) {
+func TestPanicBecomesResponse(t *testing.T) {
 	n := team(t)
 	n.Mount("GET /panic", func(http.ResponseWriter, *http.Request) { panic("a detail of the program") })
 	n.Mount("GET /half", func(w http.ResponseWriter, _ *http.Request) {
@@ -120,7 +120,7 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestHeadersOfEveryAnswer(t *testing.T) {
+func TestHeadersOfEveryResponse(t *testing.T) {
 	n := team(t)
 	for _, path := range []string{"/", "/api/v1/me", "/nothing", "/healthz"} {
 		h := n.anybody().send(t, "GET", path, nil).header
@@ -135,7 +135,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestPublicAddressOfHTTPSMakesCookiesSecure(t *testing.T) {
+func TestHTTPSAddressMakesCookiesSecure(t *testing.T) {
 	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Public: "https://hub.example.com/"})
 	r := n.anybody().with("Origin", "https://hub.example.com").send(t, "POST", "/api/v1/login", map[string]string{"name": "root", "password": secret}).want(t, 200)
 	if c := cookieOf(t, r); !c.Secure || !strings.HasPrefix(c.Name, "__Host-") {
@@ -148,7 +148,7 @@ func TestPublicAddressOfHTTPSMakesCookiesSecure(t *testing.T) {
 
 // The id of a request, and who it is from, are taken from a proxy that is known, and from
 // nobody else.
-func TestWordOfProxies(t *testing.T) {
+func TestForwardedHeaders(t *testing.T) {
 	known := start(t, hub.Options{Accounts: true, Proxies: []string{"127.0.0.1"}})
 	stranger := start(t, hub.Options{Accounts: true})
 	for _, n := range []*node{known, stranger} {
@@ -320,7 +320,7 @@ func TestServeDrains(t *testing.T) {
 }
 
 // What does not end in time is cut, and waited for.
-func TestServeCutsWhatDoesNotEnd(t *testing.T) {
+func TestServeClosesStuckRequests(t *testing.T) {
 	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, Drain: time.Millisecond, Cost: cheap}))(t)
 	defer h.Close()
 	entered := make(chan bool)
@@ -360,7 +360,7 @@ func TestReadiness(t *testing.T) {
 	n.anybody().send(t, "GET", "/healthz", nil).want(t, 200)
 }
 
-func TestWhatExpiredIsRemoved(t *testing.T) {
+func TestExpiredDataIsRemoved(t *testing.T) {
 	n := team(t)
 	ctx := t.Context()
 	root := n.signIn(t, "root", secret)
@@ -395,13 +395,13 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 	}
 }
 
-func TestLoggerMayBeLeftOut(t *testing.T) {
+func TestLoggerIsOptional(t *testing.T) {
 	n := start(t, hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	n.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
 }
 
 // Who sends no body is answered all the same, and let go: also who has not signed in.
-func TestBodiesThatDoNotComeAreNotWaitedFor(t *testing.T) {
+func TestMissingBodiesTimeOut(t *testing.T) {
 	n := team(t)
 	conns := map[string]net.Conn{}
 	for _, what := range []string{"POST /api/v1/users", "POST /mcp", "POST /nowhere", "GET /healthz"} {

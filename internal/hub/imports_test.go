@@ -229,7 +229,7 @@ func TestB12PrivateRepository(t *testing.T) {
 }
 
 // Where nothing can be got the code says why, and what to do is said.
-func TestSourcesThatFail(t *testing.T) {
+func TestFailingSources(t *testing.T) {
 	n := importer(t)
 	root := n.signIn(t, "root", secret)
 	g := remotetest.NewGit(t)
@@ -271,7 +271,7 @@ func TestSourcesThatFail(t *testing.T) {
 }
 
 // Who goes away takes the import along.
-func TestImportEndsWithWhoAsked(t *testing.T) {
+func TestImportEndsWithItsRequest(t *testing.T) {
 	n := importer(t)
 	token := must(n.newToken(t))(t)
 	asked, ended := make(chan struct{}), make(chan struct{})

@@ -10,7 +10,7 @@ import (
 
 // Skills that come with the hub are there for each Ghost that names them, and are said to
 // be: when it is written, of what it consists of, and over MCP.
-func TestAGhostOfBundledSkills(t *testing.T) {
+func TestGhostWithBundledSkills(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true})
 	_, token := n.newcomer(t, "ada", account.AllScopes)
 	ada := n.wired(token)

@@ -61,7 +61,7 @@ func TestLostUpdates(t *testing.T) {
 }
 
 // Of many who change the same at once, one does.
-func TestOneOfManyChangesIsKept(t *testing.T) {
+func TestConcurrentChangesKeepOne(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		n, _, ada := rootAndAda(t, o)
 		ada.apply(t, "", "kind: Ghost\nmetadata: {name: x}\nspec: {systemPrompt: first}\n").want(t, 200)

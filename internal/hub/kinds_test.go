@@ -217,7 +217,7 @@ func TestApplyOverHTTP(t *testing.T) {
 	})
 }
 
-func TestDocumentsThatAreNone(t *testing.T) {
+func TestInvalidDocuments(t *testing.T) {
 	_, _, ada := rootAndAda(t, hub.Options{})
 	wantEqual(t, ada.apply(t, "", "").status, 400)
 	ada.apply(t, "", "kind: 'Ghost\n").wantProblem(t, 422, "refused")

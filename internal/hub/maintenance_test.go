@@ -11,7 +11,7 @@ import (
 )
 
 // What one node did the others leave, unless it failed.
-func TestUpkeepIsOneNodesWork(t *testing.T) {
+func TestOneNodeDoesMaintenance(t *testing.T) {
 	address := storetest.SQLite(t)
 	one, two := start(t, hub.Options{Database: address}), start(t, hub.Options{Database: address})
 	var done []string

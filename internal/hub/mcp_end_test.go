@@ -112,7 +112,7 @@ func TestMCPListeners(t *testing.T) {
 }
 
 // A hub that closes ends streams, and calls that are under way.
-func TestMCPEndsWithItsHub(t *testing.T) {
+func TestMCPEndsWithHub(t *testing.T) {
 	shop := newShop(t)
 	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Servers: shop.configs(), Private: localhost, Cost: cheap, Rate: -1}))(t)
@@ -139,7 +139,7 @@ func TestMCPEndsWithItsHub(t *testing.T) {
 }
 
 // One user cannot take all there is of a node.
-func TestMCPCallsAtOnceAreBounded(t *testing.T) {
+func TestMCPConcurrentCallLimit(t *testing.T) {
 	n, shop := withShop(t)
 	_, token := n.newcomer(t, "ada", account.ScopeMCP)
 	_, other := n.newcomer(t, "bob", account.ScopeMCP)

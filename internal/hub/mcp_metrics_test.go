@@ -31,7 +31,7 @@ func (n *node) counts(t *testing.T, token string, names ...string) map[string]st
 
 // What MCP clients load and call counts as what models do: once, as it ended, and where
 // a person has to say something first, when he has.
-func TestMCPCounts(t *testing.T) {
+func TestMCPMetrics(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			n, _ := withShop(t)

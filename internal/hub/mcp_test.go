@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-func TestMCPDemandsAToken(t *testing.T) {
+func TestMCPRequiresToken(t *testing.T) {
 	n := team(t)
 	browser := n.signIn(t, "root", secret)
 	_, good := n.newcomer(t, "ada", account.ScopeMCP)
@@ -59,7 +59,7 @@ func TestMCPDemandsAToken(t *testing.T) {
 	}
 }
 
-func TestMCPNeedsNoTokenOnOnesOwnMachine(t *testing.T) {
+func TestMCPNeedsNoTokenInSingleMode(t *testing.T) {
 	n := start(t, hub.Options{})
 	c := n.wired("")
 	c.send(t, "POST", "/mcp", initializeMCP).want(t, 200)
@@ -87,7 +87,7 @@ func TestMCPResourceMetadata(t *testing.T) {
 }
 
 // Clients of both eras ask by turns the one and the other of two nodes, and see the same.
-func TestMCPTwoNodesByTurns(t *testing.T) {
+func TestMCPAlternatesBetweenNodes(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, address string) {
 		a, b, url, _ := twoNodes(t, address)
 		p, token := a.newcomer(t, "ada", account.ScopeMCP)
@@ -117,7 +117,7 @@ func TestMCPTwoNodesByTurns(t *testing.T) {
 
 // A person is asked by one node and answers at the other: the call is made, once, and the
 // same answer is good for no second one on either.
-func TestMCPApprovalFromNodeToNode(t *testing.T) {
+func TestMCPApprovalAcrossNodes(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, address string) {
 		a, b, _, shop := twoNodes(t, address)
 		_, token := a.newcomer(t, "ada", account.ScopeMCP)
@@ -250,7 +250,7 @@ func TestK20ToolNamesOverMCP(t *testing.T) {
 }
 
 // A hub is an MCP server by Streamable HTTP with a token, to our own client too.
-func TestK19HubAsAnUpstream(t *testing.T) {
+func TestK19HubAsUpstream(t *testing.T) {
 	n, _ := withShop(t)
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)
 	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
@@ -308,7 +308,7 @@ func TestMCPGhost(t *testing.T) {
 
 // What a user may is asked with each request: what he has no right to any more is gone for
 // a client that goes on, and one endpoint is kept for him.
-func TestMCPRightsAreThoseOfNow(t *testing.T) {
+func TestMCPUsesCurrentRights(t *testing.T) {
 	n, _ := withShop(t)
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)
 	group := must(n.DB().Groups.Create(t.Context(), store.Group{Name: "web"}))(t).ID

@@ -22,7 +22,7 @@ func notices(t testing.TB, c caller, query string) []notice {
 
 // Who has a skill is told of another version, and who looks after one that was imported of
 // a newer commit, each once; a pinned one is left as it is.
-func TestNotices(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)
 		_, ada := n.newUser(t, root, "ada")

@@ -106,7 +106,7 @@ func TestFilesOfVersions(t *testing.T) {
 }
 
 // A file that the database has damaged is no answer, and neither is a package with it.
-func TestDamagedFilesAreNoAnswer(t *testing.T) {
+func TestDamagedFilesAreErrors(t *testing.T) {
 	c := newCrew(t, "")
 	var notes strings.Builder
 	for i := range 10_000 {

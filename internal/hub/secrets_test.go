@@ -12,7 +12,7 @@ import (
 
 // The value of a secret is in nothing that a hub says or keeps: no answer, no error, no
 // log, no record, and no file.
-func TestSecretsAreNeverReadBack(t *testing.T) {
+func TestSecretsAreNeverReturned(t *testing.T) {
 	const value = "correct-horse-battery-staple"
 	web := guarded(t, "another")
 	data := t.TempDir()

@@ -31,7 +31,7 @@ func (s *stream) all() string {
 
 // A message that is sent again with its key, at once or later, to any node, is said once
 // and answered the same. Without a key it is another one.
-func TestAMessageThatIsSentTwice(t *testing.T) {
+func TestMessageSentTwice(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database string) {
 		o := hub.Options{Database: database, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Keys: []encryption.Key{encryption.NewKey()}}
 		a, b := start(t, o), start(t, o)
@@ -87,7 +87,7 @@ func TestAMessageThatIsSentTwice(t *testing.T) {
 }
 
 // The same over a socket.
-func TestAMessageThatIsSentTwiceOverASocket(t *testing.T) {
+func TestMessageSentTwiceOverSocket(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	say := map[string]any{"type": "message", "session": id(session), "text": "hello", "key": "one"}

@@ -197,7 +197,7 @@ func TestK22SignInToServers(t *testing.T) {
 
 // K22: what came of a sign-in is told by a code, and a state is good once, for who began
 // it, in the browser where he did, from the issuer that he was sent to.
-func TestK22SignInIsRefused(t *testing.T) {
+func TestK22SignInRefused(t *testing.T) {
 	n, issuer, server := withIssuer(t, hub.Options{})
 	ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
 	eve, evesToken := n.newcomer(t, "eve", account.AllScopes)
@@ -258,7 +258,7 @@ func TestK22SignInIsRefused(t *testing.T) {
 
 // K22: of many callers at once, on two nodes, one spends a refresh token, which is good for
 // one use; where it is refused the sign-in has ended, and that is said.
-func TestK22RenewedByOneNode(t *testing.T) {
+func TestK22OneNodeRefreshes(t *testing.T) {
 	onTwoNodes(t, func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string) {
 		ada, token := n.newcomer(t, "ada", account.AllScopes)
 		n.has(t, ada, "guarded", server)
@@ -292,7 +292,7 @@ func TestK22RenewedByOneNode(t *testing.T) {
 }
 
 // K22: a server of the operator is for everybody, and each is there as himself.
-func TestK22OperatorsServerIsCalledAsOneself(t *testing.T) {
+func TestK22OperatorServerIsCalledAsUser(t *testing.T) {
 	issuer := oauthtest.New(t)
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Servers: []*upstream.Config{{Name: "guarded", URLs: []string{issuer.Serve(t)}}}})
 	path := "/api/v1/servers/operator/guarded/sign-in"
@@ -324,7 +324,7 @@ func TestK22OperatorsServerIsCalledAsOneself(t *testing.T) {
 }
 
 // A sign-in is for a server as it is defined: where that changes the token goes nowhere.
-func TestK22SignInIsForAServerAsItIs(t *testing.T) {
+func TestK22SignInIsBoundToServerConfiguration(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
 	a := caller{node: n, token: token}
@@ -346,7 +346,7 @@ func TestK22SignInIsForAServerAsItIs(t *testing.T) {
 
 // Pages of others, which can have a browser ask for anything without its cookies, keep nobody
 // from signing in to the hub.
-func TestWhoDidNotBeginASignInCountsForNothing(t *testing.T) {
+func TestSignInIsFinishedByItsUserOnly(t *testing.T) {
 	n, _, _ := withIssuer(t, hub.Options{})
 	for range 100 {
 		n.anybody().send(t, "GET", "/servers/callback?state=x", nil).want(t, 401)
@@ -354,7 +354,7 @@ func TestWhoDidNotBeginASignInCountsForNothing(t *testing.T) {
 	n.signIn(t, "root", secret)
 }
 
-func TestWhereSignInsReturnTo(t *testing.T) {
+func TestSignInRedirects(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
 	a := caller{node: n, token: token}
@@ -386,7 +386,7 @@ func TestWhereSignInsReturnTo(t *testing.T) {
 }
 
 // Where a server is at no public address nothing is sent there to sign in, either.
-func TestSignInsGoToPublicAddresses(t *testing.T) {
+func TestSignInsUsePublicAddressesOnly(t *testing.T) {
 	var reached atomic.Int64
 	private := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(private.Close)
@@ -402,7 +402,7 @@ func TestSignInsGoToPublicAddresses(t *testing.T) {
 }
 
 // A test of a server is made as who tests it, and says where it wants a sign-in.
-func TestServersAreTestedAsOneself(t *testing.T) {
+func TestServersAreTestedAsUser(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
 	a := caller{node: n, token: token}
@@ -424,7 +424,7 @@ func TestServersAreTestedAsOneself(t *testing.T) {
 }
 
 // Who is signed in to a server sees that and can end it, also where the server is gone.
-func TestSignInsOutliveTheirServers(t *testing.T) {
+func TestSignInsSurviveServerDeletion(t *testing.T) {
 	n, issuer, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
 	_, bobs := n.newcomer(t, "bob", account.AllScopes)

@@ -274,7 +274,7 @@ func TestSessionProblems(t *testing.T) {
 }
 
 // As much as may wait does, and then no more is taken; to cancel takes all of it back.
-func TestTooMuchWaits(t *testing.T) {
+func TestTooManyPendingMessages(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	first := ada.say(t, session, "wait")
@@ -350,7 +350,7 @@ func (c caller) inForce(t testing.TB, session string) []string {
 	return out
 }
 
-func TestSkillsByHand(t *testing.T) {
+func TestManualSkills(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	var loaded chat.Loaded
@@ -428,7 +428,7 @@ func TestCompact(t *testing.T) {
 }
 
 // A conversation is with an agent that one may use, however its name is written.
-func TestAgentOfASession(t *testing.T) {
+func TestSessionAgent(t *testing.T) {
 	n, ada, bob := hall(t)
 	apply := func(c caller, document string) {
 		t.Helper()
@@ -449,7 +449,7 @@ func TestAgentOfASession(t *testing.T) {
 }
 
 // An agent that is written as none is told how it is written, and as what else.
-func TestAgentIsWrittenAs(t *testing.T) {
+func TestAgentReferenceForms(t *testing.T) {
 	_, ada, _ := hall(t)
 	for _, agent := range []any{"nobody", "Model/default/m", "Bot//b", "a/b/c/d", 7, map[string]string{"kind": "Ghost"}, map[string]string{"kind": "Ghost", "name": "g", "colour": "red"}} {
 		r := ada.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent})
@@ -461,7 +461,7 @@ func TestAgentIsWrittenAs(t *testing.T) {
 }
 
 // What was made is where it is said to be.
-func TestMadeIsLocated(t *testing.T) {
+func TestCreatedHasLocation(t *testing.T) {
 	n, _, _ := hall(t)
 	root := n.signIn(t, "root", secret)
 	for list, body := range map[string]map[string]string{"sessions": {"title": "Tides"}, "users": {"name": "eve"}, "groups": {"name": "web"}} {
@@ -474,7 +474,7 @@ func TestMadeIsLocated(t *testing.T) {
 }
 
 // A hub of one person has conversations without signing in.
-func TestSessionsOfASingle(t *testing.T) {
+func TestSessionsInSingleMode(t *testing.T) {
 	n := start(t, hub.Options{})
 	me := n.anybody()
 	for _, path := range []string{"me", "users", "users/me"} {
@@ -509,7 +509,7 @@ func TestW17DisplayNamesOverHTTP(t *testing.T) {
 }
 
 // A person pins a skill that is in force and takes that back, and is told who loaded it.
-func TestPinByHandOverHTTP(t *testing.T) {
+func TestPinOverHTTP(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	ada.talk(t, session, `call load_skill {"name": "tides"}`)

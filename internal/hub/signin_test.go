@@ -39,7 +39,7 @@ func TestSignInAndOut(t *testing.T) {
 	root.send(t, "POST", "/api/v1/logout", nil).want(t, 204)
 }
 
-func TestSigningInAgainEndsWhatTheBrowserWas(t *testing.T) {
+func TestSigningInAgainEndsPreviousSignIn(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	next := root
@@ -71,7 +71,7 @@ func TestSignInRefused(t *testing.T) {
 
 // Whoever guesses is stopped, by the name that he tries and by where he comes from,
 // without stopping others.
-func TestAttemptsToSignInAreLimited(t *testing.T) {
+func TestSignInAttemptLimit(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
 	guess := func(from, name string) reply {
 		return n.anybody().with("X-Forwarded-For", from).send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": "a guess"})
@@ -97,7 +97,7 @@ func TestAttemptsToSignInAreLimited(t *testing.T) {
 	guess("203.0.113.9", "another").wantProblem(t, 401, "wrong_password")
 }
 
-func TestDisabledUserIsOutAtOnce(t *testing.T) {
+func TestDisabledUserIsSignedOutImmediately(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	id, bob := n.newUser(t, root, "bob")
@@ -108,7 +108,7 @@ func TestDisabledUserIsOutAtOnce(t *testing.T) {
 	program.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
 }
 
-func TestPasswordChangeSignsOutEverywhereElse(t *testing.T) {
+func TestPasswordChangeEndsOtherSignIns(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	_, here := n.newUser(t, root, "bob")
@@ -125,7 +125,7 @@ func TestPasswordChangeSignsOutEverywhereElse(t *testing.T) {
 
 // A request of a page elsewhere is refused where a browser would send its cookie along,
 // also to sign in as somebody else; one with a token is not made by a browser.
-func TestPagesOfOthers(t *testing.T) {
+func TestCrossSitePages(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
 	token := root.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"admin"}}).want(t, 201).text(t, "token")
@@ -173,7 +173,7 @@ func TestFirstAdminByLink(t *testing.T) {
 }
 
 // Of several who have the link one becomes the administrator.
-func TestFirstAdminIsOne(t *testing.T) {
+func TestOnlyOneFirstAdmin(t *testing.T) {
 	n := start(t, hub.Options{Accounts: true})
 	link := strings.TrimPrefix(must(n.SetupPath(t.Context()))(t), "/setup/")
 	statuses := make(chan int, 4)
@@ -219,7 +219,7 @@ func TestSingleUser(t *testing.T) {
 }
 
 // A name that a stranger points at this machine leads nowhere, on any path.
-func TestSingleUserIsReachedByNamesOfLoopbackOnly(t *testing.T) {
+func TestSingleUserAcceptsLoopbackNamesOnly(t *testing.T) {
 	n := start(t, hub.Options{})
 	for _, path := range []string{"/", "/api/v1/me", "/metrics", "/openapi.json"} {
 		req := must(http.NewRequest("GET", n.URL+path, nil))(t)
@@ -235,7 +235,7 @@ func TestSingleUserIsReachedByNamesOfLoopbackOnly(t *testing.T) {
 
 // Once there are accounts nobody is let in without one, however the hub is started; and
 // a process that was started before notices.
-func TestAccountsEndTheSingleUser(t *testing.T) {
+func TestAccountsDisableSingleUser(t *testing.T) {
 	db := "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 	before := start(t, hub.Options{Database: db})
 	before.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
@@ -264,7 +264,7 @@ func get(t *testing.T, b *http.Client, page string) (status int, body string, at
 	return res.StatusCode, string(data), res.Request.URL
 }
 
-func TestSignInByAProvider(t *testing.T) {
+func TestSignInWithProvider(t *testing.T) {
 	p := oidctest.New(t)
 	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret},
 		Provider: &hub.Provider{Issuer: p.URL, ClientID: p.ClientID, ClientSecret: p.ClientSecret}})

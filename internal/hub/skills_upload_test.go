@@ -142,7 +142,7 @@ func (c *crew) wantNoUploads(t *testing.T) {
 
 // W3: the folder is named as the archive, wherever its name is said, unless somebody says
 // that it need not be.
-func TestW3FolderHasTheNameOfTheArchive(t *testing.T) {
+func TestW3FolderAndArchiveNames(t *testing.T) {
 	c := newCrew(t, "")
 	const zipKind = "application/zip"
 	flat := func(folder string) string {
@@ -190,7 +190,7 @@ func TestW3FolderHasTheNameOfTheArchive(t *testing.T) {
 }
 
 // W5: a name is there once in a namespace, and free again after a deletion.
-func TestW5NamesAreThereOnceOverHTTP(t *testing.T) {
+func TestW5NamesAreUniqueOverHTTP(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "pdf", "one")
 		r := c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two"))
@@ -205,7 +205,7 @@ func TestW5NamesAreThereOnceOverHTTP(t *testing.T) {
 	})
 }
 
-func TestTwoUploadsOfOneNameAtOnce(t *testing.T) {
+func TestConcurrentUploadsOfOneName(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		packages := []typed{zipped(t, "pdf", "one"), zipped(t, "pdf", "two")}
 		replies := make([]reply, len(packages))
@@ -232,7 +232,7 @@ func TestTwoUploadsOfOneNameAtOnce(t *testing.T) {
 }
 
 // Who is cut off in the middle of an upload leaves nothing.
-func TestUploadIsCutInTheMiddle(t *testing.T) {
+func TestInterruptedUpload(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		data := zipOf(t, "pdf", skillFiles("pdf", strings.Repeat("Do it.\n", 10_000)))
 		form := inForm(t, "pdf.zip", data)

@@ -229,7 +229,7 @@ func TestSocketProblems(t *testing.T) {
 }
 
 // Who may open a socket: who is signed in, from a page of the hub; by a token from any.
-func TestWhoOpensASocket(t *testing.T) {
+func TestSocketAuthorization(t *testing.T) {
 	n, ada, _ := hall(t)
 	token := func(scope string) string {
 		return ada.send(t, "POST", "/api/v1/tokens", map[string]any{"name": scope, "scopes": []string{scope}}).want(t, 201).text(t, "token")
@@ -273,7 +273,7 @@ func TestWhoOpensASocket(t *testing.T) {
 
 // A token that may only read watches, and changes nothing; it is no client that does what
 // is asked for.
-func TestSocketOfAReader(t *testing.T) {
+func TestReadOnlySocket(t *testing.T) {
 	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.ClientTimeout = 50 * time.Millisecond })
 	token := ada.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "r", "scopes": []string{"read"}}).want(t, 201).text(t, "token")
 	session := ada.begin(t)
@@ -299,7 +299,7 @@ func TestSocketOfAReader(t *testing.T) {
 
 // W27: over sockets, a request has the payload that clients know, is not sent again to who
 // comes after it was answered, and the first response counts.
-func TestW27OverASocket(t *testing.T) {
+func TestW27OverSocket(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	w := ada.socket(t)
@@ -447,7 +447,7 @@ func TestVanishedClients(t *testing.T) {
 }
 
 // A user and a node have so many sockets open, and a socket so many conversations.
-func TestBoundOfSockets(t *testing.T) {
+func TestSocketLimit(t *testing.T) {
 	n, ada, bob := hall(t)
 	n.BoundStreams(2, 3, patience, patience)
 	w := ada.socket(t)

@@ -61,7 +61,7 @@ func (s *spans) named(name string) []*pb.Span {
 }
 
 // A request and a turn are traced and counted, and nothing of what was said is in it.
-func TestTracesAndCounts(t *testing.T) {
+func TestTracesAndMetrics(t *testing.T) {
 	taken := &spans{}
 	receiver := httptest.NewServer(taken)
 	defer receiver.Close()

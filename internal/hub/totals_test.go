@@ -114,7 +114,7 @@ func TestUsageTotals(t *testing.T) {
 }
 
 // A conversation says what is in use of what its model takes at once, and what it cost.
-func TestMeterOfASession(t *testing.T) {
+func TestSessionMeter(t *testing.T) {
 	n := priced(t)
 	_, ada := n.newUser(t, n.signIn(t, "root", secret), "ada")
 	session := ada.begin(t)

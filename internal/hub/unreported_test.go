@@ -26,7 +26,7 @@ func (m silent) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, e
 }
 
 // Tokens that no vendor told are not known, and not 0.
-func TestTokensThatNobodyTold(t *testing.T) {
+func TestUnreportedTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
 		n := start(t, o)

@@ -184,7 +184,7 @@ func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 }
 
 // What is wrong with a skill is an answer of its own, wherever it comes up.
-func TestProblemsOfSkills(t *testing.T) {
+func TestSkillProblems(t *testing.T) {
 	n := team(t)
 	for i, tt := range []struct {
 		err    error

@@ -28,7 +28,7 @@ func hubIndex(t testing.TB, n *node, token string) (*remote.Collection, error) {
 
 // A hub is a site that publishes skills: package remote adds one from it, whose digest is
 // the one that was promised.
-func TestSkillsAreAddedFromTheIndex(t *testing.T) {
+func TestSkillsAreAddedFromIndex(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)
 		adaID, ada := n.newUser(t, root, "ada")
@@ -68,7 +68,7 @@ func TestSkillsAreAddedFromTheIndex(t *testing.T) {
 	})
 }
 
-func TestIndexIsNotForStrangers(t *testing.T) {
+func TestIndexRequiresSignIn(t *testing.T) {
 	n := team(t)
 	_, err := hubIndex(t, n, "")
 	if denied, ok := errors.AsType[*remote.DeniedError](err); !ok || denied.CredentialSent {

@@ -236,7 +236,7 @@ func TestMovedTag(t *testing.T) {
 	}
 }
 
-func TestNamesOfAPlan(t *testing.T) {
+func TestPlanNames(t *testing.T) {
 	r, to := newRepository(t), target(t)
 	r.commit(map[string]string{"a/pdf/SKILL.md": document("pdf", "One."), "b/pdf/SKILL.md": document("pdf", "Two."), "c/pdf/SKILL.md": document("pdf", "One."),
 		"bad/SKILL.md": "no frontmatter\n"})
@@ -402,7 +402,7 @@ func TestPublishers(t *testing.T) {
 }
 
 // A skill by commit pins no key: hosts also serve commits of forks.
-func TestKeyOfACommit(t *testing.T) {
+func TestCommitKey(t *testing.T) {
 	r, to := newRepository(t), target(t)
 	r.sign("pdf", "One.", newKey(t))
 	r.revision.Ref, r.location.Ref = "", r.revision.Commit

@@ -174,7 +174,7 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-func TestANameThatDiffersInCaseOnlyIsTaken(t *testing.T) {
+func TestNamesDifferingInCaseConflict(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	write(t, dir.Path(), "PDF/SKILL.md", "mine")
 	err := change(t.Context(), dir, func(ctx context.Context, c *installed.Change) error {
@@ -189,7 +189,7 @@ func TestANameThatDiffersInCaseOnlyIsTaken(t *testing.T) {
 	}
 }
 
-func TestAnEditedSkillIsDiscardedOnlyWhenSaid(t *testing.T) {
+func TestEditedSkillIsDiscardedOnlyOnRequest(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1")
 	write(t, dir.Path(), "pdf/SKILL.md", "mine")
@@ -197,7 +197,7 @@ func TestAnEditedSkillIsDiscardedOnlyWhenSaid(t *testing.T) {
 	settledEmpty(t, dir)
 }
 
-func TestASkillThatIsGoneLeavesTheLock(t *testing.T) {
+func TestMissingSkillIsRemovedFromLockfile(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1")
 	must(t, os.RemoveAll(filepath.Join(dir.Path(), "pdf")))
@@ -244,7 +244,7 @@ func (f *cutFile) Read(p []byte) (int, error) {
 	return f.File.Read(p[:min(len(p), 3)])
 }
 
-func TestWhatCannotBeCopiedChangesNothing(t *testing.T) {
+func TestFailedCopyChangesNothing(t *testing.T) {
 	gone := errors.New("the connection was cut")
 	for _, tt := range []struct {
 		name string
@@ -352,7 +352,7 @@ type endlessFile struct{ fs.File }
 
 func (f endlessFile) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestASkillIsBounded(t *testing.T) {
+func TestSkillLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes as much as a skill may have")
 	}
@@ -366,7 +366,7 @@ func TestASkillIsBounded(t *testing.T) {
 	}
 }
 
-func TestAPutThatFailsLeavesTheOneBefore(t *testing.T) {
+func TestFailedPutKeepsPreviousSkill(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	must(t, change(t.Context(), dir, func(ctx context.Context, c *installed.Change) error {
 		if _, err := c.Put(ctx, "b", entry(), document("b", "1")); err != nil {
@@ -383,7 +383,7 @@ func TestAPutThatFailsLeavesTheOneBefore(t *testing.T) {
 	clean(t, dir)
 }
 
-func TestAChangeThatDoesNothingLeavesNothing(t *testing.T) {
+func TestEmptyChangeWritesNothing(t *testing.T) {
 	top := t.TempDir()
 	open(t, installed.Open(filepath.Join(top, "a", "b")))
 	if got := tree(t, top); len(got) != 1 {
@@ -391,7 +391,7 @@ func TestAChangeThatDoesNothingLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAChangeIsCommittedOnce(t *testing.T) {
+func TestChangeIsCommittedOnce(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	c, err := dir.Begin(t.Context())
 	must(t, err)

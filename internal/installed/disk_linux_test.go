@@ -34,7 +34,7 @@ func small(t *testing.T, pages int) string {
 }
 
 // With every amount of room from none to enough: all of a change, or nothing.
-func TestAFullDiskChangesNothing(t *testing.T) {
+func TestFullDiskChangesNothing(t *testing.T) {
 	const pages = 64
 	full, enough := 0, 0
 	for room := 0; enough < 3; room++ {

@@ -112,7 +112,7 @@ func kill(t *testing.T, dir *installed.Dir, n int, without string) string {
 
 const point = "rename " + installed.Staging + "/journal.tmp" // from which on a change counts
 
-func TestAKilledChangeIsMadeWholeOrNotAtAll(t *testing.T) {
+func TestKilledChangeIsAtomic(t *testing.T) {
 	for way, without := range ways {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestAKilledChangeIsMadeWholeOrNotAtAll(t *testing.T) {
 }
 
 // What finishes a change may be stopped as well, at each of its steps in turn.
-func TestAChangeIsFinishedHoweverOftenThatIsInterrupted(t *testing.T) {
+func TestRecoverySurvivesRepeatedInterruption(t *testing.T) {
 	stop := errors.New("stopped")
 	for way, without := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -213,7 +213,7 @@ func stopAt(t *testing.T, dir *installed.Dir, n int, without string) (at string)
 	return ""
 }
 
-func TestAStepThatFailsLeavesAllOrNothing(t *testing.T) {
+func TestFailedStepIsAtomic(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for way, without := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestAStepThatFailsLeavesAllOrNothing(t *testing.T) {
 
 // What a person puts into the place of a skill that an interrupted change has removed
 // is theirs.
-func TestFinishingLeavesWhatCameSince(t *testing.T) {
+func TestRecoveryKeepsLaterChanges(t *testing.T) {
 	dir := scene(t)
 	for n := 1; stopAt(t, dir, n, "") != "rename "+installed.Staging+"/loadout.lock"; n++ {
 		open(t, dir)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func TestTheLockIsStableText(t *testing.T) {
+func TestLockfileTextIsStable(t *testing.T) {
 	e := entry()
 	e.Key, e.From.URL = "abc", "https://example.com/a?x=1&y=<2>"
 	e.Files = map[string]string{"a b/c.md": strings.Repeat("0", 64), "SKILL.md": strings.Repeat("f", 64)}
@@ -61,7 +61,7 @@ func lockText(t testing.TB) string {
 	return string(data)
 }
 
-func TestALockThatCannotBeReliedOnIsRefused(t *testing.T) {
+func TestInvalidLockfileIsRefused(t *testing.T) {
 	good := lockText(t)
 	if _, err := installed.ParseLockfile([]byte(good)); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestALockThatCannotBeReliedOnIsRefused(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	text := lockText(t)
 	text = strings.Replace(text, `"pdf"`, `"P D F"`, 1)
 	text = strings.Replace(text, `"git"`, `"ftp"`, 1)
@@ -128,7 +128,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestALockIsBounded(t *testing.T) {
+func TestLockfileLimits(t *testing.T) {
 	var many strings.Builder
 	many.WriteString(`{"version":1,"skills":{`)
 	for i := range installed.MaxSkills + 50 {
@@ -148,7 +148,7 @@ func TestALockIsBounded(t *testing.T) {
 	}
 }
 
-func TestTheLockIsAPlainFile(t *testing.T) {
+func TestLockfileMustBeRegular(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T, path string){
 		"link":      func(t *testing.T, path string) { link(t, "elsewhere", path) },
 		"directory": func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o755)) },
@@ -210,7 +210,7 @@ func FuzzLock(f *testing.F) {
 
 // A lock of thousands of files takes milliseconds to parse, and is read for every skill
 // that is verified.
-func TestTheSameLockIsParsedOnce(t *testing.T) {
+func TestSameLockfileIsParsedOnce(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1", "csv@1")
 	verify := func() *installed.Lockfile {
@@ -230,7 +230,7 @@ func TestTheSameLockIsParsedOnce(t *testing.T) {
 	}
 }
 
-func TestALockIsThatOfTheFileAsItIs(t *testing.T) {
+func TestReadReturnsCurrentLockfile(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	file := filepath.Join(dir.Path(), installed.LockfileName)
 	count := func() int {
@@ -265,7 +265,7 @@ func isLockError(err error) bool {
 	return ok
 }
 
-func TestALockIsTheCallersToChange(t *testing.T) {
+func TestLockfileIsACopy(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1", "csv@1")
 	lock, err := dir.Lockfile()

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/installed"
 )
 
-func TestASecondChangeWaitsForTheFirst(t *testing.T) {
+func TestSecondChangeWaitsForFirst(t *testing.T) {
 	path := t.TempDir()
 	first, err := installed.Open(path).Begin(t.Context())
 	must(t, err)
@@ -46,7 +46,7 @@ func TestASecondChangeWaitsForTheFirst(t *testing.T) {
 	clean(t, installed.Open(path))
 }
 
-func TestChangesOfManyProcessesAllCount(t *testing.T) {
+func TestConcurrentProcessesLoseNoChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skills")
 	exe, err := os.Executable()
 	must(t, err)
@@ -92,7 +92,7 @@ func TestChangesOfManyProcessesAllCount(t *testing.T) {
 }
 
 // A catalog of the directory sees nothing of a change before its commit.
-func TestACatalogDoesNotLookIntoStaging(t *testing.T) {
+func TestCatalogIgnoresStagingDirectory(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1")
 	listed := func() []string {
@@ -125,7 +125,7 @@ func TestACatalogDoesNotLookIntoStaging(t *testing.T) {
 }
 
 // What a repository of strangers has in the place of ours leads nowhere.
-func TestStagingOfAStranger(t *testing.T) {
+func TestForeignStagingDirectory(t *testing.T) {
 	journal := func(name string) string {
 		return `{"version":1,"skills":[{"name":"` + name + `","was":true}]}`
 	}
@@ -199,7 +199,7 @@ func cmpIgnore(key string) cmp.Option {
 	}, cmp.Ignore())
 }
 
-func TestTheDirectoryMayBeALink(t *testing.T) {
+func TestDirectoryMayBeASymlink(t *testing.T) {
 	top := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(top, "real"), 0o755))
 	link(t, "real", filepath.Join(top, "skills"))
@@ -214,7 +214,7 @@ func TestTheDirectoryMayBeALink(t *testing.T) {
 
 // A name is never without its skill while it is replaced, where two directories can be
 // exchanged.
-func TestAReaderFindsTheOldOrTheNew(t *testing.T) {
+func TestReadersSeeOldOrNewState(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("directories are exchanged on Linux")
 	}

@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-func TestVerifyOfWhatIsNotInstalled(t *testing.T) {
+func TestVerifyNotInstalled(t *testing.T) {
 	dir := installed.Open(filepath.Join(t.TempDir(), "skills"))
 	for range 2 {
 		if _, err := dir.Verify(t.Context(), "odf"); !isNotInstalled(err) {
@@ -95,7 +95,7 @@ func isNotInstalled(err error) bool {
 	return ok
 }
 
-func TestVerifyTellsOfAChangeThatIsNotFinished(t *testing.T) {
+func TestVerifyReportsUnfinishedChange(t *testing.T) {
 	dir := scene(t)
 	for n := 1; ; n++ {
 		if step := stopAt(t, dir, n, ""); step == "rename "+installed.Staging+"/loadout.lock" {
@@ -111,7 +111,7 @@ func TestVerifyTellsOfAChangeThatIsNotFinished(t *testing.T) {
 	clean(t, dir)
 }
 
-func TestUnlockedAreTheSkillsPutThereByHand(t *testing.T) {
+func TestUnlockedListsManuallyCopiedSkills(t *testing.T) {
 	dir := installed.Open(filepath.Join(t.TempDir(), "skills"))
 	if got, err := dir.Untracked(t.Context()); err != nil || len(got) > 0 {
 		t.Errorf("of nothing: %q, %v", got, err)

@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 }
 
 // Texts that need a larger table count as replaced, except for their common ends.
-func TestCompareIsBounded(t *testing.T) {
+func TestCompareLimits(t *testing.T) {
 	a, b := strings.Fields("x a b c y"), strings.Fields("x b c a y")
 	if got := ops(linediff.Compare(a, b, 16)); strings.Count(got, " ") != 4 {
 		t.Errorf("a table of 16 entries: %q", got)

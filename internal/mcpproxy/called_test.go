@@ -14,7 +14,7 @@ import (
 
 // Calls that reached a server are told with its own names and how they ended; one that
 // is not permitted is not.
-func TestCallsAreTold(t *testing.T) {
+func TestCallsAreReported(t *testing.T) {
 	for _, era := range []string{legacy, modern} {
 		t.Run(era, func(t *testing.T) {
 			up := mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)

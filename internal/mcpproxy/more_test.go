@@ -100,7 +100,7 @@ func byHand() *mcp.ClientOptions {
 }
 
 // A call whose client does not come back is ended, and its handle with it.
-func TestHeldCallExpires(t *testing.T) {
+func TestPendingCallExpires(t *testing.T) {
 	up, ended := forms()
 	s := newDirect(t, &mcpproxy.Options{AnswerTimeout: time.Millisecond}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
 	cs := connect(t, s, modern, byHand())
@@ -117,7 +117,7 @@ func TestHeldCallExpires(t *testing.T) {
 	}
 }
 
-func TestHeldCallsAreBounded(t *testing.T) {
+func TestPendingCallLimit(t *testing.T) {
 	up, ended := forms()
 	s := newDirect(t, &mcpproxy.Options{MaxPending: 1}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
 	cs := connect(t, s, modern, byHand())
@@ -135,7 +135,7 @@ func TestHeldCallsAreBounded(t *testing.T) {
 
 // A server that goes away is named in the result of the call, and is connected
 // again for the next.
-func TestServerGoesAway(t *testing.T) {
+func TestServerDisconnects(t *testing.T) {
 	eachEra(t, func(t *testing.T, client, server string) {
 		up := newServer(server)
 		addTool(up, "live", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes") })

@@ -141,7 +141,7 @@ func TestCallsArePermitted(t *testing.T) {
 
 // The client carries the approval from one question to the next, and sees that
 // it is asked.
-func TestApprovalTravelsWithTheQuestion(t *testing.T) {
+func TestApprovalIsSentWithTheQuestion(t *testing.T) {
 	for _, era := range []string{legacy, modern} {
 		t.Run("server "+era, func(t *testing.T) {
 			up, _ := permitted(era)
@@ -396,7 +396,7 @@ func TestPermitServer(t *testing.T) {
 
 // What Allow refuses cannot be called, by whatever name, also where it was
 // allowed when it was listed.
-func TestToolsThatAreNotAllowed(t *testing.T) {
+func TestForbiddenTools(t *testing.T) {
 	for _, prefix := range []string{"", "up"} {
 		eachEra(t, func(t *testing.T, client, server string) {
 			up, calls := permitted(server)
@@ -462,7 +462,7 @@ func (d dials) Open(ctx context.Context, o *mcpproxy.OpenOptions) (*mcpproxy.Con
 }
 
 // The same trouble is reported once, and again when the server was back between.
-func TestReportsAreNews(t *testing.T) {
+func TestReportsAreSentOnce(t *testing.T) {
 	var err error
 	var mu sync.Mutex
 	var reports []string

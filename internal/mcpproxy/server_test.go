@@ -187,7 +187,7 @@ func TestQuestionsOfServersReachClientsOfEitherEra(t *testing.T) {
 }
 
 // A handle is good once, for the same request, and no other.
-func TestHeldCallIsBoundToItsRequest(t *testing.T) {
+func TestPendingCallIsBoundToItsRequest(t *testing.T) {
 	up := newServer(legacy)
 	addTool(up, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		res, err := req.Session.Elicit(ctx, inputRequests()["form"].(*mcp.ElicitParams))
@@ -232,7 +232,7 @@ func TestHeldCallIsBoundToItsRequest(t *testing.T) {
 	refused("a call that has ended", again.RequestState, "x")
 }
 
-func TestErrorsOfServersPassWhole(t *testing.T) {
+func TestServerErrorsAreUnchanged(t *testing.T) {
 	eachEra(t, func(t *testing.T, client, server string) {
 		want := &jsonrpc.Error{Code: -31234, Message: "not today", Data: json.RawMessage(`{"why":"closed"}`)}
 		up := newServer(server)

@@ -34,7 +34,7 @@ func get(client *http.Client, at string) error {
 	return res.Body.Close()
 }
 
-func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
+func TestPublicServersRedirectToPublicAddressesOnly(t *testing.T) {
 	at, reached := private(t)
 	client, guard, err := newClient("https://mcp.example.com/mcp", nil)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 	}
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponseLimits(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, strings.Repeat("a", maxBody+1))
 	}))
@@ -123,7 +123,7 @@ func TestAnswersAreBounded(t *testing.T) {
 }
 
 // A form has a code or a token in it: it goes where it was sent and nowhere else.
-func TestFormsAreNotSentOn(t *testing.T) {
+func TestFormsAreNotRedirected(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the form was sent on") }))
 	t.Cleanup(elsewhere.Close)
 	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
@@ -171,7 +171,7 @@ func TestErrorsAreCleaned(t *testing.T) {
 
 // Where an authorization server, or where it sends us, is at no public address that is what is
 // said, and not where its name leads.
-func TestWhereAnAuthorizationServerIsIsNotSaid(t *testing.T) {
+func TestErrorsHideAuthorizationServerAddress(t *testing.T) {
 	const inside = "http://127.0.0.2:1"
 	for name, issuer := range map[string]func(own string) string{
 		"named":      func(string) string { return inside },

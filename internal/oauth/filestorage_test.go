@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
 )
 
-func TestFilesKeep(t *testing.T) {
+func TestFileStorage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "oauth")
 	oauthtest.TestStorage(t, func() oauth.Storage { return oauth.FileStorage(dir) })
 }

@@ -13,7 +13,7 @@ import (
 
 // Who waits for a token that is renewed may go, also where others wait before him; what was
 // begun is kept for those who ask later.
-func TestWhoWaitsForARenewalMayGo(t *testing.T) {
+func TestWaitForRefreshCanBeCancelled(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var renewals atomic.Int64
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

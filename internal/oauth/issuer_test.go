@@ -133,7 +133,7 @@ func newStore(t *testing.T) *oauth.Store {
 
 // What a server says of an authorization server in a document of its own is not
 // what that one says: neither who it is, nor where a token is withdrawn.
-func TestServersDoNotSpeakForTheirIssuer(t *testing.T) {
+func TestServersCannotSpeakForTheirIssuer(t *testing.T) {
 	for name, forged := range map[string]func(about map[string]any, good, evil string){
 		"the revocation": func(about map[string]any, good, evil string) {
 			about["issuer"], about["token_endpoint"], about["revocation_endpoint"] = good, good+"/token", evil+"/revoke"
@@ -168,7 +168,7 @@ func TestServersDoNotSpeakForTheirIssuer(t *testing.T) {
 }
 
 // A refresh token and a secret are sent for revocation only where they were before.
-func TestRevocationIsAtTheTokenEndpoint(t *testing.T) {
+func TestRevocationUsesTokenEndpointHost(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		good, other := newPlace(t), newPlace(t)
 		at := map[bool]string{true: good.URL, false: other.URL}[same]
@@ -199,7 +199,7 @@ func TestRevocationIsAtTheTokenEndpoint(t *testing.T) {
 
 // Metadata that names another issuer than it was asked for is refused (RFC 8414,
 // section 3.3).
-func TestMetadataIsOfWhomItWasAskedFor(t *testing.T) {
+func TestMetadataMustMatchIssuer(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	evil.about = func() map[string]any { return evil.describes(map[string]any{"issuer": good.URL}) }
 	_, err := newStore(t).Login(t.Context(), comeBack(t, guardedBy(t, naming(evil))))
@@ -213,7 +213,7 @@ func TestMetadataIsOfWhomItWasAskedFor(t *testing.T) {
 
 // The issuer of the first sign-in stays that of the server, until the person signs
 // out: another one gets nothing, not even a question.
-func TestIssuerIsThatOfTheFirstSignIn(t *testing.T) {
+func TestIssuerIsPinnedAtFirstSignIn(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	good.about = func() map[string]any { return good.describes(nil) }
 	named := good
@@ -247,7 +247,7 @@ func TestIssuerIsThatOfTheFirstSignIn(t *testing.T) {
 
 // A sign-in that cannot be renewed any more does not forget its issuer, but all
 // that can be signed in with.
-func TestIssuerOutlivesTheToken(t *testing.T) {
+func TestIssuerPinSurvivesToken(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	good.refuses = true
 	named := good
@@ -283,7 +283,7 @@ func TestIssuerOutlivesTheToken(t *testing.T) {
 }
 
 // Where the issuer is written down, the secret of a client goes to no other.
-func TestIssuerIsTheConfiguredOne(t *testing.T) {
+func TestConfiguredIssuerIsUsed(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	good.about = func() map[string]any { return good.describes(nil) }
 	evil.about = func() map[string]any { return evil.describes(nil) }
@@ -308,7 +308,7 @@ func TestIssuerIsTheConfiguredOne(t *testing.T) {
 
 // A server, or an authorization server, that says something else each time it is
 // asked gains nothing by that: what it said first counts.
-func TestAnswersThatChange(t *testing.T) {
+func TestChangingMetadata(t *testing.T) {
 	const first = 1 // answers that are good
 	for name, change := range map[string]func(good, evil *place) func(string) map[string]any{
 		"another issuer": func(good, evil *place) func(string) map[string]any {

@@ -89,7 +89,7 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-func TestLoginLasts(t *testing.T) {
+func TestLoginPersists(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -117,7 +117,7 @@ func TestLoginLasts(t *testing.T) {
 	}
 }
 
-func TestFilesAreThePersonsOwn(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes are of Unix")
 	}
@@ -139,7 +139,7 @@ func TestFilesAreThePersonsOwn(t *testing.T) {
 	}
 }
 
-func TestK22TokensAreForOnePersonAndServer(t *testing.T) {
+func TestK22TokensAreBoundToUserAndServer(t *testing.T) {
 	issuer := oauthtest.New(t)
 	one, other := issuer.Serve(t), issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -171,7 +171,7 @@ func TestK22TokensAreForOnePersonAndServer(t *testing.T) {
 	}
 }
 
-func TestK22RenewedOnce(t *testing.T) {
+func TestK22RefreshedOnce(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -210,7 +210,7 @@ func TestK22RenewedOnce(t *testing.T) {
 	}
 }
 
-func TestRenewalRefused(t *testing.T) {
+func TestRefreshRefused(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -233,7 +233,7 @@ func TestRenewalRefused(t *testing.T) {
 }
 
 // An issuer that does not answer takes nothing away.
-func TestRenewalFails(t *testing.T) {
+func TestRefreshFails(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -370,7 +370,7 @@ func pipe(t *testing.T) (*os.File, func(string)) {
 	return r, func(s string) { _, _ = w.WriteString(s) }
 }
 
-func TestLoginIsInterrupted(t *testing.T) {
+func TestInterruptedLogin(t *testing.T) {
 	issuer := oauthtest.New(t)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

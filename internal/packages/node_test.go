@@ -25,7 +25,7 @@ func npmScene(t *testing.T, f *fake) *scene {
 	return s
 }
 
-func TestPackagesOfNodeAreFoundByImports(t *testing.T) {
+func TestNodePackagesAreImportable(t *testing.T) {
 	f := newFake(t)
 	f.module("hello", "1.0.0", hello, member{name: "package/index.js", text: "exports.text = 'hello'\n"})
 	s := npmScene(t, f)
@@ -45,7 +45,7 @@ func TestPackagesOfNodeAreFoundByImports(t *testing.T) {
 	}
 }
 
-func TestALockFileIsObeyed(t *testing.T) {
+func TestLockfileIsObeyed(t *testing.T) {
 	f := newFake(t)
 	f.module("hello", "1.0.0", hello, member{name: "package/index.js", text: "module.exports = 'old'\n"})
 	s := npmScene(t, f)
@@ -88,7 +88,7 @@ func TestLifecycleScriptsDoNotRun(t *testing.T) {
 	}
 }
 
-func TestAnArchiveOfNPMDoesNotEscape(t *testing.T) {
+func TestNPMArchiveDoesNotEscape(t *testing.T) {
 	f := newFake(t)
 	outside := filepath.Join(t.TempDir(), "outside")
 	f.module("hello", "1.0.0", hello, member{name: "package/../../../../../../../.." + outside, text: "x"},
@@ -107,7 +107,7 @@ func TestAnArchiveOfNPMDoesNotEscape(t *testing.T) {
 	}
 }
 
-func TestATarballElsewhereIsAskedOfTheRegistry(t *testing.T) {
+func TestTarballFromOtherHostIsFetchedFromRegistry(t *testing.T) {
 	other, f := newFake(t), newFake(t)
 	path := other.module("hello", "1.0.0", hello)
 	f.page["/hello"] = func(string) []byte { return other.page["/hello"](other.URL) }
@@ -123,7 +123,7 @@ func TestATarballElsewhereIsAskedOfTheRegistry(t *testing.T) {
 	}
 }
 
-func TestWithoutNPMTheErrorSaysHowToGetIt(t *testing.T) {
+func TestMissingNPMErrorSaysHowToInstallIt(t *testing.T) {
 	f := newFake(t)
 	s := npmScene(t, f)
 	skill := shouter("")
@@ -135,7 +135,7 @@ func TestWithoutNPMTheErrorSaysHowToGetIt(t *testing.T) {
 	}
 }
 
-func TestWithoutNetworkTheErrorNamesThePackagesOfNode(t *testing.T) {
+func TestOfflineErrorNamesNodePackages(t *testing.T) {
 	s := newScene(t, func(o *packages.Options) { o.NPMRegistry = "http://" + closedPort(t) })
 	needNPM(t)
 	skill := shouter("")

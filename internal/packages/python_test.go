@@ -27,7 +27,7 @@ func pythonScene(t *testing.T, index string) (*scene, *script.Plan) {
 	return s, plan
 }
 
-func TestPackagesOfPythonAreInstalledOnceAndFoundWithoutNetwork(t *testing.T) {
+func TestPythonPackagesAreInstalledOnceAndUsableOffline(t *testing.T) {
 	f := newFake(t)
 	f.wheel("greeting", "1.0", greeting("hello"))
 	s, plan := pythonScene(t, f.index())
@@ -71,7 +71,7 @@ func TestPackagesOfPythonAreInstalledOnceAndFoundWithoutNetwork(t *testing.T) {
 	}
 }
 
-func TestUvInstallsWhereItIs(t *testing.T) {
+func TestUvIsUsedWhereInstalled(t *testing.T) {
 	host := script.HostOf(os.Getenv)
 	if _, _, ok := host.Tool("uv"); !ok {
 		t.Skip("no uv")
@@ -96,7 +96,7 @@ mkdir -p "$target"
 { echo "$told"; env; } > "$target/told.txt"
 `
 
-func TestUvIsPreferredAndToldToReadNoConfiguration(t *testing.T) {
+func TestUvIsPreferredAndReadsNoConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "uv"), []byte(fakeUV), 0o755); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestUvIsPreferredAndToldToReadNoConfiguration(t *testing.T) {
 	}
 }
 
-func TestWithoutNetworkTheErrorNamesThePackages(t *testing.T) {
+func TestOfflineErrorNamesPythonPackages(t *testing.T) {
 	s, plan := pythonScene(t, "http://"+closedPort(t)+"/simple")
 	check := func(err error, hosts int) {
 		t.Helper()
@@ -177,7 +177,7 @@ func TestOnlyTheRegistryIsReached(t *testing.T) {
 	s.ensure(t, greeter, plan)
 }
 
-func TestARegistryAtAPrivateAddressHasToBeListed(t *testing.T) {
+func TestRegistryAtPrivateAddressMustBeListed(t *testing.T) {
 	f := newFake(t)
 	f.wheel("greeting", "1.0", greeting("hello"))
 	s, plan := pythonScene(t, f.index())
@@ -191,7 +191,7 @@ func TestARegistryAtAPrivateAddressHasToBeListed(t *testing.T) {
 	}
 }
 
-func TestConfigurationOfASkillIsNotRead(t *testing.T) {
+func TestSkillConfigurationIsNotRead(t *testing.T) {
 	other := newFake(t)
 	other.wheel("greeting", "9.0", makeWheel("greeting", "9.0", member{name: "greeting.py", text: "def text(): return 'confused'\n"}))
 	f := newFake(t)
@@ -252,7 +252,7 @@ func TestHashesAreChecked(t *testing.T) {
 	}
 }
 
-func TestAWheelDoesNotEscape(t *testing.T) {
+func TestWheelDoesNotEscape(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, members := range map[string][]member{
 		"parent":   {{name: "../../../../../.." + outside, text: "x"}, {name: "../app/requirements.txt", text: "x"}},
@@ -290,7 +290,7 @@ func TestAWheelDoesNotEscape(t *testing.T) {
 	}
 }
 
-func TestWhatIsInstalledIsBounded(t *testing.T) {
+func TestInstallationLimits(t *testing.T) {
 	many := []member{}
 	for i := range 100_000 {
 		many = append(many, member{name: fmt.Sprintf("greeting/f%d", i), text: ""})
@@ -354,7 +354,7 @@ func TestTwoProcessesBuildOnce(t *testing.T) {
 	}
 }
 
-func TestPipIsMissing(t *testing.T) {
+func TestMissingPip(t *testing.T) {
 	f := newFake(t)
 	s, plan := pythonScene(t, f.index())
 	// An interpreter without packages of its own.

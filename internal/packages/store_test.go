@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/packages"
 )
 
-func TestAChangedCacheIsNoticedAndMadeAnew(t *testing.T) {
+func TestChangedCacheIsRebuilt(t *testing.T) {
 	f := newFake(t)
 	wheel := f.wheel("greeting", "1.0", greeting("hello"))
 	s, plan := pythonScene(t, f.index())
@@ -84,7 +84,7 @@ func TestAChangedCacheIsNoticedAndMadeAnew(t *testing.T) {
 	})
 }
 
-func TestABuildThatIsCancelledLeavesNothing(t *testing.T) {
+func TestCancelledBuildLeavesNothing(t *testing.T) {
 	f := newFake(t)
 	s, plan := pythonScene(t, f.index())
 	why := errors.New("enough")
@@ -102,7 +102,7 @@ func TestABuildThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOtherNeedsAreOtherPackages(t *testing.T) {
+func TestDifferentRequirementsAreBuiltSeparately(t *testing.T) {
 	f := newFake(t)
 	f.wheel("greeting", "1.0", greeting("hello"))
 	s, plan := pythonScene(t, f.index())
@@ -127,7 +127,7 @@ func TestOtherNeedsAreOtherPackages(t *testing.T) {
 	missing("set of needs", s.Builder)
 }
 
-func TestPruneRemovesWhatWasNotUsedForLong(t *testing.T) {
+func TestPruneRemovesUnusedPackages(t *testing.T) {
 	f := newFake(t)
 	f.wheel("greeting", "1.0", greeting("hello"))
 	s, plan := pythonScene(t, f.index())
@@ -159,7 +159,7 @@ func TestPruneRemovesWhatWasNotUsedForLong(t *testing.T) {
 	}
 }
 
-func TestNoNeedsAreMet(t *testing.T) {
+func TestEmptyRequirements(t *testing.T) {
 	b := mustNew(t, packages.Options{Dir: t.TempDir()})
 	p, err := b.Ensure(t.Context(), nil, nil, nil, nil)
 	if err != nil || len(p.Mounts) != 0 || p.Env == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheEndOfWhatAnInstallerSaysIsPlain(t *testing.T) {
+func TestInstallerOutputIsPlainText(t *testing.T) {
 	for said, want := range map[string]string{
 		"ERROR: \x1b[31mno\x1b[0m\r\n":              "ERROR: no",
 		"at https://me:pass@host/x and http://t@h/": "at https://host/x and http://h/",
@@ -27,7 +27,7 @@ func TestTheEndOfWhatAnInstallerSaysIsPlain(t *testing.T) {
 	}
 }
 
-func TestNamesOfFilesAreOrdinary(t *testing.T) {
+func TestFileNamesAreOrdinary(t *testing.T) {
 	for p, want := range map[string]bool{
 		"a/b.py": true, ".package-lock.json": true, "a b/ü": true,
 		"": false, "..": false, "../a": false, "a/../b": false, "/a": false, "a//b": false, "a/": false, "./a": false, `a\b`: false, "a\nb": false, strings.Repeat("a", 2000): false,

@@ -140,7 +140,7 @@ func TestReadDir(t *testing.T) {
 }
 
 // A link in a repository leads to no file outside of it.
-func TestReadDirFollowsNoLinkOut(t *testing.T) {
+func TestReadDirFollowsNoSymlinkOut(t *testing.T) {
 	outside, dir := filepath.Join(t.TempDir(), "secret.yaml"), t.TempDir()
 	if err := os.WriteFile(outside, []byte(wegent), 0o600); err != nil {
 		t.Fatal(err)

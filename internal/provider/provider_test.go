@@ -213,7 +213,7 @@ func TestP1Contract(t *testing.T) {
 
 // A tool needs no base class, only _run or _arun, or is a function. Invalid
 // tools are reported when the tools are listed, not by the first call.
-func TestP1ToolsWithoutABaseClass(t *testing.T) {
+func TestP1ToolsWithoutBaseClass(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "bare")
 	c, _ := w.dial(t, "bare", nil)
@@ -264,7 +264,7 @@ func TestP1ToolsWithoutABaseClass(t *testing.T) {
 }
 
 // Calls run concurrently, and a cancelled call is not answered.
-func TestP1CallsRunAtTheSameTime(t *testing.T) {
+func TestP1ConcurrentCalls(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "notes")
 	c, _ := w.dial(t, "notes", nil)
@@ -288,7 +288,7 @@ func TestP1CallsRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestP1Asks(t *testing.T) {
+func TestP1Questions(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "notes")
 	c, _ := w.dial(t, "notes", func(r *mcp.ElicitRequest) *mcp.ElicitResult {
@@ -303,7 +303,7 @@ func TestP1Asks(t *testing.T) {
 }
 
 // The error for a module that cannot be loaded names the skill and the file.
-func TestP2LoadingThatFails(t *testing.T) {
+func TestP2LoadFails(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "broken")
 	c, served := w.dial(t, "broken", nil)
@@ -342,7 +342,7 @@ func TestW19UnknownToolsAreSkipped(t *testing.T) {
 }
 
 // Code of a skill without an approval is not loaded.
-func TestP3OnlyWhatIsApproved(t *testing.T) {
+func TestP3OnlyApprovedCodeRuns(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.start(t, "notes")
 	if re, ok := errors.AsType[*loadout.RefusedError](err); !ok || re.Decision.Code != policy.NotApproved {
@@ -351,7 +351,7 @@ func TestP3OnlyWhatIsApproved(t *testing.T) {
 }
 
 // Changed code needs a new approval, but no restart of anything else.
-func TestP4ChangedCodeIsLoadedAnew(t *testing.T) {
+func TestP4ChangedCodeIsReloaded(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "plain")
 	old, _ := w.dial(t, "plain", nil)
@@ -380,7 +380,7 @@ func TestP4ChangedCodeIsLoadedAnew(t *testing.T) {
 }
 
 // A program of the skill runs in the sandbox and receives the same context.
-func TestP5ProgramsAreSandboxedToo(t *testing.T) {
+func TestP5ProgramsAreSandboxed(t *testing.T) {
 	w := newWorld(t)
 	w.approve(t, "plain")
 	c, served := w.dial(t, "plain", nil)
@@ -392,7 +392,7 @@ func TestP5ProgramsAreSandboxedToo(t *testing.T) {
 	}
 }
 
-func TestP6NoTokens(t *testing.T) {
+func TestP6ProviderGetsNoTokens(t *testing.T) {
 	s := parse(t, "notes")
 	plan, err := provider.Plan(s, provider.Options{Digest: "sha256:x", Person: "ann", Session: "s"})
 	if err != nil {
@@ -539,7 +539,7 @@ func TestShimOnEveryPython(t *testing.T) {
 
 // Skills of Wegent, unmodified, from the directory that LOADOUT_TEST_WEGENT names
 // (backend/init_data/skills of github.com/wecode-ai/Wegent).
-func TestProvidersOfWegent(t *testing.T) {
+func TestWegentProviders(t *testing.T) {
 	dir := os.Getenv("LOADOUT_TEST_WEGENT")
 	if dir == "" {
 		t.Skip("LOADOUT_TEST_WEGENT names no directory")

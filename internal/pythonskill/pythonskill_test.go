@@ -78,7 +78,7 @@ SKILL_MANIFEST = SkillManifest(
 	}
 }
 
-func TestDraftWithout(t *testing.T) {
+func TestReadDraftWithoutFields(t *testing.T) {
 	tests := map[string]struct {
 		src    string
 		absent bool // there is no declaration at all

@@ -298,7 +298,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestB11ArchiveOfARepository(t *testing.T) {
+func TestB11RepositoryArchive(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	for name, src := range map[string][]byte{
 		"as hosts make them": gzipped(tarOf(t,
@@ -342,7 +342,7 @@ func TestB11ArchiveOfARepository(t *testing.T) {
 }
 
 // A download ends at its bound, and nothing of it is left, nor much of it in memory.
-func TestDownloadsEnd(t *testing.T) {
+func TestDownloadTimeout(t *testing.T) {
 	pdf := gzipped(tarOf(t, packed{name: "pdf/SKILL.md", content: doc("pdf")}))
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -413,7 +413,7 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-func TestArchivesHaveBounds(t *testing.T) {
+func TestArchiveLimits(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	for i := range noise {
 		noise[i] = byte(rand.IntN(256))
@@ -431,7 +431,7 @@ func TestArchivesHaveBounds(t *testing.T) {
 
 // The number of entries that a ZIP says it has is not believed: its directory is
 // read no further than there may be entries.
-func TestZIPWithMoreEntriesThanItSays(t *testing.T) {
+func TestZIPWithWrongEntryCount(t *testing.T) {
 	var many []packed
 	for i := range 60_000 {
 		many = append(many, packed{name: fmt.Sprintf("pdf/%s%d", strings.Repeat("x", 40), i)})
@@ -444,7 +444,7 @@ func TestZIPWithMoreEntriesThanItSays(t *testing.T) {
 	}
 }
 
-func TestSkillFileAtAURL(t *testing.T) {
+func TestSkillFileAtURL(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/x/SKILL.md":

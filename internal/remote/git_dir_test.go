@@ -71,7 +71,7 @@ func TestSweep(t *testing.T) {
 }
 
 // Whoever sweeps while others begin takes nothing from them.
-func TestSweepBesideThoseWhoBegin(t *testing.T) {
+func TestSweepDuringNewFetches(t *testing.T) {
 	temp := t.TempDir()
 	done := make(chan struct{})
 	go func() {

@@ -95,7 +95,7 @@ func TestGitConnectsToTheAddressThatWasChecked(t *testing.T) {
 	}
 }
 
-func TestGitAsksTheProxyOfThePerson(t *testing.T) {
+func TestGitUsesUserProxy(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": minimal})
 	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}} // a request to a proxy names the host
@@ -123,7 +123,7 @@ func TestGitAsksTheProxyOfThePerson(t *testing.T) {
 func errorIs[E error](err error) bool { _, ok := errors.AsType[E](err); return ok }
 
 // A program called ssh that runs the command here stands for another machine.
-func TestGitBySSH(t *testing.T) {
+func TestGitOverSSH(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the other machine is a shell script")
 	}
@@ -161,7 +161,7 @@ func TestGitBySSH(t *testing.T) {
 }
 
 // A few trees name each other so that they have a billion directories, all empty.
-func TestATreeThatIsABombIsNotUnfolded(t *testing.T) {
+func TestTreeBombIsNotExpanded(t *testing.T) {
 	g := remotetest.NewGit(t)
 	git := func(in string, args ...string) string {
 		t.Helper()
@@ -207,7 +207,7 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestProgressIsReadInPieces(t *testing.T) {
+func TestProgressIsReadInParts(t *testing.T) {
 	var got []Progress
 	said := &gitOutput{tell: func(p Progress) { got = append(got, p) }}
 	text := "remote: Counting objects: 50% (1/2)\rReceiving objects:  50% (1/2)\rReceiving objects: 100% (2/2), 1.0 KiB | 1 MiB/s, done.\n"
@@ -220,7 +220,7 @@ func TestProgressIsReadInPieces(t *testing.T) {
 	}
 }
 
-func TestCredentialOfThePerson(t *testing.T) {
+func TestUserCredential(t *testing.T) {
 	remotetest.NewGit(t) // there is git
 	home := t.TempDir()
 	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": home, "GH_TOKEN": "", "GITHUB_TOKEN": "hub", "GITLAB_TOKEN": "lab", "GIT_CONFIG_NOSYSTEM": "1", "GIT_DIR": "/none", "GIT_ASKPASS": "false"} {
@@ -347,7 +347,7 @@ func FuzzCredential(f *testing.F) {
 	})
 }
 
-func TestEveryWordOfGitHasOneMeaning(t *testing.T) {
+func TestGitOptionsAreUnambiguous(t *testing.T) {
 	seen := []string{}
 	for _, w := range whys {
 		if slices.Contains(seen, w.words) {

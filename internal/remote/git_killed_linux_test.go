@@ -20,7 +20,7 @@ import (
 const killedVariable = "LOADOUT_TEST_KILLED"
 
 // Nothing of git outlives us, and what was left is removed at the next look.
-func TestGitEndsWhenWeAreKilled(t *testing.T) {
+func TestGitEndsWhenLoadoutIsKilled(t *testing.T) {
 	if at, temp, ok := strings.Cut(os.Getenv(killedVariable), " "); ok {
 		c := New(&Options{TempDir: temp, Credential: func(context.Context, string) (*Credential, error) { return nil, nil }})
 		o, err := c.Open(t.Context(), Location{Kind: Git, URL: at})
@@ -45,7 +45,7 @@ func TestGitEndsWhenWeAreKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, "-test.run=^TestGitEndsWhenWeAreKilled$")
+	cmd := exec.Command(exe, "-test.run=^TestGitEndsWhenLoadoutIsKilled$")
 	cmd.Env = append(os.Environ(), killedVariable+"="+l.URL+" "+temp)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestGitEndsWhenWeAreKilled(t *testing.T) {
 }
 
 // What a command leaves ends with it, and what watches over it.
-func TestWhatACommandLeavesEnds(t *testing.T) {
+func TestLeftoverProcessesEnd(t *testing.T) {
 	for name, script := range map[string]string{
 		"the command ends":    "sleep 1000 >/dev/null 2>&1 & sleep 1000 >/dev/null 2>&1 & echo",
 		"the shell is killed": "sleep 1000 >/dev/null 2>&1 & echo; kill -9 $PPID; sleep 1000",

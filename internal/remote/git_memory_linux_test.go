@@ -54,7 +54,7 @@ func before(t *testing.T, g *remotetest.Git, handle func(http.ResponseWriter, *h
 const advertisement = "application/x-git-upload-pack-advertisement"
 
 // Git is not even asked: what it lists it would keep in memory.
-func TestAListOfRefsWithoutEndIsNotReadToIt(t *testing.T) {
+func TestEndlessRefListIsCutOff(t *testing.T) {
 	g := remotetest.NewGit(t)
 	var sent atomic.Int64
 	l := before(t, g, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -77,7 +77,7 @@ func TestAListOfRefsWithoutEndIsNotReadToIt(t *testing.T) {
 }
 
 // A server tells us what is true, and git what it cannot hold.
-func TestGitHasABoundOfMemory(t *testing.T) {
+func TestGitMemoryLimit(t *testing.T) {
 	var sent atomic.Int64
 	abilities := pkt("version 2\n") + pkt("ls-refs=unborn\n") + pkt("fetch=shallow\n") + pkt("object-format=sha1\n") + "0000"
 	asksV2 := func(r *http.Request) bool { return strings.Contains(r.Header.Get("Git-Protocol"), "version=2") }
@@ -135,7 +135,7 @@ func TestGitHasABoundOfMemory(t *testing.T) {
 }
 
 // A few kilobytes unfold to a quarter of a gigabyte.
-func TestADeltaBombIsNotUnfolded(t *testing.T) {
+func TestDeltaBombIsNotExpanded(t *testing.T) {
 	g := remotetest.NewGit(t)
 	git := func(in []byte, args ...string) string {
 		t.Helper()

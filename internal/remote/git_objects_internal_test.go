@@ -25,7 +25,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // A skill that is hashed, parsed and scanned is got from git once.
-func TestObjectsOfASkillAreReadOnce(t *testing.T) {
+func TestSkillObjectsAreReadOnce(t *testing.T) {
 	files := map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\nRead.\n"}
 	for i := range 20 {
 		files[fmt.Sprintf("pdf/notes/%02d.md", i)] = fmt.Sprintf("Note %d.\n", i)

@@ -153,7 +153,7 @@ func TestB11GitRefs(t *testing.T) {
 	}
 }
 
-func TestOldServersGiveCommitsThatBranchesHave(t *testing.T) {
+func TestOldServersServeCommitsOfBranches(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Old()
 	first := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
@@ -171,7 +171,7 @@ func TestOldServersGiveCommitsThatBranchesHave(t *testing.T) {
 	}
 }
 
-func TestB11LatestFollowsWhatMoves(t *testing.T) {
+func TestB11LatestFollowsBranches(t *testing.T) {
 	g := remotetest.NewGit(t)
 	files := map[string]string{"pdf/SKILL.md": skillText("pdf", "one")}
 	first := g.Commit(files)
@@ -288,7 +288,7 @@ func recorded(t *testing.T) (program string, log func() string) {
 	}
 }
 
-func TestRefusalsOfAServerAreTyped(t *testing.T) {
+func TestServerRefusalsAreTyped(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	for _, url := range []string{g.Path("/none.git"), "file://" + filepath.ToSlash(filepath.Join(filepath.Dir(g.Dir), "none.git"))} {
@@ -335,7 +335,7 @@ func TestEmptyRepositories(t *testing.T) {
 	}
 }
 
-func TestACutConnectionLeavesNothing(t *testing.T) {
+func TestInterruptedConnectionLeavesNothing(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", noise(1<<20))})
 	for _, after := range []int64{1, 100, 1000, 100_000} {
@@ -356,7 +356,7 @@ func noise(n int) string {
 	return string(out)
 }
 
-func TestLimitsOfARepository(t *testing.T) {
+func TestRepositoryLimits(t *testing.T) {
 	g := remotetest.NewGit(t)
 	files := map[string]string{"pdf/SKILL.md": skillText("pdf", "one")}
 	for i := range 50 {
@@ -375,7 +375,7 @@ func TestLimitsOfARepository(t *testing.T) {
 	}
 }
 
-func TestWhatASkillMayNotHaveIsRefused(t *testing.T) {
+func TestForbiddenFilesAreRefused(t *testing.T) {
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("0", 64) + "\nsize 12\n"
 	for name, c := range map[string]remotetest.Change{
 		"link":        {Links: map[string]string{"pdf/passwd": "/etc/passwd"}},
@@ -404,7 +404,7 @@ func TestWhatASkillMayNotHaveIsRefused(t *testing.T) {
 	}
 }
 
-func TestBytesAreThoseOfTheRepository(t *testing.T) {
+func TestFilesEqualRepository(t *testing.T) {
 	g := remotetest.NewGit(t)
 	files := map[string]string{
 		".gitattributes":   "*.md export-subst text eol=crlf ident\n*.txt export-ignore filter=lfs\n",
@@ -430,7 +430,7 @@ func TestBytesAreThoseOfTheRepository(t *testing.T) {
 	}
 }
 
-func TestAMovedRepositoryIsFollowedOnceAndTold(t *testing.T) {
+func TestMovedRepositoryIsFollowedOnceAndReported(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	g.Redirect("/old.git", "/repo.git")
@@ -456,7 +456,7 @@ func TestAMovedRepositoryIsFollowedOnceAndTold(t *testing.T) {
 }
 
 // Some hosts tell who may read a repository alone that it has moved.
-func TestAMovedPrivateRepositoryIsFollowed(t *testing.T) {
+func TestMovedPrivateRepositoryIsFollowed(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	behind, err := url.Parse(g.Path(""))
@@ -486,7 +486,7 @@ func TestAMovedPrivateRepositoryIsFollowed(t *testing.T) {
 }
 
 // Others tell everybody, and ask who is there at the new place.
-func TestAPrivateRepositoryThatHasMovedIsFollowed(t *testing.T) {
+func TestRenamedPrivateRepositoryIsFollowed(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	g.Private("right")
@@ -503,7 +503,7 @@ func TestAPrivateRepositoryThatHasMovedIsFollowed(t *testing.T) {
 	}
 }
 
-func TestACredentialIsNotShownToAnotherHost(t *testing.T) {
+func TestCredentialIsNotSentToAnotherHost(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	var mu sync.Mutex
@@ -536,7 +536,7 @@ func TestACredentialIsNotShownToAnotherHost(t *testing.T) {
 }
 
 // A Location need not come from Parse: it is in files too.
-func TestNothingOfALocationIsAnOption(t *testing.T) {
+func TestLocationIsNeverAGitOption(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	mark := filepath.Join(t.TempDir(), "mark")
@@ -576,7 +576,7 @@ func TestNothingOfALocationIsAnOption(t *testing.T) {
 	}
 }
 
-func TestNothingOfARepositoryIsRun(t *testing.T) {
+func TestRepositoryCodeIsNotRun(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one"), ".gitattributes": "* filter=x diff=x merge=x\n", ".gitmodules": "[submodule \"x\"]\n\tpath = x\n\turl = ./x\n"})
 	mark := filepath.Join(t.TempDir(), "mark")
@@ -607,7 +607,7 @@ func TestNothingOfARepositoryIsRun(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentOfTheCallerIsNotGits(t *testing.T) {
+func TestGitDoesNotInheritEnvironment(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
 	mark := filepath.Join(t.TempDir(), "mark")
@@ -636,7 +636,7 @@ func TestTheEnvironmentOfTheCallerIsNotGits(t *testing.T) {
 	}
 }
 
-func TestAHugeRepositoryIsReadByFewProcesses(t *testing.T) {
+func TestHugeRepositoryNeedsFewProcesses(t *testing.T) {
 	g := remotetest.NewGit(t)
 	files := map[string]string{}
 	for i := range 400 {
@@ -674,7 +674,7 @@ func TestAHugeRepositoryIsReadByFewProcesses(t *testing.T) {
 	}
 }
 
-func TestNamesOfObjectsMayBeLong(t *testing.T) {
+func TestLongObjectNames(t *testing.T) {
 	remotetest.NewGit(t) // there is git
 	dir := t.TempDir()
 	git := func(args ...string) string {
@@ -723,7 +723,7 @@ func TestCancelEndsGit(t *testing.T) {
 	leftNothing()
 }
 
-func TestAnOfferOutlivesItsLookUntilItIsClosed(t *testing.T) {
+func TestOfferIsUsableUntilClosed(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one"), "pdf/a.txt": "a"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -781,7 +781,7 @@ func TestB11LatestWithoutGit(t *testing.T) {
 	}
 }
 
-func TestWithoutGitOnlyKnownHostsAreAsked(t *testing.T) {
+func TestWithoutGitOnlyKnownHostsAreUsed(t *testing.T) {
 	c, leftNothing := client(t, &remote.Options{Git: "-"})
 	for _, url := range []string{"ssh://git@example.com/repo", "git@example.com:repo", "file:///srv/repo"} {
 		if _, err := c.Open(t.Context(), gitAt(url, "", "")); !errors.Is(err, remote.ErrNoGit) {

@@ -12,7 +12,7 @@ import (
 )
 
 // What is tied has the input, output and exit status that it has by itself.
-func TestATiedCommandIsLikeAnyOther(t *testing.T) {
+func TestTiedCommandBehavesNormally(t *testing.T) {
 	for _, tt := range []struct {
 		name, script, in, out, err string
 		status                     int

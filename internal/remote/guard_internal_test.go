@@ -9,7 +9,7 @@ import (
 
 // Where clouds keep the secrets of their machines nothing is got from, in whatever
 // form a person, or somebody else, writes the address.
-func TestAddressesThatNothingIsGotFrom(t *testing.T) {
+func TestRefusedAddresses(t *testing.T) {
 	c := New(&Options{Private: func(string) bool { return true }})
 	for _, text := range []string{"169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::1", "::a9fe:a9fe",
 		"100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "fe80::1"} {

@@ -92,7 +92,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	}
 }
 
-func TestPrivateHostsAreLet(t *testing.T) {
+func TestListedPrivateHostsAreAllowed(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ours") })
 	w.names["git.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	w.names["cloud.example.com"] = []netip.Addr{netip.MustParseAddr("169.254.169.254")}
@@ -108,7 +108,7 @@ func TestPrivateHostsAreLet(t *testing.T) {
 
 // The name is looked up once: what was checked is what is dialled, whatever the
 // name means the next time.
-func TestTheAddressThatWasCheckedIsDialled(t *testing.T) {
+func TestCheckedAddressIsDialled(t *testing.T) {
 	w := newWorld(t, func(http.ResponseWriter, *http.Request) {})
 	c := w.client(t, nil)
 	lookups := 0
@@ -180,7 +180,7 @@ func TestRedirects(t *testing.T) {
 
 // The credential goes to the host that the person named, once that has refused, and
 // to nobody else.
-func TestCredentialGoesToItsHostAlone(t *testing.T) {
+func TestCredentialIsSentToItsHostOnly(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/elsewhere" && r.Header.Get("Authorization") != "":
@@ -245,7 +245,7 @@ func TestCredentialGoesToItsHostAlone(t *testing.T) {
 }
 
 // A credential is not sent where others could read it.
-func TestCredentialIsNotSentByPlainHTTP(t *testing.T) {
+func TestCredentialIsNotSentOverPlainHTTP(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) })
 	w.names["git.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	c := w.client(t, &Options{
@@ -264,7 +264,7 @@ func TestCredentialIsNotSentByPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestErrorsTellNoSecret(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":
@@ -288,7 +288,7 @@ func TestErrorsTellNoSecret(t *testing.T) {
 	}
 }
 
-func TestBodiesAreBounded(t *testing.T) {
+func TestBodyLimits(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/said":
@@ -326,7 +326,7 @@ func TestBodiesAreBounded(t *testing.T) {
 }
 
 // proxied is a proxy of the person: it looks names up itself.
-func TestProxyOfThePersonIsUsed(t *testing.T) {
+func TestUserProxyIsUsed(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "by proxy") })
 	w.names["inside.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	c := w.client(t, &Options{Private: func(host string) bool { return host == "plain.example.com" }})
@@ -362,7 +362,7 @@ func silent(t *testing.T, answer string) func(context.Context, string, string) (
 	}
 }
 
-func TestWhatStallsEnds(t *testing.T) {
+func TestStalledTransferEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string
 		limit  time.Duration

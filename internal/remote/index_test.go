@@ -62,7 +62,7 @@ func namesOf(o *remote.Collection) []string {
 	return out
 }
 
-func TestIndexOfBothForms(t *testing.T) {
+func TestIndexForms(t *testing.T) {
 	for _, older := range []bool{false, true} {
 		t.Run(fmt.Sprintf("older %t", older), func(t *testing.T) {
 			x := remotetest.NewIndex(t, shelf())
@@ -108,7 +108,7 @@ func TestIndexOfBothForms(t *testing.T) {
 }
 
 // An index is found by its site, a path of it, its directory, and by itself.
-func TestIndexIsFoundByEachOfItsAddresses(t *testing.T) {
+func TestIndexAddresses(t *testing.T) {
 	x := remotetest.NewIndex(t, shelf())
 	older := remotetest.NewIndex(t, shelf())
 	older.Older()
@@ -144,7 +144,7 @@ func TestIndexIsFoundByEachOfItsAddresses(t *testing.T) {
 }
 
 // A site that answers everything with a page publishes nothing.
-func TestPageIsNoIndex(t *testing.T) {
+func TestHTMLPageIsNotAnIndex(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<!doctype html><p>Welcome") }))
 	defer s.Close()
 	_, err := newClient(t, remote.Options{}).Open(t.Context(), indexAt(s.URL))
@@ -154,7 +154,7 @@ func TestPageIsNoIndex(t *testing.T) {
 }
 
 // Nothing is read of what is not what the index promised.
-func TestIndexThatLies(t *testing.T) {
+func TestIndexWithWrongDigests(t *testing.T) {
 	x := remotetest.NewIndex(t, shelf())
 	x.Lie("memo")
 	x.Lie("pdf")
@@ -172,7 +172,7 @@ func TestIndexThatLies(t *testing.T) {
 }
 
 // One bad entry is a problem that names it, and the others stay.
-func TestBadEntriesOfAnIndex(t *testing.T) {
+func TestBadIndexEntries(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	entry := func(change func(remotetest.IndexEntry)) remotetest.IndexEntry {
 		e := remotetest.IndexEntry{"name": "x", "type": "skill-md", "description": "d", "url": "/x/SKILL.md", "digest": digest}
@@ -240,7 +240,7 @@ func TestBadEntriesOfAnIndex(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatAreNoIndex(t *testing.T) {
+func TestInvalidIndexDocuments(t *testing.T) {
 	for document, want := range map[string]string{
 		"":                "JSON",
 		"{":               "JSON",
@@ -270,7 +270,7 @@ func TestIndexWithTooManyEntries(t *testing.T) {
 }
 
 // The skill has to be the one that was promised.
-func TestIndexThatNamesAnotherSkill(t *testing.T) {
+func TestIndexWithWrongSkillName(t *testing.T) {
 	files := shelf()
 	files["memo/SKILL.md"] = &fstest.MapFile{Data: []byte(skillDoc("pdf"))}
 	files["plain/SKILL.md"] = &fstest.MapFile{Data: []byte("---\ndescription: It has no name.\n---\n")}
@@ -300,7 +300,7 @@ func TestIndexThatNamesAnotherSkill(t *testing.T) {
 	}
 }
 
-func TestArtifactsThatDoNotCome(t *testing.T) {
+func TestMissingArtifacts(t *testing.T) {
 	for what, tt := range map[string]struct {
 		make func(*remotetest.Index)
 		is   func(error) bool
@@ -381,7 +381,7 @@ func TestPrivateIndex(t *testing.T) {
 
 // Files of a skill in the older form have no size that is said, so all of them
 // together are bounded.
-func TestFilesOfAnOlderIndexAreBoundedTogether(t *testing.T) {
+func TestLegacyIndexFilesHaveTotalLimit(t *testing.T) {
 	files := fstest.MapFS{"pdf/SKILL.md": {Data: []byte(skillDoc("pdf"))}}
 	for i := range 5 {
 		files[fmt.Sprintf("pdf/%d", i)] = &fstest.MapFile{Data: make([]byte, 1000)}

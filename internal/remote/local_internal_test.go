@@ -28,7 +28,7 @@ func onDisk(t testing.TB, files map[string]string) string {
 	return root
 }
 
-func TestB11LocalPlaces(t *testing.T) {
+func TestB11LocalLocations(t *testing.T) {
 	root := onDisk(t, map[string]string{"skills/pdf/SKILL.md": doc("pdf"), "skills/pdf/a": "x", "skills/docx/SKILL.md": doc("docx"), ".git/config": "x",
 		"plain/SKILL.md": "---\ndescription: It has no name.\n---\n", "plain/forms/SKILL.md": doc("forms")})
 	write := func(name string, src []byte) {
@@ -77,7 +77,7 @@ func TestB11LocalPlaces(t *testing.T) {
 	}
 }
 
-func TestLocalPlacesThatAreNone(t *testing.T) {
+func TestInvalidLocalLocations(t *testing.T) {
 	root := onDisk(t, map[string]string{"text.txt": "hello"})
 	c := New(nil)
 	if _, err := c.Open(t.Context(), Location{Kind: Local, URL: filepath.Join(root, "none")}); !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ func TestLocalPlacesThatAreNone(t *testing.T) {
 }
 
 // No link in a folder is followed, wherever it leads; the folder itself may be one.
-func TestLinksInAFolderAreRefused(t *testing.T) {
+func TestSymlinksInDirectoryAreRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making a link takes a right there")
 	}

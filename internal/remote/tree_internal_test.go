@@ -37,7 +37,7 @@ func mustTree(t testing.TB, entries []entry) *tree {
 	return tr
 }
 
-func TestTreeIsAFileSystem(t *testing.T) {
+func TestTreeImplementsFS(t *testing.T) {
 	tr := mustTree(t, entriesOf(map[string]string{"a": "1", "b/c": "22", "b/d/e": "333", "b.txt": "", "b0": "x", "é/SKILL.md": "y"}))
 	if err := fstest.TestFS(tr, "a", "b/c", "b/d/e", "b.txt", "b0", "é/SKILL.md"); err != nil {
 		t.Error(err)
@@ -49,7 +49,7 @@ func TestTreeIsAFileSystem(t *testing.T) {
 
 // A path that leads out is an attack on whoever unpacks it; nothing is made of such
 // a tree.
-func TestTreeRefusesPathsThatLeadOut(t *testing.T) {
+func TestTreeRefusesEscapingPaths(t *testing.T) {
 	for _, p := range []string{"/a", "../a", "a/../../b", "a/..", "..", `..\a`, `a\..\b`, `\a`, "C:/a", `c:\a`} {
 		_, err := newTree([]entry{file("SKILL.md", doc("a")), file(p, "x")})
 		if _, refused := skill.Refusals(err); !refused {
@@ -59,7 +59,7 @@ func TestTreeRefusesPathsThatLeadOut(t *testing.T) {
 }
 
 // What cannot be a path stays where the check of its skill finds it.
-func TestTreeKeepsOddPathsOut(t *testing.T) {
+func TestTreeOmitsOddPaths(t *testing.T) {
 	tr := mustTree(t, []entry{
 		file("s/SKILL.md", doc("s")), file("s//x", ""), file("s/./y", ""), file("s/\xff", ""), file("s/", ""),
 		file("s/SKILL.md/z", ""), file("s/SKILL.md", "another"), file("t", ""), file("t/u", ""),
@@ -74,7 +74,7 @@ func TestTreeKeepsOddPathsOut(t *testing.T) {
 	}
 }
 
-func TestTreeHasBounds(t *testing.T) {
+func TestTreeLimits(t *testing.T) {
 	deep := strings.Repeat("d/", 1000)
 	var entries []entry
 	for i := range 200 {
@@ -94,7 +94,7 @@ func TestTreeHasBounds(t *testing.T) {
 }
 
 // A file gives as many bytes as it was listed with, or an error.
-func TestFilesHaveTheSizeTheyAreListedWith(t *testing.T) {
+func TestFilesHaveListedSizes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		size  int64
 		wrong string
@@ -116,7 +116,7 @@ func TestFilesHaveTheSizeTheyAreListedWith(t *testing.T) {
 	}
 }
 
-func TestOnlyPlainFilesAreOpened(t *testing.T) {
+func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	for kind, want := range map[entryKind]string{link: "link", submodule: "submodule", special: "device"} {
 		e := entry{path: "f", kind: kind, open: func() (io.ReadCloser, error) { return nil, errors.New("opened") }}
 		tr := mustTree(t, []entry{e})
@@ -148,7 +148,7 @@ const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146
 
 // Everything that is wrong with a skill is said at once; another skill of the place
 // is not touched by it.
-func TestCheckSaysAllThatIsWrong(t *testing.T) {
+func TestCheckReportsAllProblems(t *testing.T) {
 	tr := mustTree(t, []entry{
 		file("good/SKILL.md", doc("good")),
 		file("bad/SKILL.md", doc("bad")),
@@ -183,7 +183,7 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckHoldsToTheLimits(t *testing.T) {
+func TestCheckEnforcesLimits(t *testing.T) {
 	files := []entry{file("SKILL.md", doc("a")), file("a", "12345"), file("b", "12345")}
 	for code, limits := range map[string]skill.Limits{
 		"too-many-entries":           {Entries: 2},
@@ -198,7 +198,7 @@ func TestCheckHoldsToTheLimits(t *testing.T) {
 	}
 }
 
-func TestOfferFindsSkillsBelowADirectory(t *testing.T) {
+func TestOfferFindsSkillsBelowDirectory(t *testing.T) {
 	files := map[string]string{
 		"README.md":                  "hello",
 		"skills/pdf/SKILL.md":        doc("pdf"),
@@ -241,7 +241,7 @@ func TestOfferFindsSkillsBelowADirectory(t *testing.T) {
 	}
 }
 
-func TestOfferThatIsOneSkill(t *testing.T) {
+func TestOfferOfOneSkill(t *testing.T) {
 	o, err := New(nil).collect(t.Context(), Location{Kind: Git, URL: "https://example.com/r"}, Revision{}, mustTree(t, []entry{file("SKILL.md", doc("pdf"))}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestOfferThatIsOneSkill(t *testing.T) {
 	}
 }
 
-func TestOfferNamesWhatIsSpelledAlike(t *testing.T) {
+func TestOfferReportsNamesDifferingInCase(t *testing.T) {
 	tr := mustTree(t, entriesOf(map[string]string{"skills/pdf/SKILL.md": doc("pdf"), "docs/x": ""}))
 	closed := 0
 	_, err := New(nil).collect(t.Context(), Location{Kind: Git, URL: "https://example.com/r", Dir: "skill"}, Revision{}, tr, func() error { closed++; return nil })
@@ -289,7 +289,7 @@ func TestListingReadsOnlySkillFiles(t *testing.T) {
 }
 
 // What is wrong with one skill is a problem of the offer, and the others are there.
-func TestOneBrokenSkillIsAProblem(t *testing.T) {
+func TestBrokenSkillIsAProblem(t *testing.T) {
 	tr := mustTree(t, []entry{
 		file("good/SKILL.md", doc("good")), file("bad/SKILL.md", "no frontmatter"), {path: "linked/SKILL.md", kind: link},
 	})

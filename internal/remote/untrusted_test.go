@@ -13,7 +13,7 @@ import (
 
 // What a stranger names is not looked at where only a person may name it: nothing of
 // this machine, nobody's ssh, no private address, and no credential is asked for.
-func TestPlacesThatAStrangerNames(t *testing.T) {
+func TestUntrustedLocations(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"SKILL.md": "---\nname: x\ndescription: X.\n---\n"})
 	asked := false
@@ -57,7 +57,7 @@ func TestPlacesThatAStrangerNames(t *testing.T) {
 }
 
 // One place has one name, however it is spelled.
-func TestPlace(t *testing.T) {
+func TestLocation(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"Anthropics/Skills", "https://github.com/anthropics/skills"},
 		{"https://GitHub.com/anthropics/skills.git", "https://github.com/anthropics/skills"},

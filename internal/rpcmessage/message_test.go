@@ -49,7 +49,7 @@ var texts = []struct {
 	{`[]`, false}, {`null`, false}, {`7`, false}, {``, false}, {`{`, false},
 }
 
-func TestWhatIsPlainIsReadAsTheSDKReadsIt(t *testing.T) {
+func TestPlainMessagesAreReadLikeTheSDK(t *testing.T) {
 	for _, tt := range texts {
 		got := rpcmessage.DecodePlain([]byte(tt.text))
 		if (got != nil) != tt.plain {
@@ -71,7 +71,7 @@ func same(t *testing.T, text string, got jsonrpc.Message) {
 }
 
 // What is read is written as the SDK writes it, on one line.
-func TestLinesAreThoseOfTheSDK(t *testing.T) {
+func TestLinesMatchTheSDK(t *testing.T) {
 	for _, tt := range texts {
 		msg, err := jsonrpc.DecodeMessage([]byte(tt.text))
 		if err != nil {
@@ -93,7 +93,7 @@ func equalJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func TestWhatHasLinesIsWrittenOnOne(t *testing.T) {
+func TestMultilineMessagesAreWrittenOnOneLine(t *testing.T) {
 	id, err := jsonrpc.MakeID("a")
 	if err != nil {
 		t.Fatal(err)

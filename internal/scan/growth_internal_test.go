@@ -16,7 +16,7 @@ var hostile = []string{
 }
 
 // Four times the text is about four times the work, whatever the text is.
-func TestWorkGrowsAsTheTextDoes(t *testing.T) {
+func TestWorkGrowsLinearly(t *testing.T) {
 	const size = 8 << 10
 	for _, name := range []string{"a.md", "a.sh", "a.py", "a.js"} {
 		for _, unit := range hostile {

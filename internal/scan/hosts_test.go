@@ -6,7 +6,7 @@ import (
 
 // What is run as it is fetched weighs little only where nobody but who makes a
 // well-known tool can publish.
-func TestInstallersAreThoseOfTheirMakersAlone(t *testing.T) {
+func TestInstallersAreTrustedFromTheirVendorsOnly(t *testing.T) {
 	for _, tt := range []struct {
 		address string
 		known   bool
@@ -46,7 +46,7 @@ func TestInstallersAreThoseOfTheirMakersAlone(t *testing.T) {
 }
 
 // A registry is known by its host, and one that is known does not vouch for another.
-func TestRegistriesAreKnownByTheirHosts(t *testing.T) {
+func TestRegistriesAreRecognizedByHost(t *testing.T) {
 	for _, tt := range []struct {
 		command string
 		known   bool
@@ -66,7 +66,7 @@ func TestRegistriesAreKnownByTheirHosts(t *testing.T) {
 }
 
 // A secret may go to the service whose name it has, registered by nobody else.
-func TestSecretsGoToTheirServices(t *testing.T) {
+func TestSecretsMayGoToTheirServices(t *testing.T) {
 	for _, tt := range []struct {
 		command string
 		own     bool
@@ -91,7 +91,7 @@ func TestSecretsGoToTheirServices(t *testing.T) {
 }
 
 // Hosts that files name and do not speak to need not be asked for.
-func TestHostsThatAreOnlyNamed(t *testing.T) {
+func TestMentionedHosts(t *testing.T) {
 	for _, tt := range []struct {
 		host  string
 		named bool

@@ -211,7 +211,7 @@ var pairs = map[string]struct{ bad, benign []sample }{
 
 const noise = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj+/x"
 
-func TestEveryRuleHasAPair(t *testing.T) {
+func TestEachRuleHasBadAndBenignExamples(t *testing.T) {
 	for _, r := range scan.Rules() {
 		if p := pairs[r.ID]; len(p.bad) == 0 || len(p.benign) == 0 {
 			t.Errorf("%s has no sample that it finds, or none that it passes", r.ID)
@@ -227,7 +227,7 @@ func TestEveryRuleHasAPair(t *testing.T) {
 	}
 }
 
-func TestRulesFindWhatIsBad(t *testing.T) {
+func TestRulesFindBadExamples(t *testing.T) {
 	for id, p := range pairs {
 		for _, s := range p.bad {
 			if f := of(t, s, id); f == nil {
@@ -239,7 +239,7 @@ func TestRulesFindWhatIsBad(t *testing.T) {
 	}
 }
 
-func TestRulesPassWhatIsBenign(t *testing.T) {
+func TestRulesPassBenignExamples(t *testing.T) {
 	for id, p := range pairs {
 		for _, s := range p.benign {
 			if f := of(t, s, id); f != nil {

@@ -177,7 +177,7 @@ func checkPrefixes(t *testing.T, host script.Host, plan *script.Plan) {
 	}
 }
 
-func TestHostHasNone(t *testing.T) {
+func TestHostWithoutInterpreter(t *testing.T) {
 	for _, tt := range []struct {
 		name, layout, path string
 		script             string

@@ -53,7 +53,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSecretIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidSecretsAreRefusedAndNotQuoted(t *testing.T) {
 	s := secrets.New(filepath.Join(t.TempDir(), "secrets"))
 	for _, bad := range [][2]string{{"", "x"}, {"1A", "x"}, {"A-B", "x"}, {"A B", "x"}, {"A", ""}, {"A", "s3cr3t\x00"}, {"A", "s3cr3t\xff"}, {"A", strings.Repeat("s3cr3t", 20_000)}} {
 		err := s.SetAll(t.Context(), map[string]string{bad[0]: bad[1], "GOOD": "x"})
@@ -66,7 +66,7 @@ func TestWhatIsNoSecretIsRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeTrustedGivesNothing(t *testing.T) {
+func TestUnsafeFileGivesNoSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no modes")
 	}
@@ -111,7 +111,7 @@ func TestAFileThatCannotBeTrustedGivesNothing(t *testing.T) {
 	}
 }
 
-func TestChangesAtTheSameTimeAllCount(t *testing.T) {
+func TestConcurrentChangesAreAllStored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets")
 	var wg sync.WaitGroup
 	for i := range 20 {

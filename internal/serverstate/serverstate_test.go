@@ -140,7 +140,7 @@ func TestProcesses(t *testing.T) {
 
 // Another process that has the number by now is not the one that wrote the file,
 // and what is no whole file of ours says nothing.
-func TestFilesOfNobody(t *testing.T) {
+func TestOrphanedFiles(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begin(t, dir)
 	path := fileOf(dir, c.Process.Pid)
@@ -211,7 +211,7 @@ func TestFilesOfNobody(t *testing.T) {
 }
 
 // What another user may have written says nothing.
-func TestFilesOfOthers(t *testing.T) {
+func TestForeignFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes are of Unix")
 	}
@@ -255,7 +255,7 @@ func TestFilesOfOthers(t *testing.T) {
 }
 
 // A number that no server has is not shown as it stands.
-func TestNumbersAreBounded(t *testing.T) {
+func TestNumberLimits(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begin(t, dir)
 	path := fileOf(dir, c.Process.Pid)
@@ -309,7 +309,7 @@ func (s *states) look() (string, []serverstate.Server) {
 
 // Changes come to the file at the pace, however many there are; one that nobody
 // tells of comes at the next look, and a file that somebody removed comes back.
-func TestPace(t *testing.T) {
+func TestPublishInterval(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "running")
 	synctest.Test(t, func(t *testing.T) {
 		s := &states{state: "INIT"}
@@ -362,7 +362,7 @@ func TestPace(t *testing.T) {
 }
 
 // A directory that cannot be written does no harm, and it goes on when it can be.
-func TestNoPlace(t *testing.T) {
+func TestNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "running")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

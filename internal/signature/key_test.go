@@ -33,7 +33,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestNamesOfKeys(t *testing.T) {
+func TestKeyNames(t *testing.T) {
 	for _, name := range []string{"", "a b", "a+b", "a\nb", "a\u00a0b", "a\u202eb", "a\xff", strings.Repeat("a", 257)} {
 		if _, _, err := signature.GenerateKey(name); err == nil {
 			t.Errorf("%q is the name of a key", name)
@@ -118,7 +118,7 @@ func TestPrivateKeyFiles(t *testing.T) {
 	}
 }
 
-func TestPrivateKeyFilesOfOthers(t *testing.T) {
+func TestForeignPrivateKeyFiles(t *testing.T) {
 	private, public := keys(t, "example.com/tools")
 	for name, content := range map[string]string{
 		"empty":           "",

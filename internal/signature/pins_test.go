@@ -20,7 +20,7 @@ func newPins(t *testing.T) signature.Pins {
 	return signature.Pins{Path: filepath.Join(t.TempDir(), "state", "publishers.json")}
 }
 
-func TestFirstUseKeepsTheKey(t *testing.T) {
+func TestFirstUsePinsTheKey(t *testing.T) {
 	ctx, pins := t.Context(), newPins(t)
 	_, key := keys(t, "example.com/tools")
 	_, other := keys(t, "example.com/tools")
@@ -60,7 +60,7 @@ func TestFirstUseKeepsTheKey(t *testing.T) {
 	}
 }
 
-func TestAPersonChangesPins(t *testing.T) {
+func TestUserChangesPins(t *testing.T) {
 	ctx, pins := t.Context(), newPins(t)
 	_, key := keys(t, "example.com/tools")
 	_, other := keys(t, "example.com/tools")
@@ -91,7 +91,7 @@ func TestAPersonChangesPins(t *testing.T) {
 
 // Of processes that meet a source at the same time one keeps its key, and the
 // others see that.
-func TestOneOfManyIsFirst(t *testing.T) {
+func TestConcurrentFirstUsePinsOnce(t *testing.T) {
 	ctx, pins := t.Context(), newPins(t)
 	var public [8]string
 	for i := range public {
@@ -118,7 +118,7 @@ func TestOneOfManyIsFirst(t *testing.T) {
 	}
 }
 
-func TestPinsThatCannotBeReadDeny(t *testing.T) {
+func TestUnreadablePinsDeny(t *testing.T) {
 	ctx := t.Context()
 	_, key := keys(t, "example.com/tools")
 	kept := fmt.Sprintf(`{"source": %q, "key": %q, "since": "2026-01-02T03:04:05Z"}`, source, key)
@@ -170,7 +170,7 @@ func denied(t *testing.T, pins signature.Pins, key string) error {
 	return err
 }
 
-func TestPinsThatOthersCanReachDeny(t *testing.T) {
+func TestUnsafePinsDeny(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no modes on this system")
 	}
@@ -198,7 +198,7 @@ func TestPinsThatOthersCanReachDeny(t *testing.T) {
 	}
 }
 
-func TestSourcesThatAreNotKept(t *testing.T) {
+func TestUnpinnableSources(t *testing.T) {
 	_, key := keys(t, "example.com/tools")
 	for _, source := range []string{"", "a\nb", "a\x1b[2J", strings.Repeat("x", signature.MaxSourceBytes+1),
 		"https://token@example.com/skills", "https://user:password@example.com/skills", "ssh://git:password@example.com/skills"} {
@@ -226,7 +226,7 @@ func TestSourcesThatAreNotKept(t *testing.T) {
 
 func second(_ signature.Pin, err error) error { return err }
 
-func TestPinsAreBounded(t *testing.T) {
+func TestPinLimit(t *testing.T) {
 	_, key := keys(t, "example.com/tools")
 	pins := newPins(t)
 	if _, err := pins.Check(t.Context(), "0", key); err != nil {

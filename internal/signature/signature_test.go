@@ -89,7 +89,7 @@ func TestSignedSkillVerifies(t *testing.T) {
 	}
 }
 
-func TestChangedFilesAreTold(t *testing.T) {
+func TestChangedFilesAreReported(t *testing.T) {
 	private, public := keys(t, "example.com/tools")
 	sig := sign(t, manifest(t, pdf()), "pdf", private)
 	for _, test := range []struct {
@@ -257,7 +257,7 @@ func TestDamagedSignatures(t *testing.T) {
 
 // Base64 has several spellings of the same bytes; only the one of Sign counts, so
 // that no byte of a signature can be changed.
-func TestNoByteOfASignatureCanChange(t *testing.T) {
+func TestEveryByteOfSignatureIsChecked(t *testing.T) {
 	private, public := keys(t, "k")
 	m := manifest(t, fstest.MapFS{"SKILL.md": {Data: []byte("x")}})
 	good := sign(t, m, "x", private)
@@ -272,7 +272,7 @@ func TestNoByteOfASignatureCanChange(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSigned(t *testing.T) {
+func TestUnsignableSkills(t *testing.T) {
 	private, public := keys(t, "example.com/tools")
 	hash := skill.Hash(nil)
 	files := func(paths ...string) (m skill.Manifest) {
@@ -321,7 +321,7 @@ func TestWhatCannotBeSigned(t *testing.T) {
 }
 
 // Whatever the files are, a signature of them holds for them and for nothing else.
-func TestSignaturesHoldForTheirFilesAlone(t *testing.T) {
+func TestSignaturesCoverTheirFilesOnly(t *testing.T) {
 	private, public := keys(t, "example.com/tools")
 	path := rapid.StringMatching(`[a-zA-Z0-9 ä日_.-]{1,12}(/[a-z0-9 .]{1,8})?`).Filter(func(s string) bool {
 		return fs.ValidPath(s) && s != signature.FileName

@@ -96,7 +96,7 @@ func withoutHash(a skilldiff.PermissionChange) [4]string {
 	return [4]string{a.Kind, a.Name, hide(a.Old), hide(a.New)}
 }
 
-func TestServersWithTheSameAddressAndAnotherConfiguration(t *testing.T) {
+func TestServersWithSameURLAndOtherConfiguration(t *testing.T) {
 	const front = "mcpServers: {a: {command: x, env: {MODE: %s}}}\n"
 	more := compare(t, with(fmt.Sprintf(front, "safe")), with(fmt.Sprintf(front, "wild")), nil).Permissions.More
 	if len(more) != 1 || more[0].Old == more[0].New || strings.Contains(more[0].New, "wild") {
@@ -104,7 +104,7 @@ func TestServersWithTheSameAddressAndAnotherConfiguration(t *testing.T) {
 	}
 }
 
-func TestAsksAreBounded(t *testing.T) {
+func TestRequestLimits(t *testing.T) {
 	var lines strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&lines, "p%d\n", i)

@@ -217,7 +217,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsToldAndTheRestCompared(t *testing.T) {
+func TestProblemsAreReportedAndTheRestCompared(t *testing.T) {
 	noSkill := fstest.MapFS{"a.md": {Data: []byte("a\n")}}
 	broken := fstest.MapFS{"SKILL.md": {Data: []byte("no frontmatter\n")}, "a.md": {Data: []byte("b\n")}}
 	for _, test := range []struct {
@@ -253,7 +253,7 @@ func (f turning) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
-func TestFileThatChangesMeanwhile(t *testing.T) {
+func TestFileThatChangesDuringComparison(t *testing.T) {
 	d := compare(t, with(""), turning{with("", "a.md", "0000\n"), "a.md", new(int)}, &skilldiff.Options{Texts: true})
 	if len(d.Files) != 1 || d.Files[0].Diff != "" || d.Files[0].Omitted == "" {
 		t.Errorf("files %+v", d.Files)
@@ -335,7 +335,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestContentThatIsComparedIsBounded(t *testing.T) {
+func TestComparedContentLimit(t *testing.T) {
 	old, new := with(""), with("")
 	a, b := &fstest.MapFile{Data: []byte("a" + strings.Repeat("x", 1<<20-1))}, &fstest.MapFile{Data: []byte("b" + strings.Repeat("x", 1<<20-1))}
 	for i := range 40 {

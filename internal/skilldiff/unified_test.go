@@ -59,7 +59,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-func TestUnifiedIsBounded(t *testing.T) {
+func TestUnifiedLimit(t *testing.T) {
 	got := skilldiff.Unified(nil, []byte(strings.Repeat("a\n", 1000)), "a", "b", &skilldiff.Options{FileBytes: 100})
 	if len(got) > 200 || !strings.HasSuffix(got, " lines more of the difference are not shown\n") {
 		t.Errorf("%d bytes:\n%s", len(got), got)

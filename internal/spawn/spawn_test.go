@@ -114,7 +114,7 @@ func isDir(p string) bool {
 	return err == nil && i.IsDir()
 }
 
-func TestL8NothingLeftAfterCycles(t *testing.T) {
+func TestL8NoProcessesLeftAfterCycles(t *testing.T) {
 	s := spawn.New(&spawn.Options{Grace: 50 * time.Millisecond})
 	var pids []int
 	for i := range 100 {
@@ -137,7 +137,7 @@ func TestL8NothingLeftAfterCycles(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestL8NothingLeftAfterAKill(t *testing.T) {
+func TestL8NoProcessesLeftAfterKill(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestStderrIsARing(t *testing.T) {
+func TestStderrKeepsTheLastLines(t *testing.T) {
 	s := spawn.New(nil)
 	p := start(t, s, &upstream.Config{Command: "sh", Args: []string{"-c", `i=0; while [ $i -lt 3000 ]; do echo "a line of standard error, number $i" >&2; i=$((i+1)); done; echo last >&2`}})
 	io.Copy(io.Discard, p)

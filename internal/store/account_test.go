@@ -58,7 +58,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-func TestDeletedUserLeavesNothingButWhatIsOthers(t *testing.T) {
+func TestDeletedUserKeepsSharedData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ada := newUser(t, db, "ada")

@@ -83,7 +83,7 @@ func TestW27FirstAnswerWins(t *testing.T) {
 	})
 }
 
-func TestAsksOfASessionAreBounded(t *testing.T) {
+func TestSessionRequestLimit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		mustDo(t, db.Tx(ctx, func(tx *store.Tx) error {

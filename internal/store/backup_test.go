@@ -56,7 +56,7 @@ func TestBackupThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestBackupThatIsNone(t *testing.T) {
+func TestInvalidBackup(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "hub.db")
@@ -81,7 +81,7 @@ func TestBackupThatIsNone(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist)
 }
 
-func TestCheckFindsWhatDoesNotFitTogether(t *testing.T) {
+func TestCheckDetectsInconsistencies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		skill := newSkill(t, db, store.Public, "pdf")

@@ -21,7 +21,7 @@ func noise(n int) []byte {
 	return data
 }
 
-func TestFilesAreKeptByWhatIsInThem(t *testing.T) {
+func TestFilesAreDeduplicatedByContent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		for _, size := range []int{0, 1, 256<<10 - 1, 256 << 10, 256<<10 + 1, 1 << 20, store.MaxValue} {
@@ -48,7 +48,7 @@ type fullWriter struct{ err error }
 
 func (w fullWriter) Write(p []byte) (int, error) { return 3, w.err }
 
-func TestWriterOfAFileFails(t *testing.T) {
+func TestFileWriterFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		hash := must(db.Blobs.Put(t.Context(), noise(1<<20)))(t)[0]
 		gone := errors.New("the client is gone")
@@ -59,7 +59,7 @@ func TestWriterOfAFileFails(t *testing.T) {
 	})
 }
 
-func TestFilesThatNothingNamesAreRemovedAfterTheirGrace(t *testing.T) {
+func TestUnreferencedFilesAreRemovedAfterGrace(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		const hour = time.Hour
@@ -90,7 +90,7 @@ func TestFilesThatNothingNamesAreRemovedAfterTheirGrace(t *testing.T) {
 
 // Whatever the order, a version that was added has its files: a sweep at that moment
 // either was before, and the upload is told to put them again, or leaves them.
-func TestSweepAndUploadAtOnce(t *testing.T) {
+func TestConcurrentSweepAndUpload(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		skill := newSkill(t, db, store.Public, "pdf")

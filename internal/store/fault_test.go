@@ -17,7 +17,7 @@ import (
 
 // Nothing has to be opened again after the server was away, and no call fails once it
 // is back.
-func TestDatabaseIsGoneAndComesBack(t *testing.T) {
+func TestDatabaseReconnects(t *testing.T) {
 	server, err := storetest.StartServer()
 	if err != nil {
 		if os.Getenv("LOADOUT_TEST_POSTGRES") != "" {
@@ -153,7 +153,7 @@ func TestProcessesOnOneDatabase(t *testing.T) {
 	})
 }
 
-func TestFileThatCannotBeMade(t *testing.T) {
+func TestFileThatCannotBeCreated(t *testing.T) {
 	dir := t.TempDir()
 	_, err := store.Open(t.Context(), filepath.Join(dir, "none", "hub.db"), nil)
 	wantError(t, err, os.ErrNotExist)

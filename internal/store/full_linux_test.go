@@ -12,7 +12,7 @@ import (
 
 // A full disk is an error that says so, what was kept before stays, and there is
 // nothing to repair when there is room again.
-func TestDiskIsFull(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
 		t.Skip("a small disk takes root:", err)

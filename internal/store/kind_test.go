@@ -48,7 +48,7 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-func TestChangesOfOneGenerationAtOnce(t *testing.T) {
+func TestConcurrentChangesOfOneGeneration(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		k := must(db.Kinds.Create(ctx, store.Kind{Kind: "Bot", Namespace: store.Public, Name: "b"}))(t)
@@ -110,7 +110,7 @@ func TestW8References(t *testing.T) {
 
 // A deletion that asks first who refers, and a reference that is made at that moment:
 // on both databases one of them sees the other.
-func TestReferenceProtectionHoldsAtOnce(t *testing.T) {
+func TestReferenceProtectionIsConcurrent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		for i := range 20 {

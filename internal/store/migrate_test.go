@@ -41,7 +41,7 @@ func TestMigrationFromEveryStep(t *testing.T) {
 	}
 }
 
-func TestSchemaOfANewerProgramIsRefused(t *testing.T) {
+func TestNewerSchemaIsRefused(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		ctx := t.Context()
 		name := fmt.Sprintf("%04d_later.sql", store.Migrations()+1)
@@ -52,7 +52,7 @@ func TestSchemaOfANewerProgramIsRefused(t *testing.T) {
 	})
 }
 
-func TestMigrationThatFailsChangesNothing(t *testing.T) {
+func TestFailedMigrationChangesNothing(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		ctx := t.Context()
 		name := fmt.Sprintf("%04d_bad.sql", store.Migrations()+1)
@@ -66,7 +66,7 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	})
 }
 
-func TestMigrationThatWasChangedAfterwardsIsRefused(t *testing.T) {
+func TestEditedMigrationIsRefused(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		ctx := t.Context()
 		db := must(store.Open(ctx, address, nil))(t)
@@ -77,7 +77,7 @@ func TestMigrationThatWasChangedAfterwardsIsRefused(t *testing.T) {
 	})
 }
 
-func TestNodesThatStartAtOnce(t *testing.T) {
+func TestNodesStartConcurrently(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		var wg sync.WaitGroup
 		for range 6 {

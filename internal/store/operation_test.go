@@ -130,7 +130,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-func TestNotices(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ada := newUser(t, db, "ada")

@@ -99,7 +99,7 @@ func insertRows(t testing.TB, db *store.DB, into string, n int, row func(int) st
 var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions)\b.*$)`)
 
 // What is asked often is answered by indexes however much there is.
-func TestQuestionsUseIndexes(t *testing.T) {
+func TestQueriesUseIndexes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		fill(t, db)
 		ctx := t.Context()

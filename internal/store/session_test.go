@@ -94,7 +94,7 @@ func TestEvents(t *testing.T) {
 
 // Writers that all add to one stream lose nothing and leave nothing out, and of two
 // that add after the same event one does.
-func TestWritersOfOneStream(t *testing.T) {
+func TestConcurrentEventWriters(t *testing.T) {
 	const writers, each = 6, 20
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -193,7 +193,7 @@ func TestLeases(t *testing.T) {
 }
 
 // A clock that is set back does not keep a lease for ever, nor take it from who has it.
-func TestClockIsSetBack(t *testing.T) {
+func TestClockMovesBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		store.ShiftClock(db, 24*time.Hour)
@@ -210,7 +210,7 @@ func TestClockIsSetBack(t *testing.T) {
 	})
 }
 
-func TestNodesThatTakeALeaseAtOnce(t *testing.T) {
+func TestConcurrentLeaseAcquisition(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		var wg sync.WaitGroup
 		errs := make([]error, 16)

@@ -16,7 +16,7 @@ func skillNames(skills []store.Skill) []string {
 	return names(skills, func(s store.Skill) string { return s.Name })
 }
 
-func TestSkillIsWhatItsCurrentVersionSays(t *testing.T) {
+func TestSkillFollowsItsCurrentVersion(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		s := must(db.Skills.Create(ctx, store.Skill{
@@ -71,7 +71,7 @@ func TestSkillIsWhatItsCurrentVersionSays(t *testing.T) {
 	})
 }
 
-func TestVersionsOfASkill(t *testing.T) {
+func TestSkillVersions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		s := newSkill(t, db, store.Public, "pdf")
@@ -108,7 +108,7 @@ func TestVersionsOfASkill(t *testing.T) {
 	})
 }
 
-func TestManyFilesOfAVersion(t *testing.T) {
+func TestVersionWithManyFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		s := newSkill(t, db, store.Public, "pdf")
@@ -162,7 +162,7 @@ func TestW6Scopes(t *testing.T) {
 	})
 }
 
-func TestListOfSkills(t *testing.T) {
+func TestListSkills(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ada := newUser(t, db, "ada")
@@ -209,7 +209,7 @@ func TestListOfSkills(t *testing.T) {
 	})
 }
 
-func TestSkillsOfAnOrigin(t *testing.T) {
+func TestSkillsByOrigin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		for _, name := range []string{"a", "b", "c"} {
@@ -224,7 +224,7 @@ func TestSkillsOfAnOrigin(t *testing.T) {
 }
 
 // One who follows the changes knows at any time what there is.
-func TestChangesOfSkills(t *testing.T) {
+func TestSkillChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a, b := newSkill(t, db, store.Public, "a"), newSkill(t, db, store.Public, "b")
@@ -252,7 +252,7 @@ func TestChangesOfSkills(t *testing.T) {
 
 // Of any number of uploads of one name one makes it, and of one digest; and versions
 // that are added at once get numbers without a gap.
-func TestUploadsAtOnce(t *testing.T) {
+func TestConcurrentUploads(t *testing.T) {
 	const clients = 24
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		var (

@@ -37,7 +37,7 @@ func count(t *testing.T, db *sql.DB) (n int) {
 }
 
 // A statement that is kept does the same as one that is read anew.
-func TestStatementsAreKept(t *testing.T) {
+func TestStatementsAreCached(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "db")
 	db := single(t, name)
 	change(t, db, "CREATE TABLE t (a INTEGER PRIMARY KEY); CREATE TABLE u (b INTEGER)")

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-func TestTransactionIsKeptWholeOrNotAtAll(t *testing.T) {
+func TestTransactionIsAtomic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		boom := errors.New("boom")
@@ -46,7 +46,7 @@ func TestTransactionIsKeptWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-func TestTransactionIsOverOnceAChangeFailed(t *testing.T) {
+func TestTransactionFailsAfterFailedChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		newUser(t, db, "ada")
@@ -77,7 +77,7 @@ func TestTransactionIsOverOnceAChangeFailed(t *testing.T) {
 	})
 }
 
-func TestContextEndsInATransaction(t *testing.T) {
+func TestContextEndsDuringTransaction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the client went away")
@@ -100,7 +100,7 @@ func TestContextEndsInATransaction(t *testing.T) {
 }
 
 // A change that waits for itself fails, and says so, before long.
-func TestChangeBesideATransactionDoesNotWaitForEver(t *testing.T) {
+func TestChangeBesideTransactionTimesOut(t *testing.T) {
 	ctx := t.Context()
 	db := must(store.Open(ctx, storetest.SQLite(t), &store.Options{Wait: 20 * time.Millisecond}))(t)
 	defer db.Close()
@@ -113,7 +113,7 @@ func TestChangeBesideATransactionDoesNotWaitForEver(t *testing.T) {
 
 // Two that read the same and write what follows from it: the same on both databases
 // as one after the other.
-func TestTransactionsAreAsIfOneAfterTheOther(t *testing.T) {
+func TestTransactionsAreSerializable(t *testing.T) {
 	const clients = 8
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -155,7 +155,7 @@ func TestTransactionsAreAsIfOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+func TestUnstorableValuesAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		for name, text := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-func TestGroupsOfAUserByName(t *testing.T) {
+func TestUserGroupsByName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ada, bob := newUser(t, db, "ada"), newUser(t, db, "bob")

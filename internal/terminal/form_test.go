@@ -72,7 +72,7 @@ func TestSecretField(t *testing.T) {
 	}
 }
 
-func TestFormsThatCannotBeShown(t *testing.T) {
+func TestUnsupportedForms(t *testing.T) {
 	for name, schema := range map[string]string{"no object": `{"properties":[]}`, "too many": `{"properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 1), ",") + many(maxFields+1) + `}}`} {
 		if _, err := newForm(&approval.Request{Schema: json.RawMessage(schema)}); err == nil {
 			t.Errorf("%s is shown", name)
@@ -134,7 +134,7 @@ func TestApproval(t *testing.T) {
 }
 
 // The arguments are edited as they read, and are not changed by that alone.
-func TestArgumentsAreEditedAsTheyRead(t *testing.T) {
+func TestArgumentsAreEditedAsShown(t *testing.T) {
 	d := newApproval(request(t, "run_command", `{"command":"a < b && c > d # \u00e9\ud83d\ude00 \u202e\u0007 \\u003c \u0022"}`), nil)
 	press(d, "e")
 	if want := "{\n  \"command\": \"a < b && c > d # é😀 \\u202e\\u0007 \\\\u003c \\u0022\"\n}"; d.input.String() != want {
@@ -164,7 +164,7 @@ func FuzzSpelled(f *testing.F) {
 
 // The dialog fits the screen, and the end of what is asked is shown as well as its
 // beginning: what is dangerous may be there.
-func TestApprovalFits(t *testing.T) {
+func TestApprovalFitsScreen(t *testing.T) {
 	content := strings.Repeat("line\\n", 200) + "rm -rf /"
 	d := newApproval(request(t, "write_file", `{"path":"a.sh","content":"`+content+`"}`), nil)
 	for _, width := range []int{30, 39, 79} {

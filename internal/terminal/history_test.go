@@ -20,7 +20,7 @@ func open(t *testing.T, path string) *History {
 
 // What was typed is there in the next conversation, for its owner only; what begins
 // with a blank is not.
-func TestHistoryIsKept(t *testing.T) {
+func TestHistoryPersists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "chat-history")
 	h := open(t, path)
 	for _, text := range []string{"one", "two\nlines", " not this", "two\nlines"} {
@@ -44,7 +44,7 @@ func TestHistoryIsKept(t *testing.T) {
 }
 
 // The file is bounded, and what is no history in it is passed over.
-func TestHistoryIsBounded(t *testing.T) {
+func TestHistoryLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chat-history")
 	long := strings.Repeat("x", 4000)
 	var b strings.Builder

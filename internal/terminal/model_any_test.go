@@ -16,7 +16,7 @@ import (
 
 // Whatever is typed and happens, in whatever order and on whatever screen, the screen
 // fits and the program goes on.
-func TestAnythingMayHappen(t *testing.T) {
+func TestAnySequenceOfEvents(t *testing.T) {
 	keys := []string{"enter", "tab", "esc", "up", "down", "ctrl+c", "ctrl+o", "alt+enter", "/", "y", "n", "e", "d", "s", "{", "文", " ", "/lo", "a word "}
 	rapid.Check(t, func(rt *rapid.T) {
 		var ran []string

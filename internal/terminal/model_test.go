@@ -157,7 +157,7 @@ func TestStop(t *testing.T) {
 }
 
 // What is typed while an answer comes is said after it.
-func TestTypedAhead(t *testing.T) {
+func TestTypeAhead(t *testing.T) {
 	s := newScreen(t, &Options{})
 	s.keys("one", "enter", "two", "enter")
 	s.finish()
@@ -210,7 +210,7 @@ func TestLongPaste(t *testing.T) {
 }
 
 // Nothing is printed before something is drawn, which it would be drawn over.
-func TestNothingIsPrintedBeforeTheFirstDrawing(t *testing.T) {
+func TestNothingIsPrintedBeforeFirstDraw(t *testing.T) {
 	m := newModel(t.Context(), echo{}, &Options{Plain: true})
 	m.update(t, tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.update(t, noticeMsg{"early"})
@@ -261,7 +261,7 @@ func TestEnormousTerminal(t *testing.T) {
 }
 
 // A desk may tell of a question while the person leaves: nothing is started then.
-func TestQuestionsWhileLeaving(t *testing.T) {
+func TestQuestionsWhileExiting(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	stop := s.watch(desk, "s")
@@ -390,7 +390,7 @@ func TestQuestion(t *testing.T) {
 }
 
 // What a server wants to know is asked field by field, in the place of the line.
-func TestFormOnTheScreen(t *testing.T) {
+func TestFormOnScreen(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
@@ -410,7 +410,7 @@ func TestFormOnTheScreen(t *testing.T) {
 }
 
 // Keys of somebody who is typing do not answer a question that has just come.
-func TestQuestionIsDeafToTyping(t *testing.T) {
+func TestNewQuestionIgnoresTypedKeys(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	s.keys("sa")
@@ -427,7 +427,7 @@ func TestQuestionIsDeafToTyping(t *testing.T) {
 }
 
 // A question that is settled elsewhere is taken away, and the next one shown.
-func TestQuestionSettledElsewhere(t *testing.T) {
+func TestQuestionAnsweredElsewhere(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
 	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "First?"})

@@ -55,7 +55,7 @@ func digest(t *testing.T, dir string) (policy.Digest, []trust.File) {
 	return d, files
 }
 
-func TestProjectDigestIsOfTheConfiguration(t *testing.T) {
+func TestProjectDigestCoversConfiguration(t *testing.T) {
 	dir := project(t, "loadout.yaml", "a", ".mcp.json", "{}", ".loadout/ghosts/g.yaml", "g", ".loadout/skills/s/SKILL.md", "s", "main.go", "m")
 	first, files := digest(t, dir)
 	var names []string
@@ -89,7 +89,7 @@ func TestProjectDigestIsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestProjectDigestRefusesWhatItCannotCover(t *testing.T) {
+func TestProjectDigestRefusesUncoveredFiles(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
 		make       func(dir string) error

@@ -14,7 +14,7 @@ import (
 
 // A caller who serves MCP itself calls with the context and the _meta of a request
 // of its client, who may speak another version than the server.
-func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
+func TestModernClientCallsLegacyServer(t *testing.T) {
 	var mu sync.Mutex
 	var got []mcp.Meta
 	back := newServer("legacy")
@@ -59,7 +59,7 @@ func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
 	}
 }
 
-func TestCallEndsWithItsCaller(t *testing.T) {
+func TestCallEndsWithCaller(t *testing.T) {
 	why := errors.New("the caller is gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	release := make(chan struct{}) // over HTTP the tool may not learn of the end
@@ -87,7 +87,7 @@ func TestCallEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-func TestAServerIsToldThatACallWasGivenUp(t *testing.T) {
+func TestServerIsNotifiedOfCancelledCall(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
 			s := newPool(t, nil).Server(childConfig(t, era), "")
@@ -116,7 +116,7 @@ func calls(t *testing.T, s *upstream.Server, tool string) {
 
 // What a server of standard input and output answers comes whole, whatever of a
 // result it has.
-func TestAResultComesWhole(t *testing.T) {
+func TestResultIsUnchanged(t *testing.T) {
 	s := newPool(t, nil).Server(childConfig(t, "modern"), "")
 	for _, text := range []string{"", "<b>&amp;</b>", "a\u2028b\nc\"d", strings.Repeat("é", 200_000)} {
 		res, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{Text: text}}, nil)

@@ -90,7 +90,7 @@ func TestEnvFileMissing(t *testing.T) {
 }
 
 // No file is read for the sake of what somebody else wrote.
-func TestEnvFileOfOthers(t *testing.T) {
+func TestForeignEnvFile(t *testing.T) {
 	for _, owner := range []string{"pdf@sha256:0", "project", "hub"} {
 		v, read := withFiles(map[string]string{"/work/project/.env": "TOKEN=s3cr3t"})
 		c := &upstream.Config{Name: "x", Type: upstream.Stdio, Command: "run", EnvFile: "${workspaceFolder}/.env", Owner: upstream.Owner(owner)}
@@ -104,7 +104,7 @@ func TestEnvFileOfOthers(t *testing.T) {
 }
 
 // A file that changes with the workspace does not choose which code is loaded.
-func TestEnvFileOfTheWorkspaceSetsNoLoaders(t *testing.T) {
+func TestWorkspaceEnvFileSetsNoLoaderVariables(t *testing.T) {
 	for _, name := range []string{"LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "RUBYOPT", "PERL5LIB", "BASH_ENV", "ENV", "PATH", "Path", "GIT_SSH_COMMAND", "npm_config_registry", "UV_INDEX_URL"} {
 		text := "TOKEN=x\n" + name + "=s3cr3t\n"
 		v, _ := withFiles(map[string]string{"/work/project/.env": text, "/home/wei/.env": text})
@@ -128,7 +128,7 @@ func TestEnvFileOfTheWorkspaceSetsNoLoaders(t *testing.T) {
 }
 
 // Why a file does not count is said in the words of who says so.
-func TestEnvFileThatDoesNotCount(t *testing.T) {
+func TestIgnoredEnvFile(t *testing.T) {
 	v := userVariables
 	v.File = func(string) ([]byte, error) { return nil, &upstream.EnvFileError{Reason: "nobody trusts it; move it"} }
 	_, unset := (&upstream.Config{Name: "x", Command: "run", EnvFile: ".env"}).Resolve(v)

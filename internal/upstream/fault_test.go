@@ -148,7 +148,7 @@ func TestFaultConnected(t *testing.T) {
 	}
 }
 
-func TestFaultCrashInACall(t *testing.T) {
+func TestFaultCrashDuringCall(t *testing.T) {
 	for _, mode := range []string{"modern", "legacy"} {
 		t.Run(mode, func(t *testing.T) {
 			s := newPool(t, nil).Server(childConfig(t, mode), "")
@@ -226,7 +226,7 @@ func TestFaultManyTools(t *testing.T) {
 	}
 }
 
-func TestFaultNoAnswerToACall(t *testing.T) {
+func TestFaultUnansweredCall(t *testing.T) {
 	for _, mode := range []string{"modern", "legacy"} {
 		t.Run(mode, func(t *testing.T) {
 			s := newPool(t, nil).Server(childConfig(t, mode), "")

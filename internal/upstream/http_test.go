@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-func TestHeadersStayAtTheirHost(t *testing.T) {
+func TestHeadersAreSentToTheirHostOnly(t *testing.T) {
 	const secret = "Bearer s3cret-token"
 	var mu sync.Mutex
 	var leaked, reached []string
@@ -51,7 +51,7 @@ func TestHeadersStayAtTheirHost(t *testing.T) {
 	}
 }
 
-func TestMessagesStayAtTheirHost(t *testing.T) {
+func TestMessagesAreSentToTheirHostOnly(t *testing.T) {
 	reached := false
 	other := serveHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	u := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestMessagesStayAtTheirHost(t *testing.T) {
 	contains(t, "error", err.Error(), "messages to another host")
 }
 
-func TestErrorsKeepSecrets(t *testing.T) {
+func TestErrorsHideSecrets(t *testing.T) {
 	u := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, pass, _ := r.BasicAuth(); name != "me" || pass != "s3cret-pass" {
 			t.Errorf("basic auth = %q", base64.StdEncoding.EncodeToString([]byte(r.Header.Get("Authorization"))))
@@ -119,7 +119,7 @@ func breakable(t *testing.T, h http.Handler) *httptest.Server {
 }
 
 // The SDK opens its stream of notifications once; ours comes back.
-func TestListeningComesBack(t *testing.T) {
+func TestListenStreamReconnects(t *testing.T) {
 	for _, kind := range []string{"modern", "legacy"} {
 		t.Run(kind, func(t *testing.T) {
 			one := newServer(kind)
@@ -222,7 +222,7 @@ func TestOAuth(t *testing.T) {
 }
 
 // What a legacy server asks during a call reaches who has made the call.
-func TestQuestionsOfTheOlderEra(t *testing.T) {
+func TestLegacyServerRequests(t *testing.T) {
 	s := newServer("legacy")
 	mcp.AddTool(s, &mcp.Tool{Name: "asks"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		r, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "name?"})
@@ -247,7 +247,7 @@ func TestQuestionsOfTheOlderEra(t *testing.T) {
 
 // A call that ends here ends at the server too: by a notification of the older era,
 // and with its request in the newer.
-func TestCallThatTimesOutIsCancelledAtTheServer(t *testing.T) {
+func TestTimedOutCallIsCancelledOnServer(t *testing.T) {
 	for _, era := range []string{upstream.Legacy, upstream.Modern} {
 		t.Run(era, func(t *testing.T) {
 			ended := make(chan struct{})

@@ -83,7 +83,7 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-func TestPartsOfSecretsAtAnEdge(t *testing.T) {
+func TestSecretsSplitAtTruncation(t *testing.T) {
 	c := &Config{hidden: []string{"0123456789", "wxyz"}}
 	for in, want := range map[string]string{
 		"456789 is the end":        "••• is the end",
@@ -98,7 +98,7 @@ func TestPartsOfSecretsAtAnEdge(t *testing.T) {
 	}
 }
 
-func TestLogsKeepSecrets(t *testing.T) {
+func TestLogsHideSecrets(t *testing.T) {
 	var b strings.Builder
 	log := slog.New(&redactHandler{slog.NewTextHandler(&b, nil), &Config{hidden: []string{"0123456789"}}})
 	log.With("a", "0123456789").WithGroup("g").Warn("m 0123456789", "b", errors.New("e 0123456789"), slog.Group("c", "d", "0123456789"), "n", 7)

@@ -30,7 +30,7 @@ func listed(t *testing.T, want []string, tools ...*mcp.Tool) *upstream.Listing {
 	return l
 }
 
-func TestLongDescriptionsAreCut(t *testing.T) {
+func TestLongDescriptionsAreTruncated(t *testing.T) {
 	long := "x" + strings.Repeat("é", upstream.MaxDescription)
 	l := listed(t, nil, &mcp.Tool{Name: "a", Description: "short"}, &mcp.Tool{Name: "b", Description: long})
 	if len(l.Tools) != 2 || l.Tools[0].Description != "short" {
@@ -42,7 +42,7 @@ func TestLongDescriptionsAreCut(t *testing.T) {
 	contains(t, "problems", strings.Join(l.Problems, "\n"), `tool "b"`, "65536", "truncated")
 }
 
-func TestListingsHaveABudget(t *testing.T) {
+func TestListingBudget(t *testing.T) {
 	var tools []*mcp.Tool
 	for n := range 40 {
 		tools = append(tools, &mcp.Tool{Name: fmt.Sprintf("t%02d", n), Meta: mcp.Meta{"x": strings.Repeat("x", upstream.MaxDefinition/2)}})

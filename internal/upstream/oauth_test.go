@@ -64,7 +64,7 @@ func TestGuide(t *testing.T) {
 }
 
 // A server that repeats the token does not have us show it.
-func TestTokensAreConcealed(t *testing.T) {
+func TestTokensAreRedacted(t *testing.T) {
 	s := newServer("echoing")
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -152,7 +152,7 @@ trust_level = "trusted"
 	}
 }
 
-func TestInputsOfVSCode(t *testing.T) {
+func TestVSCodeInputs(t *testing.T) {
 	f, _ := upstream.Parse([]byte(`{"inputs": [{"id": "a", "type": "promptString", "password": true, "description": "d"},
 		{"id": "b", "type": "pickString", "options": ["x", "y"], "default": "x"}, {"type": "promptString"}], "servers": {}}`), upstream.ParseOptions{Name: "mcp.json"})
 	want := []upstream.Input{{ID: "a", Description: "d", Password: true}, {ID: "b", Default: "x", Options: []string{"x", "y"}}}
@@ -242,7 +242,7 @@ func TestParseMap(t *testing.T) {
 }
 
 // What is wrong with one server is said at its place, and the others are there.
-func TestW24OneBadEntryHidesNoOther(t *testing.T) {
+func TestW24BadEntryHidesNoOthers(t *testing.T) {
 	const good = `"good": {"command": "b"}`
 	for _, tt := range []struct{ entry, want, says string }{
 		{`"x": {"type": "carrier-pigeon", "url": "https://x.example"}`, "error 2:15 server-type", `unknown type "carrier-pigeon"`},
@@ -308,7 +308,7 @@ func TestW24OneBadEntryHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestNoToolIsNotAllTools(t *testing.T) {
+func TestEmptyToolListAllowsNone(t *testing.T) {
 	f, _ := upstream.Parse([]byte(`{"a": {"command": "b", "includeTools": []}}`), upstream.ParseOptions{Name: "x.json"})
 	if diff := cmp.Diff([]string{"*"}, f.Servers[0].Exclude); diff != "" {
 		t.Error(diff)

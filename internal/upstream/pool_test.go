@@ -118,7 +118,7 @@ func state(t *testing.T, s *upstream.Server, want upstream.State) {
 
 // Who was not allowed to start something asks again with each need, and not by
 // itself: what was refused once may be allowed by then.
-func TestLeaveIsAskedForAgain(t *testing.T) {
+func TestPermissionIsCheckedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)
 		defer p.Close()
@@ -405,7 +405,7 @@ func TestCache(t *testing.T) {
 
 // Closing a server ends an attempt that is on its way at once, and counts it as no
 // failure; who wants the server after that has a new one.
-func TestCloseEndsAnAttempt(t *testing.T) {
+func TestCloseCancelsConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)
 		defer p.Close()
@@ -437,7 +437,7 @@ func TestCloseEndsAnAttempt(t *testing.T) {
 }
 
 // A connection of who has one for itself counts for the state of the server.
-func TestDialledConnectionsCount(t *testing.T) {
+func TestDialledConnectionsCountTowardLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)
 		defer p.Close()

@@ -12,7 +12,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-func TestServersOfOthersReachPublicAddressesOnly(t *testing.T) {
+func TestUntrustedServersReachPublicAddressesOnly(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // of no use to them
 	for _, kind := range []string{"modern", "legacy", "sse", "websocket"} {
 		t.Run(kind, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestServersOfOthersReachPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-func TestRedirectsOfServersOfOthers(t *testing.T) {
+func TestUntrustedServerRedirects(t *testing.T) {
 	d := newDialer()
 	d.Private = loopback
 	other := serveHTTP(t, "modern", nil)

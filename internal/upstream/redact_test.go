@@ -33,7 +33,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-func TestSecretsInArgumentsAreShownNowhere(t *testing.T) {
+func TestSecretsInArgumentsAreHidden(t *testing.T) {
 	values := map[string]string{"S": "s3cr", "I": "an input", "U": "the user", "E": `s3cret "quoted"`, "SHORT": "of", "LONG": "s3cret-long"}
 	resolved := func(mode string) *upstream.Config {
 		cfg := childConfig(t, mode)

@@ -87,7 +87,7 @@ func TestW22Unset(t *testing.T) {
 	}
 }
 
-func TestUnsetSaysWhatToDo(t *testing.T) {
+func TestUnsetVariableSuggestsFix(t *testing.T) {
 	c := &upstream.Config{Name: "weibo", URLs: []string{"https://x.example"}, Headers: map[string]string{"Authorization": "Bearer ${{secrets.WEIBO}}"}}
 	_, unset := c.Resolve(userVariables)
 	if got, want := fmt.Sprint(unset), `[header Authorization of server "weibo" has no value for ${{secrets.WEIBO}}: loadout secret set WEIBO]`; got != want {
@@ -97,7 +97,7 @@ func TestUnsetSaysWhatToDo(t *testing.T) {
 
 // What to do about a value that a configuration does not get depends on whose it
 // is, and never leads to another one that it does not get.
-func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
+func TestUnsetVariableSuggestsFixByOwner(t *testing.T) {
 	some := from(map[string]string{})
 	const fromSkill = "local/weibo@sha256:0123"
 	onHub := func(kind, name string) string { return "tell the hub: " + kind + " " + name }
@@ -132,7 +132,7 @@ func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
 
 // Configuration of a skill, a project or a hub sees nothing of the environment
 // and of the person but what it was granted.
-func TestStrangersConfigurationStealsNothing(t *testing.T) {
+func TestUntrustedConfigurationReadsNoEnvironment(t *testing.T) {
 	const secret = "sk-ant-very-secret"
 	t.Setenv("ANTHROPIC_API_KEY", secret)
 	spellings := []string{"${ANTHROPIC_API_KEY}", "${env:ANTHROPIC_API_KEY}", "${env://ANTHROPIC_API_KEY}", "${A:-${ANTHROPIC_API_KEY}}", "${{secrets.ANTHROPIC_API_KEY}}",

@@ -8,7 +8,7 @@ import (
 
 // A command that names no directory starts in the given one, unless it names the
 // workspace; what looks for code where it starts does so even then.
-func TestWhereACommandBegins(t *testing.T) {
+func TestCommandWorkingDirectory(t *testing.T) {
 	v := userVariables
 	v.Dir = "/state/cwd"
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// TestMain is also the other process of TestTwoProcessesAtOnce.
+// TestMain is also the other process of TestTwoProcesses.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("USAGE_TEST_WRITE"); path != "" {
 		l := usage.NewLog(path, nil)
@@ -50,7 +50,7 @@ func read(t testing.TB, path string) *usage.Report {
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "state", "usage.jsonl") }
 
-func TestFileIsTheUsersOwn(t *testing.T) {
+func TestFileIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such modes")
 	}
@@ -68,7 +68,7 @@ func TestFileIsTheUsersOwn(t *testing.T) {
 }
 
 // A line has the fields of a use and no others, however it was made.
-func TestWhatALineHolds(t *testing.T) {
+func TestLineFormat(t *testing.T) {
 	path := newPath(t)
 	at := time.Date(2026, 3, 1, 10, 0, 0, 123_456_789, time.FixedZone("", 3600))
 	l := usage.NewLog(path, nil)
@@ -112,7 +112,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 // Two processes, each with several goroutines, lose nothing and damage nothing.
-func TestTwoProcessesAtOnce(t *testing.T) {
+func TestTwoProcesses(t *testing.T) {
 	path := newPath(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "USAGE_TEST_WRITE="+path, "USAGE_TEST_NAME=theirs")
@@ -213,7 +213,7 @@ func TestClear(t *testing.T) {
 }
 
 // What cannot be written fails nothing, and is said once.
-func TestWhatCannotBeWrittenIsSaidOnce(t *testing.T) {
+func TestWriteFailureIsReportedOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "usage.jsonl"), 0o700); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestWhatCannotBeWrittenIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestNoLogCountsNothing(t *testing.T) {
+func TestNilLogCountsNothing(t *testing.T) {
 	var l *usage.Log
 	l.Note(load("a", 1)) // does not panic
 }

@@ -87,7 +87,7 @@ func TestReportSince(t *testing.T) {
 	}
 }
 
-func TestNothingCounted(t *testing.T) {
+func TestEmptyReport(t *testing.T) {
 	r := read(t, newPath(t))
 	if diff := cmp.Diff(&usage.Report{Interfaces: []usage.Face{}, Skills: []usage.Skill{}, Tools: []usage.Tool{}, Scripts: []usage.Tool{}, Models: []usage.Model{}}, r); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -146,7 +146,7 @@ func write(t testing.TB, path, text string) {
 }
 
 // While the log is set aside between two looks, nothing is counted twice.
-func TestHalvesThatAreOneFile(t *testing.T) {
+func TestRotatedFilesMayBeTheSame(t *testing.T) {
 	path := newPath(t)
 	usage.NewLog(path, nil).Note(load("a", 1))
 	if err := os.Link(path, path+".old"); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // A file that a script created is copied into the folder by its link, unchanged
 // and under the rules for all writes.
-func TestWritingWhatAScriptLeft(t *testing.T) {
+func TestWriteScriptOutput(t *testing.T) {
 	const link = "loadout-work://f/out/plot.png"
 	picture := "\x89PNG\x00\xff\r\n"
 	made := func(got string) ([]byte, error) {

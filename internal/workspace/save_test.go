@@ -87,7 +87,7 @@ func TestSaveSkill(t *testing.T) {
 
 // A skill is never saved through a symlink, because it may lead to files that
 // programs execute.
-func TestSaveSkillFollowsNoLink(t *testing.T) {
+func TestSaveSkillFollowsNoSymlink(t *testing.T) {
 	project, other := t.TempDir(), t.TempDir()
 	if err := os.Symlink(other, filepath.Join(project, ".loadout")); err != nil {
 		t.Skip(err)

@@ -107,7 +107,7 @@ func TestFiles(t *testing.T) {
 }
 
 // Writing does not change the mode of a file.
-func TestWritingKeepsTheMode(t *testing.T) {
+func TestWriteKeepsMode(t *testing.T) {
 	call, dir := open(t, map[string]string{"a.txt": "one"}, nil)
 	if _, ok := call("write_file", map[string]any{"path": "a.txt", "content": "two"}); !ok {
 		t.Error("it was not written")
@@ -145,7 +145,7 @@ func TestRunCommand(t *testing.T) {
 }
 
 // Writes do not follow symlinks inside the folder.
-func TestLinksAreNotWrittenThrough(t *testing.T) {
+func TestWriteFollowsNoSymlink(t *testing.T) {
 	call, dir := open(t, map[string]string{".git/hooks/a": "old", "real/b.txt": "old"}, nil)
 	for link, to := range map[string]string{"docs": ".git/hooks", "also": "real", "file": "real/b.txt"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
@@ -171,7 +171,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 }
 
 // An edit that would exceed the size limit is rejected before it is made.
-func TestEditsAreBounded(t *testing.T) {
+func TestEditLimits(t *testing.T) {
 	call, _ := open(t, map[string]string{"a": strings.Repeat("a", 1<<20)}, nil)
 	if got, ok := call("edit_file", map[string]any{"path": "a", "old": "a", "new": strings.Repeat("b", 1<<20), "all": true}); ok || !strings.Contains(got, "too large") {
 		t.Errorf("%t %q", ok, got[:min(len(got), 200)])
@@ -179,7 +179,7 @@ func TestEditsAreBounded(t *testing.T) {
 }
 
 // Concurrent changes are all applied.
-func TestChangesComeOneAfterTheOther(t *testing.T) {
+func TestChangesAreSerialized(t *testing.T) {
 	call, dir := open(t, map[string]string{"a": "0123456789"}, nil)
 	var all sync.WaitGroup
 	for i := range 10 {

@@ -43,7 +43,7 @@ func TestNew(t *testing.T) {
 }
 
 // Users of a process must not use its keys, and servers must not receive them.
-func TestNothingIsReadFromTheEnvironment(t *testing.T) {
+func TestEnvironmentIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	profile := `{"version":"1","base_url":"http://127.0.0.1:1","authentication":{"type":"api_key","api_key":"env-s3cret"}}`
 	for _, name := range []string{"configs/default.json", "default.json", "configs/p.json"} {
@@ -88,7 +88,7 @@ func TestNothingIsReadFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestTheRequest(t *testing.T) {
+func TestRequest(t *testing.T) {
 	var got *http.Request
 	m := modelAt(t, answers(func(r *http.Request) *http.Response {
 		got = r
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWaitsUntilADate(t *testing.T) {
+func TestRetryAfterDate(t *testing.T) {
 	_, err := llm.Ask(t.Context(), modelAt(t, refusal(429, "", "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)), nil), hello, nil)
 	var refused *llm.StatusError
 	if !errors.As(err, &refused) || refused.After < 50*time.Minute || refused.After > time.Hour {
@@ -186,7 +186,7 @@ type refuser string
 
 func (r refuser) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New(string(r)) }
 
-func TestSecretsAreInNoErrorAndNoLog(t *testing.T) {
+func TestSecretsAreInNoErrorOrLog(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	headers := func() map[string]string { return map[string]string{"Authorization": "Bearer gate-s3cret"} }

@@ -177,7 +177,7 @@ func outline(t *testing.T, body string) string {
 	return strings.Join(out, " ")
 }
 
-func TestCallsOfOtherVendorsKeepTheirResults(t *testing.T) {
+func TestForeignCallIDsKeepTheirResults(t *testing.T) {
 	body := sent(t, "claude-opus-5", nil, &llm.Request{Messages: []llm.Message{
 		user(llm.Text("a")), assistant(llm.Call{ID: "functions.look:0", Name: "look"}), user(llm.Result{Call: "functions.look:0"}),
 	}})
@@ -248,7 +248,7 @@ func same(t *testing.T, a, b string) bool {
 	return reflect.DeepEqual(va, vb)
 }
 
-func TestLimitOfTokens(t *testing.T) {
+func TestMaxTokens(t *testing.T) {
 	for _, c := range []struct{ option, request, want int }{{0, 0, 16384}, {500, 0, 500}, {500, 70, 70}} {
 		body := sent(t, "claude-opus-5", &anthropic.Options{MaxTokens: c.option}, &llm.Request{Messages: hello.Messages, MaxTokens: c.request})
 		if got := member(t, body, "max_tokens"); got != fmt.Sprint(c.want) {
@@ -257,7 +257,7 @@ func TestLimitOfTokens(t *testing.T) {
 	}
 }
 
-func TestSchemasAreSentAsTheyAre(t *testing.T) {
+func TestSchemasAreSentUnchanged(t *testing.T) {
 	const whole = `{"type":"object","$defs":{"z":{"type":"string"},"a":{"$ref":"#/$defs/z"}},"properties":{"p":{"oneOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}},"additionalProperties":false,"required":["p"],"x-more":1.50}`
 	for schema, want := range map[string]string{
 		whole:              whole,
@@ -272,7 +272,7 @@ func TestSchemasAreSentAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSent(t *testing.T) {
+func TestUnsendableRequests(t *testing.T) {
 	tool := func(name, schema string) *llm.Request {
 		return &llm.Request{Messages: hello.Messages, Tools: []llm.Tool{{Name: name, InputSchema: json.RawMessage(schema)}}}
 	}
@@ -318,7 +318,7 @@ func marks(t *testing.T, body string) (at []int, blocks int) {
 
 // What one request had kept, the next one finds: it has a mark at the same place, at
 // most 4 of them, and one near its own end.
-func TestMarksFindWhatWasKept(t *testing.T) {
+func TestCacheMarksMatchCachedPrefix(t *testing.T) {
 	r := &llm.Request{Instructions: "I", Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}, Messages: hello.Messages}
 	var before []int
 	for step := range 30 {
@@ -340,7 +340,7 @@ func TestMarksFindWhatWasKept(t *testing.T) {
 	}
 }
 
-func TestMarkWithoutInstructions(t *testing.T) {
+func TestCacheMarkWithoutInstructions(t *testing.T) {
 	at, _ := marks(t, sent(t, "m", nil, &llm.Request{Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}, Messages: hello.Messages}))
 	if d := cmp.Diff([]int{1, 2}, at); d != "" {
 		t.Error(d)

@@ -111,7 +111,7 @@ func TestUsageIsNotAddedUp(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsIgnored(t *testing.T) {
+func TestUnknownEventsAreIgnored(t *testing.T) {
 	body := stream(`{"type":"ping"}`, begin(llm.Usage{}), `{"type":"a_new_event","index":{"not":"a number"}}`[:len(`{"type":"a_new_event"`)]+"}") +
 		": a comment\n\nevent: ping\ndata: no JSON\n\ndata: [DONE]\n\n" +
 		stream(pieces(0, `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, "input_json_delta", "partial_json", `{"query":1}`)...) +
@@ -127,7 +127,7 @@ func TestWhatIsNotKnownIsIgnored(t *testing.T) {
 	}
 }
 
-func TestBlocksOfAnAnswer(t *testing.T) {
+func TestResponseBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		blocks []string
 		want   llm.Part
@@ -152,7 +152,7 @@ func TestBlocksOfAnAnswer(t *testing.T) {
 }
 
 // What breaks in the middle of an answer leaves what had come.
-func TestAnswersThatBreakOff(t *testing.T) {
+func TestTruncatedResponses(t *testing.T) {
 	for name, c := range map[string]struct {
 		rest string
 		want string
@@ -194,7 +194,7 @@ func TestTheLastEventMayBeMissing(t *testing.T) {
 
 // The server says 200 and then that it has no time: nothing was shown, and it may be
 // asked again.
-func TestOverloadedBeforeTheAnswer(t *testing.T) {
+func TestOverloadedBeforeResponse(t *testing.T) {
 	overloaded := stream(begin(llm.Usage{}), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 	asked := 0
 	m := modelAt(t, answers(func(*http.Request) *http.Response {
@@ -231,7 +231,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponseLimits(t *testing.T) {
 	for name, more := range map[string]string{
 		"an endless line":   strings.Repeat("x", 1<<16),
 		"lines of an event": "data: " + strings.Repeat("x", 1<<16) + "\n",
@@ -252,7 +252,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestGivesUpWhereNothingComes(t *testing.T) {
+func TestSilentStreamTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := modelAt(t, answers(func(r *http.Request) *http.Response {
 			in, out := io.Pipe()
@@ -274,7 +274,7 @@ func TestGivesUpWhereNothingComes(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoStreamIsToldApart(t *testing.T) {
+func TestNonStreamResponsesAreDetected(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "<!doctype html><title>Log in</title>")
 	}))

@@ -16,7 +16,7 @@ import (
 
 const stop = `{"delta":{},"finish_reason":"stop"}`
 
-func TestAnAnswerComesInPieces(t *testing.T) {
+func TestResponseArrivesInParts(t *testing.T) {
 	a, events, err := ask(t, chunks(`{"delta":{"role":"assistant","content":""}}`, `{"delta":{"content":"Hel"}}`, `{"delta":{"content":"lo"}}`, stop))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 	}
 }
 
-func TestCallsAreKeptApart(t *testing.T) {
+func TestParallelCallsAreSeparated(t *testing.T) {
 	fragment := func(s string) string { return `{"delta":{"tool_calls":[` + s + `]}}` }
 	const ends = `{"delta":{},"finish_reason":"tool_calls"}`
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func fromDeltas(t *testing.T, events []llm.Event) string {
 	return strings.Join(names, "; ")
 }
 
-func TestAnAnswerEndsForAReason(t *testing.T) {
+func TestFinishReasons(t *testing.T) {
 	const call = `{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"delete_file","arguments":"{\"path\":\"/tm"}}]}}`
 	for _, c := range []struct {
 		name   string
@@ -130,7 +130,7 @@ func TestAnAnswerEndsForAReason(t *testing.T) {
 	}
 }
 
-func TestACutAnswerIsAnErrorWithWhatCame(t *testing.T) {
+func TestTruncatedResponseIsAnErrorWithItsText(t *testing.T) {
 	const half = `{"delta":{"content":"half"}}`
 	const call = `{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}`
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestACutAnswerIsAnErrorWithWhatCame(t *testing.T) {
 }
 
 // Nothing was shown, so that whoever asks may ask again.
-func TestAnAnswerThatNeverBeganIsNotACutOne(t *testing.T) {
+func TestEmptyStreamIsNotTruncated(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"nothing at all": stream(), "the end alone": stream("data: [DONE]"), "comments": stream(": wait", ": wait"), "a cut": cut(": wait"), "no JSON": stream("data: <html>"),
 	} {
@@ -177,7 +177,7 @@ func TestAnAnswerThatNeverBeganIsNotACutOne(t *testing.T) {
 	}
 }
 
-func TestAServerMayBeKnownToSendNoDone(t *testing.T) {
+func TestServersWithoutDoneMarker(t *testing.T) {
 	s := serve(t, stream(wrapped([]string{`{"delta":{"content":"all"}}`, stop})...), stream(wrapped([]string{`{"delta":{"content":"half"}}`})...))
 	m := s.model(t, quirks("x", func(q *quirk) { q.NoDone = true }))
 	a, err := llm.Ask(t.Context(), m, hello, nil)
@@ -189,7 +189,7 @@ func TestAServerMayBeKnownToSendNoDone(t *testing.T) {
 	}
 }
 
-func TestTheLastUsageCounts(t *testing.T) {
+func TestLastUsageWins(t *testing.T) {
 	const usage = `"usage":{"prompt_tokens":100,"completion_tokens":`
 	for _, c := range []struct {
 		name   string
@@ -216,7 +216,7 @@ func TestTheLastUsageCounts(t *testing.T) {
 	}
 }
 
-func TestWhatIsAroundAnAnswerIsLeftOut(t *testing.T) {
+func TestTextAroundResponseIsDropped(t *testing.T) {
 	line := `data: {"id":"%s","choices":[{"delta":{"content":"%s"}}],"error":null}`
 	a, _, err := ask(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain") // of a proxy that does not know better
@@ -230,7 +230,7 @@ func TestWhatIsAroundAnAnswerIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestThinkingIsKeptApart(t *testing.T) {
+func TestThinkingIsSeparated(t *testing.T) {
 	for name, field := range map[string]string{
 		"reasoning_content": `"reasoning_content":"hm"`, "reasoning": `"reasoning":"hm"`, "both with the same words": `"reasoning_content":"hm","reasoning":"hm"`,
 	} {
@@ -251,7 +251,7 @@ func TestThinkingIsKeptApart(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsBounded(t *testing.T) {
+func TestResponseLimit(t *testing.T) {
 	endless := func(piece string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			for {
@@ -278,7 +278,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsWithItsConsumer(t *testing.T) {
+func TestStreamEndsWithConsumer(t *testing.T) {
 	gone := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(wrapped([]string{`{"delta":{"content":"one"}}`})...)(w, r)
@@ -295,7 +295,7 @@ func TestAStreamEndsWithItsConsumer(t *testing.T) {
 	<-gone
 }
 
-func TestAStreamEndsWithItsContext(t *testing.T) {
+func TestStreamEndsWithContext(t *testing.T) {
 	why := errors.New("enough")
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(wrapped([]string{`{"delta":{"content":"one"}}`})...)(w, r)

@@ -33,7 +33,7 @@ var (
 	picture  = llm.Image{MIMEType: "image/png", Data: []byte{1, 2}}
 )
 
-func TestMessagesAsServersTakeThem(t *testing.T) {
+func TestMessageFormat(t *testing.T) {
 	const toolCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"search","arguments":"{\"q\":\"x<y\"}"}}]}`
 	thought := llm.Thinking{Vendor: "v", Text: "hm"}
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func TestMessagesAsServersTakeThem(t *testing.T) {
 
 // What was sent is the beginning of what is sent next, so that it is found in a
 // cache.
-func TestALongerConversationBeginsWithTheShorterOne(t *testing.T) {
+func TestRequestsExtendThePrevious(t *testing.T) {
 	all := []llm.Message{
 		user(llm.Text("a"), picture), notice("n1"), says(llm.Thinking{Vendor: "v", Text: "hm"}, searches, llm.Call{ID: "b", Name: "f", Arguments: "{"}),
 		notice("n2"), user(found, llm.Result{Call: "b", Parts: []llm.Part{picture}}), says(llm.Text("done")), notice("n3"), user(llm.Text("b")), says(searches), user(llm.Text("no")),
@@ -110,7 +110,7 @@ func TestALongerConversationBeginsWithTheShorterOne(t *testing.T) {
 	}
 }
 
-func TestParametersAsServersTakeThem(t *testing.T) {
+func TestParameterFormat(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		model, url string
@@ -149,7 +149,7 @@ func TestParametersAsServersTakeThem(t *testing.T) {
 	}
 }
 
-func TestQuirksGoByHostAndModel(t *testing.T) {
+func TestQuirksDependOnHostAndModel(t *testing.T) {
 	for _, c := range []struct {
 		url, model string
 		vendor     string
@@ -177,7 +177,7 @@ func TestQuirksGoByHostAndModel(t *testing.T) {
 	}
 }
 
-func TestSchemasAreSentAsTheyAre(t *testing.T) {
+func TestSchemasAreSentUnchanged(t *testing.T) {
 	const schema = `{"type":"object","$defs":{"n":{"type":"integer","maximum":12345678901234567890}},"properties":{"z":{"$ref":"#/$defs/n"},"a":{"oneOf":[{"type":"string"},{"type":"null"}]}},"required":[],"additionalProperties":false}`
 	body := rendered(t, "m", nil, &llm.Request{Messages: hello.Messages, Tools: []llm.Tool{
 		{Name: "f", Description: "does <this>", InputSchema: json.RawMessage(schema)}, {Name: "g"},

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/llm/openai"
 )
 
-func TestNothingOfTheEnvironmentIsSent(t *testing.T) {
+func TestEnvironmentIsNotSent(t *testing.T) {
 	s := serve(t, chunks(stop))
 	for _, key := range []string{"sk-given", ""} {
 		m := newModel(t, "m", &openai.Options{Key: key, BaseURL: s.URL + "/v1/", HTTP: s.Client()})
@@ -34,7 +34,7 @@ func TestNothingOfTheEnvironmentIsSent(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreTold(t *testing.T) {
+func TestRefusalsAreReported(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
@@ -81,7 +81,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-func TestAKeyStaysWithItsServer(t *testing.T) {
+func TestKeyIsSentToItsServerOnly(t *testing.T) {
 	other := serve(t, chunks(stop))
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/v1/chat/completions", http.StatusTemporaryRedirect)
@@ -91,7 +91,7 @@ func TestAKeyStaysWithItsServer(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotThere(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		opts  openai.Options

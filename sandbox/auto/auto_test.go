@@ -96,7 +96,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestItProbesOnce(t *testing.T) {
+func TestProbeRunsOnce(t *testing.T) {
 	b := &backend{name: "native", tier: sandbox.Isolated}
 	c := auto.New(&auto.Options{Candidates: []sandbox.Backend{b}})
 	gone, cancel := context.WithCancel(t.Context())
@@ -115,7 +115,7 @@ func TestItProbesOnce(t *testing.T) {
 }
 
 // That there was none is forgotten after a while.
-func TestItProbesAgainAfterAFailure(t *testing.T) {
+func TestProbeIsRepeatedAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{name: "native", tier: sandbox.Isolated, err: missing("native", "a process", "end some")}
 		c := auto.New(&auto.Options{Candidates: []sandbox.Backend{b}})
@@ -136,7 +136,7 @@ func TestItProbesAgainAfterAFailure(t *testing.T) {
 	})
 }
 
-func TestNoneErrorSaysHowToGetOne(t *testing.T) {
+func TestNoneErrorSaysHowToInstallOne(t *testing.T) {
 	c := auto.New(&auto.Options{Candidates: []sandbox.Backend{
 		&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "allow them")},
 		&backend{name: "bwrap", tier: sandbox.Isolated, err: missing("bwrap", "the program", "install it")}}})
@@ -147,7 +147,7 @@ func TestNoneErrorSaysHowToGetOne(t *testing.T) {
 	}
 }
 
-func TestCandidatesIsolateFirst(t *testing.T) {
+func TestIsolatingCandidatesComeFirst(t *testing.T) {
 	tier := sandbox.Virtual
 	for _, b := range auto.Candidates(nil) {
 		if b.Tier() > tier {

@@ -14,7 +14,7 @@ import (
 // A backup of a hub on SQLite is made by the command while the hub is in the middle of a
 // turn. Where it is restored all is as it was at that moment: the turn goes on, and of its
 // call it is said that nobody knows.
-func TestBackupInTheMiddleOfATurn(t *testing.T) {
+func TestBackupDuringTurn(t *testing.T) {
 	h, m, l := newHub(t, "", ""), newModel(t, time.Millisecond), newLedger(t)
 	n := h.start()
 	n.hire(m, l)

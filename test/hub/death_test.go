@@ -79,7 +79,7 @@ func sayings(events []chat.Event, text string) int {
 // The scene: a turn that one node does is watched on another, which answers its question;
 // the first is killed in the middle of a call, and the other one goes on. Nothing is lost,
 // nothing is told or done twice, and of the call it is said that nobody knows.
-func TestATurnOutlivesItsNode(t *testing.T) {
+func TestTurnSurvivesItsNode(t *testing.T) {
 	h, m, l := onPostgres(t), newModel(t, 2*time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
 	one.hire(m, l)

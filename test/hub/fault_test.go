@@ -20,7 +20,7 @@ import (
 
 // Redis goes in the middle of a turn, and comes back: what one node does is told on the
 // other all the same.
-func TestRedisIsGone(t *testing.T) {
+func TestRedisOutage(t *testing.T) {
 	redis := bustest.Start(t)
 	h, m, l := newHub(t, storetest.Postgres(t), redis.URL()), newModel(t, time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
@@ -57,7 +57,7 @@ func TestRedisIsGone(t *testing.T) {
 
 // The database goes in the middle of a turn, and comes back. Meanwhile nodes say so; then
 // they go on by themselves, and nothing is lost or done twice.
-func TestDatabaseIsGoneAndComesBack(t *testing.T) {
+func TestDatabaseReconnects(t *testing.T) {
 	storetest.Postgres(t) // or skips
 	server := must(storetest.StartServer())(t)
 	defer func() {
@@ -138,7 +138,7 @@ func pack(t testing.TB, name, body string, more ...string) typed {
 }
 
 // Of many uploads of one name, to two nodes at once, one is kept, whole.
-func TestUploadsOfOneNameToTwoNodes(t *testing.T) {
+func TestConcurrentUploadsToTwoNodes(t *testing.T) {
 	h := onPostgres(t)
 	nodes := []*node{h.start(), h.start()}
 	const tries = 12

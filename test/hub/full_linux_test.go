@@ -11,7 +11,7 @@ import (
 // The disk of a hub on SQLite fills up: uploads are refused with what to do, all else goes
 // on, nothing is kept by halves, and with more room it works again. Only root can make a
 // disk that is small.
-func TestDiskIsFull(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
 		t.Skip("a small disk cannot be made:", err)

@@ -11,7 +11,7 @@ import (
 )
 
 // The tests that the documentation names for each fault are there.
-func TestFaultsThatAreListed(t *testing.T) {
+func TestListedFaultsAreTested(t *testing.T) {
 	page := string(must(os.ReadFile("../../docs/hub.md"))(t))
 	_, section, ok := strings.Cut(page, "\n## Fault tests\n")
 	if !ok {

@@ -35,7 +35,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A client of either era is served by whichever node its request comes to: all that it
 // reaches, and a Ghost.
-func TestMCPOnWhicheverNode(t *testing.T) {
+func TestMCPOnAnyNode(t *testing.T) {
 	h, m, l := onPostgres(t), newModel(t, 0), newLedger(t)
 	one, two := h.start(), h.start()
 	one.hire(m, l)

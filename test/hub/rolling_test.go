@@ -13,7 +13,7 @@ import (
 
 // A node that is told to end says good-bye to who watches, lets its turn come to its end,
 // and ends. Who watched goes on at another node from the event that came last.
-func TestANodeThatEndsLetsItsTurnsEnd(t *testing.T) {
+func TestStoppingNodeFinishesItsTurns(t *testing.T) {
 	h, m, l := onPostgres(t, "--drain", "60s"), newModel(t, time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
 	one.hire(m, l)
@@ -48,7 +48,7 @@ func TestANodeThatEndsLetsItsTurnsEnd(t *testing.T) {
 }
 
 // What does not end in time is broken off, and another node goes on with it at once.
-func TestANodeThatEndsHandsItsTurnsOver(t *testing.T) {
+func TestStoppingNodeHandsTurnsOver(t *testing.T) {
 	h, m, l := onPostgres(t, "--drain", "1s"), newModel(t, time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
 	one.hire(m, l)

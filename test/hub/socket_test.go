@@ -19,7 +19,7 @@ import (
 
 // A thousand clients, of twenty users, watch a turn over WebSockets, and vanish without a
 // word. Nothing of them stays, and the turn goes on.
-func TestAThousandClientsVanish(t *testing.T) {
+func TestThousandClientsDisconnect(t *testing.T) {
 	const users, each = 20, 50
 	h, m, l := onPostgres(t), newModel(t, 0), newLedger(t)
 	n := h.start()

@@ -106,7 +106,7 @@ type loaded struct {
 	Tools    []struct{ Name, Server string }
 }
 
-func TestSkillBringsRealServers(t *testing.T) {
+func TestSkillProvidesRealServers(t *testing.T) {
 	s, work := loadout(t)
 	_, res := call(t, s, "load_skill", map[string]any{"name": "all"})
 	var l loaded
@@ -142,7 +142,7 @@ func TestSkillBringsRealServers(t *testing.T) {
 
 // A server that is killed in the middle of a call fails that call; the others,
 // and the next call of it, work.
-func TestOneServerDiesInACall(t *testing.T) {
+func TestServerDiesDuringCall(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finds the process in /proc")
 	}

@@ -77,7 +77,7 @@ signed in may do nothing. A token needs one of the scopes besides.
 
 // The table of who may do what, for a person to read. It is asked of Can, and not
 // printed from the rules.
-func TestTableOfAuthority(t *testing.T) {
+func TestPermissionTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(about + "| action | scopes |")
 	for _, c := range columns {
@@ -159,7 +159,7 @@ func TestW9RolesOfAGroup(t *testing.T) {
 }
 
 // W20: who uploaded code does not approve it himself.
-func TestW20NobodyReviewsHisOwnCode(t *testing.T) {
+func TestW20NobodyReviewsTheirOwnCode(t *testing.T) {
 	for _, r := range []account.Role{account.Developer, account.Maintainer, account.Owner} {
 		if account.Can(person(r), account.SkillReview, account.OwnedByGroup(team, me)) || account.Can(person(r), account.SkillReview, account.OwnedBy(me)) {
 			t.Errorf("a %s approves what he uploaded", r)
@@ -218,7 +218,7 @@ func TestCanSetRole(t *testing.T) {
 	}
 }
 
-func TestWhyItIsRefused(t *testing.T) {
+func TestRefusalReasons(t *testing.T) {
 	reader := person(account.Owner)
 	reader.Scopes = account.ScopeRead
 	tests := []struct {
@@ -274,7 +274,7 @@ func anyResource(t *rapid.T) account.Resource {
 }
 
 // A higher role, one more group, more scopes, being an admin: none takes a right away.
-func TestMoreIsNeverLess(t *testing.T) {
+func TestHigherRolesKeepPermissions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
 		a := rapid.SampledFrom(account.Actions()).Draw(t, "action")
@@ -296,7 +296,7 @@ func TestMoreIsNeverLess(t *testing.T) {
 
 // A scope gives nothing that its person could not do without a token, and no scope is
 // no right.
-func TestScopesAddNothing(t *testing.T) {
+func TestScopesAddNoPermissions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
 		a := rapid.SampledFrom(account.Actions()).Draw(t, "action")
@@ -314,7 +314,7 @@ func TestScopesAddNothing(t *testing.T) {
 
 // Who is no member, no admin and not the owner may do nothing with what is not shared;
 // who has not signed in, nothing at all.
-func TestNobodyOutsideReadsWhatIsPrivate(t *testing.T) {
+func TestOutsidersReadNothingPrivate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
 		a := rapid.SampledFrom(append(account.Actions(), "", "skill.sell")).Draw(t, "action")
@@ -327,7 +327,7 @@ func TestNobodyOutsideReadsWhatIsPrivate(t *testing.T) {
 }
 
 // What one person says and keeps is nobody else's, not an admin's either.
-func TestConversationsAndSecretsAreTheirOwners(t *testing.T) {
+func TestConversationsAndSecretsBelongToTheirOwners(t *testing.T) {
 	for _, a := range []account.Action{account.SessionRead, account.SessionWrite, account.ApprovalAnswer, account.SecretList, account.SecretWrite, account.SecretGrant, account.GrantWrite, account.TokenCreate, account.KindUse} {
 		if account.Can(admin(), a, account.OwnedBy(other)) {
 			t.Errorf("an admin may %s for another", a)
@@ -338,7 +338,7 @@ func TestConversationsAndSecretsAreTheirOwners(t *testing.T) {
 	}
 }
 
-func TestNamesOfRolesAndScopes(t *testing.T) {
+func TestRoleAndScopeNames(t *testing.T) {
 	for _, r := range roles[1:] {
 		if got, err := account.ParseRole(r.String()); got != r || err != nil {
 			t.Errorf("%s: %s, %v", r, got, err)
@@ -365,7 +365,7 @@ func TestNamesOfRolesAndScopes(t *testing.T) {
 	}
 }
 
-func TestPrincipalOfAContext(t *testing.T) {
+func TestPrincipalInContext(t *testing.T) {
 	if p := account.FromContext(t.Context()); !p.Anonymous() {
 		t.Errorf("nobody is %+v", p)
 	}

@@ -62,7 +62,7 @@ func TestLimiterCountsAllOrNone(t *testing.T) {
 }
 
 // However many keys there are, so many are remembered: those that were seen last.
-func TestLimiterIsBounded(t *testing.T) {
+func TestLimiterMemoryIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := account.NewLimiter(time.Hour, 1, 10)
 		for i := range 1000 {
@@ -79,7 +79,7 @@ func TestLimiterIsBounded(t *testing.T) {
 	})
 }
 
-func TestLimiterOfManyAtOnce(t *testing.T) {
+func TestLimiterIsConcurrent(t *testing.T) {
 	l := account.NewLimiter(time.Hour, 50, 4)
 	var group sync.WaitGroup
 	var mu sync.Mutex

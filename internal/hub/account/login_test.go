@@ -37,7 +37,7 @@ func begin(t testing.TB, l *account.Logins) *http.Cookie {
 	return c
 }
 
-func TestSignInOfABrowser(t *testing.T) {
+func TestBrowserSignIn(t *testing.T) {
 	s := &logins{}
 	l := account.NewLogins(s, &account.LoginOptions{Secure: true})
 	c, other := begin(t, l), begin(t, l)
@@ -63,7 +63,7 @@ func TestSignInOfABrowser(t *testing.T) {
 	}
 }
 
-func TestCookiesAreForNobodyElse(t *testing.T) {
+func TestCookiesAreBoundToTheirBrowser(t *testing.T) {
 	secure := begin(t, account.NewLogins(&logins{}, &account.LoginOptions{Secure: true}))
 	if !strings.HasPrefix(secure.Name, "__Host-") || !secure.Secure || !secure.HttpOnly || secure.SameSite != http.SameSiteLaxMode || secure.Path != "/" || secure.Domain != "" || secure.MaxAge < int(29*24*time.Hour/time.Second) || secure.Valid() != nil {
 		t.Errorf("%v", secure)
@@ -74,7 +74,7 @@ func TestCookiesAreForNobodyElse(t *testing.T) {
 	}
 }
 
-func TestCookiesThatAreRefused(t *testing.T) {
+func TestRefusedCookies(t *testing.T) {
 	s := &logins{}
 	l := account.NewLogins(s, nil)
 	c := begin(t, l)
@@ -100,7 +100,7 @@ func TestCookiesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestSignInsEnd(t *testing.T) {
+func TestSignInsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := account.NewLogins(&logins{}, &account.LoginOptions{Idle: time.Hour, Lifetime: 10 * time.Hour})
 		idle, busy := begin(t, l), begin(t, l)
@@ -120,7 +120,7 @@ func TestSignInsEnd(t *testing.T) {
 	})
 }
 
-func TestRequestsAreNotedOnceAMinute(t *testing.T) {
+func TestLastUseIsStoredOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &logins{}
 		l := account.NewLogins(s, nil)
@@ -175,7 +175,7 @@ func (racing) ReplaceLogin(_ context.Context, _, _ []byte) error { return accoun
 
 // Of two pages that are opened at once, one gives the browser its next cookie, and
 // both are served.
-func TestTwoPagesAtOnce(t *testing.T) {
+func TestTwoPagesRotateConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := account.NewLogins(racing{&logins{}}, nil)
 		c := begin(t, l)

@@ -101,7 +101,7 @@ func (h *hub) visit(t *testing.T, b *http.Client, page string) (*account.Identit
 	return h.got, h.err
 }
 
-func TestSignInByAProvider(t *testing.T) {
+func TestSignInWithProvider(t *testing.T) {
 	p := oidctest.New(t)
 	h := newHub(t, p, nil)
 	if p.Requests("/.well-known/openid-configuration") != 0 {
@@ -216,7 +216,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 
 // A return is good once, in the browser that began, with the state of what it began
 // last.
-func TestReturnsThatWereNotBegun(t *testing.T) {
+func TestUnknownReturnsAreRefused(t *testing.T) {
 	p := oidctest.New(t)
 	h := newHub(t, p, nil)
 	b := browser(t)
@@ -291,7 +291,7 @@ func TestReturnsThatWereNotBegun(t *testing.T) {
 	}
 }
 
-func TestASignInThatTookTooLong(t *testing.T) {
+func TestExpiredSignIn(t *testing.T) {
 	p := oidctest.New(t)
 	var s *encryption.Cipher
 	h := newHub(t, p, func(o *account.OIDCOptions) { s = o.Cipher })
@@ -313,7 +313,7 @@ func TestASignInThatTookTooLong(t *testing.T) {
 	}
 }
 
-func TestThePersonSaysNo(t *testing.T) {
+func TestUserDeclines(t *testing.T) {
 	p := oidctest.New(t)
 	h := newHub(t, p, nil)
 	for code, denied := range map[string]bool{"access_denied": true, "server_error": false, "\x1b[31m": false} {
@@ -327,7 +327,7 @@ func TestThePersonSaysNo(t *testing.T) {
 
 // A provider that is away is not asked again for a moment; then all is as if it had
 // never been.
-func TestAProviderThatIsAway(t *testing.T) {
+func TestUnreachableProvider(t *testing.T) {
 	p := oidctest.New(t)
 	h := newHub(t, p, nil)
 	p.SetDown(true)
@@ -347,7 +347,7 @@ func TestAProviderThatIsAway(t *testing.T) {
 	}
 }
 
-func TestProvidersThatAreNotWhoTheySay(t *testing.T) {
+func TestForgedProviders(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"another issuer":            {"issuer": "https://id.example.com"},
 		"codes that others read":    {"token_endpoint": "http://id.example.com/token"},
@@ -370,7 +370,7 @@ func TestProvidersThatAreNotWhoTheySay(t *testing.T) {
 
 // Who waits for a provider that does not answer leaves when his request ends, and the
 // next one asks it again.
-func TestAProviderThatDoesNotAnswer(t *testing.T) {
+func TestSilentProvider(t *testing.T) {
 	p := oidctest.New(t)
 	answer := make(chan struct{})
 	asked := make(chan struct{}, 10)
@@ -403,7 +403,7 @@ func TestAProviderThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotWork(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	s, err := encryption.New(encryption.NewKey())
 	if err != nil {
 		t.Fatal(err)

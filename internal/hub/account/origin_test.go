@@ -59,7 +59,7 @@ func TestLocalOnly(t *testing.T) {
 	}
 }
 
-func TestPagesOfOthersChangeNothing(t *testing.T) {
+func TestCrossSiteRequestsChangeNothing(t *testing.T) {
 	pages, err := account.NewOriginGuard("https://Hub.example.com/", "http://localhost:3000")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestPagesOfOthersChangeNothing(t *testing.T) {
 	}
 }
 
-func TestTwoOriginsAreNone(t *testing.T) {
+func TestContradictoryOriginsAreRefused(t *testing.T) {
 	pages, err := account.NewOriginGuard()
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestTwoOriginsAreNone(t *testing.T) {
 	}
 }
 
-func TestNewPagesRefusesWhatIsNoOrigin(t *testing.T) {
+func TestNewPagesRefusesInvalidOrigins(t *testing.T) {
 	for _, bad := range []string{"", "hub.example.com", "https://", "https://hub.example.com/path", "https://hub.example.com?x=y"} {
 		if _, err := account.NewOriginGuard(bad); err == nil {
 			t.Errorf("%q is an origin", bad)

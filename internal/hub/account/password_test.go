@@ -52,7 +52,7 @@ func TestPasswords(t *testing.T) {
 
 // Hashes that others made are checked as well: this one is by the reference
 // implementation, of the command line argon2.
-func TestHashesOfOthersAreChecked(t *testing.T) {
+func TestForeignHashesAreChecked(t *testing.T) {
 	p := account.NewPasswords(cheap, 1)
 	again, err := p.Check(t.Context(), "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
 	if err != nil || again {
@@ -97,7 +97,7 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDamagedHashesOpenNothing(t *testing.T) {
+func TestDamagedHashesMatchNothing(t *testing.T) {
 	p := account.NewPasswords(cheap, 1)
 	h := hash(t, p, password)
 	for name, bad := range map[string]string{
@@ -116,7 +116,7 @@ func TestDamagedHashesOpenNothing(t *testing.T) {
 
 // Some wait for their turn, the rest is told to come back; and who waits leaves when
 // his context ends.
-func TestSignInsAreBounded(t *testing.T) {
+func TestSignInLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := account.NewPasswords(cheap, 1)
 		h := hash(t, p, password)
@@ -160,7 +160,7 @@ func TestSignInsAreBounded(t *testing.T) {
 
 // Of a user that there is not, a password is hashed as well, so that the time does
 // not tell; and so is one that nobody can have.
-func TestNobodyTakesAsLong(t *testing.T) {
+func TestUnknownUserTakesTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := account.NewPasswords(cheap, 1)
 		h := hash(t, p, password)
@@ -185,7 +185,7 @@ func TestNobodyTakesAsLong(t *testing.T) {
 	})
 }
 
-func TestMisuseOfPasswordsPanics(t *testing.T) {
+func TestMisusePanics(t *testing.T) {
 	for _, f := range []func(){
 		func() { account.NewPasswords(account.Cost{}, 1) },
 		func() { account.NewPasswords(cheap, 0) },

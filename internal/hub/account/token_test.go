@@ -41,7 +41,7 @@ func TestTokensAreFoundByTheirText(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTokenIsRefused(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	s := &tokens{}
 	k := account.NewTokens(s)
 	text, row := makeToken(t, k, 0)
@@ -98,7 +98,7 @@ func TestTokensExpire(t *testing.T) {
 }
 
 // The use of a token is noted once a minute, not at every request.
-func TestUseOfATokenIsNoted(t *testing.T) {
+func TestTokenUseIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tokens{}
 		k := account.NewTokens(s)
@@ -116,7 +116,7 @@ func TestUseOfATokenIsNoted(t *testing.T) {
 }
 
 // Nobody makes a token that may more than he.
-func TestTokensAreMadeWithinOnesScopes(t *testing.T) {
+func TestTokensCannotExceedCreatorsScopes(t *testing.T) {
 	k := account.NewTokens(&tokens{})
 	reader := person(account.Outsider).LimitedTo(account.ScopeRead)
 	for name, f := range map[string]func() (string, account.Token, error){

@@ -12,7 +12,7 @@ import (
 
 // What two lists let through together each of them lets through; and a name that both
 // of them have is let through.
-func TestBothNeverWidens(t *testing.T) {
+func TestIntersectNeverWidens(t *testing.T) {
 	passes := func(list []string, name string) bool {
 		return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 	}

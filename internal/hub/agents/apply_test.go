@@ -96,7 +96,7 @@ func TestApplyComparesValues(t *testing.T) {
 }
 
 // A key with a dot in it is another one than two keys.
-func TestApplySeesEveryChange(t *testing.T) {
+func TestApplyDetectsEveryChange(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("outsider", head("MCPServer")+"spec: {url: 'https://s.example.com', note: {a: {b: 1}}}")
 	r := h.apply("outsider", head("MCPServer")+"spec: {url: 'https://s.example.com', note: {a.b: 1}}")
@@ -105,7 +105,7 @@ func TestApplySeesEveryChange(t *testing.T) {
 
 // With one document that is bad, whatever is wrong with it, nothing is kept of the
 // others, and all that is wrong is said at once.
-func TestApplyAllOrNothing(t *testing.T) {
+func TestApplyIsAtomic(t *testing.T) {
 	for name, bad := range map[string]string{
 		"unreadable":          "kind: 'Ghost\n",
 		"wrong":               "kind: Ghost\nmetadata: {name: y}\nspec: {preload: [z]}\n",
@@ -136,7 +136,7 @@ func TestApplyAllOrNothing(t *testing.T) {
 }
 
 // A dry run says what would be and does nothing.
-func TestApplyDry(t *testing.T) {
+func TestApplyDryRun(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	r, err := h.Apply(t.Context(), h.people["developer"], agents.Parse([]byte(crew), ""), true)
 	must(t, err)
@@ -151,7 +151,7 @@ func TestApplyDry(t *testing.T) {
 }
 
 // Of many who apply the same at once, one makes it and the others find it made.
-func TestApplyAtOnce(t *testing.T) {
+func TestConcurrentApply(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)
 		var running sync.WaitGroup
@@ -178,7 +178,7 @@ func TestApplyAtOnce(t *testing.T) {
 
 // What a group's document names is found by all of the group, so that it names nothing
 // that is one person's.
-func TestApplyReferencesOfGroups(t *testing.T) {
+func TestApplyGroupReferences(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("developer", head("Ghost"))
 	bot := "kind: Bot\nmetadata: {name: b, namespace: team}\nspec: {ghostRef: {name: x, namespace: default}}\n"
@@ -190,7 +190,7 @@ func TestApplyReferencesOfGroups(t *testing.T) {
 }
 
 // The servers of the operator's own file can be named.
-func TestApplyNamesServersOfTheOperator(t *testing.T) {
+func TestApplyReferencesOperatorServers(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}}})
 	h.apply("reporter", head("Ghost")+"spec: {mcpServers: [mail]}")
 	s := h.profile("reporter", agents.GhostKind, "", "x").Servers
@@ -483,7 +483,7 @@ func TestList(t *testing.T) {
 }
 
 // What is kept can be written, and applied again as it is.
-func TestKeptIsWrittenAgain(t *testing.T) {
+func TestStoredDocumentsRoundTrip(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("maintainer", in("team", crew))
 	for _, what := range []string{"Team crew", "Bot lead", "Bot writer", "Ghost plan", "Model big", "MCPServer weather"} {
@@ -499,7 +499,7 @@ func TestKeptIsWrittenAgain(t *testing.T) {
 }
 
 // One that is damaged is said to be, takes no other down, and is mended by applying it.
-func TestDamagedKind(t *testing.T) {
+func TestDamagedDocument(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("reporter", head("Ghost")+"---\nkind: Ghost\nmetadata: {name: y}\n")
 	res, err := h.Get(t.Context(), h.people["reporter"], agents.GhostKind, "", "x")
@@ -559,7 +559,7 @@ func TestScopes(t *testing.T) {
 }
 
 // What one call may look up is bounded: others wait for it.
-func TestApplyBounds(t *testing.T) {
+func TestApplyLimits(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	var names, docs []string
 	for i := range agents.MaxSkills {

@@ -140,7 +140,7 @@ func TestParseRefused(t *testing.T) {
 }
 
 // A preload that is not among the skills is refused by its name.
-func TestPreloadIsNamed(t *testing.T) {
+func TestPreloadErrorsNameTheSkill(t *testing.T) {
 	docs := agents.Parse([]byte(head("Ghost")+"spec: {skills: [a], preload_skills: [other]}\n"), "")
 	if m := docs[0].Findings[0].Message; !strings.Contains(m, `"other"`) {
 		t.Errorf("it says %s", m)
@@ -148,7 +148,7 @@ func TestPreloadIsNamed(t *testing.T) {
 }
 
 // What is written where there is no such key is told which there are, as they are written.
-func TestKeysAreNamedAsWritten(t *testing.T) {
+func TestErrorsNameKeysAsWritten(t *testing.T) {
 	docs := agents.Parse([]byte(head("Ghost")+"spec: {colour: red}\n"), "x.yaml")
 	const want = "remove it, or use one of description, expose, mcpServers, policy, preload, preloadSkillRefs, preloadSkills, skillRefs, skills, systemPrompt"
 	if f := docs[0].Findings; len(f) != 1 || f[0].Fix != want {
@@ -165,7 +165,7 @@ func TestParseSkips(t *testing.T) {
 	wantEqual(t, found(docs), []string{"warning 1:7 document-skipped"})
 }
 
-func TestParseBounds(t *testing.T) {
+func TestParseLimits(t *testing.T) {
 	docs := agents.Parse([]byte(strings.Repeat("---\nkind: Ghost\nmetadata: {name: x}\n", agents.MaxDocuments+1)), "")
 	if last := docs[len(docs)-1]; len(docs) != agents.MaxDocuments+1 || last.Findings.Loads() || last.Findings[0].Code != "document-many" {
 		t.Errorf("%d documents, %v", len(docs), last.Findings)

@@ -183,7 +183,7 @@ func TestServersAreReviewed(t *testing.T) {
 
 // A Bot is its Ghost with a model and more skills; a Team is its leader, who is given a
 // tool to hand tasks to the others.
-func TestProfileOfBotAndTeam(t *testing.T) {
+func TestBotAndTeamProfiles(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)
 	h.upload(store.Public, "plans", "sha256:p")
@@ -234,7 +234,7 @@ func TestProfileOfBotAndTeam(t *testing.T) {
 }
 
 // The kill switch of a group counts for what is the group's, whoever uses it in what.
-func TestKillSwitchOfParts(t *testing.T) {
+func TestKillSwitchForPartsOfAProfile(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("developer", in("team", head("Ghost")))
 	h.apply("reporter", "kind: Bot\nmetadata: {name: b}\nspec: {ghostRef: {name: x, namespace: team}}\n---\nkind: Team\nmetadata: {name: t}\nspec: {members: [b]}\n---\nkind: Ghost\nmetadata: {name: own}\n")

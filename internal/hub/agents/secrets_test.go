@@ -85,7 +85,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // A hub without a key keeps no secrets, and a row that was moved is worth nothing.
-func TestSecretsAreSealed(t *testing.T) {
+func TestSecretsAreEncrypted(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)
 	me, own := h.people["reporter"], agents.NamespaceOwner(h.of("reporter"))
@@ -103,7 +103,7 @@ func TestSecretsAreSealed(t *testing.T) {
 }
 
 // A thing that is deleted takes its own secrets along.
-func TestSecretsOfServers(t *testing.T) {
+func TestServerSecrets(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)
 	h.apply("reporter", head("MCPServer")+"spec: {url: 'https://s.example.com', headers: {Authorization: '${{secrets.KEY}}'}}")
@@ -128,7 +128,7 @@ func TestSecretsOfServers(t *testing.T) {
 	wantError(t, err, store.ErrNotFound)
 }
 
-func TestSecretsBound(t *testing.T) {
+func TestSecretLimit(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	me, own := h.people["reporter"], agents.NamespaceOwner(h.of("reporter"))
 	for i := range agents.MaxSecrets {

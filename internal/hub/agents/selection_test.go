@@ -10,7 +10,7 @@ import (
 
 // K17: an agent has all skills, those that it names, or none where it says so; and it has
 // none, not all, when the last one that it names is taken away.
-func TestK17AllChosenOrNone(t *testing.T) {
+func TestK17AllSelectedOrNone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)
 		s := h.upload(h.of("developer"), "pdf", digestA)

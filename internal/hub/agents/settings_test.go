@@ -47,7 +47,7 @@ func TestFilter(t *testing.T) {
 }
 
 // What is of two groups is let through by both.
-func TestFilterOfTwoGroups(t *testing.T) {
+func TestFilterForTwoGroups(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	g, err := h.db.Groups.Create(t.Context(), store.Group{Name: "other"})
 	must(t, err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Each error of a place is told with a code and what to do; that of this machine is not.
-func TestProblemsOfSources(t *testing.T) {
+func TestSourceProblems(t *testing.T) {
 	place := func(err error) error { return &library.SourceError{Err: fmt.Errorf("look at it: %w", err)} }
 	for _, tt := range []struct {
 		err    error

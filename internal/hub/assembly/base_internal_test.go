@@ -26,7 +26,7 @@ func (u *unsteady) List(ctx context.Context) (catalog.Listing, error) {
 }
 
 // A source that could not be read is read again, though no skill has changed since.
-func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
+func TestFailedReadIsRetried(t *testing.T) {
 	files := fstest.MapFS{"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nRead them.\n")}}
 	source := &unsteady{catalog.NewFS("team", catalog.User, files), store.ErrUnavailable}
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{source}})

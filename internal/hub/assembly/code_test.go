@@ -24,7 +24,7 @@ import (
 // W20: the server and the provider that a skill brings start only where its code was
 // approved, in the sandbox; the skill loads without them. Where the approval is taken
 // back they are not called any more.
-func TestW20ServersOfASkill(t *testing.T) {
+func TestW20SkillServers(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
 	must(t, err)
@@ -42,7 +42,7 @@ func TestW20ServersOfASkill(t *testing.T) {
 
 // An agent runs commands of its own in the folder of its conversation, unless it was
 // spoken to by a token that may run nothing.
-func TestCommandsNeedTheScopeRun(t *testing.T) {
+func TestCommandsNeedRunScope(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	const command = `call run_command {"command":"echo $((40 + 2)) in the sandbox"}`
 	w.ask(w.ada, w.begin(w.ada, ""), command, "42 in the sandbox")
@@ -106,7 +106,7 @@ func full() *queue.Queue {
 
 // Runs of all users wait for the places of the node; one that ended gives its place back,
 // and what serves takes one only while it starts.
-func TestRunsWaitForAPlace(t *testing.T) {
+func TestRunsWaitForASlot(t *testing.T) {
 	places := queue.New(1, 10)
 	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.RunQueue = places })
 	s := w.upload(w.root, w.team, "tides", tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n"))
@@ -139,7 +139,7 @@ func TestRunsWaitForAPlace(t *testing.T) {
 }
 
 // Secrets that were granted to a skill are there for its code, and for nobody else's.
-func TestSecretsOfASkill(t *testing.T) {
+func TestSkillSecrets(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	front := "description: Reads tide tables.\nsandbox: {secrets: [KEY]}"
 	body := "cat /run/secrets/KEY | wc -c; cat /run/secrets/KEY\n"
@@ -154,7 +154,7 @@ func TestSecretsOfASkill(t *testing.T) {
 }
 
 // A node that is about to end opens no kits, and what they have in common ends with it.
-func TestClosedKits(t *testing.T) {
+func TestClosedAssembly(t *testing.T) {
 	w := sqlite(t)
 	k := w.open(assembly.Request{Principal: w.ada})
 	must(t, k.Close())

@@ -16,7 +16,7 @@ const (
 
 // W20: code of a skill runs only where a reviewer approved these bytes; it loads as
 // instructions all the same. An approval is for one version, and is taken back at once.
-func TestW20CodeRunsWhereItWasApproved(t *testing.T) {
+func TestW20CodeRunsWhereApproved(t *testing.T) {
 	inSandbox := sandboxed(t)
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db, inSandbox)
@@ -39,7 +39,7 @@ func TestW20CodeRunsWhereItWasApproved(t *testing.T) {
 }
 
 // Commands of an agent run in the sandbox, on the files of the conversation.
-func TestAgentWorksOnItsFolder(t *testing.T) {
+func TestAgentWorksOnItsDirectory(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	id := w.begin(w.ada, "")
 	got := w.ask(w.ada, id, `call write_file {"path":"notes/a.txt","content":"three\n"}`+"\n"+`call run_command {"command":"cat notes/a.txt; echo four > b.txt"}`+"\n"+`call list_files {}`)

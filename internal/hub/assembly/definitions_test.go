@@ -64,7 +64,7 @@ func found(t testing.TB, kits *assembly.Assembler, p account.Principal) []string
 
 // A server that changes what it says of a tool has that held back, for everybody and on
 // all nodes, until somebody who may review it accepts what it says now.
-func TestChangedToolsWaitToBeAccepted(t *testing.T) {
+func TestChangedToolsNeedAcceptance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		var o assembly.Options
 		w := newWorld(t, db, func(given *assembly.Options) { o = *given })
@@ -149,7 +149,7 @@ func waitGone(t testing.TB, a, b *assembly.Assembler, p account.Principal, diges
 }
 
 // Of its owner a server is accepted by himself, where nobody has to review it.
-func TestToolsOfOnesOwnServer(t *testing.T) {
+func TestOwnServerTools(t *testing.T) {
 	w := sqlite(t)
 	server := newFickle(t)
 	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: wiki}, spec: {url: %q}}`, server.URL))

@@ -9,7 +9,7 @@ import (
 )
 
 // A model has the page draw a diagram, and learns where it does not render.
-func TestDiagramsAreDrawnByThePage(t *testing.T) {
+func TestPageDrawsDiagrams(t *testing.T) {
 	w := sqlite(t)
 	for _, test := range []struct {
 		code     string

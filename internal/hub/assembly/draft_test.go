@@ -48,7 +48,7 @@ func (w *world) try(p account.Principal, agent string, files fstest.MapFS) strin
 
 // A draft is there in its conversation alone, in place of the skill of its name, on every
 // node, and as long as the conversation.
-func TestDraftIsTriedInItsConversation(t *testing.T) {
+func TestDraftIsUsableInItsConversation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
 		w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Add one hour.", "notes.txt", "as it was"))
@@ -100,7 +100,7 @@ func (w *world) anotherNode() {
 }
 
 // An agent that names its skills has the draft too, and so has one that needs it.
-func TestDraftIsTriedWithAnAgent(t *testing.T) {
+func TestDraftIsUsableWithAgent(t *testing.T) {
 	w := sqlite(t)
 	w.upload(w.ada, own(w.ada), "ships", tree("ships", "description: Knows ships.\ndependencies: [tides]", "Ships are long."))
 	w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Add one hour."))
@@ -112,7 +112,7 @@ func TestDraftIsTriedWithAnAgent(t *testing.T) {
 }
 
 // Code of a draft runs where the very same files are kept and approved, and not before.
-func TestCodeOfADraftRunsOnceItIsApproved(t *testing.T) {
+func TestDraftCodeRunsOnceApproved(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	files := tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n")
 	id := w.try(w.ada, "", files)
@@ -126,7 +126,7 @@ func TestCodeOfADraftRunsOnceItIsApproved(t *testing.T) {
 }
 
 // Among many skills it is found by the search that all conversations share.
-func TestDraftIsFoundAmongMany(t *testing.T) {
+func TestDraftIsFoundAmongManySkills(t *testing.T) {
 	w := sqlite(t)
 	for i := range 205 {
 		w.upload(w.root, store.Public, fmt.Sprintf("form-%d", i), tree(fmt.Sprintf("form-%d", i), "description: Fills in a form.", "Fill it in."))

@@ -13,7 +13,7 @@ import (
 )
 
 // The grants of a hub are a store as policy wants one.
-func TestGrantsAreAStore(t *testing.T) {
+func TestGrantsImplementPolicyStore(t *testing.T) {
 	loadouttest.PolicyStore(t, func(t *testing.T) policy.Store {
 		db, err := store.Open(t.Context(), storetest.SQLite(t), nil)
 		must(t, err)
@@ -23,7 +23,7 @@ func TestGrantsAreAStore(t *testing.T) {
 }
 
 // The grants of a person are theirs alone, and what others keep in the table is none.
-func TestGrantsOfAPerson(t *testing.T) {
+func TestUserGrants(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ann, bob := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}, policy.Principal{ID: "bob", Kind: policy.UserPrincipal}

@@ -10,7 +10,7 @@ import (
 
 // K23: a model is not told the schemas of all tools that there are: it finds those it
 // needs, and what it is told first is the same with any number of servers.
-func TestK23ToolsAreFoundNotListed(t *testing.T) {
+func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 	w := sqlite(t)
 	server := newRemote(t, "weather", "forecast_for_tomorrow")
 	w.apply(w.meg, fmt.Sprintf(`
@@ -50,7 +50,7 @@ func TestK23ServedVersionDuringAnUpgrade(t *testing.T) {
 
 // K23: variables of a skill are a person's own: each has what he kept, and nobody that of
 // another.
-func TestK23VariablesOfAPerson(t *testing.T) {
+func TestK23UserVariables(t *testing.T) {
 	w := sqlite(t)
 	server := newRemote(t, "mail", "send")
 	w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: post, namespace: team}, spec: {mcpServers: {mail: {type: streamable-http, url: %s,

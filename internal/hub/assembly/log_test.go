@@ -9,7 +9,7 @@ import (
 )
 
 // A turn is nothing that is logged at info.
-func TestQuietTurn(t *testing.T) {
+func TestTurnLogsNothing(t *testing.T) {
 	var out bytes.Buffer // a handler writes one line at a time
 	w := sqlite(t, func(o *assembly.Options) { o.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 	w.ask(w.ada, w.begin(w.ada, ""), "hello", "script heard: hello")

@@ -101,7 +101,7 @@ spec: {ghostRef: {name: weibo-test}}
 // W18, W26: the tools of a skill are there after it is loaded, and in the next step; only
 // the servers that it means are connected, with the token of who acts. Where there is
 // none the load says so, and the skill loads.
-func TestW18W26ToolsOfALoadedSkill(t *testing.T) {
+func TestW18W26ToolsOfLoadedSkill(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
 		server, other := newRemote(t, "weibo", "getUserInfo"), newRemote(t, "other", "nothing")
@@ -221,7 +221,7 @@ for line in sys.stdin:
 
 // The command of a document's server runs in the sandbox, once somebody has reviewed it,
 // and no longer than that; what it was given as a secret nobody is told.
-func TestCommandsOfServers(t *testing.T) {
+func TestServerCommands(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
 	must(t, err)

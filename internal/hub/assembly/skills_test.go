@@ -55,7 +55,7 @@ func skillsOfAWorld(w *world) map[string]*library.Skill {
 // Who gets which skills: his own, those of his groups and public ones, without those that
 // are hidden; of an agent that names skills these alone, also hidden ones and pinned
 // versions, as far as they are for him.
-func TestWhoGetsWhichSkills(t *testing.T) {
+func TestSkillsByPrincipal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
 		all := skillsOfAWorld(w)
@@ -99,7 +99,7 @@ func TestWhoGetsWhichSkills(t *testing.T) {
 }
 
 // Skills that come, change and go are seen by a kit that is open.
-func TestKitKeepsUp(t *testing.T) {
+func TestAssemblyFollowsChanges(t *testing.T) {
 	w := sqlite(t)
 	talk, endpoint := w.open(assembly.Request{Principal: w.ada, Session: "x"}), w.open(assembly.Request{Principal: w.ada})
 	changed := make(chan struct{}, 100)
@@ -197,7 +197,7 @@ func within(t *testing.T, is func() bool) {
 }
 
 // An agent that is gone, or not for the person, ends the turn with what to do.
-func TestAgentIsGone(t *testing.T) {
+func TestDeletedAgent(t *testing.T) {
 	w := sqlite(t)
 	for agent, want := range map[string]string{"Bot/default/gone": "agent Bot/default/gone not found", "nonsense": "invalid agent"} {
 		w.ask(w.ada, w.begin(w.ada, agent), "hello", "failed", want)

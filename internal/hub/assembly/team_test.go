@@ -64,7 +64,7 @@ func TestTeam(t *testing.T) {
 
 // W27: a provider of this program, as one in a process, has a client do something by an
 // elicitation that is marked; what the client answers is the result of its tool.
-func TestW27ActionOfAProvider(t *testing.T) {
+func TestW27ProviderAction(t *testing.T) {
 	draw := mcp.NewServer(&mcp.Implementation{Name: "draw", Version: "1"}, nil)
 	mcp.AddTool(draw, &mcp.Tool{Name: "draw", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest, in struct{ Code string }) (*mcp.CallToolResult, any, error) {
 		if res, ok := req.Params.InputResponses["client"].(*mcp.ElicitResult); ok {
@@ -93,7 +93,7 @@ func TestW27ActionOfAProvider(t *testing.T) {
 
 // W27: so does a provider of a skill, in a process in the sandbox, once its code was
 // approved.
-func TestW27ActionOfASkillsProvider(t *testing.T) {
+func TestW27SkillProviderAction(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	s := w.upload(w.ada, own(w.ada), "maps", tree("maps", "description: Draws maps.\nprovider: {module: provider, class: Maps}\ntools: [{name: draw, provider: maps, readOnly: true}]", "Draw.",
 		"provider.py", `class Maps:

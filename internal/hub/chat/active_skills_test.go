@@ -42,7 +42,7 @@ func searching(*chat.ToolContext) []agent.Tool {
 }
 
 // Of each skill in force it is said who brought it there, and why it was chosen.
-func TestWhySkillsAreInForce(t *testing.T) {
+func TestActiveSkillReasons(t *testing.T) {
 	k := kit{model: model(searcher), tools: searching, preload: []string{"ships"}, skillID: func(name string) string { return "id of " + name }}
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), k, func(o *chat.Options) {
 		setup := o.Setup
@@ -89,7 +89,7 @@ func TestWhySkillsAreInForce(t *testing.T) {
 }
 
 // A person sets for how long a skill in force stays so, longer or shorter.
-func TestKeepByHand(t *testing.T) {
+func TestSetRetentionManually(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, `call load_skill {"name": "tides"}`))

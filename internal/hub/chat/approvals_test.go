@@ -96,7 +96,7 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 
 // A question that nobody answers in time is answered by that, also where the node that
 // asked is gone.
-func TestOverdueQuestions(t *testing.T) {
+func TestExpiredQuestions(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	e := node(t, db, kit{})
 	id := begin(t, e)
@@ -210,7 +210,7 @@ func TestW27ResultIsNotEscaped(t *testing.T) {
 }
 
 // Nobody says that a question is expired, or gives leave for a time that there is not.
-func TestAnswersThatAreNone(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	var burned counter
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: burning(&burned)})
 	id := begin(t, e)

@@ -209,7 +209,7 @@ func TestModelFails(t *testing.T) {
 }
 
 // What cannot be said is refused, and so is too much at once.
-func TestBoundsOfMessages(t *testing.T) {
+func TestMessageLimits(t *testing.T) {
 	hold := make(chan struct{})
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 		select {

@@ -96,7 +96,7 @@ func checkResumed(t *testing.T, got []chat.Event, transcript string) {
 // A node that is cut off from the database in the middle of a call changes nothing any
 // more; another one goes on: what was done is not done again, what is not known is not
 // repeated, and what was not begun is done.
-func TestResumedWhereANodeIsCutOff(t *testing.T) {
+func TestTurnResumesWhenNodeIsPartitioned(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var looked, sent, filed counter
 		first := open()
@@ -139,7 +139,7 @@ func child(address string) int {
 }
 
 // The same where the process of the node is killed.
-func TestResumedWhereANodeIsKilled(t *testing.T) {
+func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
 			at := address(t)
@@ -178,7 +178,7 @@ func TestResumedWhereANodeIsKilled(t *testing.T) {
 
 // A node that ends lets its turns come to their end; those that do not are another
 // node's at once.
-func TestCloseHandsOver(t *testing.T) {
+func TestCloseHandsTurnsOver(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		begun := make(chan struct{}, 2)
 		release := make(chan struct{})
@@ -224,7 +224,7 @@ func TestCloseHandsOver(t *testing.T) {
 }
 
 // A turn that is cancelled while no node does it is not gone on with.
-func TestCancelWhileNobodyDoesIt(t *testing.T) {
+func TestCancelWithoutRunningNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var looked, sent, filed counter
 		release := make(chan struct{})
@@ -260,7 +260,7 @@ func TestCancelWhileNobodyDoesIt(t *testing.T) {
 }
 
 // A turn that takes every node with it is given up at last.
-func TestGivenUp(t *testing.T) {
+func TestTurnFailsAfterTooManyAttempts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		begun := make(chan struct{}, 1)
 		k := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
@@ -291,7 +291,7 @@ func TestGivenUp(t *testing.T) {
 
 // A question that waits is asked on by the next node, and its answer goes to it: also
 // one that was given in between.
-func TestQuestionOutlivesItsNode(t *testing.T) {
+func TestQuestionSurvivesItsNode(t *testing.T) {
 	for _, when := range []string{"after", "between"} {
 		t.Run(when, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, open func() *store.DB) {

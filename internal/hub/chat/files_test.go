@@ -47,7 +47,7 @@ func folderTools(talk *chat.ToolContext) []agent.Tool {
 
 // The files of a conversation go with it to whatever node has its turn, as persons and
 // tools left them.
-func TestFilesGoWithTheConversation(t *testing.T) {
+func TestFilesAreDeletedWithConversation(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		dir := t.TempDir()
 		k := kit{tools: folderTools}
@@ -90,7 +90,7 @@ func TestFilesGoWithTheConversation(t *testing.T) {
 }
 
 // A file that is too large is said to be, and the turn goes on.
-func TestFileOfAToolTooLarge(t *testing.T) {
+func TestOversizedToolFile(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: folderTools})
 	id := begin(t, e)
 	n := say(t, e, id, `call fill {"path": "big"}`)
@@ -109,7 +109,7 @@ func TestFileOfAToolTooLarge(t *testing.T) {
 	}
 }
 
-func TestBoundsOfFiles(t *testing.T) {
+func TestFileLimits(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)
 	write := func(path string, data []byte) error { return e.WriteFile(t.Context(), ada, id, path, data) }

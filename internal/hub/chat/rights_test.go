@@ -37,7 +37,7 @@ func disabling(t *testing.T, now func(account.Principal) (account.Principal, err
 
 // Who is disabled, is no admin any more or leaves a group has nothing go on that was under
 // way, and nothing is begun that waits.
-func TestRightsAreThoseOfTheMoment(t *testing.T) {
+func TestCurrentRightsApply(t *testing.T) {
 	const group = account.GroupID("team")
 	for name, c := range map[string]struct {
 		then, now account.Principal
@@ -78,7 +78,7 @@ func TestRightsAreThoseOfTheMoment(t *testing.T) {
 
 // A turn goes on where its person may do more, is called otherwise, or nothing can be
 // known of him.
-func TestTurnsGoOnWithAsManyRights(t *testing.T) {
+func TestTurnsContinueWithSameRights(t *testing.T) {
 	for name, now := range map[string]func(p account.Principal) (account.Principal, error){
 		"more":    func(p account.Principal) (account.Principal, error) { p.Admin, p.Name = true, "Ada"; return p, nil },
 		"unknown": func(p account.Principal) (account.Principal, error) { return p, store.ErrUnavailable },

@@ -119,7 +119,7 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 }
 
 // History comes in parts, and says from where to watch for the rest.
-func TestHistoryInParts(t *testing.T) {
+func TestHistoryPages(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)
 	for i := range 4 {
@@ -170,7 +170,7 @@ func TestW14Preload(t *testing.T) {
 
 // A person loads and unloads by hand: the command waits for its turn on any node, and
 // says what came of it.
-func TestLoadByHand(t *testing.T) {
+func TestManualLoad(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
 		id := begin(t, a)

@@ -22,7 +22,7 @@ import (
 )
 
 // The transcript is a log as sessions want one.
-func TestTranscriptIsALog(t *testing.T) {
+func TestTranscriptImplementsSessionLog(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
 			loadouttest.SessionLog(t, func(t *testing.T) session.Log {
@@ -96,7 +96,7 @@ func put(t *testing.T, d *approval.Queue, a approval.Request) {
 
 // What package ask promises of a store: the first answer stands, and who comes later
 // learns of it.
-func TestAsksFirstAnswerWins(t *testing.T) {
+func TestFirstAnswerWins(t *testing.T) {
 	eachDesk(t, func(t *testing.T, here, there *approval.Queue, session string) {
 		put(t, here, question(session, "q"))
 		const several = 8
@@ -126,7 +126,7 @@ func TestAsksFirstAnswerWins(t *testing.T) {
 }
 
 // What waits survives who asked, whole, and is asked once.
-func TestAsksSurviveWhoAsked(t *testing.T) {
+func TestRequestOutlivesItsNode(t *testing.T) {
 	eachDesk(t, func(t *testing.T, yesterday, today *approval.Queue, session string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the process ends")
@@ -162,7 +162,7 @@ func TestAsksSurviveWhoAsked(t *testing.T) {
 
 // What was answered can be forgotten, and nothing else is; what cannot be asked is
 // refused.
-func TestAsksForgetAndRefuse(t *testing.T) {
+func TestRequestsAreForgottenAndRefused(t *testing.T) {
 	eachDesk(t, func(t *testing.T, here, there *approval.Queue, session string) {
 		put(t, here, question(session, "q"))
 		put(t, here, question(session, "r"))
@@ -191,7 +191,7 @@ func TestAsksForgetAndRefuse(t *testing.T) {
 	})
 }
 
-func TestAsksAreBounded(t *testing.T) {
+func TestRequestLimits(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	d, id := approval.NewQueue(chat.Asks(e)), begin(t, e)
 	for i := range approval.MaxOpen {

@@ -75,7 +75,7 @@ func TestWatchResumesWithoutGap(t *testing.T) {
 }
 
 // Where there is a bus, it is enough by itself: nobody has to look.
-func TestBusWakes(t *testing.T) {
+func TestBusWakesWatchers(t *testing.T) {
 	address := storetest.SQLite(t)
 	shared := bus.New()
 	never := func(o *chat.Options) { o.Bus, o.Poll = shared, 1<<62 }
@@ -90,7 +90,7 @@ func TestBusWakes(t *testing.T) {
 }
 
 // Who wants what was told so far gets that, and does not wait.
-func TestTold(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))

@@ -32,7 +32,7 @@ func noise(n int) string {
 	return string(out)
 }
 
-func TestAFullDiskKeepsNothingOfAnUpload(t *testing.T) {
+func TestFullDiskLeavesNoPartialUpload(t *testing.T) {
 	pkg := func() library.Package { return upload(t, "pdf", "body", "noise.bin", noise(3<<20)) }
 	t.Run("of the database", func(t *testing.T) {
 		dir := small(t, "2m")

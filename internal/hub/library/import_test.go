@@ -150,7 +150,7 @@ func TestW29PrivateRepositories(t *testing.T) {
 }
 
 // Nothing of this machine, or of its network, is reached by what somebody writes.
-func TestPlacesThatAreRefused(t *testing.T) {
+func TestRefusedLocations(t *testing.T) {
 	w := sqlite(t, nil)
 	for _, source := range []string{
 		"/etc", "./x", "../x", "~/x", "x.zip", "file:///etc", "git+file:///etc", "ssh://git@example.com/x", "git@example.com:x.git",
@@ -173,7 +173,7 @@ func TestPlacesThatAreRefused(t *testing.T) {
 	wantError(t, err, library.ErrNotFound)
 }
 
-func TestAPlaceThatIsGone(t *testing.T) {
+func TestMissingLocation(t *testing.T) {
 	w := sqlite(t, local(&library.Options{}))
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})

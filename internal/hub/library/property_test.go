@@ -18,7 +18,7 @@ import (
 
 // Whatever people do, in whatever order: every version has all its files, nothing refers
 // precisely to a skill that is not there, and what lists say is what is there.
-func TestWhateverPeopleDo(t *testing.T) {
+func TestAnySequenceOfOperations(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	w := newWorld(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about
 	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root}
@@ -142,7 +142,7 @@ func (w *world) sound(t *rapid.T, id string) {
 	}
 }
 
-func TestSweepRemovesWhatNothingNames(t *testing.T) {
+func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "one", "a.txt", "a")
 		must(w.lib.Delete(w.ctx, w.ada, s.ID, false, false))(t)

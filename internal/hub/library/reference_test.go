@@ -13,7 +13,7 @@ import (
 
 // W8: a skill that others refer to is not deleted; who they are is told, and they are
 // taken away one by one, or all.
-func TestW8ReferencesProtect(t *testing.T) {
+func TestW8ReferencesPreventDeletion(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "body")
 		byName := w.ghost(w.team, "by-name", store.Reference{ToName: "pdf"})
@@ -78,7 +78,7 @@ func TestManyReferencesAreRemoved(t *testing.T) {
 }
 
 // Names that others write, and that mean skills of theirs, hide no reference.
-func TestNamesOfOthersHideNoReference(t *testing.T) {
+func TestForeignNamesHideNoReference(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.ada, w.team, "pdf", "body")
 	w.upload(w.eve, ownNamespace(w.eve), "pdf", "hers")
@@ -94,7 +94,7 @@ func TestNamesOfOthersHideNoReference(t *testing.T) {
 	must(w.lib.Delete(w.ctx, w.meg, s.ID, false, true))(t)
 }
 
-func TestDefaultsAreBounded(t *testing.T) {
+func TestDefaultLimit(t *testing.T) {
 	w := sqlite(t, nil)
 	var last *library.Skill
 	for i := range library.MaxDefaults + 1 {
@@ -104,7 +104,7 @@ func TestDefaultsAreBounded(t *testing.T) {
 	wantError(t, w.lib.SetDefault(w.ctx, w.ada, library.Default{Namespace: ownNamespace(w.ada), SkillID: last.ID}), library.ErrTooMany)
 }
 
-func TestAPinnedVersionIsNotDeleted(t *testing.T) {
+func TestPinnedVersionIsNotDeleted(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.ada, w.team, "pdf", "one")
 	w.version(w.ada, s, "two")

@@ -167,7 +167,7 @@ func TestW4Downloads(t *testing.T) {
 	})
 }
 
-func TestPublishedSkillsAreSeenThere(t *testing.T) {
+func TestPublishedSkillsAreVisible(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
 		_, err := w.lib.Skill(w.ctx, w.bob, s.ID)
@@ -306,7 +306,7 @@ func TestChangesAreRecorded(t *testing.T) {
 
 // Somebody who makes many groups and puts others into them takes nothing from these: the
 // groups that they were in before stay in reach.
-func TestManyGroupsHideNone(t *testing.T) {
+func TestManyGroups(t *testing.T) {
 	w := sqlite(t, nil)
 	ours := w.upload(w.ada, w.team, "pdf", "ours")
 	for range store.MaxNamespaces {

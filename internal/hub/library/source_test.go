@@ -41,7 +41,7 @@ func keys(rt *loadout.Runtime) []string {
 }
 
 // W6: what a principal's conversations find is what lists and references say.
-func TestW6SourcesOfAPrincipal(t *testing.T) {
+func TestW6PrincipalSources(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine", "ref/a.md", "text")
 		w.upload(w.ada, w.team, "pdf", "ours")
@@ -93,7 +93,7 @@ func TestReferencesComeBeforeNames(t *testing.T) {
 
 // The entry of a skill stays the same as long as its files do, and a source sees what
 // another node changed.
-func TestSourcesTellOfChanges(t *testing.T) {
+func TestSourcesReportChanges(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		other := w.node(nil)
 		s := w.upload(w.ada, w.team, "pdf", "one")
@@ -122,7 +122,7 @@ func TestSourcesTellOfChanges(t *testing.T) {
 	})
 }
 
-func TestWatchedSourcesAreWoken(t *testing.T) {
+func TestWatchedSourcesAreNotified(t *testing.T) {
 	w := sqlite(t, nil)
 	other := w.node(&library.Options{Poll: 5 * time.Millisecond})
 	sources := must(other.Sources(w.ctx, w.bob))(t)
@@ -146,7 +146,7 @@ func TestWatchedSourcesAreWoken(t *testing.T) {
 	<-woken[catalog.Public]
 }
 
-func TestSearchFindsWhatIsReached(t *testing.T) {
+func TestSearchFindsReachableSkills(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "")
 		w.upload(w.ada, w.team, "pdf", "ours")
@@ -173,7 +173,7 @@ func TestBundlesAreFileSystems(t *testing.T) {
 }
 
 // What is in the cache is never believed.
-func TestACachedFileThatWasChangedIsNotUsed(t *testing.T) {
+func TestChangedCachedFileIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	w := sqlite(t, &library.Options{CacheDir: dir})
 	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
@@ -202,7 +202,7 @@ func TestACachedFileThatWasChangedIsNotUsed(t *testing.T) {
 	wantEqual(t, len(must(os.ReadDir(dir))(t)), 1)
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
+func TestCacheLimit(t *testing.T) {
 	dir := t.TempDir()
 	const most = 8 << 10
 	w := sqlite(t, &library.Options{CacheDir: dir, CacheBytes: most})
@@ -226,7 +226,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestALostCacheCostsNoAnswer(t *testing.T) {
+func TestLostCacheIsRebuilt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	w := sqlite(t, &library.Options{CacheDir: dir})
 	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")

@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-func TestUsersAreToldOfVersions(t *testing.T) {
+func TestUsersAreNotifiedOfVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.Public))

@@ -86,7 +86,7 @@ func TestFull(t *testing.T) {
 
 // Never more than the places run at once, whoever gives up when; and in the end all of
 // them are free.
-func TestPlacesAreKept(t *testing.T) {
+func TestWaitingPositionIsKept(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		places := rapid.IntRange(1, 3).Draw(rt, "places")
 		q := queue.New(places, 1000)

@@ -36,7 +36,7 @@ func servers(t *testing.T, db *store.DB, keys ...encryption.Key) *serverauth.Ser
 	return serverauth.New(serverauth.Options{DB: db, Cipher: sealer, Node: rand.Text()})
 }
 
-func TestDatabaseKeeps(t *testing.T) {
+func TestStoreInDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		people(t, db)
 		key := encryption.NewKey()
@@ -46,7 +46,7 @@ func TestDatabaseKeeps(t *testing.T) {
 
 // What is kept can be read with the key alone, where it is, and of a server as it is
 // defined; what was sealed with a key that is gone is gone.
-func TestWhatIsKeptIsSealed(t *testing.T) {
+func TestStoredTokensAreEncrypted(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	people(t, db)
 	ctx, key := t.Context(), encryption.NewKey()
@@ -76,7 +76,7 @@ func TestWhatIsKeptIsSealed(t *testing.T) {
 }
 
 // What is too much is refused without a word of whose it is.
-func TestTooMuchIsNotKept(t *testing.T) {
+func TestStoredSizeLimit(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	people(t, db)
 	of := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}

@@ -81,7 +81,7 @@ func as(t fataler, p *users.Directory, id account.UserID) account.Principal {
 	return must(p.SignIns.Principal(context.Background(), id))(t)
 }
 
-func TestUserIsSeenByHimselfAndAdminsWhole(t *testing.T) {
+func TestUserDetailsAreVisibleToSelfAndAdmins(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
 		ann := must(p.Users.Create(ctx, boss, users.NewUser{Name: "ann", Email: "ann@example.com", Password: password}))(t)
@@ -97,7 +97,7 @@ func TestUserIsSeenByHimselfAndAdminsWhole(t *testing.T) {
 	})
 }
 
-func TestTheLastOwnerStays(t *testing.T) {
+func TestLastOwnerStays(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
 		ann := must(p.Users.Create(ctx, boss, users.NewUser{Name: "ann", Admin: true}))(t).ID
@@ -116,7 +116,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 	})
 }
 
-func TestTokensOfAUserAreBounded(t *testing.T) {
+func TestUserTokenLimit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
 		for range users.MaxTokens {
@@ -165,7 +165,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	})
 }
 
-func TestRulesOfSignIns(t *testing.T) {
+func TestSignInRules(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
 		web := must(p.Groups.Create(ctx, boss, "web", users.GroupText{}))(t).ID
@@ -216,7 +216,7 @@ func TestSettingsAreNotOverwritten(t *testing.T) {
 
 // Whatever a provider says that somebody is called, he gets a name that can be written
 // and that nobody else has.
-func TestNewcomersHaveNamesOfTheirOwn(t *testing.T) {
+func TestNewUsersGetUniqueNames(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	p := core(t, db)
 	subject := 0
@@ -235,7 +235,7 @@ func TestNewcomersHaveNamesOfTheirOwn(t *testing.T) {
 }
 
 // Whatever is changed by whom, the hub keeps an administrator, and every group an owner.
-func TestSomebodyIsAlwaysLeft(t *testing.T) {
+func TestLastAdminStays(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	p := core(t, db)
 	ctx := context.Background()

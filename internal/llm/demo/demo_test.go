@@ -258,7 +258,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // Without a search, skills are those that the conversation began with.
-func TestSkillsOfTheInstructions(t *testing.T) {
+func TestSkillsInInstructions(t *testing.T) {
 	b := &toolbox{without: []string{"search_skills"}}
 	const instructions = "Be kind.\n- Do not: lie\nAvailable skills:\n- greeter: Greets people.\n- weather: Tells the weather.\n"
 	calls, words := b.chat(t, &llm.Request{Instructions: instructions}, "run hello.py of greeter with Ada")
@@ -276,7 +276,7 @@ func TestSkillsOfTheInstructions(t *testing.T) {
 }
 
 // What was loaded is used again without another search.
-func TestALaterTurnGoesOnWithWhatIsLoaded(t *testing.T) {
+func TestLaterTurnUsesLoadedSkills(t *testing.T) {
 	var b toolbox
 	r := &llm.Request{}
 	b.chat(t, r, "use greeter")
@@ -292,7 +292,7 @@ func TestALaterTurnGoesOnWithWhatIsLoaded(t *testing.T) {
 
 // What was loaded before anybody spoke is used as if it had been found: its script is
 // run, and where it is loaded once more what is told are its instructions.
-func TestSkillsThatAreInForceFromTheStart(t *testing.T) {
+func TestPreloadedSkills(t *testing.T) {
 	var b toolbox
 	begun := []llm.Message{{Role: llm.Notice, Parts: []llm.Part{llm.Text(b.load("greeter"))}}}
 	calls, words := b.chat(t, &llm.Request{Messages: begun}, "run scripts/hello.py of greeter with Ada")
@@ -310,7 +310,7 @@ func TestSkillsThatAreInForceFromTheStart(t *testing.T) {
 	}
 }
 
-func TestTheSameRequestHasTheSameAnswer(t *testing.T) {
+func TestSameRequestGivesSameResponse(t *testing.T) {
 	r := &llm.Request{Instructions: "Be kind.", Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("你好 hello")}}}, Tools: (&toolbox{}).tools()}
 	var all [2][]llm.Event
 	for i := range all {
@@ -326,7 +326,7 @@ func TestTheSameRequestHasTheSameAnswer(t *testing.T) {
 	}
 }
 
-func TestDeltasAreTheAnswer(t *testing.T) {
+func TestDeltasMakeTheResponse(t *testing.T) {
 	r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("greet")}}}}
 	var words string
 	n := 0
@@ -344,7 +344,7 @@ func TestDeltasAreTheAnswer(t *testing.T) {
 	}
 }
 
-func TestItEndsWithItsContext(t *testing.T) {
+func TestStreamEndsWithContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("greet")}}}}

@@ -110,7 +110,7 @@ func files(t testing.TB, dir string) []string {
 }
 
 // A model that is recorded does all that a model does.
-func TestRecordingChangesNothing(t *testing.T) {
+func TestRecordingKeepsResponses(t *testing.T) {
 	v := llmtest.Anthropic()
 	v.Open = func(url string, client *http.Client) (llm.Model, error) {
 		m, err := anthropic.New("claude-opus-5", &anthropic.Options{Key: llmtest.Key, BaseURL: url, HTTP: client})
@@ -124,7 +124,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 
 // What is replayed is what was recorded: the events, the answer and the error, by the
 // name of the model.
-func TestReplayIsTheRecording(t *testing.T) {
+func TestReplayEqualsRecording(t *testing.T) {
 	rome := llm.Call{ID: "call_1", Name: "weather", Arguments: `{"place": "Rome"}`}
 	half := llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text("It is")}}}
 	for name, m := range map[string]*told{
@@ -170,7 +170,7 @@ func same(t *testing.T, what string, got, want []llm.Event, gotErr, wantErr erro
 
 // The conversation of the demonstration, whose requests hold what came before, is the
 // same without it.
-func TestAConversationIsReplayed(t *testing.T) {
+func TestConversationIsReplayed(t *testing.T) {
 	dir := t.TempDir()
 	talk := func(m llm.Model) (said []llm.Message) {
 		r := question("Which skills are there?")
@@ -240,7 +240,7 @@ func TestUnknownRequest(t *testing.T) {
 }
 
 // Schemas that differ in blanks alone are the same, as a vendor is sent the same.
-func TestBlanksOfASchemaDoNotCount(t *testing.T) {
+func TestSchemaWhitespaceIsIgnored(t *testing.T) {
 	a, b := question("Rome?"), question("Rome?")
 	b.Tools[0].InputSchema = json.RawMessage("{\n  \"type\":\"object\"}")
 	x, err1 := replay.Digest(a)
@@ -255,7 +255,7 @@ func TestBlanksOfASchemaDoNotCount(t *testing.T) {
 }
 
 // Only what a vendor has said to the end is kept.
-func TestWhatIsNotKept(t *testing.T) {
+func TestUnrecordedResponses(t *testing.T) {
 	for name, play := range map[string]func(ctx context.Context, dir string){
 		"its consumer stops": func(ctx context.Context, dir string) {
 			for range record(t, says("Sunny."), dir, nil).Stream(ctx, question("Rome?")) {
@@ -291,7 +291,7 @@ func TestWhatIsNotKept(t *testing.T) {
 
 // The newest answer to a request counts, so that a refusal is replaced by what came
 // after it was tried again.
-func TestTheNewestRecordingCounts(t *testing.T) {
+func TestNewestRecordingWins(t *testing.T) {
 	dir := t.TempDir()
 	for _, m := range []*told{{name: "some:model", err: &llm.StatusError{Vendor: "some", Code: 503}}, says("Sunny."), says("Rainy.")} {
 		_, _ = stream(t.Context(), record(t, m, dir, nil), question("Rome?"))
@@ -303,7 +303,7 @@ func TestTheNewestRecordingCounts(t *testing.T) {
 }
 
 // Many may record at once, also into one directory by two recorders.
-func TestRecordingAtOnce(t *testing.T) {
+func TestConcurrentRecording(t *testing.T) {
 	dir := t.TempDir()
 	two := []*replay.Recorder{record(t, says("Sunny."), dir, nil), record(t, says("Sunny."), dir, nil)}
 	var all sync.WaitGroup
@@ -328,7 +328,7 @@ func TestRecordingAtOnce(t *testing.T) {
 
 // The key of a vendor reaches no file, also where the vendor says it again; and what
 // is named as a secret is not written where somebody says it.
-func TestNoKeyInAFile(t *testing.T) {
+func TestRecordingsContainNoKey(t *testing.T) {
 	const key = "sk-replay-0123456789/\"quoted\""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+key {
@@ -404,7 +404,7 @@ func TestBrokenRecordings(t *testing.T) {
 }
 
 // An answer may be edited, and other files may lie beside.
-func TestAnAnswerMayBeEdited(t *testing.T) {
+func TestRecordingMayBeEdited(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := stream(t.Context(), record(t, says("Sunny."), dir, nil), question("Rome?")); err != nil {
 		t.Fatal(err)
@@ -425,7 +425,7 @@ func TestAnAnswerMayBeEdited(t *testing.T) {
 }
 
 // A directory has recordings of one model.
-func TestOneModelADirectory(t *testing.T) {
+func TestOneModelPerDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := stream(t.Context(), record(t, says("Sunny."), dir, nil), question("Rome?")); err != nil {
 		t.Fatal(err)
@@ -439,7 +439,7 @@ func TestOneModelADirectory(t *testing.T) {
 }
 
 // A link in a directory of recordings leads nowhere outside.
-func TestALinkIsNotFollowedOut(t *testing.T) {
+func TestSymlinkOutOfDirectoryIsNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	if _, err := stream(t.Context(), record(t, says("Sunny."), outside, nil), question("Rome?")); err != nil {
 		t.Fatal(err)

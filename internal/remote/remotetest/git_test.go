@@ -12,7 +12,7 @@ import (
 )
 
 // Any git can clone what the server has, and cannot where it is told to refuse.
-func TestGitIsARealServer(t *testing.T) {
+func TestGitServerServesGit(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a.txt": "old", "gone/b.txt": "b"})
 	commit := g.Push(remotetest.Change{Files: map[string]string{"a.txt": "new"}, Remove: []string{"gone"}})

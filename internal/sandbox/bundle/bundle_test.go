@@ -69,7 +69,7 @@ func TestOpenCopies(t *testing.T) {
 }
 
 // Whatever is done to a copy, what is handed out is the tree.
-func TestOpenMakesAnewWhatChanged(t *testing.T) {
+func TestOpenRebuildsChangedBundle(t *testing.T) {
 	for name, harm := range map[string]func(dir string) error{
 		"same size": func(d string) error { return rewrite(d, "SKILL.md", "jello") },
 		"longer":    func(d string) error { return rewrite(d, "SKILL.md", "hello and more") },
@@ -125,7 +125,7 @@ func TestOpenRefusesChangedTree(t *testing.T) {
 	}
 }
 
-func TestOpenAtOnce(t *testing.T) {
+func TestConcurrentOpen(t *testing.T) {
 	cache := cacheDir(t)
 	tr := tree(map[string]string{"a": string(bytes.Repeat([]byte("x"), 1<<20)), "b/c": "d"})
 	var all sync.WaitGroup

@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 }
 
 // Code is never the user 0 of the kernel, and has nothing of its rights.
-func TestNeverRoot(t *testing.T) {
+func TestRunsAreNeverRoot(t *testing.T) {
 	res := run(t, backend(t), &sandbox.Spec{}, "/bin/sh", "-c", "cat /proc/self/uid_map; grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status; [ -w /proc/sys/kernel/core_pattern ] && echo writable; cat /proc/1/environ | tr '\\0' ' '; ls /proc/self/fd")
 	out := string(res.Stdout)
 	fields := strings.Fields(out)
@@ -154,7 +154,7 @@ func TestMissing(t *testing.T) {
 }
 
 // What bubblewrap says of its failure is told.
-func TestFailureOfBwrap(t *testing.T) {
+func TestBwrapFailure(t *testing.T) {
 	_, err := backend(t).Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/nonexistent/dir", Path: sandbox.WorkspaceDir}}})
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || !strings.Contains(e.Error(), "/nonexistent/dir") {
 		t.Errorf("%v", err)
@@ -209,7 +209,7 @@ print(urllib.request.urlopen("%s").read().decode())`
 	}
 }
 
-func TestKillEndsAll(t *testing.T) {
+func TestKillEndsAllProcesses(t *testing.T) {
 	s, err := backend(t).Start(t.Context(), &sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)

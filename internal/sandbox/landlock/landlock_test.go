@@ -116,7 +116,7 @@ func TestConfined(t *testing.T) {
 
 // Code can end its stage, as both are of one user in one domain. It gains
 // nothing: the guard is out of its reach and ends it.
-func TestEndingTheStage(t *testing.T) {
+func TestStageEnds(t *testing.T) {
 	for _, signal := range []string{"KILL", "STOP"} {
 		t.Run(signal, func(t *testing.T) {
 			b := backend(t)
@@ -154,7 +154,7 @@ func TestEndingTheStage(t *testing.T) {
 	}
 }
 
-func TestDiskIsBounded(t *testing.T) {
+func TestDiskLimit(t *testing.T) {
 	b := backend(t)
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Work: 8 << 20, Inodes: 200}}
 	res := run(t, b, spec, "/bin/sh", "-c", "head -c 16777216 /dev/zero > big; while :; do :; done")

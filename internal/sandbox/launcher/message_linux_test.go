@@ -6,7 +6,7 @@ import (
 )
 
 // Go says first why a program ends, and then what each goroutine was at.
-func TestACrashIsToldByItsReason(t *testing.T) {
+func TestCrashIsReportedWithReason(t *testing.T) {
 	var h headBuffer
 	fmt.Fprint(&h, "\nfatal error: ")
 	fmt.Fprint(&h, "all is lost\n\n")

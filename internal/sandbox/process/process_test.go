@@ -12,7 +12,7 @@ const digest = "sha256:allowed"
 
 func only(allowed string) func(string) bool { return func(d string) bool { return d == allowed } }
 
-func TestNeedsLeave(t *testing.T) {
+func TestRunNeedsPermission(t *testing.T) {
 	spec := func(digest string) *sandbox.Spec {
 		return &sandbox.Spec{Digest: digest, Network: sandbox.Network{Mode: sandbox.HostNetwork}}
 	}
@@ -33,7 +33,7 @@ func TestNeedsLeave(t *testing.T) {
 }
 
 // A network that cannot be taken away is not said to be.
-func TestOnlyTheHostsNetwork(t *testing.T) {
+func TestOnlyHostNetworkIsSupported(t *testing.T) {
 	b := New(&Options{Allow: only(digest)})
 	for _, mode := range []sandbox.NetworkMode{sandbox.NoNetwork, sandbox.ProxyNetwork} {
 		_, err := b.Start(context.Background(), &sandbox.Spec{Digest: digest, Network: sandbox.Network{Mode: mode}})

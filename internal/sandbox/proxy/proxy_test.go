@@ -263,7 +263,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func TestRefusalTellsTheScriptWhat(t *testing.T) {
+func TestRefusalNamesTheHost(t *testing.T) {
 	w := start(t, proxy.Options{Allow: []string{"test.allowed"}}, hello(t), nil)
 	_, _, body := w.send(t, get("Example.COM"))
 	want := "loadout: host example.com:80 is not allowed for this skill\n" +
@@ -291,7 +291,7 @@ func TestRefusalTellsTheScriptWhat(t *testing.T) {
 	}
 }
 
-func TestDeniedIsBounded(t *testing.T) {
+func TestDeniedHostLimit(t *testing.T) {
 	w := start(t, proxy.Options{}, "", nil)
 	for i := range 103 {
 		w.send(t, get(fmt.Sprintf("h%d.example", i)))

@@ -136,7 +136,7 @@ func TestSecretNeedsVerifiedHost(t *testing.T) {
 }
 
 // Inside an opened tunnel only its host can be asked, and refusals can be read.
-func TestSecretTunnelIsForOneHost(t *testing.T) {
+func TestSecretTunnelServesOneHost(t *testing.T) {
 	addr, roots := secure(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) })
 	w := start(t, proxy.Options{
 		Allow:   []string{"example.com", "private.test", "evil.com"},
@@ -249,7 +249,7 @@ c.on("data", d => all += d).on("end", () => process.stdout.write(all.split("\r\n
 	}
 }
 
-func TestFaultsAreReportedAtOnce(t *testing.T) {
+func TestFaultsAreReportedTogether(t *testing.T) {
 	_, err := proxy.New(proxy.Options{
 		Allow: []string{"good.test", "a*b", "http://x.test", "*.com", "10.0.0.256"},
 		Secrets: []proxy.Injection{

@@ -59,7 +59,7 @@ func (w *world) connect(t *testing.T, authority string) (net.Conn, *bufio.Reader
 	return c, r
 }
 
-func TestTunnelPassesTLSUnread(t *testing.T) {
+func TestTunnelDoesNotDecryptTLS(t *testing.T) {
 	addr, roots := secure(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "over TLS") })
 	w := start(t, proxy.Options{Allow: []string{"example.com"}}, addr, nil)
 	resp, err := w.client(t, roots).Get("https://Example.COM/")
@@ -108,7 +108,7 @@ func received(t *testing.T) (addr string, all func() string) {
 	}
 }
 
-func TestTunnelBeginning(t *testing.T) {
+func TestTunnelStart(t *testing.T) {
 	shake := func(name string) func(net.Conn) {
 		return func(c net.Conn) {
 			tls.Client(c, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
@@ -320,7 +320,7 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-func TestHeaderIsBounded(t *testing.T) {
+func TestHeaderLimit(t *testing.T) {
 	w := start(t, proxy.Options{Allow: []string{"test.allowed"}}, hello(t), nil)
 	status, _, _ := w.send(t, "GET http://test.allowed/ HTTP/1.1\r\nHost: test.allowed\r\nX: "+strings.Repeat("x", 70_000)+"\r\n\r\n")
 	if status != http.StatusRequestHeaderFieldsTooLarge {

@@ -138,7 +138,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func TestRefusesADirectoryOfOthers(t *testing.T) {
+func TestRefusesForeignDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ var plainContains = map[string]string{
 }
 
 // The suite can fail: what has no sandbox is breached by what it says.
-func TestPlainIsBreached(t *testing.T) {
+func TestUnsandboxedIsBreached(t *testing.T) {
 	if AsUser(t) {
 		return
 	}
@@ -66,7 +66,7 @@ func sysctl(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-func TestABreachFails(t *testing.T) {
+func TestBreachFailsTheSuite(t *testing.T) {
 	for _, c := range []struct {
 		row  Row
 		opts Options
@@ -109,7 +109,7 @@ var plainFails = []string{
 	"the state lists what is enforced",
 }
 
-func TestPlainMisbehaves(t *testing.T) {
+func TestUnsandboxedMisbehaves(t *testing.T) {
 	if AsUser(t) {
 		return
 	}
@@ -127,7 +127,7 @@ func TestPlainMisbehaves(t *testing.T) {
 func TestFlood(t *testing.T) { TestOutputFlood(t, plain{}) }
 
 // Plain leaves the processes that left their group.
-func TestPlainLeavesResidue(t *testing.T) {
+func TestUnsandboxedLeavesResidue(t *testing.T) {
 	s := newScene(t)
 	x := &trial{t: t, scene: s, backend: plain{}, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
@@ -143,7 +143,7 @@ func TestPlainLeavesResidue(t *testing.T) {
 }
 
 // Plain's processes live on when their host is killed.
-func TestPlainLeavesOrphans(t *testing.T) {
+func TestUnsandboxedLeavesOrphans(t *testing.T) {
 	if os.Getenv(orphanVariable) != "" {
 		TestOrphans(t, plain{})
 		return

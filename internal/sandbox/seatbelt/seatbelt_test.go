@@ -169,7 +169,7 @@ func TestRun(t *testing.T) {
 	balanced(t, string(text))
 }
 
-func TestTimeoutEndsTheGroup(t *testing.T) {
+func TestTimeoutKillsProcessGroup(t *testing.T) {
 	exe, _ := stub(t)
 	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
 	began := time.Now()
@@ -183,7 +183,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 	}
 }
 
-func TestNoSecretsOnAnOpenProxy(t *testing.T) {
+func TestOpenProxyGetsNoSecrets(t *testing.T) {
 	_, err := New(nil).start(&sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Inject: []sandbox.Injection{{Host: "example.com", Header: "Authorization", Secret: sandbox.NewSecret("KEY", "v")}}}}, "/x")
 	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok {
 		t.Errorf("%v", err)

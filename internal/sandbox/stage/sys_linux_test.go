@@ -11,7 +11,7 @@ import (
 )
 
 // A package that was initialised before the stage may have opened a file.
-func TestTheRuntimeKeepsWhatItPollsWith(t *testing.T) {
+func TestGoRuntimeKeepsItsPoller(t *testing.T) {
 	const child = "LOADOUT_TEST_CLOSE_INHERITED"
 	if os.Getenv(child) == "" {
 		inherited, err := os.Open(os.DevNull)
