@@ -111,7 +111,7 @@ func modelRequest(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelStopped stops after the first event. A stream that goes on panics.
+// modelStopped stops after the first event. A stream that continues panics.
 func modelStopped(t *testing.T, m llm.Model) {
 	for _, err := range m.Stream(t.Context(), newRequest()) {
 		if err != nil {

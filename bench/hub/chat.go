@@ -23,9 +23,9 @@ type turnTimes struct {
 	end      time.Duration
 }
 
-// measureChats measures conversations, first one at a time, then all concurrently. The demo
-// model answers at once, so that the times are those of the hub. In each turn it searches for
-// a skill with a tool and reports the result.
+// measureChats measures conversations, first one at a time, then all concurrently. The
+// demo model answers immediately, so the times are those of the hub. In each turn it
+// searches for a skill with a tool and reports the result.
 func (b *bench) measureChats() error {
 	var all []*chat
 	for i := range b.chats {

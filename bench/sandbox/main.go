@@ -157,8 +157,8 @@ func checkResult(res *sandbox.Result, err error) error {
 }
 
 // runPlainBwrap runs a command with a common bubblewrap command line: the whole system
-// read-only, all namespaces, no seccomp filter and no limits. For root it is no security
-// boundary.
+// read-only, all namespaces, no seccomp filter and no limits. As root this is no
+// security boundary.
 func runPlainBwrap(path string, args []string) error {
 	return exec.Command(path, append([]string{"--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 		"--tmpfs", "/tmp", "--clearenv", "--"}, args...)...).Run()

@@ -105,8 +105,8 @@ func (s strategy) play(seed uint64, skills int) prompt {
 	return p
 }
 
-// chooseSkills returns the skills of the next turn: those of the last turn, each replaced at
-// random by any other.
+// chooseSkills returns the skills of the next turn: the skills of the last turn, each
+// replaced at random by any other.
 func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	used := map[int]bool{}

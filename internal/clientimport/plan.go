@@ -50,7 +50,7 @@ const (
 // Server is a server of the client, or one that an undo concerns.
 type Server struct {
 	Name      string   `json:"name"`              // in the client
-	Project   string   `json:"project,omitempty"` // project to which the client limited it
+	Project   string   `json:"project,omitempty"` // project for which the client configured it
 	As        string   `json:"as,omitempty"`      // in the servers file
 	Transport string   `json:"transport,omitempty"`
 	State     string   `json:"state"`

@@ -45,7 +45,7 @@ type authorizer struct {
 	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
 }
 
-// authorization is permission to run, and what the code may use.
+// authorization is the permission to run code, with the bounds that apply to it.
 type authorization struct {
 	bounds      policy.Bounds // requested and granted
 	inject      []policy.Injection
@@ -106,7 +106,7 @@ func (a *authorizer) wouldAllow(ctx context.Context, s *openedSkill, c Caller) b
 	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
 }
 
-// request returns the policy request for what the skill requests.
+// request returns the policy request of the skill.
 func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) policy.Request {
 	allows := asked.Permissions()
 	if c.ByUser { // the user grants it with the command

@@ -6,8 +6,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// RequestedBounds returns what a skill requests, within the operator's limit,
-// with the injections of secrets and the problems of the request.
+// RequestedBounds returns the permissions that a skill requests, within the operator's
+// limit, the injections of secrets, and the problems of the request.
 func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []policy.Injection, []policy.Problem, error) {
 	front, err := s.FrontmatterJSON()
 	if err != nil {

@@ -139,8 +139,8 @@ func (c *Change) removeStaging() error {
 	if !c.stuck {
 		err = c.clean()
 		c.root.Remove(ignorePath)
-		// While locked: processes that have the file open find that it is gone.
-		// Files that others created since then keep the directory.
+		// Delete the file while it is locked: processes that have it open detect that it
+		// is gone. Files that others created since then keep the directory.
 		c.root.Remove(lockPath)
 		c.root.Remove(staging)
 	}

@@ -67,8 +67,8 @@ func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, n
 	return next(context.WithValue(ctx, subscriptionKey{}, l))
 }
 
-// notify sends a notification to a client. ctx is that of the related request,
-// or the background.
+// notify sends a notification to a client. ctx is the context of the related request, or
+// the background context.
 func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
@@ -93,7 +93,7 @@ func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method strin
 	return err
 }
 
-// notifyListChanged notifies a session of a changed list. id is that of its
+// notifyListChanged notifies a session of a changed list. id is the ID of its
 // subscription; nil for legacy clients.
 func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 	var meta mcp.Meta
@@ -149,7 +149,7 @@ func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 // subscribe subscribes a client to a resource, or unsubscribes it. Modern
 // clients share a subscription.
 func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
-	if !on { // even after the client is gone
+	if !on { // even if the client disconnected
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 		defer cancel()

@@ -222,7 +222,7 @@ func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp
 			return res, nil
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": answer of the client has the wrong type"}
-	case <-ctx.Done(): // withdrawn, or the server is gone
+	case <-ctx.Done(): // withdrawn, or the server disconnected
 	case <-w.ctx.Done():
 	case <-w.done:
 	}

@@ -118,7 +118,7 @@ func (a *Attempt) config() *oauth2.Config {
 		Endpoint: oauth2.Endpoint{TokenURL: a.TokenURL, AuthStyle: a.AuthStyle}}
 }
 
-// accept refuses an issuer other than the configured one and that of an earlier
+// accept refuses an issuer other than the configured one and the one of an earlier
 // sign-in.
 func (t *Target) accept(issuer string, old *grant) error {
 	if t.Issuer != "" && !sameIssuer(issuer, t.Issuer) {

@@ -17,7 +17,7 @@ import (
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
 	g, found, err := s.remove(ctx, server)
 	if err == nil && g != nil && g.Access == "" && g.Refresh == "" {
-		return found, true, nil // nothing is good there any more
+		return found, true, nil // no valid token is left there
 	}
 	if err != nil || g == nil || !sameOrigin(g.RevocationURL, g.TokenURL) {
 		return found, false, err

@@ -166,8 +166,8 @@ type Packages struct {
 	// Mounts lists the mounts that the script's sandbox needs: at
 	// [sandbox.BuildDir] or [ModulesDir], read-only.
 	Mounts []sandbox.Mount
-	// Env holds the variables for finding the packages and is never nil. They
-	// override those of a skill, which must not set PYTHONPATH in particular.
+	// Env holds the variables for finding the packages and is never nil. They override
+	// the variables of a skill, which must not set PYTHONPATH in particular.
 	Env map[string]string
 	// Digest is "sha256:" and the hash of all paths and contents; it is empty
 	// if nothing is needed. Reinstalled packages may have another digest,

@@ -22,7 +22,7 @@ const (
 	maxManifest     = 64 << 20
 )
 
-// manifest lists what was installed.
+// manifest lists the installed files.
 type manifest struct {
 	Version int    `json:"version"`
 	Digest  string `json:"digest"`

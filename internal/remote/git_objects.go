@@ -20,7 +20,7 @@ type gitObjects struct {
 	most int64 // maximum size of an object
 
 	mu     sync.Mutex  // guards the fields below; held while an object is read
-	err    error       // why nothing can be read any more
+	err    error       // why nothing more can be read
 	cmd    *gitProcess // nil if none is running
 	cancel context.CancelFunc
 	in     io.WriteCloser
@@ -60,7 +60,8 @@ func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 	}
 	content, err := o.read(id, size)
 	if err != nil {
-		// The rest in the pipe cannot be told apart from the next answer.
+		// The remaining bytes in the pipe cannot be distinguished from the next
+		// response.
 		o.err = fmt.Errorf("git cat-file: %w", err)
 		o.end()
 		return nil, o.err

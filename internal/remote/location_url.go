@@ -72,7 +72,7 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 	return parseRepo(scheme+"://", rest)
 }
 
-// webFile returns a location that is fetched as it is.
+// webFile returns the location of a file at a URL.
 func webFile(kind Kind, u *url.URL, dir string) (Location, error) {
 	if u.Fragment != "" {
 		return Location{}, errors.New("# in the URL of a file; remove it")
@@ -317,7 +317,7 @@ func checkSCP(text string) error {
 	return checkHost(host, "")
 }
 
-// userName is what may stand before the @ of a host; a password has a colon.
+// userName matches what may stand before the @ of a host. A colon would start a password.
 var userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
 // dnsName is a name of the DNS, which is written in ASCII.

@@ -1,7 +1,7 @@
 package scan
 
-// keptFiles matches files in which users and programs store credentials. keptIn
-// also matches those of a project.
+// keptFiles matches files in which users and programs store credentials. keptIn also
+// matches such files of a project.
 const (
 	keptFiles = `\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
 	keptIn    = `(` + keptFiles + `|\.env\b)`

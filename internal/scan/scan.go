@@ -94,7 +94,7 @@ type scanner struct {
 	buffer    []byte // for files that are not kept
 	work      int    // bytes that patterns and searches have processed
 	last, hit []int  // buffers of hits, by rule
-	at        *place // position to report for text that is not in a file as it is
+	at        *place // position to report for text that is not literally in a file
 	seen      map[key]bool
 	count     map[key]int
 }

@@ -100,8 +100,7 @@ func (s *scanner) server(p place, v server) {
 	s.command(p, script)
 }
 
-// command scans a command that is not in a file as it is. Findings are reported
-// at p.
+// command scans a command that is not literally in a file. Findings are reported at p.
 func (s *scanner) command(p place, text string) {
 	data := []byte(text)
 	b := &block{end: len(data), language: config}

@@ -123,7 +123,7 @@ func guesses(p string, scripts []string) []string {
 			continue
 		}
 		if path.Base(s) != path.Base(p) {
-			far++ // the same name in another folder is the best guess
+			far++ // suggest the same name in another folder
 		}
 		found = append(found, match{s, far})
 	}

@@ -115,8 +115,7 @@ func (r *record) isAlive() bool {
 	return ok && r.Machine == machine() && at == r.Started
 }
 
-// isStale reports whether a file was not written for so long that its process
-// is certainly gone.
+// isStale reports whether a file is so old that its process must have ended.
 func isStale(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && time.Since(fi.ModTime()) > foreignTTL

@@ -54,7 +54,7 @@ type File struct {
 	// Diff holds the changed lines in the format of [Unified], if Options.Texts
 	// is set. Those of SKILL.md are in [Diff.Instructions].
 	Diff string `json:"diff,omitempty"`
-	// Omitted says what is not shown and why; "" if everything is shown.
+	// Omitted describes omitted content and the reason; "" if nothing is omitted.
 	Omitted string `json:"omitted,omitempty"`
 }
 

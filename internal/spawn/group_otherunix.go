@@ -11,6 +11,6 @@ import (
 // the process instead.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// await reaps the process, because there is no portable way to wait without
-// reaping. The group ID can only be reused at once if the group is empty.
+// await reaps the process, because there is no portable way to wait without reaping. The
+// group ID can be reused immediately only if the group is empty.
 func (group) await(cmd *exec.Cmd) (reaped bool, _ error) { return true, cmd.Wait() }

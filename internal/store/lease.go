@@ -89,9 +89,8 @@ func (t Leases) Release(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// ListExpired returns leases that expired without being released, the oldest
-// first: work of nodes that are gone. It returns at most limit, and never more
-// than [MaxPage].
+// ListExpired returns leases that expired without being released, the oldest first: work
+// of failed nodes. It returns at most limit, and never more than [MaxPage].
 func (t Leases) ListExpired(ctx context.Context, limit int) ([]Lease, error) {
 	found, err := queryAll[Lease](ctx, t.c, "SELECT "+leaseColumns+" FROM leases WHERE until > 0 AND "+t.c.db.dialect.freeLease()+
 		" ORDER BY until LIMIT $1", Page{Limit: limit}.limit())

@@ -114,7 +114,7 @@ func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	return nil
 }
 
-// compareMigrations compares the steps of a database with those of the program.
+// compareMigrations compares the migrations of a database with those of the program.
 func compareMigrations(known []migration, there []appliedMigration) error {
 	if len(there) > len(known) {
 		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(there), len(known))

@@ -40,10 +40,9 @@ func openPostgres(address string, opts Options) (*DB, error) {
 	return &DB{dialect: postgresDialect, writer: pool, reader: pool}, nil
 }
 
-// checkConnection gives up a connection that the server has closed before a
-// statement is sent over it, so that a restarted server is used at once. The
-// check of the driver runs only after a second of idleness and takes a
-// millisecond.
+// checkConnection detects a connection that the server has closed before a statement is
+// sent over it, so that a restarted server is used at once. The check of the driver runs
+// only after a second of idleness and takes a millisecond.
 func checkConnection(_ context.Context, conn *pgx.Conn) error {
 	if !isIdle(conn.PgConn().Conn()) {
 		return driver.ErrBadConn

@@ -14,7 +14,7 @@ type Skill struct {
 	ID        string // set by Create if ""
 	Namespace Namespace
 	Name      string // unique within the namespace
-	Hidden    bool   // not listed, but usable where it is named
+	Hidden    bool   // not listed, but usable by name
 	Origin    string // where it came from; "" for an upload
 	Source    json.RawMessage
 	CreatedBy string
@@ -127,8 +127,7 @@ func (t Skills) Update(ctx context.Context, id, origin string, source json.RawMe
 	})
 }
 
-// Hide hides a skill from lists or shows it again. A hidden skill stays usable
-// where it is named.
+// Hide hides a skill from lists or shows it again. A hidden skill stays usable by name.
 func (t Skills) Hide(ctx context.Context, id string, hidden bool) error {
 	return t.changeSkill(ctx, "hide", id, func(c conn) error {
 		return c.mustChange(ctx, "UPDATE skills SET hidden = $2 WHERE id = $1", id, hidden)

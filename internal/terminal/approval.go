@@ -24,7 +24,7 @@ func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
 
 // approvalPrompt prompts for approval of a call, or of the action in the message.
 type approvalPrompt struct {
-	loadout.CallRequest // without a Tool there is no call
+	loadout.CallRequest // no Tool, no call
 	message             string
 	before              func(string) (string, bool)
 	original            json.RawMessage // arguments as sent by the model

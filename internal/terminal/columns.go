@@ -40,9 +40,9 @@ func (l Layout) Wrap(indent, s string, style func(string) string) string {
 	return b.String()
 }
 
-// Table returns rows in columns: the first in bold, the last as it is, the
-// others faint. Only the last column is truncated to the line; users may want
-// to copy the others.
+// Table returns rows in columns: the first in bold, the last without a style, the others
+// faint. Only the last column is truncated to the line; users may want to copy the
+// others.
 func (l Layout) Table(indent string, rows [][]string) string {
 	widths := l.columnWidths(rows)
 	var out strings.Builder

@@ -81,8 +81,7 @@ func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Servic
 	return out, nil
 }
 
-// checkUnchanged returns an error unless the project is still trusted as it was
-// read.
+// checkUnchanged returns an error unless the project is still trusted and unchanged.
 func (s *Servers) checkUnchanged(at snapshot) error {
 	now, err := Read(at.path, s.store)
 	switch {

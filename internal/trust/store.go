@@ -116,11 +116,11 @@ func (s *Store) find(dir string) (Record, error) {
 	return t, err
 }
 
-// Untrust deletes the record of dir, which need not exist any more, and returns
-// it. It returns [ErrNotTrusted] if there is none.
+// Untrust deletes the record of dir, which need not exist, and returns it. It returns
+// [ErrNotTrusted] if there is none.
 func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 	real, err := resolveDir(dir)
-	if err != nil { // the directory is gone: use the name as listed
+	if err != nil { // the directory is missing: use the name as listed
 		if real, err = filepath.Abs(dir); err != nil {
 			return Record{}, fmt.Errorf("untrust %s: %w", printable.Text(dir, 300), err)
 		}

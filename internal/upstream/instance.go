@@ -58,9 +58,8 @@ func isFinal(err error) bool {
 	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
 }
 
-// needsUser reports whether the user must act before a connection is possible.
-// Then there are no attempts until the next use, which reports the current
-// reason.
+// needsUser reports whether the user must act before a connection is possible. If so,
+// there are no attempts until the next use, which reports the current reason.
 func needsUser(err error) bool {
 	refused, ok := errors.AsType[*AuthError](err)
 	return ok && refused.Next != "" || errors.As(err, new(*NotAllowedError))

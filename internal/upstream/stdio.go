@@ -247,7 +247,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// Close ends the process and waits until it is gone.
+// Close ends the process and waits for it.
 func (c *stdioConn) Close() error {
 	var err error
 	c.close.Do(func() {

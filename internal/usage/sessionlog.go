@@ -26,8 +26,8 @@ type sessionLog struct {
 // there is none. Only resolved names are counted.
 type Resolver func(ctx context.Context, name string) (skill, key string, ok bool)
 
-// CountSession returns a log of a conversation that counts what is appended to
-// it. A nil l returns log itself.
+// CountSession returns a log of a conversation that counts appended events. If l is nil,
+// it returns log itself.
 func (l *Log) CountSession(log session.Log, face string, resolve Resolver) session.Log {
 	if l == nil {
 		return log

@@ -14,7 +14,7 @@ import (
 type rootFile struct {
 	experimentalsys.UnimplementedFile
 	fs   *rootFS
-	name string // as it was opened; a rename does not change it
+	name string // path used to open the file; a rename does not change it
 	file *os.File
 	dir  bool
 

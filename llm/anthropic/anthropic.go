@@ -34,7 +34,7 @@ const (
 	home   = "https://api.anthropic.com"
 )
 
-// Notices is the form in which a [llm.Notice] is sent.
+// Notices selects how a [llm.Notice] is sent.
 type Notices string
 
 // The forms of a notice.

@@ -125,8 +125,8 @@ func lookTool(c *Corpus) agent.Tool {
 	}
 }
 
-// chooseSkills returns the skills of the next turn: those of the last turn, each replaced at
-// random by any other.
+// chooseSkills returns the skills of the next turn: the skills of the last turn, each
+// replaced at random by any other.
 func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	for slot := range slots {

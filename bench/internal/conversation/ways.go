@@ -17,7 +17,8 @@ type Way struct {
 
 	static    bool // all instructions are in the system prompt
 	retention int  // of the session in turns; 0 is the default, negative keeps skills active
-	// rewrite turns the messages of our requests into those of the way. nil keeps them.
+	// rewrite converts the messages of our requests into those of the way. nil keeps
+	// them.
 	rewrite  func(p *play, r *llm.Request) []llm.Message
 	unlisted bool // the system prompt has no list of skills
 }

@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// Server is a Redis server that keeps nothing. It listens on a socket in a temporary
+// Server is a Redis server without persistence. It listens on a socket in a temporary
 // directory and on no port.
 type Server struct {
 	dir   string
 	cmd   *exec.Cmd
-	alive io.Closer // the server ends when this is closed, also by the end of the process
+	alive io.Closer // closing it, or the end of this process, stops the server
 }
 
-// Start starts a server and stops it when the test is over. The test is skipped where
-// there is no Redis, unless LOADOUT_TEST_REDIS says that there has to be.
+// Start starts a server and stops it at the end of the test. It skips the test if Redis
+// is missing, or fails it if LOADOUT_TEST_REDIS is set.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	program, err := program()
@@ -32,7 +32,7 @@ func Start(t testing.TB) *Server {
 		}
 		t.Skip(err)
 	}
-	dir, err := os.MkdirTemp("", "loadout-redis-") // a short path: those of sockets are bounded
+	dir, err := os.MkdirTemp("", "loadout-redis-") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// program finds the server. Debian's redis-tools has it, under another name, and comes
-// without a service; which program it is, it sees by the name it is called by.
+// program finds the server. Debian's redis-tools contains it under another name, without
+// a service. The program selects its role by the name it is started with.
 func program() (string, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -64,7 +64,7 @@ func program() (string, error) {
 
 func (s *Server) program() string { return filepath.Join(s.dir, "redis-server") }
 
-// URL is the address of the server.
+// URL returns the address of the server.
 func (s *Server) URL() string { return "unix://" + s.socket() }
 
 func (s *Server) socket() string { return filepath.Join(s.dir, "redis.sock") }
@@ -96,13 +96,13 @@ func (s *Server) Start() error {
 	return fmt.Errorf("redis-server: %s", said.String())
 }
 
-// Stop ends the server at once, as when its machine fails.
+// Stop kills the server, like a failure of its machine.
 func (s *Server) Stop() error {
 	if s.alive == nil {
 		return nil
 	}
 	err := s.alive.Close()
 	s.alive = nil
-	s.cmd.Wait() // its code is that of a server that was killed
+	s.cmd.Wait() // reports the kill signal
 	return err
 }

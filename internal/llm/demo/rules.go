@@ -36,7 +36,7 @@ type step struct {
 	failed   bool
 }
 
-// read extracts what the rules need from a conversation.
+// read extracts the input of the rules from a conversation.
 func read(r *llm.Request) *turn {
 	t := &turn{has: map[string]bool{}}
 	for _, tool := range r.Tools {

@@ -135,7 +135,7 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	return nil
 }
 
-// subject returns the name of what a call was for.
+// subject returns the name of the subject of a call.
 func (t *turn) subject(s *step) string {
 	for _, arg := range []string{"script", "path", "name"} {
 		if of := s.text(arg); of != "" {

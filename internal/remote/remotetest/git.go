@@ -1,6 +1,5 @@
-// Package remotetest has servers that skills are got from, for tests: Git
-// repositories and published indexes, on loopback addresses. They work as real ones
-// do, and can be told to misbehave. It is for tests alone.
+// Package remotetest provides sources of skills for tests: Git repositories and
+// published indexes on loopback addresses. They can misbehave on request.
 package remotetest
 
 import (
@@ -19,30 +18,29 @@ import (
 	"testing"
 )
 
-// A Git is a repository, and the server that git fetches it from. Its methods are
-// safe for concurrent use; those that change the repository fail the test where git
-// fails.
+// A Git is a repository and the server from which git fetches it. Its methods are safe
+// for concurrent use. Those that change the repository fail the test if git fails.
 type Git struct {
-	URL string // of the repository, by http
-	Dir string // of the repository, bare, on this machine
+	URL string // HTTP address of the repository
+	Dir string // bare repository on this machine
 
 	t      testing.TB
 	git    string
 	server *httptest.Server
 
 	mu        sync.Mutex
-	tokens    []string          // passwords that are taken; none needed where empty
-	forbids   bool              // answers 403 to everybody
+	tokens    []string          // accepted passwords; empty accepts everybody
+	forbids   bool              // answers all requests with 403
 	redirects map[string]string // by path
-	cut       int64             // bytes after which a response ends, 0 for none
+	cut       int64             // bytes after which a response ends; 0 means no limit
 	dumb      bool
 	old       bool
 	requests  []string
 	commits   int
 }
 
-// NewGit makes an empty repository whose branch is main, and serves it until the
-// test ends. Where there is no git the test is skipped.
+// NewGit creates an empty repository with the branch main and serves it until the test
+// ends. It skips the test if git is missing.
 func NewGit(t testing.TB) *Git {
 	t.Helper()
 	program, err := exec.LookPath("git")
@@ -66,10 +64,10 @@ func NewGit(t testing.TB) *Git {
 	return g
 }
 
-// Host is that of the server, with its port.
+// Host returns the host and port of the server.
 func (g *Git) Host() string { return strings.TrimPrefix(g.server.URL, "http://") }
 
-// Path is the address of a path of the server.
+// Path returns the address of a path on the server.
 func (g *Git) Path(p string) string { return g.server.URL + p }
 
 func (g *Git) serve(w http.ResponseWriter, r *http.Request, backend, files http.Handler) {
@@ -99,7 +97,7 @@ func (g *Git) serve(w http.ResponseWriter, r *http.Request, backend, files http.
 	}
 }
 
-// redirected is where a request is sent instead; mu is held.
+// redirected returns the address to which a request is redirected. The caller holds mu.
 func (g *Git) redirected(r *http.Request) string {
 	for from, to := range g.redirects {
 		if rest, ok := strings.CutPrefix(r.URL.RequestURI(), from); ok {
@@ -109,7 +107,7 @@ func (g *Git) redirected(r *http.Request) string {
 	return ""
 }
 
-// cutting ends a connection after so many bytes.
+// cutting closes a connection after a number of bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int64
@@ -133,33 +131,33 @@ func (g *Git) change(f func()) {
 	f()
 }
 
-// Private has the server take none but these tokens, as the password of any user;
-// without tokens everybody is welcome again.
+// Private makes the server accept only these tokens, as the password of any user.
+// Without tokens it accepts everybody again.
 func (g *Git) Private(tokens ...string) { g.change(func() { g.tokens = tokens }) }
 
-// Forbid has the server answer 403 to everybody, or no longer.
+// Forbid makes the server answer all requests with 403, or stops that.
 func (g *Git) Forbid(on bool) { g.change(func() { g.forbids = on }) }
 
-// Redirect sends requests whose path begins with from to another address, with the
-// rest of the path after it.
+// Redirect redirects requests whose path starts with from to another address, followed
+// by the rest of the path.
 func (g *Git) Redirect(from, to string) { g.change(func() { g.redirects[from] = to }) }
 
-// Cut has the server end the connection after so many bytes of what a client
-// fetches; 0 is never.
+// Cut makes the server close a connection after this many bytes of a fetch; 0 means
+// never.
 func (g *Git) Cut(after int64) { g.change(func() { g.cut = after }) }
 
-// Dumb has the server give the files of the repository as any file server does,
-// without speaking git.
+// Dumb makes the server serve the files of the repository like any file server, without
+// Git's protocol.
 func (g *Git) Dumb() {
 	g.run("", "--git-dir="+g.Dir, "update-server-info")
 	g.change(func() { g.dumb = true })
 }
 
-// Old has the server speak version 0 of git's protocol alone, which gives no commit
-// by its name.
+// Old limits the server to version 0 of Git's protocol, which cannot fetch a commit by
+// its hash.
 func (g *Git) Old() { g.change(func() { g.old = true }) }
 
-// Requests are those that came, as "GET /repo.git/info/refs?service=…".
+// Requests returns the requests so far, such as "GET /repo.git/info/refs?service=…".
 func (g *Git) Requests() (out []string) {
 	g.change(func() { out = slices.Clone(g.requests) })
 	return out
@@ -168,21 +166,19 @@ func (g *Git) Requests() (out []string) {
 // Change is one commit.
 type Change struct {
 	Branch     string            // default main
-	Files      map[string]string // content by path, plain
-	Programs   map[string]string // content by path, executable
+	Files      map[string]string // content of regular files by path
+	Programs   map[string]string // content of executable files by path
 	Links      map[string]string // target by path
 	Submodules map[string]string // commit by path
-	Remove     []string          // files and directories, before the others are put
-	// Anew begins a branch without the commits and files that it had, as a forced
-	// push does.
+	Remove     []string          // files and directories to remove first
+	// Anew starts the branch without its previous commits and files, like a forced push.
 	Anew bool
 }
 
-// Commit puts files by their paths on branch main, beside those that it has, and
-// returns the commit.
+// Commit adds files by their paths on branch main and returns the commit.
 func (g *Git) Commit(files map[string]string) string { return g.Push(Change{Files: files}) }
 
-// Push makes a commit and returns its name.
+// Push creates a commit and returns its hash.
 func (g *Git) Push(c Change) string {
 	g.t.Helper()
 	branch := c.Branch
@@ -219,16 +215,16 @@ func (g *Git) Push(c Change) string {
 	return g.resolve(ref)
 }
 
-// Tag gives a commit a name, which is taken from another where that has it.
+// Tag sets a lightweight tag, and moves it if it exists.
 func (g *Git) Tag(name, commit string) { g.Ref("refs/tags/"+name, commit) }
 
-// Annotate gives a commit a name by a tag with a message, which is an object itself.
+// Annotate sets an annotated tag.
 func (g *Git) Annotate(name, commit string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "-c", "user.name=A Test", "-c", "user.email=test@example.com", "tag", "--force", "--annotate", "--message", name, name, commit)
 }
 
-// Ref makes a ref by its full name, or moves it.
+// Ref creates or moves a ref with its full name.
 func (g *Git) Ref(name, commit string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "update-ref", name, commit)
@@ -240,7 +236,7 @@ func (g *Git) Delete(name string) {
 	g.run("", "--git-dir="+g.Dir, "update-ref", "-d", name)
 }
 
-// Head has HEAD name a branch, which need not be there.
+// Head makes HEAD name a branch, which need not exist.
 func (g *Git) Head(branch string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "symbolic-ref", "HEAD", "refs/heads/"+branch)
@@ -252,7 +248,7 @@ func (g *Git) Config(name, value string) {
 	g.run("", "--git-dir="+g.Dir, "config", name, value)
 }
 
-// resolve is the commit that a ref names, "" where there is none.
+// resolve returns the commit of a ref, or "".
 func (g *Git) resolve(ref string) string {
 	out, err := g.command("", "--git-dir="+g.Dir, "rev-parse", "--verify", "--quiet", ref).Output()
 	if err != nil {
@@ -268,7 +264,7 @@ func (g *Git) run(in string, args ...string) {
 	}
 }
 
-// command is git without anybody's configuration.
+// command returns a git command that reads no user or system configuration.
 func (g *Git) command(in string, args ...string) *exec.Cmd {
 	cmd := exec.Command(g.git, args...)
 	cmd.Stdin = strings.NewReader(in)

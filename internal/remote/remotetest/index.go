@@ -19,16 +19,16 @@ import (
 	"testing"
 )
 
-// Directories that an index is published in.
+// Directories for published indexes.
 const (
 	wellKnown      = "/.well-known/agent-skills/"
 	olderWellKnown = "/.well-known/skills/"
 )
 
-// An Index is a site that publishes skills by an index, in the current form until it
-// is told otherwise. Its methods are safe for concurrent use.
+// An Index is a site that publishes skills with an index, in the current format unless
+// [Index.Older] is set. Its methods are safe for concurrent use.
 type Index struct {
-	URL string // of the site, by http
+	URL string // HTTP address of the site
 
 	server *httptest.Server
 
@@ -37,7 +37,7 @@ type Index struct {
 	requests []string
 }
 
-// site is what an index publishes, and how.
+// site is the content of an index and how it is served.
 type site struct {
 	t         testing.TB
 	files     fs.FS
@@ -46,16 +46,15 @@ type site struct {
 	redirects map[string]string
 	cut       int64
 	endless   bool
-	lies      map[string]bool // names whose artifacts are not what is promised
-	extra     []IndexEntry    // as they are
-	document  []byte          // instead of an index, where not nil
+	lies      map[string]bool // names whose artifacts do not match their digests
+	extra     []IndexEntry    // additional entries
+	document  []byte          // replaces the index unless nil
 }
 
-// IndexEntry is what the index says of a skill, for tests that add what is wrong
-// with it: any field, of any type.
+// IndexEntry is an entry with any fields of any type, for tests of invalid entries.
 type IndexEntry = map[string]any
 
-// NewIndex publishes the skills in files, each folder at the top that has a
+// NewIndex publishes the skills in files, one for each top-level directory with a
 // SKILL.md, and serves them until the test ends.
 func NewIndex(t testing.TB, files fs.FS) *Index {
 	t.Helper()
@@ -66,7 +65,7 @@ func NewIndex(t testing.TB, files fs.FS) *Index {
 	return x
 }
 
-// Host is that of the server, with its port.
+// Host returns the host and port of the server.
 func (x *Index) Host() string { return strings.TrimPrefix(x.server.URL, "http://") }
 
 func (x *Index) change(f func(*site)) {
@@ -78,33 +77,33 @@ func (x *Index) change(f func(*site)) {
 // Publish replaces the skills.
 func (x *Index) Publish(files fs.FS) { x.change(func(s *site) { s.files = files }) }
 
-// Older has the site publish the older form: lists of files, without digests.
+// Older makes the site publish the older format: lists of files without digests.
 func (x *Index) Older() { x.change(func(s *site) { s.older = true }) }
 
-// Add puts an entry into the index as it is, after those of the skills.
+// Add appends an entry to the index unchanged.
 func (x *Index) Add(e IndexEntry) { x.change(func(s *site) { s.extra = append(s.extra, e) }) }
 
-// Document serves these bytes as the index.
+// Document replaces the index with these bytes.
 func (x *Index) Document(src []byte) { x.change(func(s *site) { s.document = src }) }
 
-// Lie has what is downloaded for a skill be another than its digest promises.
+// Lie serves an artifact for a skill that does not match its digest.
 func (x *Index) Lie(name string) { x.change(func(s *site) { s.lies[name] = true }) }
 
-// Private has the server take none but these tokens, as the password of any user or
-// as a bearer's; without tokens everybody is welcome again.
+// Private makes the server accept only these tokens, as the password of any user or as
+// bearer tokens. Without tokens it accepts everybody again.
 func (x *Index) Private(tokens ...string) { x.change(func(s *site) { s.tokens = tokens }) }
 
 // Redirect sends requests for a path to another address.
 func (x *Index) Redirect(from, to string) { x.change(func(s *site) { s.redirects[from] = to }) }
 
-// Cut has the server end the connection after so many bytes of an artifact; 0 is
+// Cut makes the server close a connection after this many bytes of an artifact; 0 means
 // never.
 func (x *Index) Cut(after int64) { x.change(func(s *site) { s.cut = after }) }
 
-// Endless has artifacts go on with zeros for as long as somebody reads.
+// Endless makes artifacts continue with zeros until the client stops reading.
 func (x *Index) Endless() { x.change(func(s *site) { s.endless = true }) }
 
-// Requests are the paths that were asked for.
+// Requests returns the requested paths.
 func (x *Index) Requests() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,7 +171,7 @@ func (s *site) write(w http.ResponseWriter, v any) {
 	}
 }
 
-// artifact sends what a skill is downloaded as.
+// artifact sends the file to download for a skill.
 func (s *site) artifact(w http.ResponseWriter, r *http.Request, name string, src []byte, err error) {
 	switch {
 	case err != nil:
@@ -199,7 +198,7 @@ func (s *site) artifact(w http.ResponseWriter, r *http.Request, name string, src
 	}
 }
 
-// entries are those of the indes.
+// entries returns the entries of the index.
 func (s *site) entries() []IndexEntry {
 	dirs, err := fs.ReadDir(s.files, ".")
 	if err != nil {
@@ -225,7 +224,7 @@ func (s *site) entries() []IndexEntry {
 	return append(out, s.extra...)
 }
 
-// promise says where a skill is downloaded, and its digest.
+// promise returns the URL and digest of a skill's artifact.
 func (s *site) promise(e IndexEntry, name string) error {
 	src, files, err := s.pack(name)
 	sum := sha256.Sum256(src)
@@ -237,7 +236,7 @@ func (s *site) promise(e IndexEntry, name string) error {
 	return err
 }
 
-// description is that of a SKILL.md, by its line.
+// description returns the description line of a SKILL.md.
 func description(doc []byte) string {
 	for line := range strings.Lines(string(doc)) {
 		if d, ok := strings.CutPrefix(line, "description:"); ok {
@@ -247,8 +246,8 @@ func description(doc []byte) string {
 	return ""
 }
 
-// pack returns what a skill is downloaded as, its SKILL.md where it is nothing else
-// and otherwise an archive, and the paths of its files.
+// pack returns the artifact of a skill and the paths of its files. The artifact is
+// SKILL.md if there are no other files, else an archive.
 func (s *site) pack(name string) ([]byte, []string, error) {
 	sub, err := fs.Sub(s.files, name)
 	if err != nil {

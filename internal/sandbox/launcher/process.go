@@ -84,7 +84,7 @@ func (p *process) finish(e sandbox.Exit) {
 	}
 	p.s.mu.Unlock()
 	p.exit = e
-	p.stdin.Close() // there is no reader any more
+	p.stdin.Close() // the reader is closed
 	close(p.done)
 }
 

@@ -130,9 +130,8 @@ func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 	}
 }
 
-// capabilities are those that the stage needs in its own namespaces until it is
-// restricted: DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_ADMIN,
-// SYS_PTRACE, SYS_ADMIN.
+// capabilities lists what the stage needs in its own namespaces until it is restricted:
+// DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
 var capabilities = []uintptr{1, 5, 6, 7, 8, 12, 19, 21}
 
 // enforced returns the mechanism for each limit and layer.

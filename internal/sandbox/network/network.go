@@ -87,8 +87,8 @@ func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(Port))
 	}
 	maps.Copy(s.Env, proxy.Env(address))
-	// Make all programs trust the roots of the system. Some bring their own,
-	// without those of a company.
+	// Make all programs trust the root certificates of the system. Some programs have
+	// their own, without those of a company.
 	roots := proxy.RootFile()
 	if p.ca != nil {
 		roots = bundleFile

@@ -8,20 +8,18 @@
 //		sandboxtest.TestAttacks(t, native.New(nil), sandboxtest.Options{MayBreach: []string{"E14"}})
 //	}
 //
-// [TestAttacks] runs 63 attacks of a skill on the person, the host and the hub, and
-// counts those that were contained. [TestBackend] is the contract of the
-// interfaces, [TestResidue] looks for what runs leave behind, [TestOrphans] for what a
-// killed host does, [TestOutputFlood] for what a flood of output costs. Wherever it can be, the host decides what happened:
-// counters and files of a victim outside, processes that live on. An attack
-// for which the kernel lacks something is skipped with the reason, and none
-// passes because the attacker did not start.
+// [TestAttacks] runs 63 attacks on the user, the host and the hub, and counts those that
+// the sandbox contains. [TestBackend] tests the contract of the interfaces,
+// [TestResidue] what runs leave on the host, [TestOrphans] what a killed host leaves,
+// and [TestOutputFlood] the cost of excessive output. If possible, the host judges an
+// attack, by counters, files and processes outside of the sandbox. An attack is skipped
+// with a reason if the kernel lacks a feature for it. An attacker that does not start
+// fails the test.
 //
-// The numbers say what is reachable. The suite knows nothing of faults in the
-// kernel.
+// The results show what code can reach. They do not cover bugs in the kernel.
 //
-// What contained an attack is told by the names in [sandbox.State], which are
-// the same for all back ends: see [LayerNames].
+// A result names the layer that contained the attack by its key in [sandbox.State],
+// which is the same for all back ends: see [LayerNames].
 //
-// The suites are for Linux. They change TMPDIR, so tests that call them are not
-// parallel.
+// The suites run on Linux. They change TMPDIR, so tests that call them are not parallel.
 package sandboxtest

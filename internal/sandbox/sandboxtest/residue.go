@@ -20,7 +20,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	x := &trial{t: t, scene: newScene(t), backend: b, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
-	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // creates what is cached permanently
+	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // creates permanent caches
 	before := tracesOf(x.tmp, x.mark)
 	began := time.Now()
 	x.runMany(n, rnd, 0)

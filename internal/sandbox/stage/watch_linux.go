@@ -54,7 +54,7 @@ func (s *stage) withinMemoryLimit() bool {
 func socketBuffers() int64 {
 	const usual, most = 128, 416 << 10 // sockets; bytes that one can buffer
 	if !isInit() {
-		return 0 // the number is that of the whole machine
+		return 0 // counts the whole machine
 	}
 	b, err := os.ReadFile("/proc/net/sockstat")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command goprogram is a program in Go as people write them: goroutines, the
-// loopback, and a child.
+// Command goprogram is an ordinary Go program: it uses goroutines, the loopback
+// interface and a child process.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// redirect is where the authorization server sends a browser back to; nobody
-// listens there: the code is read from the redirection.
+// redirect is the redirect URI of the client. Nobody listens there; the code is read
+// from the redirection.
 const redirect = "http://localhost:3000/callback"
 
 // authorizer signs in at the authorization servers of the suite.
@@ -43,7 +43,7 @@ func authorizer(given suiteContext) func(*upstream.Config, string) auth.OAuthHan
 	}
 }
 
-// fetchCode is the browser: the suite's server redirects at once.
+// fetchCode acts as the browser. The suite's server redirects immediately.
 func fetchCode(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
 	if err != nil {

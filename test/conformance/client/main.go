@@ -1,7 +1,7 @@
-// Command client is the client that the official conformance suite tests: it
-// connects with an [upstream.Dialer], as Loadout does to the servers of skills,
-// and then does what the scenario expects. The suite names the scenario in
-// MCP_CONFORMANCE_SCENARIO and gives the URL as the only argument.
+// Command client is tested by the official conformance suite. It connects with an
+// [upstream.Dialer], like Loadout does for the servers of skills, and then does what the
+// scenario expects. MCP_CONFORMANCE_SCENARIO names the scenario; the only argument is
+// the URL.
 package main
 
 import (
@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// scenario is what a client does after it has connected.
+// scenario runs the steps of a client after it connected.
 type scenario func(ctx context.Context, s *mcp.ClientSession, given suiteContext) error
 
-// suiteContext is what the suite tells besides the scenario's name.
+// suiteContext is additional input of a scenario.
 type suiteContext struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, name, given string) error {
 	return do(ctx, conn.ClientSession, c)
 }
 
-// options let a client answer the forms of two scenarios.
+// options let the client answer the forms of two scenarios.
 func options(name string) *mcp.ClientOptions {
 	var content map[string]any
 	switch name {
@@ -125,7 +125,7 @@ func orEmpty(args map[string]any) map[string]any {
 	return args
 }
 
-// echoSchema sends a schema back, so that the suite sees what is left of it.
+// echoSchema sends a schema back, so that the suite can check what the client preserved.
 func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	res, err := s.ListTools(ctx, nil)
 	if err != nil {
@@ -140,8 +140,8 @@ func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error
 	return fmt.Errorf("json_schema_2020_12_tool is not listed")
 }
 
-// rounds calls tools that ask; what some answer must be refused, which is no
-// failure of ours.
+// rounds calls tools that need input. The suite expects some answers to be refused, so
+// errors are only logged.
 func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}))
@@ -149,7 +149,7 @@ func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	return nil
 }
 
-// try says what went wrong where the suite judges by what it received.
+// try logs an error, because the suite judges by the requests it received.
 func try(_ any, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
@@ -170,7 +170,7 @@ func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error 
 	return nil
 }
 
-// callsOfSuite makes the calls that the suite wants to see.
+// callsOfSuite makes the calls that the suite expects.
 func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
 	if err := list(ctx, s, given); err != nil {
 		return err

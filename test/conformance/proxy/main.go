@@ -1,5 +1,5 @@
-// Command proxy lists the MCP server at a URL as it is, over HTTP for both eras,
-// so that the conformance suite can be run through direct exposure.
+// Command proxy exposes the MCP server at a URL over HTTP for both eras, so that the
+// conformance suite can test direct exposure.
 package main
 
 import (

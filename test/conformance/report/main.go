@@ -1,5 +1,5 @@
-// Command report judges the results that the conformance suite wrote: it
-// prints one line of figures and, where something is not as expected, what.
+// Command report judges the results of the conformance suite. It prints one line of
+// figures and every unexpected result.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// check is one of the checks of a scenario, as the suite writes it.
+// check is one check of a scenario in the suite's format.
 type check struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"` // SUCCESS, FAILURE, WARNING, SKIPPED or INFO
@@ -118,8 +118,8 @@ func (r *run) counts(scenario string) bool {
 	return r.scored == nil || slices.Contains(r.scored, scenario)
 }
 
-// figures says how many scenarios passed, how many of the others were expected
-// to fail, and how many checks passed in those that count.
+// figures returns the number of scenarios that passed, of other scenarios that were
+// expected to fail, and of checks that passed in the scored scenarios.
 func (r *run) figures() string {
 	var passed, expected, others, otherPassed, checks int
 	for name, all := range r.scenarios {
@@ -157,7 +157,7 @@ func (r *run) figures() string {
 	return out
 }
 
-// expects returns the expectation that a check does not pass, "" for none.
+// expects returns why a check is expected not to pass, or "".
 func (r *run) expects(scenario string, c check) string {
 	for _, e := range []string{scenario, scenario + ":" + c.ID} {
 		if slices.Contains(r.expected, e) {
@@ -167,7 +167,7 @@ func (r *run) expects(scenario string, c check) string {
 	return ""
 }
 
-// bad reports whether a check did not pass, or was skipped without leave.
+// bad reports whether a check did not pass, or was skipped although that is not allowed.
 func (r *run) bad(scenario string, c check) bool {
 	switch c.Status {
 	case "SUCCESS", "INFO":
@@ -178,8 +178,8 @@ func (r *run) bad(scenario string, c check) bool {
 	return true
 }
 
-// problems are what is not as expected: checks that did not pass, scenarios
-// that checked nothing or did not run, and expectations without a reason.
+// problems returns unexpected results: checks that did not pass, scenarios that did not
+// run or checked nothing, and expectations without a reason.
 func (r *run) problems() []string {
 	var out []string
 	used := map[string]bool{}
@@ -215,7 +215,7 @@ func (r *run) problems() []string {
 	return out
 }
 
-// cut makes one line of s, of at most so many characters.
+// cut returns s as one line of limited length.
 func cut(s string, most int) string {
 	line := []rune(strings.Join(strings.Fields(s), " "))
 	if len(line) <= most {

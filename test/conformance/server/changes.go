@@ -7,8 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// changeTools change the lists of the server, which announces that to whoever
-// listens.
+// changeTools change the lists of the server, which then notifies its clients.
 func changeTools(s *mcp.Server) []tool {
 	const name = "test_comes_and_goes"
 	return []tool{
@@ -31,7 +30,7 @@ func changeTools(s *mcp.Server) []tool {
 	}
 }
 
-// toggle returns a tool that does and undoes by turns.
+// toggle returns a tool that alternates between do and undo.
 func toggle(do, undo func()) mcp.ToolHandler {
 	var mu sync.Mutex // guards done
 	done := false

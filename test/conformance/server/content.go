@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// contentTools return one kind of content each, always the same.
+// contentTools each return one kind of content.
 func contentTools() []tool {
 	picture := &mcp.ImageContent{Data: redPixel, MIMEType: "image/png"}
 	var tools []tool

@@ -15,41 +15,41 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogue is a tool or prompt that needs something of the client before it
-// can answer. A client of the modern era is returned the questions and calls
-// again with the answers; one of the older era is asked by requests of their
-// own, which the SDK makes of the same questions, for one round.
+// dialogue is a tool or prompt that needs input from the client. A client of the modern
+// era receives the questions as a result and calls again with the answers. A client of
+// the legacy era receives one round of requests, which the SDK makes from the same
+// questions.
 type dialogue struct {
 	name, description string
 	schema            string // of the arguments; "" for no arguments
-	// rounds are the questions, by their keys; each round is asked when the
-	// one before is answered.
+	// rounds holds the questions by key. Each round follows the answers to the one
+	// before.
 	rounds func(args map[string]string) []mcp.InputRequestMap
-	// signed keeps how far the dialogue is in a state that the client hands
-	// back and cannot change. More than one round needs it.
+	// signed stores the progress in a signed state that the client returns. It is
+	// required for more than one round.
 	signed bool
-	// lenient leaves out the questions that the client cannot answer; without
-	// it such a client is refused.
+	// lenient omits questions that the client cannot answer. Otherwise such a client is
+	// refused.
 	lenient bool
-	// say is the answer to the answers, which it finds by the same keys.
+	// say returns the result for the answers, by the same keys.
 	say func(answers map[string]string) string
 }
 
-// state is how far a dialogue is.
+// state is the progress of a dialogue.
 type state struct {
 	Round   int               `json:"round"`
 	Answers map[string]string `json:"answers"`
 }
 
-// next is one call: the questions that are open and the state to hand back
-// with their answers, or else what the dialogue says in the end.
+// next processes one call. It returns the open questions and the state to return with
+// their answers, or the final result.
 func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, given mcp.InputResponseMap, handed string) (open mcp.InputRequestMap, sealed, text string, err error) {
 	at, err := d.open(handed)
 	if err != nil {
 		return nil, "", "", err
 	}
 	if d.signed && handed == "" {
-		given = nil // answers to what was never asked
+		given = nil // answers without a question
 	}
 	rounds := d.rounds(args)
 	if at.Round >= len(rounds) {
@@ -82,7 +82,7 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 	return questions, sealed, "", nil
 }
 
-// askable returns the questions that the client says it can answer.
+// askable returns the questions that the client supports.
 func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
 	out := mcp.InputRequestMap{}
 	for key, q := range questions {
@@ -107,14 +107,14 @@ var key = []byte(rand.Text())
 
 func (d *dialogue) sign(payload string) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(d.name + "\n" + payload)) // a state is of one dialogue
+	mac.Write([]byte(d.name + "\n" + payload)) // bind the state to this dialogue
 	return mac.Sum(nil)
 }
 
 func (d *dialogue) seal(at state) string {
 	js, err := json.Marshal(at)
 	if err != nil {
-		panic(err) // a number and strings
+		panic(err) // a number and strings always encode
 	}
 	payload := base64.RawURLEncoding.EncodeToString(js)
 	return payload + "." + base64.RawURLEncoding.EncodeToString(d.sign(payload))
@@ -137,7 +137,7 @@ func (d *dialogue) open(sealed string) (state, error) {
 	return at, nil
 }
 
-// call is the dialogue as a tool.
+// call runs the dialogue as a tool.
 func (d *dialogue) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	args := map[string]string{}
 	if len(req.Params.Arguments) > 0 {
@@ -155,7 +155,7 @@ func (d *dialogue) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	return say(text), nil
 }
 
-// prompt is the dialogue as a prompt.
+// prompt runs the dialogue as a prompt.
 func (d *dialogue) prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	open, sealed, text, err := d.next(req.ClientCapabilities(), req.Params.Arguments, req.Params.InputResponses, req.Params.RequestState)
 	switch {

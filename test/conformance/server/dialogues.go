@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogueTools are the dialogues of the suite. Those up to the enumerations
-// are for the older era, the others for multi round-trip requests (SEP-2322).
+// dialogueTools returns the dialogues of the suite. Those up to the enumerations are for
+// the legacy era, the others for multi round-trip requests (SEP-2322).
 func dialogueTools() []tool {
 	var tools []tool
 	for _, d := range []*dialogue{
@@ -74,7 +74,7 @@ func promptDialogue() *dialogue {
 		say:    sayKey("Use this context: %s", "user_context")}
 }
 
-// rounds are questions that no argument has a part in.
+// rounds returns questions that do not depend on arguments.
 func rounds(all ...mcp.InputRequestMap) func(map[string]string) []mcp.InputRequestMap {
 	return func(map[string]string) []mcp.InputRequestMap { return all }
 }
@@ -87,7 +87,7 @@ func everything(prompt string) mcp.InputRequestMap {
 	}
 }
 
-// sayKey puts the answer to one question into a sentence.
+// sayKey returns a sentence with the answer to one question.
 func sayKey(format, key string) func(map[string]string) string {
 	return func(answers map[string]string) string { return fmt.Sprintf(format, answers[key]) }
 }

@@ -1,10 +1,8 @@
 //lint:file-ignore SA1019 the suite still tests what is deprecated
 
-// Command server is a Loadout MCP server that also offers what the official
-// conformance suite expects of a server under test: tools, resources and
-// prompts with fixed names. All of it comes in through the options that any
-// host of an [mcpserver.Server] has; the endpoint and its handling of both
-// eras are those of loadout mcp --http.
+// Command server is a Loadout MCP server with the tools, resources and prompts that the
+// official conformance suite expects. It adds them with the options of
+// [mcpserver.Server] that any host has. Its endpoint is that of loadout mcp --http.
 package main
 
 import (
@@ -80,7 +78,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return serve(ctx, *address, s.Handler(&mcpserver.HTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}), stdout)
 }
 
-// serve says where the endpoint is and serves it until ctx ends.
+// serve prints the address of the endpoint and serves it until ctx ends.
 func serve(ctx context.Context, address string, h http.Handler, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// noticeTools tell the client something while they run.
+// noticeTools send notifications while they run.
 func noticeTools() []tool {
 	return []tool{
 		{name: "test_tool_with_logging", description: "Logs three messages while it runs.",
@@ -21,7 +21,7 @@ func noticeTools() []tool {
 	}
 }
 
-// logging returns a tool that logs messages, apart in time.
+// logging returns a tool that logs messages at intervals.
 func logging(messages ...string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i, m := range messages {
@@ -43,7 +43,7 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 			return nil, err
 		}
 		if token == nil {
-			continue // nobody wants to know
+			continue // no client subscribed
 		}
 		if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100}); err != nil {
 			return nil, err
@@ -52,8 +52,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 	return say("Done, 100 of 100."), nil
 }
 
-// hangUp closes the stream on which the client waits. What it returns then is
-// kept by the event store until the client asks for it.
+// hangUp closes the stream on which the client waits. The event store keeps its result
+// until the client requests it.
 func hangUp(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if req.Extra != nil && req.Extra.CloseSSEStream != nil {
 		req.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: step})
@@ -66,7 +66,7 @@ func hangUp(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
 
 const step = 50 * time.Millisecond
 
-// pause waits for some steps, or until ctx ends.
+// pause waits for a number of steps or until ctx ends.
 func pause(ctx context.Context, steps int) error {
 	select {
 	case <-ctx.Done():

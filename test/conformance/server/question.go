@@ -13,10 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The questions that can be put to a client: to its user, its model, and about
-// the directories it works in.
+// Questions to a client: to its user, to its model, and about its directories.
 
-// form asks the user to fill in what the schema describes.
+// form asks the user to fill in the schema.
 func form(message, schema string) mcp.InputRequest {
 	return &mcp.ElicitParams{Message: message, RequestedSchema: json.RawMessage(schema)}
 }
@@ -26,17 +25,17 @@ func field(message, name, kind string) mcp.InputRequest {
 	return form(message, fmt.Sprintf(`{"type": "object", "properties": {%q: {"type": %q}}, "required": [%[1]q]}`, name, kind))
 }
 
-// completion asks the model.
+// completion requests a completion from the model.
 func completion(prompt string, tokens int64) mcp.InputRequest {
 	return &mcp.CreateMessageParams{MaxTokens: tokens,
 		Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: prompt}}}}
 }
 
-// roots asks for the directories.
+// roots requests the directories.
 func roots() mcp.InputRequest { return &mcp.ListRootsParams{} }
 
-// needs returns the capability that a question needs and the client has not
-// declared, in the form of an error's data; nil when all is well.
+// needs returns the capability that a question needs and the client did not declare, as
+// the data of an error, or nil.
 func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -58,8 +57,7 @@ func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// answer puts what a client said into words; ok is false where it did not
-// answer the question.
+// answer formats the client's answer. ok is false if it does not answer the question.
 func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -82,8 +80,8 @@ func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	return "", false
 }
 
-// filledIn is a form that fits its schema, or the refusal to fill it in. Of
-// one field it is the value, of more their JSON.
+// filledIn formats a form that matches its schema, or the refusal to fill it in. It
+// returns the value of a single field, or the JSON of several.
 func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
 	if r.Action != "accept" {
 		return r.Action, true

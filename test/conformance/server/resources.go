@@ -45,7 +45,7 @@ func readTemplate(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadRes
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
 }
 
-// The SDK keeps who subscribed to what; these say what can be subscribed to.
+// The SDK stores subscriptions; these functions decide which resources support them.
 
 func subscribe(_ context.Context, req *mcp.SubscribeRequest) error { return watchable(req.Params.URI) }
 
@@ -60,10 +60,10 @@ func watchable(uri string) error {
 	return nil
 }
 
-// watch announces changes of the watched resource.
+// watch sends notifications of changes of the watched resource.
 type watch struct{ server *mcp.Server }
 
-// run announces until ctx ends.
+// run sends notifications until ctx ends.
 func (w *watch) run(ctx context.Context) {
 	tick := time.NewTicker(3 * time.Second)
 	defer tick.Stop()
@@ -72,7 +72,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = w.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: watchedURI}) // a subscriber that has gone is none
+			_ = w.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: watchedURI}) // a closed subscription is no error
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// schemaTools have schemas that the server must pass on as they are, and obey
-// where they concern HTTP.
+// schemaTools have schemas that the server must pass on unchanged. It must follow their
+// HTTP annotations.
 func schemaTools() []tool {
 	return []tool{
 		{name: "json_schema_2020_12_tool", description: "Has a schema with much of JSON Schema 2020-12 in it.", schema: richSchema, call: echo},
@@ -27,7 +27,7 @@ const headerSchema = `{
 	}
 }`
 
-// richSchema is the suite's own, which it compares with what it is told.
+// richSchema is a schema of the suite, which compares it with the received one.
 const richSchema = `{
 	"$schema": "https://json-schema.org/draft/2020-12/schema",
 	"type": "object",
