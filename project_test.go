@@ -131,7 +131,6 @@ func TestServeProjectStartsInSubdirectory(t *testing.T) {
 	}
 }
 
-// When trust is revoked, a running command gets no more input and ends.
 func TestServeProjectEndsWithTrust(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)

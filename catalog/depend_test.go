@@ -111,7 +111,6 @@ func TestHiddenDependencyIsAnError(t *testing.T) {
 	}
 }
 
-// A source that lists no dependencies cannot hide those of SKILL.md.
 func TestLoadOrderReadsDependenciesFromTheSkill(t *testing.T) {
 	m := &memory{origin: "m", files: fstest.MapFS{
 		"a/SKILL.md": {Data: []byte("---\nname: a\ndescription: Does a.\ndependencies: [b, gone]\n---\nDo a.\n")},
@@ -150,8 +149,6 @@ func TestTooManyDependencies(t *testing.T) {
 	}
 }
 
-// Skills that ask for versions in a way that cannot be settled cost no more
-// than others.
 func TestHostileConstraintsTakeLimitedTime(t *testing.T) {
 	m := &memory{origin: "m"}
 	for i := range 200 {

@@ -242,8 +242,6 @@ func TestDirectoryStaysWhenOneOfTwoPathsIsRemoved(t *testing.T) {
 	}
 }
 
-// Whether a directory is part of a skill is decided anew by every scan, also
-// where nothing in that directory changed.
 func TestNestedFilesBelongToNearestSkill(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a/sub/packed.skill":      pack(t, map[string]string{"packed/SKILL.md": doc("packed", "")}),

@@ -68,7 +68,6 @@ func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 	}
 }
 
-// Instructions are read as they are now, and so is what the filter goes by.
 func TestK2EditedSkillIsFilteredAgain(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "version: 1.0.0\n")})
 	c := filtered(t, catalog.Filter{Allow: []string{"pdf@^1"}, Shell: "Chat"}, dir(root))

@@ -297,8 +297,6 @@ func TestUnsavableIndexIsOnlyAProblem(t *testing.T) {
 	}
 }
 
-// What cannot be read is tried again by every scan, and is no reason to write
-// the index every time.
 func TestPersistentProblemDoesNotRewriteIndex(t *testing.T) {
 	root, index := t.TempDir(), filepath.Join(t.TempDir(), "i.idx")
 	must(t, os.MkdirAll(filepath.Join(root, "a"), 0o755))

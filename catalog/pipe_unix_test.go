@@ -14,7 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// Opening a pipe waits for somebody who writes into it; a scan must not.
 func TestPipesDoNotBlockScan(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/": "", "c/real": "", "z/SKILL.md": doc("z", "")})
 	for _, p := range []string{"b/SKILL.md", "evil.skill", "c/pipe", "evil.py"} {

@@ -185,7 +185,6 @@ func TestEachSkillIsFoundByItsKey(t *testing.T) {
 	})
 }
 
-// A skill cannot take the place of a version of another by its name.
 func TestNameWithAtSignIsNotAVersion(t *testing.T) {
 	evil := &memory{origin: "evil", scope: catalog.Project}
 	evil.add("x")
@@ -234,7 +233,6 @@ func TestResolutionIsDeterministic(t *testing.T) {
 	})
 }
 
-// Within a source the order is that of a walk over its directories.
 func TestOrderWithinASource(t *testing.T) {
 	files := map[string]string{}
 	want := []string{".", "a", "a/z", "a-b", "a-b/c", "a.b", "aa", "b/x/y", "b/x-y", "c.skill"}

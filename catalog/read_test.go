@@ -224,8 +224,6 @@ func TestSkillOfAnotherCatalogIsRefused(t *testing.T) {
 	}
 }
 
-// A source that a program brings is asked for its own files, whatever its
-// entries say of their path.
 func TestCustomSourceServesItsOwnFiles(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "") + "from the disk\n", "a/x.txt": "disk"})
 	m := source("m", catalog.User, "a")

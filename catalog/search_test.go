@@ -98,7 +98,6 @@ func TestSearchPagesAreConsistent(t *testing.T) {
 	}
 }
 
-// Skills for people only, however well they fit, do not push the others out.
 func TestUserOnlySkillsDoNotFillSearchLimit(t *testing.T) {
 	m := source("m", catalog.User)
 	for i := range 100 {

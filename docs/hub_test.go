@@ -13,8 +13,6 @@ import (
 	"time"
 )
 
-// What the page about the hub shows of its API is what a hub answers. Its blocks are run
-// as those of a console, against a hub at another port.
 func TestHubAPI(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("commands are those of a shell of Linux")

@@ -89,8 +89,6 @@ func TestL13AlwaysSurvivesServer(t *testing.T) {
 	}
 }
 
-// What a person allows for a session ends with the connection, and is not offered
-// where there is none.
 func TestL13SessionGrantEndsWithConnection(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {

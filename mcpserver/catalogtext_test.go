@@ -48,8 +48,6 @@ func (c *wire) tool(name string, arguments args) (text string, content json.RawM
 	return strings.Join(texts, "|"), res.StructuredContent
 }
 
-// What a connection was told of the catalog stays, byte for byte; what is new
-// is told with the next result of a tool, once, and to new connections.
 func TestConnectionKeepsItsCatalogText(t *testing.T) {
 	for _, how := range ways {
 		if !how.lasts() {
@@ -93,7 +91,6 @@ func TestConnectionKeepsItsCatalogText(t *testing.T) {
 	}
 }
 
-// A request without a connection is told what is.
 func TestModernHTTPRequestGetsCurrentCatalog(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"http", modern})
@@ -151,7 +148,6 @@ func TestCatalogNoticeIsShort(t *testing.T) {
 	}
 }
 
-// What goes and comes back between two calls is no news.
 func TestNoNoticeWithoutChange(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"http", legacy})

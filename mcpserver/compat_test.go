@@ -219,8 +219,6 @@ func TestW11CompatLoadSkill(t *testing.T) {
 	}
 }
 
-// A connection that was told of no tool is not told of one later, nor is one
-// that was told of it told otherwise; a new one hears what is.
 func TestCompatListsAreUnchanged(t *testing.T) {
 	everyCompat(t, func(t *testing.T, compat, name string) {
 		for _, how := range ways[:3] {

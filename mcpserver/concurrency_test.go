@@ -87,7 +87,6 @@ func TestManyClientsWhileTheCatalogChanges(t *testing.T) {
 	}
 }
 
-// A server made while the catalog changes has what the catalog ends with.
 func TestServerMissesNoChangeDuringCreation(t *testing.T) {
 	for i := range 20 {
 		w := newWorld(t, setup{tree: files{"a/SKILL.md": skillText("a", "x")}})

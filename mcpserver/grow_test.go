@@ -138,8 +138,6 @@ func definitions(t *testing.T, server string) []map[string]any {
 	return out
 }
 
-// A client of the modern era is promised a list that does not depend on what it
-// called, and without Grow all are.
 func TestListsThatDoNotGrow(t *testing.T) {
 	for _, tt := range []struct {
 		how  way
@@ -161,7 +159,6 @@ func TestListsThatDoNotGrow(t *testing.T) {
 	}
 }
 
-// Policy is that of call_tool: who said always there is not asked here.
 func TestGrownToolsNeedApproval(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
@@ -205,8 +202,6 @@ func TestGrownToolsNeedApproval(t *testing.T) {
 	}
 }
 
-// A skill that brings others once it has changed adds these; what is gone stays
-// listed and says so.
 func TestGrownListOnlyGrows(t *testing.T) {
 	w := newWorld(t, bringing)
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){

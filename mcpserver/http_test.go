@@ -196,8 +196,6 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// What is no proper request is answered as the protocol says, and does not
-// disturb the server.
 func TestInvalidMessagesOverHTTP(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, nil)
@@ -291,8 +289,6 @@ func TestInvalidMessagesOverStdio(t *testing.T) {
 	}
 }
 
-// A line that is no JSON ends the connection, as there is no telling where the
-// next message begins; the server itself goes on.
 func TestInvalidJSONLineEndsItsConnectionOnly(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	c := w.begin(t, way{"stdio", legacy})

@@ -396,8 +396,6 @@ func TestResultContainsExitReason(t *testing.T) {
 	}
 }
 
-// Clients differ in what of JSON Schema they understand: some refuse schemas that
-// are true or false, or lists of types.
 func TestSchemasUseCommonKeywords(t *testing.T) {
 	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, options: mcpserver.Options{Compat: compat}})

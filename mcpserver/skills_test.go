@@ -242,8 +242,6 @@ func TestFreshnessIsSentToModernClients(t *testing.T) {
 	}
 }
 
-// A skill within another is a skill of its own, and files of the other; both
-// by the same URIs.
 func TestNestedSkillIsServedBelowParent(t *testing.T) {
 	tree := files{
 		"office/SKILL.md":                    skillText("office", "# Office\n"),
@@ -276,8 +274,6 @@ func TestNestedSkillIsServedBelowParent(t *testing.T) {
 	})
 }
 
-// Skills of one name are all served, those that the name does not stand for
-// below the label of their origin.
 func TestDuplicateNamesAreAllServed(t *testing.T) {
 	bundle := func(body string) fstest.MapFS {
 		return fstest.MapFS{"pdf/SKILL.md": {Data: []byte(skillText("pdf", body))}, "pdf/a.md": {Data: []byte(body)}}
@@ -326,8 +322,6 @@ func TestDuplicateNamesAreAllServed(t *testing.T) {
 	}
 }
 
-// What cannot be served by the rules of the extension is said, is in no list,
-// and works by the tools.
 func TestUnservableSkillsAreReported(t *testing.T) {
 	tree := files{
 		"good/SKILL.md":     skillText("good", "# Good\n"),
@@ -608,8 +602,6 @@ func TestArchivesAndEmbeddedSkillsAreServed(t *testing.T) {
 	}
 }
 
-// Reading gives the bytes as they are now. Who holds an older entry sees that
-// the digest does not match, asks again, and has one that does.
 func TestEditedFileIsReadAsItIs(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		digest := func(e *skillEntry, uri string) string {

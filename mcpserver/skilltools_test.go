@@ -481,7 +481,6 @@ func TestLongFileIsReadIn64KiBParts(t *testing.T) {
 	}
 }
 
-// A client on another machine is told URIs, never places of this one.
 func TestRemoteClientGetsNoLocalPaths(t *testing.T) {
 	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{Remote: true}})
 	c := w.connect(t, way{"http", modern}, nil)

@@ -244,7 +244,6 @@ func TestCallToolKeepsResults(t *testing.T) {
 	})
 }
 
-// A person is asked through the client, where it can.
 func TestCallToolNeedsApproval(t *testing.T) {
 	for _, how := range ways {
 		for _, tt := range []struct {

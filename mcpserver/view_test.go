@@ -34,8 +34,6 @@ func viewOf(t interface {
 	return newView(c.Snapshot())
 }
 
-// Whatever skills there are: each has a place of its own that ends in its
-// name, finds itself there, and no skill hides a file of another.
 func TestEachSkillHasItsOwnPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "hub", "more"})

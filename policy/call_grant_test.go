@@ -255,7 +255,6 @@ func TestOnlyCallGrantsHaveACall(t *testing.T) {
 	}
 }
 
-// What skills allow counts behind all that the person said.
 func TestB6SkillsAllowOnlyWithoutUserRule(t *testing.T) {
 	more, problems := policy.AllowTools([]string{"mcp.s.t"})
 	if len(problems) > 0 {

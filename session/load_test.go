@@ -336,7 +336,6 @@ func (l *late) Append(ctx context.Context, events ...*session.Event) error {
 	return l.MemoryLog.Append(ctx, events...)
 }
 
-// A load in the log is returned, even if the caller gives up at that moment.
 func TestLoggedLoadIsReported(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")

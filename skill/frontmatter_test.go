@@ -88,8 +88,6 @@ func TestFirstFenceIsFoundNearLimit(t *testing.T) {
 	}
 }
 
-// A scan reads files in pieces: wherever a piece ends, the answer is either
-// that of the whole file or to read on.
 func TestParseHeadEqualsParseOrAsksForMore(t *testing.T) {
 	for _, tt := range malformations {
 		folder, file := tt.folder, tt.file

@@ -97,7 +97,6 @@ func TestL11Capabilities(t *testing.T) {
 	}
 }
 
-// What is planned is decided as a call is: leave counts, for whom it is.
 func TestL13PlanningAgreesWithTheCall(t *testing.T) {
 	w := keeping(t, asking, &policy.MemoryStore{})
 	w.Connect(t.Context(), "c")

@@ -96,7 +96,6 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	}
 }
 
-// A definition that changed is another tool, also where what was listed before is old.
 func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.MemoryStore{}
 	description := "Keep a note."
@@ -286,8 +285,6 @@ func TestB6ActiveSkillsAllow(t *testing.T) {
 	}
 }
 
-// What a person allows a skill is for the tools of its own servers: neither for those of
-// the person's servers, which it may name, nor against a rule that asks.
 func TestGrantForSkillTools(t *testing.T) {
 	for _, tt := range []struct {
 		name, tool, rule string

@@ -102,7 +102,6 @@ func TestW18RestoredSessionRegainsItsTools(t *testing.T) {
 	}
 }
 
-// What a client brought without a conversation is not taken from it by one.
 func TestConversationKeepsClientLoads(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
 	w.bring(t, "x")
@@ -116,8 +115,6 @@ func TestConversationKeepsClientLoads(t *testing.T) {
 	}
 }
 
-// Tools of a skill that is approved and was not loaded in this process are found
-// where an earlier one listed them; nothing is started for that.
 func TestFindKnowsSkillsLoadedElsewhere(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
 	keep := func(o *tools.Options, w *world) {
@@ -145,7 +142,6 @@ func TestFindKnowsSkillsLoadedElsewhere(t *testing.T) {
 	}
 }
 
-// A search asks for no leave: what nobody approved is passed over without a trace.
 func TestFindNeedsNoPermission(t *testing.T) {
 	asked := 0
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, _ *world) {

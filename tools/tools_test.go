@@ -276,8 +276,6 @@ func TestW24OneServerFails(t *testing.T) {
 	}
 }
 
-// A load of a skill tries its server at once, however often that failed before:
-// what was broken may be mended.
 func TestLoadRetriesDeadServer(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)
 	w.broken["x_a"] = errors.New("not installed")
@@ -456,7 +454,6 @@ func TestPermissionIsCheckedAtEachCall(t *testing.T) {
 	}
 }
 
-// A skill cannot say that less care is needed than the person wants.
 func TestSkillCannotLowerSafety(t *testing.T) {
 	for _, tt := range []struct {
 		level policy.Level

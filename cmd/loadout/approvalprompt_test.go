@@ -14,7 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Only what a person said is an answer.
 func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 	decision := `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`
 	allow := `{"properties":{"how":{"type":"string","enum":["allow-always","allow","No"]}},"required":["how"]}`
@@ -54,7 +53,6 @@ func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 	}
 }
 
-// A question that is over takes no line that was meant for another.
 func TestResolvedPromptReadsNoLine(t *testing.T) {
 	var shown bytes.Buffer
 	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}

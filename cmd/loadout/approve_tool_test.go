@@ -138,8 +138,6 @@ func (d *desk) hint() bool {
 	return false
 }
 
-// A person's always is kept by the program: not asked again by the next process,
-// shown, withdrawn, and for the tool as it was alone.
 func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	d := newDesk(t)
 	first := d.mcp("always")
@@ -185,8 +183,6 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	}
 }
 
-// What switches a tool off counts at the next call of a process that runs, whatever
-// was approved, and so does what cannot be read.
 func TestL13SwitchedOffAndUnreadable(t *testing.T) {
 	d := newDesk(t)
 	s := d.mcp("always")

@@ -104,8 +104,6 @@ func jsonOf(v any) string {
 	return string(b)
 }
 
-// An agent works on a folder of its own without asking, with commands in the sandbox;
-// in one that the person named nothing is changed that nobody allowed.
 func TestChatWorksOnDirectory(t *testing.T) {
 	exe := needsSandbox(t)
 	for _, named := range []bool{false, true} {

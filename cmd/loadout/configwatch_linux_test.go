@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What withdraws leave to run counts for what runs, at once, and for what comes.
 func TestRevocationStopsAgentRuns(t *testing.T) {
 	exe := needsSandbox(t)
 	for _, tt := range []struct {

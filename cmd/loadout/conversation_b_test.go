@@ -207,8 +207,6 @@ func TestB6DisabledForTheModel(t *testing.T) {
 	p.tells("3", "only users", "!more secrets")
 }
 
-// A skill that the model saves is asked for first, and can be loaded at once; later the
-// model is told of it as of any that came.
 func TestSavedSkillIsLoadableInTheSameConversation(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{"project/README": "x\n"}, "--workspace", "project", "--approve", "ask")
 	save := func(id string) []any {

@@ -26,9 +26,6 @@ func TestB6UserInvokesSkillHiddenFromModel(t *testing.T) {
 	p.onlyGrows()
 }
 
-// The skills of a project tell an agent nothing before the person said so, once: neither
-// their descriptions, nor those that want to be there from the start. With -p, where
-// nobody can be asked, none is there from the start.
 func TestUserIsPromptedForProjectSkills(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{
 		"project/.git/HEAD": "ref: refs/heads/main\n", "project/inside/x": "",

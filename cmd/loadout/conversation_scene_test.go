@@ -10,9 +10,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 )
 
-// Skills tell agents to read and run their files as if these were in the working folder,
-// or where the skill is on this machine. The script is run by that path; a command or a
-// read that cannot find a file says how to get it.
 func TestSkillFilesAreNotInWorkspace(t *testing.T) {
 	p := newSomeone(t, needsSandbox(t), "openai", nil, "--skills", "skills", "--workspace", "project")
 	if err := os.CopyFS(p.home, os.DirFS(filepath.Join("testdata", "scene"))); err != nil {

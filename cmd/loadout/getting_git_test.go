@@ -88,7 +88,6 @@ func TestNameUnusableAsDirectory(t *testing.T) {
 	p.has(p.types(0, "remove", "Release: Notes?").stdout, "Removed notes")
 }
 
-// A conflict says what is there and how to go on, and nothing is lost.
 func TestB12ConflictWithAnotherSource(t *testing.T) {
 	g, _ := newTeam(t)
 	other := remotetest.NewGit(t)
@@ -269,7 +268,6 @@ func TestMovedSkills(t *testing.T) {
 	}
 }
 
-// What a person edited is kept and told, also where only that is new; --force loses it.
 func TestW29EditedSkillIsKept(t *testing.T) {
 	g, _ := newTeam(t)
 	p := newGetter(t)
@@ -329,8 +327,6 @@ func TestInterruptedConnection(t *testing.T) {
 	p.types(0, "verify")
 }
 
-// A lock alone is enough to have everything again, byte by byte, also of a commit that no
-// branch has any more; other bytes are refused.
 func TestAddFrozenFromRepository(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)

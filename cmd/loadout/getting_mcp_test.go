@@ -78,9 +78,6 @@ func (c *mcpClient) until(part, tool string, args map[string]any) (string, map[s
 	return "", nil
 }
 
-// What is added while a server runs is offered without a restart, also where there was no
-// directory for it; an update is seen by an agent that holds what was before, and what was
-// approved is approved no longer.
 func TestAddWhileServerRuns(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"tides/SKILL.md": plainSkill("tides", "First of all."), "tides/high.sh": "echo one\n"})

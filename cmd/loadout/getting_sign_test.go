@@ -87,8 +87,6 @@ func TestSignedSkills(t *testing.T) {
 	p.has(p.file("pdf/run.py"), "print(5)")
 }
 
-// Skills that were not signed before others of their place were go on without; of two keys
-// at once the first counts.
 func TestSourceWithAndWithoutSignatures(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)

@@ -56,7 +56,6 @@ func TestUntrustedLockfile(t *testing.T) {
 	}
 }
 
-// A link in a project does not lead what is added to the project elsewhere.
 func TestProjectSkillsStayInProject(t *testing.T) {
 	p := newGetter(t)
 	p.writes("team/SKILL.md", "---\nname: tides\ndescription: Tides.\n---\nLook.\n")

@@ -158,8 +158,6 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-// Another authorization server than the person wrote down, or signed in at before,
-// is refused, with what to do.
 func TestLoginOnAnotherHub(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
@@ -209,7 +207,6 @@ func TestLoginWithTokenFile(t *testing.T) {
 	}
 }
 
-// A browser is opened where there is one.
 func TestLoginOpensTheBrowser(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a program that is a shell script")
@@ -258,7 +255,6 @@ func TestLoginImpossible(t *testing.T) {
 	}
 }
 
-// What is not the person's, or has credentials already, gets no sign-in of theirs.
 func TestLoginIsPerServer(t *testing.T) {
 	a := &app{environment: environment{getenv: func(name string) string {
 		if name == "LOADOUT_STATE" {

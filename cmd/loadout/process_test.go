@@ -190,7 +190,6 @@ func TestHTTPToken(t *testing.T) {
 	}
 }
 
-// What a person sees of a server over HTTP is enough to connect to it.
 func TestHTTPGreeting(t *testing.T) {
 	p, _ := start(t, "mcp", "--http", "127.0.0.1:0")
 	var text strings.Builder
@@ -216,7 +215,6 @@ func TestHTTPGreeting(t *testing.T) {
 	}
 }
 
-// An address in use is reported, with what to do.
 func TestHTTPInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

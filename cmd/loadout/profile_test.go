@@ -133,7 +133,6 @@ func TestGhostWithoutTheToken(t *testing.T) {
 	}
 }
 
-// A profile has an address of its own, where its tools are as they are.
 func TestProfileAtItsURL(t *testing.T) {
 	home := ghost(t, weibo(t).URL, "user:\n  weibo_token: t0ken\n")
 	_, url := serveIn(t, home)

@@ -9,8 +9,6 @@ import (
 	"time"
 )
 
-// What comes by a pipe is said behind the prompt. One that is held open and brings
-// nothing is left alone where there is a prompt, and waited for where there is none.
 func TestPromptFromAPipe(t *testing.T) {
 	for _, tt := range []struct {
 		name, prompt string

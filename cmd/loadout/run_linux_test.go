@@ -53,8 +53,6 @@ func ran(t *testing.T, exe string, env []string, args ...string) *loadout.RunRes
 	return &res
 }
 
-// A script reaches nothing of this machine's network: neither what listens on
-// its loopback addresses, nor a socket without a file.
 func TestRunHasNoNetwork(t *testing.T) {
 	exe := needsSandbox(t)
 	var met atomic.Int32
@@ -100,8 +98,6 @@ except OSError:
 	}
 }
 
-// A script that asks for a host gets to it by the proxy, and to no other; to a
-// private address only where the operator says so.
 func TestRunNetworkThroughProxy(t *testing.T) {
 	exe := needsSandbox(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello from outside") }))

@@ -13,7 +13,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// Whatever was found, what is said of it beside a question is short, and drives no terminal.
 func TestFindingsTextIsShort(t *testing.T) {
 	a := &app{environment: environment{stdout: io.Discard}}
 	finding := scan.Finding{Rule: "r", Severity: scan.High, File: "a\x1b[2J.sh", Line: 3, Column: 1, Excerpt: strings.Repeat("long ", 50), Message: "it is bad", Advice: "leave it"}

@@ -322,8 +322,6 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.ends("left with 0")
 }
 
-// With --json a person at a terminal types lines, and everything that is printed is a
-// line of JSON.
 func TestLinesOfJSON(t *testing.T) {
 	p := openPane(t, 200, harbourHome(t), []string{"TERM=xterm"}, "--skills", "skills", "--model", "demo", "--json", "--preload", "tides")
 	p.shows(`{"type":"skill_loaded","skill":"tides"}`)

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A secret that is typed does not show, and the terminal shows what is typed
-// afterwards, also where it was interrupted.
 func TestSecretInputIsNotEchoed(t *testing.T) {
 	for _, keys := range []string{"s3cr3t\r", "s3c\x03"} {
 		c := openConsole(t, 80, nil, "secret", "set", "API_KEY")

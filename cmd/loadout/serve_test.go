@@ -437,7 +437,6 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// What is no backup, or a damaged one, replaces nothing.
 func TestRestoreRefusesOtherFiles(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()

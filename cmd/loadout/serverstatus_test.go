@@ -83,8 +83,6 @@ func becomes(t *testing.T, p *process, states ...string) serversOutput {
 	return last
 }
 
-// The states of a process that serves, and the recovery of a server, are seen by
-// another one, without a connection of its own.
 func TestStatesReadByOtherProcess(t *testing.T) {
 	home := t.TempDir()
 	gate, pid := filepath.Join(home, "gate"), filepath.Join(home, "pid")

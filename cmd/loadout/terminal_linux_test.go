@@ -212,8 +212,6 @@ func TestTerminalServer(t *testing.T) {
 	c.end(t, exitOK)
 }
 
-// A narrow terminal has no room for what is wrong with a server beside its name: it
-// stands below, and none of it is cut.
 func TestServersOnANarrowTerminal(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE_TO_BE_FOUND}'}}\n")
 	c := openConsole(t, 80, []string{"HOME=" + home, "LOADOUT_CONFIG="}, "servers")

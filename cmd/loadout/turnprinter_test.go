@@ -76,8 +76,6 @@ func gone(t *testing.T) string {
 	return "http://" + l.Addr().String() + "/v1"
 }
 
-// A turn that fails ends with the same exit code and the same next step as text and as
-// JSON, and leaves no blank line behind where nothing was said.
 func TestFailedTurnSuggestsNextStep(t *testing.T) {
 	for _, tt := range []struct {
 		name, server string
@@ -223,8 +221,6 @@ func TestDamagedConversation(t *testing.T) {
 	}
 }
 
-// Who changes the model and comes back is at the server where the conversation began:
-// what was said there is sent nowhere else unless the configuration says so.
 func TestModelsKeepTheirServers(t *testing.T) {
 	const own = "http://127.0.0.1:1/v1"
 	names := map[string]config.Named{"quick": {Model: "openai:small"}, "house": {Model: "anthropic:x", BaseURL: "https://models.example.com", Key: "HOUSE"}}
@@ -278,8 +274,6 @@ func TestModelsKeepTheirServers(t *testing.T) {
 	}
 }
 
-// On a screen nobody is sent to the shell's help: what helps can be typed there, and
-// only an error of the model is one that another model may not make.
 func TestErrorsOnAScreen(t *testing.T) {
 	const another = "switch the model with /model."
 	vendors := modelChoice{name: "openai:x"}

@@ -116,7 +116,6 @@ func TestRequestOutlivesCaller(t *testing.T) {
 	})
 }
 
-// Only whom it is for may answer, and sees it.
 func TestOnlyThePrincipalAnswers(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		d := approval.NewQueue(open())
@@ -177,7 +176,6 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 	})
 }
 
-// An answer of another process is found when it is said that there may be one.
 func TestRecheckFindsForeignAnswers(t *testing.T) {
 	dir := t.TempDir()
 	here, there := approval.NewQueue(approval.NewFileStore(dir)), approval.NewQueue(approval.NewFileStore(dir))

@@ -648,8 +648,6 @@ func TestL2BadLegacyVariables(t *testing.T) {
 	}
 }
 
-// A file of servers that is named from wherever we are is whoever's wrote what is
-// there: it is not read as the person's own.
 func TestRelativeServerPathsInVariables(t *testing.T) {
 	m := newMachine(t)
 	m.env["LLP_MCP_CONNECTIONS_FILE"], m.env["LLP_MCP_CONNECTIONS_DIR"] = "team.json", "./team"

@@ -225,8 +225,6 @@ func (r row) ask(s *scene, c caller, paths map[string]string) reply {
 
 var roles = []string{"anonymous", "outsider", "reporter", "developer", "maintainer", "owner", "admin"}
 
-// Every operation that the OpenAPI document has is tried as everybody. One that is not
-// in the table is missing here. Each answer is what the document says.
 func TestPermissionsOfEveryOperation(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
 	doc := readDocument(t, n)
@@ -283,8 +281,6 @@ func (d *document) operations() map[string]string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// What a principal may not know of and what is not there have the same answer, but for
-// the id of the request.
 func TestHiddenAndMissingLookTheSame(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)

@@ -128,8 +128,6 @@ func TestDraftIsCorrected(t *testing.T) {
 	t.Errorf("there is no end of it: %q", text)
 }
 
-// What cannot be kept is told where it is a matter of writing, and refused where it is
-// beyond the bounds of an upload.
 func TestDraftsThatCannotBeSaved(t *testing.T) {
 	c := newCrew(t, "")
 	const good = "---\nname: tides\ndescription: Reads tide tables.\n---\nRead.\n"
@@ -367,8 +365,6 @@ func TestDraftIsUsable(t *testing.T) {
 	})
 }
 
-// A body of two megabytes may be a million values, each of which takes hundreds of bytes
-// once it is read: it is ended before that, and what is wrong with many is said of some.
 func TestDraftWithManyValues(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		many := make([]map[string]any, 60_000)
@@ -399,7 +395,6 @@ func TestDraftWithManyValues(t *testing.T) {
 	})
 }
 
-// Of a skill that is published elsewhere too, a draft is said to be where one may look.
 func TestDraftIsVisibleToItsOwnersOnly(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "tides", "x")

@@ -204,7 +204,6 @@ func TestEventsEnd(t *testing.T) {
 	ada.send(t, "GET", ada.begin(t)+"/events", nil).wantProblem(t, 503, "closing")
 }
 
-// A stream gives signs of life, and ends with the sign-in by which it began.
 func TestEventsEndAtSignOut(t *testing.T) {
 	n, ada, _ := hall(t)
 	n.BoundStreams(5, 5, 10*time.Millisecond, patience)
@@ -223,8 +222,6 @@ func TestEventsEndAtSignOut(t *testing.T) {
 	}
 }
 
-// A stream ends where who watches may something else than before, and a socket goes on
-// with what he may now.
 func TestEventsFollowCurrentRights(t *testing.T) {
 	n, ada, bob := hall(t)
 	n.BoundStreams(5, 5, 10*time.Millisecond, patience)
@@ -276,8 +273,6 @@ func pair(t *testing.T, o hub.Options) (one, two *node) {
 	return one, two
 }
 
-// Without anything that wakes nodes, and where that is gone, what one of them is told is
-// told on the other one.
 func TestEventsFromAnotherNode(t *testing.T) {
 	for name, more := range map[string]func(t *testing.T, o *hub.Options) (gone func() error){
 		"SQLite":     func(t *testing.T, o *hub.Options) func() error { o.Database = storetest.SQLite(t); return nil },

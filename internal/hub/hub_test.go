@@ -75,7 +75,6 @@ func TestProblems(t *testing.T) {
 	n.anybody().with("Authorization", "Basic cm9vdDpyb290").send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
 }
 
-// What somebody typed, or sends with each request, is neither in answers nor in the log.
 func TestResponsesContainNoSecrets(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
@@ -400,7 +399,6 @@ func TestLoggerIsOptional(t *testing.T) {
 	n.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
 }
 
-// Who sends no body is answered all the same, and let go: also who has not signed in.
 func TestMissingBodiesTimeOut(t *testing.T) {
 	n := team(t)
 	conns := map[string]net.Conn{}

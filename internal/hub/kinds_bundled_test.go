@@ -8,8 +8,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Skills that come with the hub are there for each Ghost that names them, and are said to
-// be: when it is written, of what it consists of, and over MCP.
 func TestGhostWithBundledSkills(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true})
 	_, token := n.newcomer(t, "ada", account.AllScopes)

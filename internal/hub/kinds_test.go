@@ -235,7 +235,6 @@ func TestInvalidDocuments(t *testing.T) {
 	}
 }
 
-// What is read can be applied again, changed or not; what is named stays.
 func TestKindsOverHTTP(t *testing.T) {
 	_, _, ada := rootAndAda(t, hub.Options{})
 	ada.apply(t, "", "kind: Ghost\nmetadata: {name: 计划 one}\nspec: {systemPrompt: Plan., policy: [\"deny mcp.*.delete\"]}\n---\nkind: Bot\nmetadata: {name: lead}\nspec: {ghostRef: 计划 one}\n").want(t, 200)

@@ -16,7 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// The kill switch ends what is called, and lets nothing more be called.
 func TestMCPKillSwitch(t *testing.T) {
 	n, shop := withShop(t)
 	_, token := n.newcomer(t, "ada", account.ScopeMCP)
@@ -83,7 +82,6 @@ func untilItEnds(s io.ReadCloser) string {
 	return string(told)
 }
 
-// Who listens is told of skills that come, and sent away when the token is withdrawn.
 func TestMCPListeners(t *testing.T) {
 	n, _ := withShop(t)
 	n.LookAtListeners(5 * time.Millisecond)

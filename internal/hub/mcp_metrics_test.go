@@ -29,8 +29,6 @@ func (n *node) counts(t *testing.T, token string, names ...string) map[string]st
 	return out
 }
 
-// What MCP clients load and call counts as what models do: once, as it ended, and where
-// a person has to say something first, when he has.
 func TestMCPMetrics(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {

@@ -67,8 +67,6 @@ func TestMCPNeedsNoTokenInSingleMode(t *testing.T) {
 	c.with("X-Forwarded-For", "192.0.2.1").send(t, "POST", "/mcp", initializeMCP).wantProblem(t, 403, "not_local")
 }
 
-// What is said of an endpoint names the endpoint that a client asked about, and no
-// authorization server, as none gives tokens that are taken.
 func TestMCPResourceMetadata(t *testing.T) {
 	n := team(t)
 	for path, resource := range map[string]string{"": "/mcp", "/mcp": "/mcp", "/mcp/p/weibo": "/mcp/p/weibo", "/mcp/p/web/weibo": "/mcp/p/web/weibo", "/mcp/p/%E5%BE%AE": "/mcp/p/%E5%BE%AE"} {
@@ -115,8 +113,6 @@ func TestMCPAlternatesBetweenNodes(t *testing.T) {
 	})
 }
 
-// A person is asked by one node and answers at the other: the call is made, once, and the
-// same answer is good for no second one on either.
 func TestMCPApprovalAcrossNodes(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, address string) {
 		a, b, _, shop := twoNodes(t, address)
@@ -170,8 +166,6 @@ func (n *node) pay(t *testing.T, token, state string) (out paid) {
 	return out
 }
 
-// A client that cannot ask is told how a person allows a tool. Done so it is allowed, for
-// that person alone, until it is withdrawn. Each decision is in the audit log.
 func TestK21ApprovalGateOverMCP(t *testing.T) {
 	n, shop := withShop(t)
 	for i, era := range eras {
@@ -207,7 +201,6 @@ func TestK21ApprovalGateOverMCP(t *testing.T) {
 	}
 }
 
-// A client that can ask does, and what the person says is done.
 func TestMCPAsksThroughTheClient(t *testing.T) {
 	n, shop := withShop(t)
 	_, token := n.newcomer(t, "ada", account.ScopeMCP)
@@ -306,8 +299,6 @@ func TestMCPGhost(t *testing.T) {
 	}
 }
 
-// What a user may is asked with each request: what he has no right to any more is gone for
-// a client that goes on, and one endpoint is kept for him.
 func TestMCPUsesCurrentRights(t *testing.T) {
 	n, _ := withShop(t)
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)
@@ -337,7 +328,6 @@ func TestMCPUsesCurrentRights(t *testing.T) {
 	}
 }
 
-// The loads of skills by clients count as those of conversations do.
 func TestMCPUsageCounts(t *testing.T) {
 	n := team(t)
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)

@@ -105,7 +105,6 @@ func TestFilesOfVersions(t *testing.T) {
 	}
 }
 
-// A file that the database has damaged is no answer, and neither is a package with it.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	c := newCrew(t, "")
 	var notes strings.Builder

@@ -46,8 +46,6 @@ func (c caller) server(t testing.TB, path, name string) listedServer {
 	return listedServer{}
 }
 
-// The list of servers says how it is with them on this node; one is restarted, and what it
-// changed is accepted by the digest that was looked at.
 func TestLiveServersOverHTTP(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: localhost, Servers: newShop(t).configs()})
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1"}, nil)

@@ -323,7 +323,6 @@ func TestK22OperatorServerIsCalledAsUser(t *testing.T) {
 	}
 }
 
-// A sign-in is for a server as it is defined: where that changes the token goes nowhere.
 func TestK22SignInIsBoundToServerConfiguration(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
@@ -344,8 +343,6 @@ func TestK22SignInIsBoundToServerConfiguration(t *testing.T) {
 	}
 }
 
-// Pages of others, which can have a browser ask for anything without its cookies, keep nobody
-// from signing in to the hub.
 func TestSignInIsFinishedByItsUserOnly(t *testing.T) {
 	n, _, _ := withIssuer(t, hub.Options{})
 	for range 100 {
@@ -401,7 +398,6 @@ func TestSignInsUsePublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// A test of a server is made as who tests it, and says where it wants a sign-in.
 func TestServersAreTestedAsUser(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
@@ -423,7 +419,6 @@ func TestServersAreTestedAsUser(t *testing.T) {
 	}
 }
 
-// Who is signed in to a server sees that and can end it, also where the server is gone.
 func TestSignInsSurviveServerDeletion(t *testing.T) {
 	n, issuer, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)

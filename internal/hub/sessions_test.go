@@ -273,7 +273,6 @@ func TestSessionProblems(t *testing.T) {
 	}
 }
 
-// As much as may wait does, and then no more is taken; to cancel takes all of it back.
 func TestTooManyPendingMessages(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
@@ -473,7 +472,6 @@ func TestCreatedHasLocation(t *testing.T) {
 	}
 }
 
-// A hub of one person has conversations without signing in.
 func TestSessionsInSingleMode(t *testing.T) {
 	n := start(t, hub.Options{})
 	me := n.anybody()
@@ -508,7 +506,6 @@ func TestW17DisplayNamesOverHTTP(t *testing.T) {
 	}
 }
 
-// A person pins a skill that is in force and takes that back, and is told who loaded it.
 func TestPinOverHTTP(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)

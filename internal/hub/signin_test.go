@@ -218,7 +218,6 @@ func TestSingleUser(t *testing.T) {
 	}
 }
 
-// A name that a stranger points at this machine leads nowhere, on any path.
 func TestSingleUserAcceptsLoopbackNamesOnly(t *testing.T) {
 	n := start(t, hub.Options{})
 	for _, path := range []string{"/", "/api/v1/me", "/metrics", "/openapi.json"} {
@@ -233,8 +232,6 @@ func TestSingleUserAcceptsLoopbackNamesOnly(t *testing.T) {
 	}
 }
 
-// Once there are accounts nobody is let in without one, however the hub is started; and
-// a process that was started before notices.
 func TestAccountsDisableSingleUser(t *testing.T) {
 	db := "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 	before := start(t, hub.Options{Database: db})

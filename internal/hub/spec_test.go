@@ -101,8 +101,6 @@ func (d *document) resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	return resolved, err
 }
 
-// The document is that of the last release, or what changed is looked at: run with
-// -update, and read the difference.
 func TestOpenAPIDocumentIsInStep(t *testing.T) {
 	n := start(t, hub.Options{Accounts: true})
 	got := n.anybody().send(t, "GET", "/openapi.json", nil).want(t, 200).body

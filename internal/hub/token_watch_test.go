@@ -51,8 +51,6 @@ func (n *node) withToken(t *testing.T, name string) (caller, store.Token) {
 	return caller{node: n, token: text}, rows[0]
 }
 
-// What goes on by a token ends with it: the turn that was begun with it, with the reason,
-// what waits behind it, and what is open. What is done by another way in goes on.
 func TestTokenRevocationEndsItsTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true

@@ -26,8 +26,6 @@ func hubIndex(t testing.TB, n *node, token string) (*remote.Collection, error) {
 	return c.Open(t.Context(), must(remote.Parse(n.URL, ""))(t))
 }
 
-// A hub is a site that publishes skills: package remote adds one from it, whose digest is
-// the one that was promised.
 func TestSkillsAreAddedFromIndex(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)

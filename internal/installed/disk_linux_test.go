@@ -102,8 +102,6 @@ func BenchmarkPut400(b *testing.B) {
 	}
 }
 
-// What somebody has made read-only inside an installed skill does not keep its new
-// version out.
 func TestReadOnlyDirectoriesAreReplaced(t *testing.T) {
 	dir := installed.Open(filepath.Join(t.TempDir(), "skills"))
 	put(t, dir, "pdf@1")

@@ -262,8 +262,6 @@ func TestFailedStepIsAtomic(t *testing.T) {
 	}
 }
 
-// What a person puts into the place of a skill that an interrupted change has removed
-// is theirs.
 func TestRecoveryKeepsLaterChanges(t *testing.T) {
 	dir := scene(t)
 	for n := 1; stopAt(t, dir, n, "") != "rename "+installed.Staging+"/loadout.lock"; n++ {

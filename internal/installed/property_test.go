@@ -14,8 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/installed"
 )
 
-// Whatever is put and removed, and wherever that is stopped, the lock is what the
-// changes that count have made of it, and the files are those of the lock.
 func TestAnySequenceOfChanges(t *testing.T) {
 	top := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {

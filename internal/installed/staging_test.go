@@ -91,7 +91,6 @@ func TestConcurrentProcessesLoseNoChange(t *testing.T) {
 	clean(t, installed.Open(path))
 }
 
-// A catalog of the directory sees nothing of a change before its commit.
 func TestCatalogIgnoresStagingDirectory(t *testing.T) {
 	dir := installed.Open(t.TempDir())
 	put(t, dir, "pdf@1")

@@ -70,8 +70,6 @@ func TestPublicServersRedirectToPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// What counts is where the server was connected to, and not what its name leads
-// to when it is looked up: who has the name can answer that as they like.
 func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 	at, reached := private(t)
 	before, _, err := newClient("https://localhost:1/mcp", nil) // a name that leads to this machine
@@ -122,7 +120,6 @@ func TestResponseLimits(t *testing.T) {
 	}
 }
 
-// A form has a code or a token in it: it goes where it was sent and nowhere else.
 func TestFormsAreNotRedirected(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the form was sent on") }))
 	t.Cleanup(elsewhere.Close)
@@ -169,8 +166,6 @@ func TestErrorsAreCleaned(t *testing.T) {
 	}
 }
 
-// Where an authorization server, or where it sends us, is at no public address that is what is
-// said, and not where its name leads.
 func TestErrorsHideAuthorizationServerAddress(t *testing.T) {
 	const inside = "http://127.0.0.2:1"
 	for name, issuer := range map[string]func(own string) string{

@@ -11,8 +11,6 @@ import (
 	"time"
 )
 
-// Who waits for a token that is renewed may go, also where others wait before him; what was
-// begun is kept for those who ask later.
 func TestWaitForRefreshCanBeCancelled(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var renewals atomic.Int64

@@ -131,8 +131,6 @@ func newStore(t *testing.T) *oauth.Store {
 	return oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me")
 }
 
-// What a server says of an authorization server in a document of its own is not
-// what that one says: neither who it is, nor where a token is withdrawn.
 func TestServersCannotSpeakForTheirIssuer(t *testing.T) {
 	for name, forged := range map[string]func(about map[string]any, good, evil string){
 		"the revocation": func(about map[string]any, good, evil string) {
@@ -167,7 +165,6 @@ func TestServersCannotSpeakForTheirIssuer(t *testing.T) {
 	}
 }
 
-// A refresh token and a secret are sent for revocation only where they were before.
 func TestRevocationUsesTokenEndpointHost(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		good, other := newPlace(t), newPlace(t)

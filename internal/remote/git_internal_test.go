@@ -67,7 +67,6 @@ func TestGitConnectsToNoPrivateAddress(t *testing.T) {
 	}
 }
 
-// The name has no address but the one that was checked: git asks nobody else.
 func TestGitConnectsToTheAddressThatWasChecked(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": minimal})
@@ -297,7 +296,6 @@ func FuzzAdvertised(f *testing.F) {
 	})
 }
 
-// A path may have as many bytes as the system can open, and no more.
 func TestTreeListingBoundsPaths(t *testing.T) {
 	g := &gitTrip{client: New(nil)}
 	list := func(length int) ([]entry, error) {

@@ -19,7 +19,6 @@ import (
 // killedVariable has this test be the process that is killed: "URL TEMPDIR".
 const killedVariable = "LOADOUT_TEST_KILLED"
 
-// Nothing of git outlives us, and what was left is removed at the next look.
 func TestGitEndsWhenLoadoutIsKilled(t *testing.T) {
 	if at, temp, ok := strings.Cut(os.Getenv(killedVariable), " "); ok {
 		c := New(&Options{TempDir: temp, Credential: func(context.Context, string) (*Credential, error) { return nil, nil }})

@@ -455,7 +455,6 @@ func TestMovedRepositoryIsFollowedOnceAndReported(t *testing.T) {
 	}
 }
 
-// Some hosts tell who may read a repository alone that it has moved.
 func TestMovedPrivateRepositoryIsFollowed(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})
@@ -485,7 +484,6 @@ func TestMovedPrivateRepositoryIsFollowed(t *testing.T) {
 	}
 }
 
-// Others tell everybody, and ask who is there at the new place.
 func TestRenamedPrivateRepositoryIsFollowed(t *testing.T) {
 	g := remotetest.NewGit(t)
 	commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "one")})

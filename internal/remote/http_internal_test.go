@@ -106,8 +106,6 @@ func TestListedPrivateHostsAreAllowed(t *testing.T) {
 	}
 }
 
-// The name is looked up once: what was checked is what is dialled, whatever the
-// name means the next time.
 func TestCheckedAddressIsDialled(t *testing.T) {
 	w := newWorld(t, func(http.ResponseWriter, *http.Request) {})
 	c := w.client(t, nil)
@@ -178,8 +176,6 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// The credential goes to the host that the person named, once that has refused, and
-// to nobody else.
 func TestCredentialIsSentToItsHostOnly(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -325,7 +321,6 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-// proxied is a proxy of the person: it looks names up itself.
 func TestUserProxyIsUsed(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "by proxy") })
 	w.names["inside.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}

@@ -153,7 +153,6 @@ func TestHTMLPageIsNotAnIndex(t *testing.T) {
 	}
 }
 
-// Nothing is read of what is not what the index promised.
 func TestIndexWithWrongDigests(t *testing.T) {
 	x := remotetest.NewIndex(t, shelf())
 	x.Lie("memo")
@@ -269,7 +268,6 @@ func TestIndexWithTooManyEntries(t *testing.T) {
 	}
 }
 
-// The skill has to be the one that was promised.
 func TestIndexWithWrongSkillName(t *testing.T) {
 	files := shelf()
 	files["memo/SKILL.md"] = &fstest.MapFile{Data: []byte(skillDoc("pdf"))}
@@ -379,8 +377,6 @@ func TestPrivateIndex(t *testing.T) {
 	}
 }
 
-// Files of a skill in the older form have no size that is said, so all of them
-// together are bounded.
 func TestLegacyIndexFilesHaveTotalLimit(t *testing.T) {
 	files := fstest.MapFS{"pdf/SKILL.md": {Data: []byte(skillDoc("pdf"))}}
 	for i := range 5 {

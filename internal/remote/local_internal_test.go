@@ -93,7 +93,6 @@ func TestInvalidLocalLocations(t *testing.T) {
 	}
 }
 
-// No link in a folder is followed, wherever it leads; the folder itself may be one.
 func TestSymlinksInDirectoryAreRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making a link takes a right there")

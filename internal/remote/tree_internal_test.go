@@ -47,8 +47,6 @@ func TestTreeImplementsFS(t *testing.T) {
 	}
 }
 
-// A path that leads out is an attack on whoever unpacks it; nothing is made of such
-// a tree.
 func TestTreeRefusesEscapingPaths(t *testing.T) {
 	for _, p := range []string{"/a", "../a", "a/../../b", "a/..", "..", `..\a`, `a\..\b`, `\a`, "C:/a", `c:\a`} {
 		_, err := newTree([]entry{file("SKILL.md", doc("a")), file(p, "x")})
@@ -58,7 +56,6 @@ func TestTreeRefusesEscapingPaths(t *testing.T) {
 	}
 }
 
-// What cannot be a path stays where the check of its skill finds it.
 func TestTreeOmitsOddPaths(t *testing.T) {
 	tr := mustTree(t, []entry{
 		file("s/SKILL.md", doc("s")), file("s//x", ""), file("s/./y", ""), file("s/\xff", ""), file("s/", ""),
@@ -93,7 +90,6 @@ func TestTreeLimits(t *testing.T) {
 	}
 }
 
-// A file gives as many bytes as it was listed with, or an error.
 func TestFilesHaveListedSizes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		size  int64
@@ -146,8 +142,6 @@ func codes(t testing.TB, err error) []string {
 
 const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
-// Everything that is wrong with a skill is said at once; another skill of the place
-// is not touched by it.
 func TestCheckReportsAllProblems(t *testing.T) {
 	tr := mustTree(t, []entry{
 		file("good/SKILL.md", doc("good")),

@@ -4,8 +4,6 @@ import (
 	"testing"
 )
 
-// What is run as it is fetched weighs little only where nobody but who makes a
-// well-known tool can publish.
 func TestInstallersAreTrustedFromTheirVendorsOnly(t *testing.T) {
 	for _, tt := range []struct {
 		address string
@@ -45,7 +43,6 @@ func TestInstallersAreTrustedFromTheirVendorsOnly(t *testing.T) {
 	}
 }
 
-// A registry is known by its host, and one that is known does not vouch for another.
 func TestRegistriesAreRecognizedByHost(t *testing.T) {
 	for _, tt := range []struct {
 		command string
@@ -65,7 +62,6 @@ func TestRegistriesAreRecognizedByHost(t *testing.T) {
 	}
 }
 
-// A secret may go to the service whose name it has, registered by nobody else.
 func TestSecretsMayGoToTheirServices(t *testing.T) {
 	for _, tt := range []struct {
 		command string

@@ -127,8 +127,6 @@ func TestWorstComesFirst(t *testing.T) {
 	}
 }
 
-// A document on security shows what is bad; that is told from doing it, but a
-// script that says so of itself is not believed.
 func TestWarningExamplesHaveLowerSeverity(t *testing.T) {
 	for _, tt := range []struct {
 		s    sample

@@ -88,8 +88,6 @@ func TestUnreferencedFilesAreRemovedAfterGrace(t *testing.T) {
 	})
 }
 
-// Whatever the order, a version that was added has its files: a sweep at that moment
-// either was before, and the upload is told to put them again, or leaves them.
 func TestConcurrentSweepAndUpload(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -104,8 +104,6 @@ func process(t *testing.T, address, name string, count int) *exec.Cmd {
 	return cmd
 }
 
-// Processes that make one database and write to it lose nothing of each other, also
-// when one of them is killed.
 func TestProcessesOnOneDatabase(t *testing.T) {
 	const each = 30
 	eachAddress(t, func(t *testing.T, address string) {

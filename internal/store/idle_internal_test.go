@@ -7,8 +7,6 @@ import (
 	"testing"
 )
 
-// The driver reads in the background when a write is slow, and that read goes on until
-// something comes. Looking whether a connection is alive does not wait for it.
 func TestIdleCheckRunsDuringDriverRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there connections are not looked at")

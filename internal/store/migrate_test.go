@@ -22,7 +22,6 @@ func eachAddress(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
-// From every step that the schema ever had, with what was kept then.
 func TestMigrationFromEveryStep(t *testing.T) {
 	for number := 1; number < store.Migrations(); number++ {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {

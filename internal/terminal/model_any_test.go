@@ -14,8 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Whatever is typed and happens, in whatever order and on whatever screen, the screen
-// fits and the program goes on.
 func TestAnySequenceOfEvents(t *testing.T) {
 	keys := []string{"enter", "tab", "esc", "up", "down", "ctrl+c", "ctrl+o", "alt+enter", "/", "y", "n", "e", "d", "s", "{", "文", " ", "/lo", "a word "}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -409,7 +409,6 @@ func TestFormOnScreen(t *testing.T) {
 	s.has(s.bottom(), "> Message…")
 }
 
-// Keys of somebody who is typing do not answer a question that has just come.
 func TestNewQuestionIgnoresTypedKeys(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})

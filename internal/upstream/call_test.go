@@ -12,8 +12,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// A caller who serves MCP itself calls with the context and the _meta of a request
-// of its client, who may speak another version than the server.
 func TestModernClientCallsLegacyServer(t *testing.T) {
 	var mu sync.Mutex
 	var got []mcp.Meta

@@ -241,7 +241,6 @@ func TestParseMap(t *testing.T) {
 	}
 }
 
-// What is wrong with one server is said at its place, and the others are there.
 func TestW24BadEntryHidesNoOthers(t *testing.T) {
 	const good = `"good": {"command": "b"}`
 	for _, tt := range []struct{ entry, want, says string }{

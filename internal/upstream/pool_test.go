@@ -116,8 +116,6 @@ func state(t *testing.T, s *upstream.Server, want upstream.State) {
 	}
 }
 
-// Who was not allowed to start something asks again with each need, and not by
-// itself: what was refused once may be allowed by then.
 func TestPermissionIsCheckedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)
@@ -436,7 +434,6 @@ func TestCloseCancelsConnect(t *testing.T) {
 	})
 }
 
-// A connection of who has one for itself counts for the state of the server.
 func TestDialledConnectionsCountTowardLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)

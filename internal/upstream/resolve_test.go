@@ -130,8 +130,6 @@ func TestUnsetVariableSuggestsFixByOwner(t *testing.T) {
 	}
 }
 
-// Configuration of a skill, a project or a hub sees nothing of the environment
-// and of the person but what it was granted.
 func TestUntrustedConfigurationReadsNoEnvironment(t *testing.T) {
 	const secret = "sk-ant-very-secret"
 	t.Setenv("ANTHROPIC_API_KEY", secret)

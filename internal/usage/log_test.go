@@ -212,7 +212,6 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// What cannot be written fails nothing, and is said once.
 func TestWriteFailureIsReportedOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "usage.jsonl"), 0o700); err != nil {

@@ -144,7 +144,6 @@ func TestRunCommand(t *testing.T) {
 	}
 }
 
-// Writes do not follow symlinks inside the folder.
 func TestWriteFollowsNoSymlink(t *testing.T) {
 	call, dir := open(t, map[string]string{".git/hooks/a": "old", "real/b.txt": "old"}, nil)
 	for link, to := range map[string]string{"docs": ".git/hooks", "also": "real", "file": "real/b.txt"} {

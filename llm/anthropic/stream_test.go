@@ -86,8 +86,6 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-// Each count is of the whole answer so far; the vendor repeats them, and others leave
-// out in the end what they said in the beginning, or the other way round.
 func TestUsageIsNotAddedUp(t *testing.T) {
 	const start = `{"type":"message_start","message":{"model":"m","usage":%s}}`
 	const finish = `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":%s}`

@@ -11,8 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// A node that is told to end says good-bye to who watches, lets its turn come to its end,
-// and ends. Who watched goes on at another node from the event that came last.
 func TestStoppingNodeFinishesItsTurns(t *testing.T) {
 	h, m, l := onPostgres(t, "--drain", "60s"), newModel(t, time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
@@ -47,7 +45,6 @@ func TestStoppingNodeFinishesItsTurns(t *testing.T) {
 	}
 }
 
-// What does not end in time is broken off, and another node goes on with it at once.
 func TestStoppingNodeHandsTurnsOver(t *testing.T) {
 	h, m, l := onPostgres(t, "--drain", "1s"), newModel(t, time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()

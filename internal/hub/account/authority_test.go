@@ -312,8 +312,6 @@ func TestScopesAddNoPermissions(t *testing.T) {
 	})
 }
 
-// Who is no member, no admin and not the owner may do nothing with what is not shared;
-// who has not signed in, nothing at all.
 func TestOutsidersReadNothingPrivate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
@@ -326,7 +324,6 @@ func TestOutsidersReadNothingPrivate(t *testing.T) {
 	})
 }
 
-// What one person says and keeps is nobody else's, not an admin's either.
 func TestConversationsAndSecretsBelongToTheirOwners(t *testing.T) {
 	for _, a := range []account.Action{account.SessionRead, account.SessionWrite, account.ApprovalAnswer, account.SecretList, account.SecretWrite, account.SecretGrant, account.GrantWrite, account.TokenCreate, account.KindUse} {
 		if account.Can(admin(), a, account.OwnedBy(other)) {

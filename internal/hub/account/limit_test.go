@@ -41,7 +41,6 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// Where one key is over its limit, the others are not counted.
 func TestLimiterCountsAllOrNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := account.NewLimiter(time.Hour, 2, 100)
@@ -61,7 +60,6 @@ func TestLimiterCountsAllOrNone(t *testing.T) {
 	})
 }
 
-// However many keys there are, so many are remembered: those that were seen last.
 func TestLimiterMemoryIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := account.NewLimiter(time.Hour, 1, 10)

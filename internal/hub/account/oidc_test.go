@@ -173,7 +173,6 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// An ID token that is not for this hub, this sign-in and this moment lets nobody in.
 func TestForgedTokensAreRefused(t *testing.T) {
 	hour := time.Now().Add(-time.Hour).Unix()
 	for name, forge := range map[string]func(t *testing.T, p *oidctest.Provider){
@@ -214,8 +213,6 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A return is good once, in the browser that began, with the state of what it began
-// last.
 func TestUnknownReturnsAreRefused(t *testing.T) {
 	p := oidctest.New(t)
 	h := newHub(t, p, nil)

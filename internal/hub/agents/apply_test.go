@@ -482,7 +482,6 @@ func TestList(t *testing.T) {
 	wantError(t, err, store.ErrNotFound)
 }
 
-// What is kept can be written, and applied again as it is.
 func TestStoredDocumentsRoundTrip(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("maintainer", in("team", crew))

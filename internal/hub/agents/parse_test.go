@@ -147,7 +147,6 @@ func TestPreloadErrorsNameTheSkill(t *testing.T) {
 	}
 }
 
-// What is written where there is no such key is told which there are, as they are written.
 func TestErrorsNameKeysAsWritten(t *testing.T) {
 	docs := agents.Parse([]byte(head("Ghost")+"spec: {colour: red}\n"), "x.yaml")
 	const want = "remove it, or use one of description, expose, mcpServers, policy, preload, preloadSkillRefs, preloadSkills, skillRefs, skills, systemPrompt"

@@ -181,8 +181,6 @@ func TestServersAreReviewed(t *testing.T) {
 	})
 }
 
-// A Bot is its Ghost with a model and more skills; a Team is its leader, who is given a
-// tool to hand tasks to the others.
 func TestBotAndTeamProfiles(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)
@@ -233,7 +231,6 @@ func TestBotAndTeamProfiles(t *testing.T) {
 	wantError(t, err, store.ErrNotFound)
 }
 
-// The kill switch of a group counts for what is the group's, whoever uses it in what.
 func TestKillSwitchForPartsOfAProfile(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("developer", in("team", head("Ghost")))

@@ -101,8 +101,6 @@ func start(t *testing.T, r *agents.Registry) {
 	t.Cleanup(func() { cancel(); over.Wait() })
 }
 
-// A kill switch that falls on one node stops what runs on another, by a message, and
-// where that is lost by a look at the database; nothing else is stopped.
 func TestKillSwitchOnOtherNodes(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -40,8 +40,6 @@ func TestW20SkillServers(t *testing.T) {
 	w.ask(w.bob, w.begin(w.bob, ""), call("s_py__where"), "not found")
 }
 
-// An agent runs commands of its own in the folder of its conversation, unless it was
-// spoken to by a token that may run nothing.
 func TestCommandsNeedRunScope(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	const command = `call run_command {"command":"echo $((40 + 2)) in the sandbox"}`
@@ -104,8 +102,6 @@ func full() *queue.Queue {
 	return q
 }
 
-// Runs of all users wait for the places of the node; one that ended gives its place back,
-// and what serves takes one only while it starts.
 func TestRunsWaitForASlot(t *testing.T) {
 	places := queue.New(1, 10)
 	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.RunQueue = places })

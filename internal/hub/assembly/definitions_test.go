@@ -62,8 +62,6 @@ func found(t testing.TB, kits *assembly.Assembler, p account.Principal) []string
 	return out
 }
 
-// A server that changes what it says of a tool has that held back, for everybody and on
-// all nodes, until somebody who may review it accepts what it says now.
 func TestChangedToolsNeedAcceptance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		var o assembly.Options

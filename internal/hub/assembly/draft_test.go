@@ -111,7 +111,6 @@ func TestDraftIsUsableWithAgent(t *testing.T) {
 	w.ask(w.ada, id, `call load_skill {"name":"ships"}`, "Ships are long.", "Add two hours.")
 }
 
-// Code of a draft runs where the very same files are kept and approved, and not before.
 func TestDraftCodeRunsOnceApproved(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	files := tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n")

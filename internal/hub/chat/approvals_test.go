@@ -43,8 +43,6 @@ func burning(burned *counter) func(*chat.ToolContext) []agent.Tool {
 	}
 }
 
-// A question of a turn on one node is seen and answered on another, also where no word
-// passes between them; the first answer wins, and the others are told.
 func TestAnsweredOnAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var burned counter

@@ -25,8 +25,6 @@ func skillIDs(of func(string) string) func(session.ID) string {
 	return func(id session.ID) string { return of(id.Name) }
 }
 
-// A turn that is begun on one node is watched on another, also where no word passes
-// between them.
 func TestWatchedOnAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
@@ -104,8 +102,6 @@ func TestOneTurnAtATime(t *testing.T) {
 	})
 }
 
-// Cancelling, on any node, ends the turn under way and takes back what waits; calls that
-// were not made then are never made.
 func TestCancelFromAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var called counter

@@ -93,9 +93,6 @@ func checkResumed(t *testing.T, got []chat.Event, transcript string) {
 	}
 }
 
-// A node that is cut off from the database in the middle of a call changes nothing any
-// more; another one goes on: what was done is not done again, what is not known is not
-// repeated, and what was not begun is done.
 func TestTurnResumesWhenNodeIsPartitioned(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var looked, sent, filed counter
@@ -138,7 +135,6 @@ func child(address string) int {
 	select {}
 }
 
-// The same where the process of the node is killed.
 func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -176,8 +172,6 @@ func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 	}
 }
 
-// A node that ends lets its turns come to their end; those that do not are another
-// node's at once.
 func TestCloseHandsTurnsOver(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		begun := make(chan struct{}, 2)
@@ -223,7 +217,6 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 	})
 }
 
-// A turn that is cancelled while no node does it is not gone on with.
 func TestCancelWithoutRunningNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var looked, sent, filed counter

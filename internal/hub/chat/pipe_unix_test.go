@@ -15,8 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// A pipe that code puts in the place of a file holds nothing up: who opens one waits for
-// somebody at the other end, and no cancelling, and no end of the node, ends that.
 func TestPipesDoNotBlock(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	var e *chat.Engine

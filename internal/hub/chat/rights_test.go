@@ -76,8 +76,6 @@ func TestCurrentRightsApply(t *testing.T) {
 	}
 }
 
-// A turn goes on where its person may do more, is called otherwise, or nothing can be
-// known of him.
 func TestTurnsContinueWithSameRights(t *testing.T) {
 	for name, now := range map[string]func(p account.Principal) (account.Principal, error){
 		"more":    func(p account.Principal) (account.Principal, error) { p.Admin, p.Name = true, "Ada"; return p, nil },

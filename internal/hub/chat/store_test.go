@@ -160,8 +160,6 @@ func TestRequestOutlivesItsNode(t *testing.T) {
 	})
 }
 
-// What was answered can be forgotten, and nothing else is; what cannot be asked is
-// refused.
 func TestRequestsAreForgottenAndRefused(t *testing.T) {
 	eachDesk(t, func(t *testing.T, here, there *approval.Queue, session string) {
 		put(t, here, question(session, "q"))

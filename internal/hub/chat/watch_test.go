@@ -16,8 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// Whoever comes back with the number of the last event that it got, to whatever node
-// and however often, gets all that is told, each once and in order, while turns run.
 func TestWatchResumesWithoutGap(t *testing.T) {
 	address := storetest.SQLite(t)
 	nodes := []*chat.Engine{node(t, openAt(t, address), kit{}), node(t, openAt(t, address), kit{})}

@@ -16,8 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// Whatever people do, in whatever order: every version has all its files, nothing refers
-// precisely to a skill that is not there, and what lists say is what is there.
 func TestAnySequenceOfOperations(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	w := newWorld(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about

@@ -122,7 +122,6 @@ func TestFilesAreNotCompressedForClientsWithoutGzip(t *testing.T) {
 	}
 }
 
-// Browsers store the page's own files for ever, so a change of one of them must change the URLs of all.
 func TestChangedFileChangesTheURLsOfThePage(t *testing.T) {
 	files := fstest.MapFS{
 		"index.html":           {Data: []byte(`<script type="module" src="/assets/page/index.js"></script>`)},

@@ -84,8 +84,6 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// Never more than the places run at once, whoever gives up when; and in the end all of
-// them are free.
 func TestWaitingPositionIsKept(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		places := rapid.IntRange(1, 3).Draw(rt, "places")

@@ -44,8 +44,6 @@ func TestStoreInDatabase(t *testing.T) {
 	})
 }
 
-// What is kept can be read with the key alone, where it is, and of a server as it is
-// defined; what was sealed with a key that is gone is gone.
 func TestStoredTokensAreEncrypted(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	people(t, db)

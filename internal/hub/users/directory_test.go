@@ -214,8 +214,6 @@ func TestSettingsAreNotOverwritten(t *testing.T) {
 	})
 }
 
-// Whatever a provider says that somebody is called, he gets a name that can be written
-// and that nobody else has.
 func TestNewUsersGetUniqueNames(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	p := core(t, db)

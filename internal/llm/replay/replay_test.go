@@ -326,8 +326,6 @@ func TestConcurrentRecording(t *testing.T) {
 	}
 }
 
-// The key of a vendor reaches no file, also where the vendor says it again; and what
-// is named as a secret is not written where somebody says it.
 func TestRecordingsContainNoKey(t *testing.T) {
 	const key = "sk-replay-0123456789/\"quoted\""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

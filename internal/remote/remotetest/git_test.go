@@ -11,7 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// Any git can clone what the server has, and cannot where it is told to refuse.
 func TestGitServerServesGit(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a.txt": "old", "gone/b.txt": "b"})

@@ -68,7 +68,6 @@ func TestOpenCopies(t *testing.T) {
 	}
 }
 
-// Whatever is done to a copy, what is handed out is the tree.
 func TestOpenRebuildsChangedBundle(t *testing.T) {
 	for name, harm := range map[string]func(dir string) error{
 		"same size": func(d string) error { return rewrite(d, "SKILL.md", "jello") },
@@ -101,7 +100,6 @@ func rewrite(dir, name, data string) error {
 	return errors.Join(os.Chmod(p, 0o644), os.WriteFile(p, []byte(data), 0o644), os.Chmod(p, 0o444))
 }
 
-// A tree that changed is refused, though the cache has what it was.
 func TestOpenRefusesChangedTree(t *testing.T) {
 	cache := cacheDir(t)
 	for i, data := range []string{"hello", "jello", "hello there", "hell"} {

@@ -32,7 +32,6 @@ func TestRunNeedsPermission(t *testing.T) {
 	}
 }
 
-// A network that cannot be taken away is not said to be.
 func TestOnlyHostNetworkIsSupported(t *testing.T) {
 	b := New(&Options{Allow: only(digest)})
 	for _, mode := range []sandbox.NetworkMode{sandbox.NoNetwork, sandbox.ProxyNetwork} {

@@ -76,7 +76,6 @@ func TestSecretOverTLS(t *testing.T) {
 	}
 }
 
-// Without TLS a secret is sent only where the operator said so, and never elsewhere.
 func TestSecretOverPlainHTTP(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header["X-Api-Key"])

@@ -167,8 +167,6 @@ func TestTunnelToAddressNeedsNoName(t *testing.T) {
 	}
 }
 
-// On a port of its own, named in the rule, another protocol passes, also one in which
-// the server speaks first; each side may end its direction.
 func TestTunnelOnNamedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
