@@ -39,7 +39,8 @@ func Example_agent() {
 	defer rt.Close()
 	events := &session.MemoryLog{} // or session.OpenFileLog(path)
 	for _, message := range []string{"use the skill tides", "thank you"} {
-		// Each message may come to another process: the session continues where the log ends.
+		// Each message may be handled by another process: the session continues from the
+		// log.
 		s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: events, RetentionTurns: 3})
 		if err != nil {
 			log.Fatal(err)

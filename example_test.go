@@ -135,7 +135,7 @@ func ExampleRuntime_Run() {
 	// ok 0
 }
 
-// A conversation in a file continues where it ended.
+// A conversation in a file continues after the file is opened again.
 func ExampleRuntime_NewSession() {
 	dir, err := os.MkdirTemp("", "sessions")
 	if err != nil {

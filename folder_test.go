@@ -387,7 +387,7 @@ const childVariable = "LOADOUT_TEST_CHILD"
 
 const count = `n=$(cat n 2>/dev/null); mkdir busy || exit 1; echo $((n + 1)) > n; rmdir busy`
 
-// child is another process that runs scripts in a folder of this one.
+// child is another process that runs scripts in a working folder of this one.
 func child() int {
 	skills, rest, _ := strings.Cut(os.Getenv(childVariable), "|")
 	folders, folder, _ := strings.Cut(rest, "|")

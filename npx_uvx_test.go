@@ -112,8 +112,7 @@ func (r *registry) pypi(t *testing.T, name, version, program string) {
 
 const jsServer = "#!/usr/bin/env node\nprocess.stdin.on('data', d => process.stdout.write('VERSION ' + process.argv.slice(2).join(' ') + ' ' + d))\n"
 
-// fetching returns a shop whose skill starts a command, with a registry of its
-// own.
+// fetching returns a shop whose skill starts a command, with its own registry.
 func fetching(t *testing.T, command ...string) (*shop, *registry, string) {
 	t.Helper()
 	r := newRegistry(t)

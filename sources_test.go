@@ -14,8 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// places returns "label scope path" of the sources, with paths relative to
-// root.
+// places returns "label scope path" for each source, with paths relative to root.
 func places(t *testing.T, root string, o loadout.SourceOptions) []string {
 	t.Helper()
 	sources, err := loadout.DefaultSources(&o)

@@ -14,9 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// This example gives a loop of one's own the tools for skills. The loop sends
-// their names, descriptions and schemas to its model, and calls what the model
-// asks for.
+// This example adds the tools for skills to a custom loop. The loop sends their names,
+// descriptions and schemas to its model, and makes the calls that the model requests.
 func ExampleSkillTools() {
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{

@@ -240,7 +240,7 @@ func TestDependents(t *testing.T) {
 		"mid":    {"ring1", "ring2", "top"},
 		"ring1":  {"ring2"},
 		"top":    {},
-		"alone":  {}, // of the shadowed mid nobody knows
+		"alone":  {}, // the shadowed mid is unknown
 	} {
 		if got := names(s.Dependents(get(t, s, ref))); !slices.Equal(got, want) {
 			t.Errorf("dependents of %s: %q, want %q", ref, got, want)

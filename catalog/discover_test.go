@@ -222,8 +222,8 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// A link that was passed over because it led to a directory that had been
-// reached before counts again once that other way is gone.
+// A symlink that was skipped because its target had been found already is used after the
+// other path is removed.
 func TestDirectoryStaysWhenOneOfTwoPathsIsRemoved(t *testing.T) {
 	for _, aged := range []bool{false, true} {
 		root := tree(t, map[string]string{"a/link": "-> ../z", "z/pdf/SKILL.md": doc("pdf", "")})
@@ -297,8 +297,8 @@ func TestSkillInTwoSourcesIsListedOnce(t *testing.T) {
 	}
 }
 
-// The head of a file is read in one go of 4 KiB, and in another one where the
-// frontmatter is longer.
+// The head of a file is read in one block of 4 KiB, and in a second one for longer
+// frontmatter.
 func TestFrontmatterUpTo64KiBIsRead(t *testing.T) {
 	fixed := len("---\nname: pdf\ndescription: d\nlicense: \n---\n")
 	for _, size := range []int{4095, 4096, 4097, 4 << 10 * 2, 60 << 10, 64<<10 - 100, 64<<10 + 8} {

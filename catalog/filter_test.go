@@ -97,12 +97,12 @@ func TestAllowList(t *testing.T) {
 		{[]string{}, []string{"CSV", "docs-read", "docs-write", "pdf", "pdf-forms", "数据"}},
 		{[]string{"pdf"}, []string{"pdf"}},
 		{[]string{" pdf "}, []string{"pdf"}},
-		{[]string{"csv"}, []string{}}, // names are compared as they are
+		{[]string{"csv"}, []string{}}, // names are case-sensitive
 		{[]string{"docs-*"}, []string{"docs-read", "docs-write"}},
 		{[]string{"docs-?ead", "p[a-d]f"}, []string{"docs-read", "pdf"}},
 		{[]string{"*"}, []string{"CSV", "docs-read", "docs-write", "pdf", "pdf-forms", "数据"}},
 		{[]string{"数*"}, []string{"数据"}},
-		{[]string{"ＣＳＶ"}, []string{"CSV"}}, // but for what NFKC makes equal
+		{[]string{"ＣＳＶ"}, []string{"CSV"}}, // but normalized to NFKC
 		{[]string{"pdf@>=1.2"}, []string{"pdf"}},
 		{[]string{"pdf@>=1.6"}, []string{}},
 		{[]string{"pdf@>=1.2 <1.4 || ^1.5"}, []string{"pdf"}},

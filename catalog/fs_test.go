@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// shut is a tree in which one path cannot be read.
+// shut is a file system in which one path cannot be read.
 type shut struct {
 	fs.FS
 	path string

@@ -212,7 +212,7 @@ func TestChangeWithinOneClockTickIsDetected(t *testing.T) {
 			t.Errorf("it is still %s", l.Entries[0].Name)
 		}
 	}
-	// An archive is no different.
+	// The same applies to an archive.
 	pack := func(name string) {
 		var b bytes.Buffer
 		dir := t.TempDir()
@@ -318,7 +318,6 @@ func TestPersistentProblemDoesNotRewriteIndex(t *testing.T) {
 	}
 }
 
-// An index that is read never panics, and is written again as it was.
 func FuzzIndex(f *testing.F) {
 	prefix := append([]byte(indexMagic), binary.AppendVarint(nil, 0)...) // of the directory ""
 	st := stamp{1, 2, fileID{3, 4}}

@@ -70,8 +70,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// age sets the times of everything below root back, so that a scan trusts
-// them: what was written a moment ago could be written again within one tick.
+// age sets the times of everything below root back, so that a scan trusts them. A
+// recently written file could change again within one clock tick.
 func age(t testing.TB, root string) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -127,7 +127,7 @@ func scan(t testing.TB, root string) *catalog.Snapshot {
 	return open(t, dir(root)).Snapshot()
 }
 
-// dirs are the places of all skills of a snapshot, sorted.
+// dirs returns the sorted directories of all skills in a snapshot.
 func dirs(s *catalog.Snapshot) []string {
 	out := []string{}
 	for e := range s.All() {

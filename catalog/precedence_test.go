@@ -17,8 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// W6: own skills come before those of a group, and these before public ones;
-// a unified list hides the public names that are shadowed.
+// W6: the user's skills precede those of a group, which precede public ones. A unified
+// list hides shadowed public names.
 func TestW6ScopesInOrder(t *testing.T) {
 	scopes := allScopes
 	for n := range len(scopes) {
@@ -246,7 +246,7 @@ func TestOrderWithinASource(t *testing.T) {
 			files[d+"/SKILL.md"] = doc("n", "")
 		}
 	}
-	delete(files, "SKILL.md") // it would make the archive a file of its own
+	delete(files, "SKILL.md") // or the archive would be a file of the skill
 	s := scan(t, tree(t, files))
 	var got []string
 	for e := range s.All() {
@@ -397,8 +397,8 @@ func TestDigestsAreReferences(t *testing.T) {
 	}
 }
 
-// K6: what a caller was given does not change under its hands, nor can it
-// change the catalog.
+// K6: returned values do not change later, and changing them does not change the
+// catalog.
 func TestK6ReturnedValuesAreCopies(t *testing.T) {
 	m := source("m", catalog.User, "a", "b")
 	n := source("n", catalog.Group, "a")

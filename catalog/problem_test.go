@@ -81,8 +81,7 @@ func TestK3BadSkillHidesNoOthers(t *testing.T) {
 	})
 }
 
-// checkBroken expects those skills, and for each broken one a problem that a
-// person can act on.
+// checkBroken expects these skills, and a useful problem for each broken one.
 func checkBroken(t *testing.T, root string, s *catalog.Snapshot, want []string, bad int) {
 	t.Helper()
 	if got := names(s.Skills()); !slices.Equal(got, want) {
@@ -174,7 +173,7 @@ func TestMissingDirectory(t *testing.T) {
 		{"file", true, []string{}}, // a file of that name is something else
 		{"file/below", true, []string{}},
 		{"dangling", false, []string{"dangling not-found"}},
-		{"dangling", true, []string{"dangling not-found"}}, // somebody meant something
+		{"dangling", true, []string{"dangling not-found"}}, // the user probably made a mistake
 		{"pdf", true, []string{}},
 	} {
 		d := catalog.NewDir("x", catalog.User, filepath.Join(root, filepath.FromSlash(tt.path)), &catalog.DirOptions{Optional: tt.optional})

@@ -282,7 +282,7 @@ func TestMissingOrLaterArchive(t *testing.T) {
 	}
 }
 
-// parsed is a source of a program that parses its texts anew for each listing.
+// parsed is a source that parses its texts again for each listing.
 type parsed map[string]string
 
 func (p parsed) Origin() string       { return "parsed" }

@@ -190,7 +190,7 @@ func TestCancelledReloadChangesNothing(t *testing.T) {
 	if c.Snapshot() != before {
 		t.Error("something was published")
 	}
-	// The next one that succeeds knows nothing of it.
+	// The next successful reload does not contain it.
 	m.entries = source("m", catalog.User, "n").entries
 	must(t, c.Reload(t.Context()))
 	if s := c.Snapshot(); len(s.Problems()) > 0 || !slices.Equal(names(s.Skills()), []string{"a", "b", "n"}) {

@@ -86,7 +86,7 @@ func TestSearchPagesAreConsistent(t *testing.T) {
 	for _, query := range []string{"", "documents", "handles documents well"} {
 		for _, forModel := range []bool{false, true} {
 			all := search(t, c, query, catalog.SearchOptions{Limit: 1000, ForModel: forModel})
-			if want := map[bool]int{false: 60, true: 40}[forModel]; len(all) != want && query != "handles documents well" { // where the worst are left out
+			if want := map[bool]int{false: 60, true: 40}[forModel]; len(all) != want && query != "handles documents well" { // the worst matches are dropped
 				t.Errorf("%q, for a model %v: %d hits, want %d", query, forModel, len(all), want)
 			}
 			for n := 1; n <= len(all); n++ {
@@ -165,8 +165,7 @@ func TestCancelledSearchCanBeRepeated(t *testing.T) {
 	}
 }
 
-// B10: skills are asked for by name, by what they are for, and by who may use
-// them, from memory.
+// B10: skills are found by name, purpose and permitted user, in memory.
 func TestB10Queries(t *testing.T) {
 	root := library(t)
 	c := open(t, dir(root))
@@ -179,7 +178,7 @@ func TestB10Queries(t *testing.T) {
 	if got := names(c.Snapshot().ForModel()); slices.Contains(got, "mine") || len(got) != 4 {
 		t.Errorf("for a model: %q", got)
 	}
-	must(t, c.Reload(t.Context())) // until it is told to
+	must(t, c.Reload(t.Context())) // until the reload
 	if got := codes(root, c.Snapshot().Problems()); !slices.Contains(got, ". not-found") {
 		t.Errorf("after a reload: %q", got)
 	}

@@ -164,7 +164,7 @@ func TestTextStaysWithinBudget(t *testing.T) {
 		if !within && len(lines) > 0 {
 			rt.Fatalf("beyond %+v:\n%s", o, got)
 		}
-		// The lines are those of the first skills by scope and name.
+		// The lines list the first skills by scope and name.
 		sorted := slices.Clone(entries)
 		slices.SortStableFunc(sorted, func(a, b *catalog.Entry) int {
 			if a.Scope != b.Scope {

@@ -24,18 +24,16 @@ import (
 	"time"
 )
 
-// Every console block shows what its commands print. The blocks of a page are
-// run in order in one home directory with one project, in which nothing else
-// is; comments that begin with "run" hold what has to be there first. Output
-// is compared but for runs of blanks; "…" stands for any text, and on a line
-// of its own for any lines.
+// TestConsole runs the commands of each console block and compares their output. The
+// blocks of a page run in order in one home directory with one project. Comments that
+// begin with "run" prepare files. Differences in blanks are ignored; "…" stands for any
+// text, and on its own line for any lines.
 //
-// A comment "sandbox" before a block says that it is about scripts that run: it
-// is left out where no sandbox can be had.
+// A comment "sandbox" before a block marks blocks that run scripts. They are skipped
+// without a sandbox.
 //
-// A comment "shape: COMMANDS" before a JSON block says that the block has the
-// fields that the commands print, all of them and no others; {} stands for
-// anything.
+// A comment "shape: COMMANDS" before a JSON block requires that the block has exactly
+// the fields that the commands print; {} stands for anything.
 func TestConsole(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("paths in the outputs are those of Linux")
@@ -90,7 +88,7 @@ var hasSandbox = sync.OnceValue(func() bool {
 	return exec.Command(built, "sandbox", "run", "--", "true").Run() == nil
 })
 
-// console is a shell in a home directory of its own.
+// console is a shell with its own home directory.
 type console struct{ home, dir string }
 
 func newConsole(t *testing.T) *console {
@@ -110,8 +108,8 @@ func newConsole(t *testing.T) *console {
 	return c
 }
 
-// run runs a command of the shell and returns what it prints, with the home
-// directory as ~.
+// run runs a shell command and returns its output, with the home directory replaced by
+// ~.
 func (c *console) run(script string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -162,7 +160,7 @@ func (c *console) session(t *testing.T, p *page, b block) (lines []string, same 
 	return lines, same
 }
 
-// short cuts a line to what a page shows without scrolling.
+// short truncates a line to the width of a page.
 func short(line string) string {
 	const most = 110
 	if r := []rune(line); len(r) > most {
@@ -172,7 +170,7 @@ func short(line string) string {
 	return line
 }
 
-// match reports whether lines are what was wanted.
+// match reports whether lines match the expected ones.
 func match(want, got []string) bool {
 	switch {
 	case len(want) == 0:
@@ -183,8 +181,8 @@ func match(want, got []string) bool {
 	return len(got) > 0 && like(want[0], got[0]) && match(want[1:], got[1:])
 }
 
-// like reports whether a text is what was wanted but for blanks and what "…"
-// stands for.
+// like reports whether a text matches a pattern in which "…" stands for any text,
+// ignoring blanks.
 func like(want, got string) bool {
 	want, got = strings.Join(strings.Fields(want), " "), strings.Join(strings.Fields(got), " ")
 	if want == got {
@@ -200,8 +198,8 @@ func like(want, got string) bool {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
 }
 
-// shape compares the fields of a documented JSON value with those that
-// commands print.
+// shape compares the fields of a documented JSON value with the fields that commands
+// print.
 func (c *console) shape(t *testing.T, at, script, documented string) {
 	t.Helper()
 	want := fields(t, at, strings.NewReader(documented))
@@ -260,8 +258,8 @@ func fields(t *testing.T, at string, r io.Reader) map[string]bool {
 	}
 }
 
-// The programs in the documentation compile, and print what the text block
-// behind them says. Parts of programs compile with ctx and rt as parameters.
+// Programs in the documentation compile and print the text block that follows. Program
+// fragments compile with ctx and rt as parameters.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("linking takes seconds")
@@ -315,8 +313,7 @@ func compile(t *testing.T, src string) string {
 	return bin
 }
 
-// inFunction makes a program of statements, importing our packages and those
-// of the standard library that they name.
+// inFunction returns a program that contains the statements and the imports they need.
 func inFunction(t *testing.T, statements string) string {
 	t.Helper()
 	imports := ""

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 )
 
-// Files below deploy name variables, flags and addresses that there are.
+// Files below deploy use only existing variables, flags and addresses.
 func TestDeployment(t *testing.T) {
 	known := variables()
 	flags := commands(t)["serve"]
@@ -42,7 +42,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// variables are those that the program reads for a hub.
+// variables returns the variables that the program reads for a hub.
 func variables() []string {
 	out := []string{"LOADOUT_HUB_KEY", "LOADOUT_DATABASE", "LOADOUT_REDIS", "LOADOUT_OIDC_SECRET"}
 	for _, m := range regexp.MustCompile(`# Environment: (\w+)`).FindAllStringSubmatch(config.Example(), -1) {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The tables of findings and refusals in docs/authors.md name what the code
-// can say, all of it and nothing else, with its severities and rules.
+// The tables of findings and refusals in docs/authors.md list exactly the codes of the
+// program, with severities and rules.
 func TestDiagnosticTables(t *testing.T) {
 	found := &findings{severities: map[string][]string{}, rules: map[string][]string{}, refusals: map[string]bool{}}
 	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck"} {
@@ -216,7 +216,7 @@ func (r *reader) call(n *ast.CallExpr) {
 	case fun.Sel.Name == "fallbackName" && len(args) == 5:
 		r.finding(ast.NewIdent("Warning"), args[2], args[3])
 		r.finding(ast.NewIdent("Error"), args[2], args[3])
-	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill" && !isName(args[1], "code"): // that of CheckPath
+	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill" && !isName(args[1], "code"): // the code of CheckPath
 		r.refuse(args[1])
 	}
 }
@@ -255,8 +255,8 @@ func (r *reader) refuse(code ast.Expr) {
 	}
 }
 
-// codes are the values of an expression: none where it is a parameter, which
-// the callers give.
+// codes returns the values of an expression, or none for a parameter, whose values are
+// in the callers.
 func (r *reader) codes(e ast.Expr) []string {
 	if s, ok := text(e); ok {
 		return []string{s}
@@ -268,12 +268,12 @@ func (r *reader) codes(e ast.Expr) []string {
 		}
 		return nil
 	case *ast.SelectorExpr:
-		return nil // that of another diagnostic
+		return nil // the code of another diagnostic
 	case *ast.CallExpr:
 		return nil // read from the saved index
 	case *ast.BinaryExpr:
 		if s, ok := text(e.X); ok && s == "encoding-" {
-			return []string{"encoding-utf-16"} // the one that foreignEncoding knows
+			return []string{"encoding-utf-16"} // the code of foreignEncoding
 		}
 	}
 	r.t.Errorf("%s: cannot tell which code this is", r.fset.Position(e.Pos()))
@@ -301,8 +301,8 @@ func typeName(e ast.Expr) string {
 
 func severity(e ast.Expr) string { return strings.ToLower(typeName(e)) }
 
-// number is a literal number, "0" for none, and "?" for what only shows when
-// the program runs.
+// number returns a literal number, "0" if there is none, or "?" if it is computed at run
+// time.
 func number(e ast.Expr) string {
 	switch e := e.(type) {
 	case nil:

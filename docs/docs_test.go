@@ -1,7 +1,6 @@
-// Package docs_test holds the documentation to the program: links resolve,
-// what a page shows is what the command prints, and tables name what the code
-// has. Run "go test ./docs -update" to bring outputs in console blocks up to
-// date, and read the difference.
+// Package docs_test compares the documentation with the program: links resolve, pages
+// show what commands print, and tables match the code. Run "go test ./docs -update" to
+// update outputs in console blocks, and read the difference.
 package docs_test
 
 import (
@@ -107,7 +106,7 @@ func readPage(t *testing.T, path string) *page {
 	return p
 }
 
-// prose returns the lines with those of blocks emptied.
+// prose returns the lines with the content of blocks removed.
 func (p *page) prose() []string {
 	out := slices.Clone(p.lines)
 	for _, b := range p.blocks {
@@ -120,8 +119,7 @@ func (p *page) prose() []string {
 
 func (p *page) at(line int) string { return fmt.Sprintf("%s:%d", p.path, line+1) }
 
-// pages reads all Markdown files of the repository that are documents: not
-// those that are data of tests, or templates.
+// pages reads all Markdown documents of the repository, without test data and templates.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	var out []*page
@@ -216,7 +214,7 @@ func TestIndexNamesEveryPage(t *testing.T) {
 	}
 }
 
-// Every command and flag that a document names is one that there is.
+// Documents name only existing commands and flags.
 func TestCommandsExist(t *testing.T) {
 	known := commands(t)
 	for _, p := range pages(t) {
@@ -323,7 +321,7 @@ func TestConfigurationExample(t *testing.T) {
 	}
 }
 
-// loads checks that a person's file with that text is accepted.
+// loads checks that a user's configuration file with this text is valid.
 func loads(t *testing.T, at, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -341,7 +339,7 @@ func loads(t *testing.T, at, text string) {
 	}
 }
 
-// replace writes the page anew with other lines in a block.
+// replace rewrites the page with other lines in a block.
 func (p *page) replace(t *testing.T, b block, lines []string) {
 	t.Helper()
 	p.lines = slices.Concat(p.lines[:b.first], lines, p.lines[b.first+len(b.text):])
@@ -377,7 +375,7 @@ func TestVariablesAreListed(t *testing.T) {
 	}
 }
 
-// The files of clients are where the code looks for them.
+// The documented files of clients match the code.
 func TestClientFiles(t *testing.T) {
 	text := strings.Join(readPage(t, "docs/mcp-clients.md").lines, "\n")
 	env := map[string]string{"APPDATA": `%APPDATA%`}
@@ -486,7 +484,7 @@ func parsed(text string) (*skill.Skill, skill.Diagnostics, error) {
 	return s, ds, nil
 }
 
-// The table of extensions in docs/authors.md is that of the code.
+// The table of extensions in docs/authors.md matches the code.
 func TestExtensions(t *testing.T) {
 	rows := readPage(t, "docs/authors.md").section("Scripts").rows("extension", "run by")
 	for _, r := range script.Table() {

@@ -35,7 +35,7 @@ func TestHubAPI(t *testing.T) {
 	}
 }
 
-// serveHub starts a hub in the home directory of a console, and returns where it is.
+// serveHub starts a hub in the home directory of a console and returns its address.
 func serveHub(t *testing.T, c *console) string {
 	t.Helper()
 	cmd := exec.Command(built, "serve", "--addr", "127.0.0.1:0", "--json")
@@ -60,7 +60,7 @@ func serveHub(t *testing.T, c *console) string {
 	return greeting.URL
 }
 
-// The page names variables that there are.
+// The page names only existing variables.
 func TestHubVariables(t *testing.T) {
 	data, err := os.ReadFile("hub.md")
 	if err != nil {

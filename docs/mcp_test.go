@@ -89,8 +89,7 @@ func compare(t *testing.T, what string, rows map[string][]string, schema any) {
 	}
 }
 
-// section returns the part of a page below a heading, up to the next of any
-// level; nil where there is none.
+// section returns the part of a page below a heading, up to the next heading, or nil.
 func (p *page) section(title string) *page {
 	for i, line := range p.lines {
 		if strings.HasPrefix(line, "#") && strings.TrimLeft(line, "# ") == title {
@@ -104,10 +103,10 @@ func (p *page) section(title string) *page {
 	return nil
 }
 
-// A comment "call: TOOL ARGUMENTS" before a JSON block says that the block is
-// the structured result of that call; with "compat NAME" before the tool, that
-// of an earlier system. In texts "…" stands for any text, alone for any value,
-// and as the last element of a list for any more elements.
+// A comment "call: TOOL ARGUMENTS" before a JSON block means that the block is the
+// structured result of that call; with "compat NAME" before the tool, of the call in a
+// compatibility mode. In texts "…" stands for any text, alone for any value, and as the
+// last element of a list for any more elements.
 func TestCalls(t *testing.T) {
 	for _, p := range pages(t) {
 		for i, b := range p.blocks {
@@ -152,7 +151,7 @@ func decode(t *testing.T, s string) any {
 	return v
 }
 
-// unlike returns where a JSON value is not what was wanted, "" for nowhere.
+// unlike returns the position of a difference between JSON values, or "".
 func unlike(want, got any, at string) string {
 	switch want := want.(type) {
 	case string:

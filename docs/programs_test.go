@@ -75,8 +75,8 @@ func programOf(t *testing.T, source string) (program, output []string) {
 	return strings.Split(strings.TrimSuffix(src, "\n"), "\n"), output
 }
 
-// cutExample returns what is before the last function of a file, without its
-// comment, and its body. The function is an example.
+// cutExample splits off the last function of a file, which is an example. It returns the
+// text before it without its comment, and its body.
 func cutExample(source string) (head, body string, ok bool) {
 	at := regexp.MustCompile(`(?m)^((?://.*\n)*)func Example\w*\(\) \{\n`).FindStringIndex(source)
 	if at == nil {

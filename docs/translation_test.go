@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// translated are the pages for people who use the program. The reference of the protocol
-// and of the Go packages is for engineers, and in English alone.
+// translated lists the translated pages, which are for users of the program. References
+// of the protocol and of Go packages exist in English only.
 var translated = map[string]string{
 	"../README.md": "../README.zh.md", "README.md": "zh/README.md", "getting.md": "zh/getting.md", "terminal.md": "zh/terminal.md", "web.md": "zh/web.md",
 	"hub.md": "zh/hub.md", "mcp-clients.md": "zh/mcp-clients.md", "servers.md": "zh/servers.md", "sandbox.md": "zh/sandbox.md", "authors.md": "zh/authors.md",
 	"scan.md": "zh/scan.md", "configuration.md": "zh/configuration.md",
 }
 
-// part is what stands below one heading of a page, as far as it is the same in each language.
+// part is the content below one heading that is the same in each language.
 type part struct {
 	Level  int
 	Blocks []string // of code, whole

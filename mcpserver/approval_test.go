@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// person answers what they are asked, and remembers the question.
+// person answers prompts and records them.
 type person struct {
 	mu       sync.Mutex
 	decision string
@@ -47,7 +47,7 @@ func (p *person) options(t *testing.T) *mcp.ClientOptions {
 	}}
 }
 
-// times runs a call, and returns how often the person was asked about it.
+// times runs a call and returns the number of prompts.
 func (p *person) times(t *testing.T, c *client, decision, want string) int {
 	t.Helper()
 	p.mu.Lock()
@@ -61,8 +61,8 @@ func (p *person) times(t *testing.T, c *client, decision, want string) int {
 	return p.asked
 }
 
-// What a person allows always is known to servers that start later, for the tool as
-// it is, and until they withdraw it.
+// A permanent approval applies to servers that start later, for the unchanged tool,
+// until the user revokes it.
 func TestL13AlwaysSurvivesServer(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
@@ -174,7 +174,8 @@ func TestL12HintsReachThePlanner(t *testing.T) {
 	hinted(false)
 }
 
-// Every decision is recorded, with the answers of the person and of what is unknown.
+// Every decision is recorded with the user's answer, including those about unknown
+// tools.
 func TestL13DecisionsAreRecorded(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {

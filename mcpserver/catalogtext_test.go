@@ -15,7 +15,7 @@ import (
 // lasts reports whether connections of a kind are more than one request.
 func (w way) lasts() bool { return w != way{"http", modern} }
 
-// catalogText is what a connection is told of the catalog at its beginning.
+// catalogText returns the catalog text that a new connection receives.
 type catalogText struct{ instructions, tools string }
 
 func (c *wire) told() catalogText {

@@ -18,7 +18,7 @@ func everyCompat(t *testing.T, test func(t *testing.T, compat, tool string)) {
 	}
 }
 
-// B1, B2: one tool by the old name, which lists what a model may load.
+// B1, B2: one tool with the old name, which lists the skills that a model may load.
 func TestB1CompatServesOldToolOnly(t *testing.T) {
 	everyCompat(t, func(t *testing.T, compat, name string) {
 		everyWay(t, setup{tree: basic(), options: mcpserver.Options{Compat: compat}}, func(t *testing.T, w *world, c *client) {

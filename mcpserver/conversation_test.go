@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// A server of one conversation runs what a person allowed for that, and scripts of
-// skills that they brought into it; what is new there is told by others.
+// A server for one conversation runs what the user allowed in it, and scripts of skills
+// that the user added to it. The host reports changes of the catalog itself.
 func TestConversationServer(t *testing.T) {
 	tree := shell()
 	for _, name := range []string{"deploy", "undeploy"} {

@@ -20,7 +20,7 @@ func (s *Server) Grown() int {
 	return len(s.growth.conns)
 }
 
-// Connections is the number of connections that there are.
+// Connections returns the number of connections.
 func (s *Server) Connections() int {
 	n := 0
 	for range s.sdk.Sessions() {

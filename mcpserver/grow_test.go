@@ -33,7 +33,7 @@ var bringing = setup{servers: []string{}, tree: files{"x/SKILL.md": front("x", "
 
 var broughtByX = []string{"x_own__change", "x_own__echo", "x_own__fail"}
 
-// listed is the list of tools as it is on the wire.
+// listed returns the list of tools as sent on the wire.
 func (c *wire) listed() (names []string, all []map[string]any) {
 	c.t.Helper()
 	var list struct{ Tools []map[string]any }
@@ -56,7 +56,7 @@ func (c *wire) called(tool string, a args) string {
 	return textOf(&res)
 }
 
-// announced is how often the client was told by now of another list.
+// announced returns how often the client was notified of a changed list.
 func (c *wire) announced() int {
 	n := 0
 	for _, m := range c.notes {
@@ -71,7 +71,7 @@ func TestGrowListsToolsOfLoadedSkills(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
 			s := mayGrow(bringing)
-			s.rules = []string{"allow x_own__fail"} // nobody can be asked here
+			s.rules = []string{"allow x_own__fail"} // this client cannot prompt
 			w := newWorld(t, s)
 			c, other := w.begin(t, how), w.begin(t, how)
 			before, _ := c.listed()

@@ -301,7 +301,7 @@ func TestInvalidJSONLineEndsItsConnectionOnly(t *testing.T) {
 	}
 }
 
-// An idle session of the older era ends: its stream, and what is kept of it.
+// An idle session of the legacy era expires, with its stream and state.
 func TestIdleSessionExpires(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	srv := w.serve(t, &mcpserver.HTTPOptions{SessionTimeout: 20 * time.Millisecond})
@@ -320,7 +320,7 @@ func TestIdleSessionExpires(t *testing.T) {
 		t.Errorf("the stream of the session ends with %v", err)
 	}
 	res.Body.Close()
-	// Its stream is the first of it to end; soon nobody knows it any more.
+	// Its stream ends first; soon the session is unknown.
 	for status := 0; status != http.StatusNotFound; {
 		status, _, _ = post(t, request(t, "DELETE", srv.URL+"/mcp", "", "Mcp-Session-Id", session))
 	}

@@ -30,7 +30,7 @@ const (
 	modern = "2026-07-28"
 )
 
-// ways are the ways in which a client can be connected.
+// ways lists the transports of a client.
 var ways = []way{{"stdio", legacy}, {"stdio", modern}, {"http", legacy}, {"http", modern}}
 
 type way struct{ transport, version string }
@@ -127,7 +127,7 @@ func (w *world) serve(t testing.TB, o *mcpserver.HTTPOptions) *httptest.Server {
 	return srv
 }
 
-// limited bounds what a test waits for. It is never meant to be reached.
+// limited bounds the waiting time of a test. It should never be reached.
 func limited(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)

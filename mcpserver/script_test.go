@@ -33,8 +33,8 @@ func (m staged) Run() int {
 	return stagetest.Run(m.M.Run, &exe)
 }
 
-// box is the native back end, which tells when a command begins and when a
-// sandbox is gone.
+// box is the native back end, which reports the start of commands and the end of
+// sandboxes.
 type box struct {
 	sandbox.Backend
 	begun, gone chan struct{}
@@ -92,7 +92,7 @@ type workshop struct {
 	grants *policy.MemoryStore
 }
 
-// newWorkshop returns one in which all skills of the tree are approved.
+// newWorkshop returns a workshop in which all skills of the tree are approved.
 func newWorkshop(t testing.TB, tree files, o mcpserver.Options) *workshop {
 	t.Helper()
 	if err := usable(); err != nil {
@@ -643,8 +643,8 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 	}
 }
 
-// K13: where scripts are off there is no tool, and a call of it is one of no
-// tool.
+// K13: if scripts are disabled, there is no tool, and a call of it is a call of an
+// unknown tool.
 func TestK13NoToolWithoutSandbox(t *testing.T) {
 	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		for _, scripts := range []*loadout.Scripts{nil, {}} {

@@ -75,8 +75,8 @@ func uris(entries []*skillEntry) []string {
 	return out
 }
 
-// check demands of an entry what a host checks before it uses a skill: its
-// place, its names, and every byte.
+// check verifies an entry like a host does before it uses a skill: its path, its names
+// and every byte.
 func (c *client) check(e *skillEntry) {
 	c.t.Helper()
 	var front struct{ Name, Description string }
@@ -477,7 +477,7 @@ func TestResourcesReadNeverLeavesSkill(t *testing.T) {
 			}
 		}
 		for _, e := range c.list() {
-			c.check(e) // links that lead out are no part of what is listed
+			c.check(e) // symlinks that lead out are not listed
 		}
 		// Escapes that mean the same are the same.
 		for _, uri := range []string{"skill://pdf/SKILL%2Emd", "skill://pdf/%53KILL.md", "skill://pd%66/SKILL.md"} {

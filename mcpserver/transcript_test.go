@@ -21,16 +21,14 @@ import (
 
 var update = flag.Bool("update", false, "write what the server answers into the transcripts")
 
-// TestTranscripts plays conversations of a client with `loadout mcp`, as a
-// child process on standard input and output, and over HTTP. What is answered
-// is the same by both ways.
+// TestTranscripts plays conversations of a client with `loadout mcp`, as a child process
+// on standard input and output, and over HTTP. Both must give the same answers.
 //
-// A transcript is an archive: era says which of the protocol; the files below
-// skills are what there is to find; session is the conversation. Its steps are
-// separated by empty lines: "client" with a message to send (requests of the
-// newer era are given their _meta), "server" with the answer to the last
-// request, "restart", and "edit FILE", which puts the file below edits in the
-// place of that below skills.
+// A transcript is an archive. era is the era of the protocol, the files below skills are
+// the skills, and session is the conversation. Its steps are separated by empty lines:
+// "client" with a message to send (modern requests get their _meta), "server" with the
+// answer to the last request, "restart", and "edit FILE", which replaces a file below
+// skills by the one below edits.
 func TestTranscripts(t *testing.T) {
 	transcripts, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(transcripts) == 0 {

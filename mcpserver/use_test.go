@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// counter keeps what a server tells it of, as lines.
+// counter collects the reports of a server as lines.
 type counter struct {
 	mu    sync.Mutex
 	lines []string
@@ -31,7 +31,7 @@ func (c *counter) note(u mcpserver.Use) {
 	c.lines = append(c.lines, strings.Join(strings.Fields(line), " "))
 }
 
-// told is what was told since the last time.
+// told returns the reports since the last call.
 func (c *counter) told() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +40,8 @@ func (c *counter) told() []string {
 	return out
 }
 
-// Whatever way a client has to load or read a skill is counted, with the skill that it
-// meant and never with what it said.
+// Every way to load or read a skill is counted, with the name of the skill and never
+// with text of the client.
 func TestUsesAreReported(t *testing.T) {
 	var told counter
 	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{OnUse: told.note}})

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// message is a JSON-RPC message as it is on the wire.
+// message is a raw JSON-RPC message.
 type message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -29,8 +29,7 @@ type rpcError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// wire is a client that hides nothing and keeps nothing: what it is given goes
-// to the server, and what comes is there to be looked at.
+// wire is a raw client: it sends what it is given and returns what arrives.
 type wire struct {
 	t       testing.TB
 	ctx     context.Context
@@ -84,7 +83,7 @@ func (c *wire) begin() (result json.RawMessage) {
 	return result
 }
 
-// raw sends bytes as they are.
+// raw sends raw bytes.
 func (c *wire) raw(msg string) {
 	c.t.Helper()
 	var m message
@@ -228,8 +227,8 @@ func (c *stdioCarrier) close() {
 	<-c.done
 }
 
-// httpCarrier posts each message; what the server answers comes by the stream
-// of the answer, or in the older era by that of a GET.
+// httpCarrier posts each message. The server answers on the stream of the response, or
+// in the legacy era on that of a GET.
 type httpCarrier struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -276,8 +275,8 @@ func (c *httpCarrier) send(msg []byte, m message) error {
 		req.Header.Set("MCP-Protocol-Version", c.version)
 	}
 	c.mu.Unlock()
-	// A subscription is a stream that lasts; all else is waited for here, so
-	// that messages arrive in the order in which they are sent.
+	// A subscription is a long stream. All other responses are awaited here, so that
+	// messages arrive in the order of their requests.
 	if m.Method == "subscriptions/listen" {
 		c.running.Go(func() { c.do(req, m) })
 		return nil
@@ -320,7 +319,7 @@ func (c *httpCarrier) do(req *http.Request, m message) error {
 	return nil
 }
 
-// listen opens the stream on which the older era is told of changes.
+// listen opens the stream for notifications of the legacy era.
 func (c *httpCarrier) listen() {
 	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.url, nil)
 	if err != nil {

@@ -42,7 +42,7 @@ func bounds() *rapid.Generator[policy.Bounds] {
 	})
 }
 
-// places are connections that somebody could try.
+// places lists possible connections.
 var places = []struct {
 	name string
 	port int
@@ -55,7 +55,7 @@ func TestIntersectNeverWidens(t *testing.T) {
 		if !a.Covers(got) || !b.Covers(got) {
 			t.Fatalf("%+v is not within both", got)
 		}
-		// Against what is meant by the lists, not by the code that made them.
+		// Check against the meaning of the lists, independently of the code.
 		for _, p := range places {
 			in := policy.MatchHost(a.Network, p.name, p.port) && policy.MatchHost(b.Network, p.name, p.port)
 			if policy.MatchHost(got.Network, p.name, p.port) != in {

@@ -75,8 +75,8 @@ func FuzzArgumentsDigest(f *testing.F) {
 	})
 }
 
-// unambiguous reports whether a JSON text is written as this program would, and not
-// deeply nested: then nobody can read it in two ways.
+// unambiguous reports whether a JSON text is in the form that this program writes and
+// not deeply nested, so that all readers agree on it.
 func unambiguous(text []byte) bool {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -100,7 +100,7 @@ func value(t *testing.T, text []byte) any {
 	return v
 }
 
-// granted is leave of Ann for Robot to call a tool.
+// granted is a grant that lets Robot call a tool for Ann.
 func granted(subject policy.Digest) policy.Grant {
 	g := newGrant(subject)
 	g.Name, g.Origin, g.Permissions = "s__t", "your MCP server s", policy.Permissions{Call: true}

@@ -129,7 +129,7 @@ func TestExpiredApprovalIsReported(t *testing.T) {
 	})
 }
 
-// faulty is a store that answers as it is told.
+// faulty is a store with configurable results.
 type faulty struct {
 	policy.MemoryStore
 	find, list error

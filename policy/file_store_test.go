@@ -174,8 +174,8 @@ func TestEndedContextReadsAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Processes share a store: each gives grants of its own and one that all give,
-// and takes some of its own back, while this one looks on.
+// Each of several processes puts its own grants and a shared one and deletes some of its
+// own, while this one reads.
 func TestSeveralProcesses(t *testing.T) {
 	const processes, each = 3, 30
 	dir := filepath.Join(t.TempDir(), "grants")
@@ -242,7 +242,7 @@ func start(t *testing.T, work string) <-chan error {
 	return done
 }
 
-// child does its part in a process of its own, and returns its exit code.
+// child does the work of a child process and returns its exit code.
 func child(string) int {
 	in := bufio.NewScanner(os.Stdin)
 	var lines []string

@@ -11,11 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// idHere is where the right id of a grant goes.
+// idHere is replaced by the correct ID of a grant.
 const idHere = "$ID"
 
-// A grant is for what its file says, read by another reader of JSON, and says
-// it once.
+// FuzzGrant checks that a grant means what another JSON reader finds in its file,
+// without duplicate members.
 func FuzzGrant(f *testing.F) {
 	s := policy.NewFileStore(f.TempDir())
 	for _, change := range []func(*policy.Grant){
@@ -72,8 +72,7 @@ func FuzzGrant(f *testing.F) {
 	})
 }
 
-// members reads an object token by token, and fails where it has a member
-// twice.
+// members reads an object token by token and fails on duplicate members.
 func members(t *testing.T, data []byte) map[string]json.RawMessage {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -121,7 +121,7 @@ func TestB2Patterns(t *testing.T) {
 	for _, tt := range []struct {
 		rule        string
 		call        policy.ToolCall
-		allow, deny bool // what the rule does as one that allows, and as one that denies
+		allow, deny bool // effect of the rule as one that allows and as one that denies
 	}{
 		{"Bash(git:*)", bash("git status"), true, true},
 		{"Bash(git:*)", bash("git"), true, true},
@@ -300,8 +300,8 @@ func TestL13ToolDecisionIsRecorded(t *testing.T) {
 	}
 }
 
-// A text of rules reads as what it prints, and a rule denies at least what it
-// would allow.
+// FuzzRules checks that printed rules can be parsed again, and that a pattern denies at
+// least what it allows.
 func FuzzRules(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"Bash(git:*), Read", "", "Bash", `{"command":"git x"}`},

@@ -84,8 +84,8 @@ func TestSecretPrintsAsItsName(t *testing.T) {
 	}
 }
 
-// FuzzRedact: no secret comes through, however the stream is cut, and what has
-// none is left as it is.
+// FuzzRedact checks that no secret passes, however the stream is split, and that other
+// text is unchanged.
 func FuzzRedact(f *testing.F) {
 	f.Add("the key is hunter22 and", "hunter22", 5)
 	f.Add("aaaaaaaaaaaab", "aaaaaab", 1)
@@ -130,8 +130,8 @@ func TestOverlappingSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-// scripted is a sandbox whose one command writes a text in chunks, and goes on
-// until it is killed if it is told to.
+// scripted is a sandbox whose one command writes a text in chunks, and optionally runs
+// until it is killed.
 type scripted struct {
 	stdout string
 	chunk  int

@@ -325,7 +325,7 @@ func TestAbandonedLoadLeavesNothing(t *testing.T) {
 	}
 }
 
-// late is a log whose reader gives up during a write.
+// late is a log whose reader is cancelled during a write.
 type late struct {
 	session.MemoryLog
 	giveUp context.CancelFunc

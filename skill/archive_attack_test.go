@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// TestArchiveAttacks is the suite of 24 archives that were tried on extractors:
-// each is refused, or what is dangerous in it is not there. Nothing is unpacked.
+// TestArchiveAttacks reads 24 archives that attack extractors: each is refused or has
+// its dangerous entries removed. Nothing is unpacked.
 func TestArchiveAttacks(t *testing.T) {
 	bomb := archive(t, skillMD, entry{name: "pdf/bomb", content: strings.Repeat("\x00", 15<<20)})
 	deep := entry{name: "pdf/" + strings.Repeat("d/", 500) + "x"}
@@ -53,7 +53,7 @@ func TestArchiveAttacks(t *testing.T) {
 			}
 			defer b.Close()
 			switch tt.id {
-			case "F09": // found when it is read, and no more than was checked is given
+			case "F09": // detected when it is read; at most the checked size is returned
 				if data, err := fs.ReadFile(b.FS, "b"); err == nil || len(data) > 10 {
 					t.Errorf("read %d bytes, %v", len(data), err)
 				}

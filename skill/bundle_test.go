@@ -287,8 +287,8 @@ func TestHasherSupportsAnyFS(t *testing.T) {
 	}
 }
 
-// W3 and W4, the part of this package: the digest is over the files, so that a
-// directory and an archive of it are one skill.
+// W3, W4: the digest covers the files, so a directory and an archive of it are the same
+// skill.
 func TestDirectoryAndArchiveHaveSameDigest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pdf")
 	write(t, dir, someFiles)

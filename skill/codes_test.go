@@ -65,8 +65,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// codesOf are the codes that a piece of source gives to diagnostics: in one that is written
-// out, in a call that adds one, in what is put into the field, in a constant.
+// codesOf returns the codes that a piece of source gives to diagnostics: in literals,
+// calls, field assignments and constants.
 func codesOf(n ast.Node) []string {
 	switch n := n.(type) {
 	case *ast.CompositeLit:

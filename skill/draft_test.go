@@ -15,7 +15,7 @@ func checkDraft(t *testing.T, d skill.Draft) {
 		t.Fatalf("name %q is not portable", d.Name)
 	}
 	if utf8.RuneCountInString(d.Description) > 1024 {
-		return // the caller is told
+		return // the caller reports it
 	}
 	text := d.Render()
 	s, ds, more := skill.ParseHead(text, true, skill.FileName, d.Name)

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// mended applies edits until none is offered any more, and returns the codes that each
-// did away with.
+// mended applies edits until none is offered, and returns the codes that each one
+// resolved.
 func mended(t testing.TB, src, folder string) (string, []string) {
 	t.Helper()
 	var done []string
@@ -32,7 +32,7 @@ func mended(t testing.TB, src, folder string) (string, []string) {
 	return "", nil
 }
 
-// applied does what an edit says, as an editor does.
+// applied applies an edit like an editor.
 func applied(t testing.TB, src string, e *skill.Edit) string {
 	t.Helper()
 	at := func(line, column int) int {

@@ -26,8 +26,8 @@ func codes(ds skill.Diagnostics) []string {
 	return out
 }
 
-// W1: the field names of Wegent, numeric versions to text, the body is the
-// prompt, the name may be that of the folder.
+// W1: Wegent's field names; numeric versions become text, the body is the prompt, and
+// the name may come from the directory.
 func TestW1WegentFieldsAreRead(t *testing.T) {
 	const fields = `description: Draws diagrams.
 displayName: 图表
@@ -250,8 +250,7 @@ func TestK4NamesAreReadLenientlyAndJudgedStrictly(t *testing.T) {
 	}
 }
 
-// K5, the part of this package: the name is that of the frontmatter, also
-// where the directory has another.
+// K5: the frontmatter's name is used even if the directory has another name.
 func TestK5NameComesFromFrontmatter(t *testing.T) {
 	s, ds := parse(t, "name: 文档\ndescription: d\n", "document-analyzer")
 	if s.Name != "文档" {

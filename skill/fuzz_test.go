@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// What loads has a name and a description, its instructions end the file as
-// they are, and a second look says the same.
+// FuzzParse checks that a loaded skill has a name and a description, that its
+// instructions are the unchanged end of the file, and that parsing is deterministic.
 func FuzzParse(f *testing.F) {
 	for _, tt := range malformations {
 		f.Add([]byte(tt.src), tt.folder)

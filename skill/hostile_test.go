@@ -27,7 +27,7 @@ func lines(n int, format string) string {
 	return b.String()
 }
 
-// hostile files, and the code of the diagnostic that says what is wrong.
+// hostile lists hostile files and the expected diagnostic codes.
 var hostile = []struct {
 	name string
 	src  func() string

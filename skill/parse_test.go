@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// finding is what the tests below expect of a diagnostic.
+// finding is an expected diagnostic.
 type finding struct {
 	sev          skill.Severity
 	code         string
@@ -32,8 +32,8 @@ func doc(frontmatter string) string { return "---\n" + frontmatter + "---\n# PDF
 
 const ok = "name: pdf\ndescription: Reads PDF files.\n"
 
-// The rows are those of the table "Malformations" in the notes on the format,
-// in its order: how often each is met, and that all of them are understood.
+// The rows follow the table "Malformations" in the notes on the format: how often each
+// occurs, and that all are understood.
 var malformations = []struct {
 	name         string
 	src          string

@@ -99,7 +99,7 @@ func TestTokensGrowWithText(t *testing.T) {
 	}
 }
 
-// The counts are those of the o200k vocabulary.
+// The counts are from the o200k vocabulary.
 func TestTokensApproximateVocabulary(t *testing.T) {
 	for _, tt := range []struct {
 		text string

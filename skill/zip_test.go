@@ -244,9 +244,9 @@ func TestArchivesAtTheLimitsAreAccepted(t *testing.T) {
 	}
 }
 
-// W3: the folder must be named like the archive, unless any is accepted; one
-// top folder is stripped, a flat archive is named by its file; what a Mac adds
-// is ignored.
+// W3: the folder must have the name of the archive unless any is accepted. One top
+// folder is stripped, a flat archive is named by its file, and files that macOS adds are
+// ignored.
 func TestW3ArchiveFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -357,7 +357,7 @@ func TestOverlappingEntriesCountUnpackedSize(t *testing.T) {
 	}
 }
 
-// overlapping is an archive in which 31 entries have the same data.
+// overlapping returns an archive in which 31 entries share their data.
 func overlapping(t testing.TB) []byte {
 	t.Helper()
 	src := archive(t, skillMD, entry{name: "pdf/a", content: noise(1 << 20)})

@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// planned gives the server of a provider what it would be told in its process.
+// planned sets the server of a provider to the one it would get in its process.
 func planned(told *[]provider.Context) func(context.Context, *catalog.Entry, *skill.Skill) (*upstream.Config, []string, error) {
 	return func(_ context.Context, _ *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error) {
 		start, err := provider.Plan(s, provider.Options{})
@@ -41,9 +41,8 @@ provider: {module: provider, class: Drawing}
 config: {theme: light, size: 1}
 tools: [{name: read_note, provider: drawing}]`
 
-// A tool's provider is the skill's own, then that of a skill that it needs, then
-// one of the program; the configuration of the skill that declares it is over that
-// of the skill that has it.
+// A tool's provider is that of its skill, of a dependency, or of the program, in this
+// order. The configuration of the declaring skill overrides that of the providing one.
 func TestDependencyProvider(t *testing.T) {
 	var told []provider.Context
 	w := newWorld(t, texts{
@@ -97,9 +96,9 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 	})
 }
 
-// A provider of the embedding program needs no approval: it is no code of the
-// skill. It is told the configuration with each call, and shows a skill no more
-// than the skill declares.
+// A provider of the embedding program needs no approval, because it is not code of the
+// skill. It gets the configuration with each call, and a skill shows only the tools that
+// it declares.
 func TestEmbedderProvider(t *testing.T) {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
 	for _, name := range []string{"bar", "pie", "erase"} {

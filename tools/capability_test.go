@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// hints are what a planner is told, by id.
+// hints returns the planning hints by ID.
 func hints(t *testing.T, w *world, c *tools.Call) (*tools.Inventory, map[string]tools.Capability) {
 	t.Helper()
 	p, err := w.Capabilities(t.Context(), c)
@@ -48,7 +48,7 @@ func TestL11Capabilities(t *testing.T) {
   odd: {command: odd}, denied: {command: denied}, never: {command: never}, unset: {url: "https://example.com/${NOT_SET}"}}`, func(o *tools.Options, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.denied.*", "allow mcp.high.read_note", "ask mcp.own.write_note"})
 		o.IsPermitted = func(_ context.Context, e *catalog.Entry) bool { return e.Name != "closed" }
-		o.Own[3].Safety = "HARMLESS" // as nobody reads it
+		o.Own[3].Safety = "HARMLESS" // while the store is unreadable
 	})
 	for _, name := range []string{"own", "low", "high", "odd", "denied"} {
 		if wrong := w.Connect(t.Context(), name); len(wrong) > 0 {
@@ -89,7 +89,7 @@ func TestL11Capabilities(t *testing.T) {
 	if k := all["skill.plain"]; k.WhenToUse != "when it rains" || !strings.HasSuffix(k.CostHint, " tokens") {
 		t.Errorf("%+v", k)
 	}
-	if len(all) != 3+8 { // nothing of denied, never and unset
+	if len(all) != 3+8 { // without denied, never and unset
 		t.Errorf("%d capabilities: %v", len(all), p.Tools)
 	}
 	if text := strings.Join(p.Problems, "\n"); len(p.Problems) != 3 || !strings.Contains(text, "brings_a was never connected") || !strings.Contains(text, "MCP server never was never connected") || !strings.Contains(text, "unset is not configured") {
@@ -145,7 +145,8 @@ func TestSkillsWithScriptsCanRun(t *testing.T) {
 	}
 }
 
-// A planner is told what there is before it plans, with what a person is asked about.
+// Planning hints list the available tools before the plan, including those that need
+// approval.
 func ExampleSet_Capabilities() {
 	mail := mcp.NewServer(&mcp.Implementation{Name: "mail", Version: "1"}, nil)
 	for _, t := range []*mcp.Tool{

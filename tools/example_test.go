@@ -23,8 +23,8 @@ tools: [{name: bar, provider: charts}]
 Draw a bar for each month.
 `)}}
 
-// A program gives skills tools of its own: a skill that declares tools of the
-// provider brings them with its load.
+// A program provides tools for skills: a skill that declares tools of the provider gets
+// them when it is loaded.
 func Example() {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
 	mcp.AddTool(charts, &mcp.Tool{Name: "bar", Description: "Draw a bar.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// asking is a server of which a person is asked about each call.
+// asking is a server whose calls all need approval.
 const asking = "mcpServers: {c: {command: c, ask: true}}"
 
 // keeping is a world whose grants are in a store.
@@ -35,7 +35,7 @@ func noteCall(text string) *tools.Call {
 	return &tools.Call{Name: "c__write_note", Arguments: json.RawMessage(`{"text":"` + text + `"}`), Principal: policy.LocalUser()}
 }
 
-// asked reports whether a person has to be asked about a call.
+// asked reports whether a call needs approval.
 func asked(t *testing.T, w *world, c *tools.Call) bool {
 	t.Helper()
 	_, err := w.Call(t.Context(), c)
@@ -249,8 +249,8 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	}
 }
 
-// Skills in force allow what nobody said anything about, and never what the person
-// denies or wants to be asked about.
+// Active skills allow only tools without a rule of the user, and never those that the
+// user denies or marks for approval.
 func TestB6ActiveSkillsAllow(t *testing.T) {
 	more, _ := policy.AllowTools([]string{"x_a__write_note c__write_note"})
 	for _, tt := range []struct {

@@ -177,8 +177,8 @@ func TestFindReportsDeadServer(t *testing.T) {
 	}
 }
 
-// In place of a tool that does not work others are named that do the same kind of
-// thing, those of connected servers first; never what only is there.
+// For a tool that does not work, similar tools are suggested, those of connected servers
+// first, and never unrelated ones.
 func TestSuggestionsAreSimilar(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}, c: {command: c}}", nil)
 	w.Connect(t.Context(), "")

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// How a call ended is told with the tool that it was, and not with a name that is none;
-// a question to a person is no end.
+// The outcome of a call is reported with the tool that was called, never with an unknown
+// name. A pending approval is no outcome.
 func TestOutcomes(t *testing.T) {
 	var ended []string
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "mcpServers: {b: {command: b}}", func(o *tools.Options, _ *world) {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// K18: of one name the first server counts, and tools are in the same order whenever they
-// are listed, that of the configuration and of their names, whatever was connected first.
+// K18: the first server wins a duplicate name. Tools are listed in the order of the
+// configuration and then by name, whatever connected first.
 func TestK18FirstOfANameAndOneOrder(t *testing.T) {
 	own := func(name, arg string) *upstream.Config {
 		return &upstream.Config{Name: name, Type: upstream.Stdio, Command: name, Args: []string{arg}}
@@ -40,8 +40,8 @@ func TestK18FirstOfANameAndOneOrder(t *testing.T) {
 	}
 }
 
-// K18: arguments become what the schema wants where there is no doubt, and are checked by
-// it before anything is called.
+// K18: arguments are converted to the types of the schema where that is unambiguous, and
+// validated before the call.
 func TestK18ArgumentsAreFittedAndChecked(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {b: {command: b}}", nil)
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A problem says what was given and what is wanted once, and what the schema has
-// to say beyond that.
+// A problem names the given and the expected value once, with the remaining constraints
+// of the schema.
 func TestProblemsWithArguments(t *testing.T) {
 	schema := json.RawMessage(`{"type": "object", "required": ["title"], "additionalProperties": false, "properties": {
 		"title": {"type": "string"},

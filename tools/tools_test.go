@@ -94,7 +94,7 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 	return w
 }
 
-// permit lets every skill bring what it has.
+// permit allows every skill to use its servers.
 func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
 	m, err := w.rt.Catalog().CompleteManifest(ctx, e)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Permission
 	return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: l.ended, Release: l.end}, nil
 }
 
-// lose ends the leave of a skill, and waits until a connection has ended for it.
+// lose revokes the permission of a skill and waits until a connection has ended.
 func (w *world) lose(skill string) {
 	ended := make(chan struct{}, 1)
 	defer w.pool.Subscribe(func(s *upstream.Server) {
@@ -233,7 +233,7 @@ func TestUndefinedServer(t *testing.T) {
 	}
 }
 
-// A skill's servers are its own by name, and see nothing of the environment.
+// A skill's servers are namespaced and do not see the environment.
 func TestW23SkillServers(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-stolen")
 	w := newWorld(t, texts{
@@ -292,7 +292,6 @@ func TestLoadRetriesDeadServer(t *testing.T) {
 	}
 }
 
-// What a skill brought ends when its leave does.
 func TestRevocationRemovesTools(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)
 	w.bring(t, "x")
@@ -307,7 +306,7 @@ func TestRevocationRemovesTools(t *testing.T) {
 	}
 }
 
-// A tool of a skill that was not loaded in this process is brought by its name.
+// Calling a tool of a skill that was not loaded in this process activates the skill.
 func TestCallActivatesSkill(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}"), "y": skillText("y", "")}, "", nil)
 	res, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"hi"}`)})
@@ -384,10 +383,10 @@ func TestL13RulesDecide(t *testing.T) {
 		rules    []string
 		tool     string
 		approved bool
-		ask      bool // refused, but a person may allow it
+		ask      bool // refused, but the user may allow it
 		refused  bool
 	}{
-		{nil, "b__write_note", false, false, false}, // the person's own
+		{nil, "b__write_note", false, false, false}, // the user's own
 		{nil, "c__write_note", false, true, true},
 		{nil, "c__write_note", true, false, false},
 		{[]string{"deny mcp.b.*"}, "b__write_note", true, false, true},
@@ -428,7 +427,7 @@ func TestStaticToolsAreChecked(t *testing.T) {
 	}
 }
 
-// What was withdrawn or changed since the load counts at the next call.
+// Revocations and changes since the load apply to the next call.
 func TestPermissionIsCheckedAtEachCall(t *testing.T) {
 	var changed error
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, w *world) {
@@ -493,7 +492,7 @@ func TestLaterRulesDecide(t *testing.T) {
 	}
 }
 
-// Rules go by names, so that a skill's server takes none of the person's.
+// Rules refer to names, so a skill's server must not take a name of the user's.
 func TestSkillCannotTakeUserServerName(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: theirs}}")}, "mcpServers: {x_a: {command: mine}}", nil)
 	b := w.bring(t, "x")
@@ -510,8 +509,8 @@ func TestAtStart(t *testing.T) {
 	}
 }
 
-// A skill that is marked preload has its servers from the start, where it is
-// approved; others have them with their load.
+// A skill marked preload has its servers from the start if it is approved; others get
+// them when loaded.
 func TestPreload(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "preload: true\n"+bringsA), "y": skillText("y", bringsA)}, "", nil)
 	if got := <-w.dialled; got != "x_a" {

@@ -82,8 +82,8 @@ func TestParseProxiesRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is said, the client is the other end, or an address that was said to a
-// proxy; and a stranger's words change nothing.
+// The client is always the connected address or one that a trusted proxy reported.
+// Headers of others change nothing.
 func FuzzClient(f *testing.F) {
 	f.Add("10.0.0.2:1", "198.51.100.7, 10.0.0.3")
 	f.Add("198.51.100.7:1", "127.0.0.1")
@@ -110,7 +110,7 @@ func ExampleProxies_Client() {
 		fmt.Println(err)
 		return
 	}
-	// The client wrote 127.0.0.1, and the proxy added where that came from.
+	// The client wrote 127.0.0.1, and the proxy appended the real address.
 	fmt.Println(proxies.Client("10.0.0.2:51000", []string{"127.0.0.1, 198.51.100.7"}))
 	// Output: 198.51.100.7
 }

@@ -147,7 +147,7 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 		if got, err := d.SubmitAndWait(t.Context(), a); err != nil || got.Outcome != approval.Expired {
 			t.Errorf("%+v, %v", got, err)
 		}
-		a = question("s1.missed") // nobody waits for this one
+		a = question("s1.missed") // not awaited
 		a.Deadline = time.Now().Add(time.Minute)
 		addRequest(t, d, a)
 		time.Sleep(2 * time.Minute)
@@ -228,8 +228,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// A question that is asked again, about the same, is the one that was asked before: by
-// a process that goes on where another ended.
+// A repeated request for the same subject is the pending one, so that a process can
+// continue for another.
 func TestRepeatedRequest(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		yesterday, today := approval.NewQueue(open()), approval.NewQueue(open())
@@ -270,7 +270,6 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// A session has no more than so many questions at a time.
 func TestPendingRequestLimit(t *testing.T) {
 	d := approval.NewQueue(&approval.MemoryStore{})
 	for range approval.MaxOpen {
@@ -284,7 +283,7 @@ func TestPendingRequestLimit(t *testing.T) {
 func ExampleQueue() {
 	person := policy.Principal{ID: "ada", Kind: policy.UserPrincipal}
 	desk := approval.NewQueue(&approval.MemoryStore{})
-	// Whoever shows questions to the person answers them.
+	// Whoever displays requests to the user resolves them.
 	defer desk.Subscribe(func(e approval.Event) {
 		if e.Answer == nil {
 			fmt.Println(e.Request.Message)

@@ -266,7 +266,8 @@ func TestConcurrentSearch(t *testing.T) {
 	wg.Wait()
 }
 
-// library makes n texts of a vocabulary in which, as in writing, few words are common and most are rare.
+// library creates n texts whose words have a realistic distribution: few are common,
+// most are rare.
 func library(n int) []bm25.Doc {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 40_000)
@@ -284,8 +285,8 @@ func library(n int) []bm25.Doc {
 	return docs
 }
 
-// FuzzSearch holds what is true of any text and any query: hits are distinct, in order and repeatable; and a text that
-// has a word in its name is found first by it, unless another is called the same.
+// FuzzSearch checks that hits are distinct, sorted and repeatable, and that a text with
+// a word in its name ranks first for that word unless another text has the same name.
 func FuzzSearch(f *testing.F) {
 	f.Add("pdf", "Fill forms", "forms", "fill a form")
 	f.Add("textToSpeech", "HTTPServer C++", "数据分析", "C# データ x")

@@ -126,7 +126,7 @@ func TestPathsInTextsExist(t *testing.T) {
 		for file, text := range texts(t, name) {
 			all += text
 			if strings.HasPrefix(file, "assets/") {
-				continue // a template speaks of files of its own
+				continue // a template names files of the future skill
 			}
 			for _, p := range material.FindAllString(text, -1) {
 				if _, err := fs.Stat(bundled.FS(), name+"/"+p); err != nil {
@@ -160,7 +160,7 @@ func TestPathsInTextsExist(t *testing.T) {
 	}
 }
 
-// commands are the commands that there are, with those below them.
+// commands returns the existing commands and subcommands.
 func commands(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "cmd", "loadout", "*.go"))

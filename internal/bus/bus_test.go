@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bus/bustest"
 )
 
-// lines are what is written, a line at a time.
+// lines collects written lines.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -62,8 +62,8 @@ func ready(t *testing.T, sub *bus.Subscription) {
 	}
 }
 
-// dialUntil takes notes until one stream is known to have grown to a number, and returns how
-// many notes about it that took.
+// dialUntil receives notes until a stream has reached a number, and returns how many
+// notes about it were needed.
 func dialUntil(t *testing.T, sub *bus.Subscription, stream string, seq int64) int {
 	t.Helper()
 	last, notes := int64(0), 0
@@ -104,7 +104,7 @@ func TestNotesReachSubscribers(t *testing.T) {
 		here.Publish("b c\n", 7)
 		dialUntil(t, one, "a", 1)
 		dialUntil(t, both, "b c\n", 7)
-		there.Publish("other", 1) // is behind those before it, where there is an order
+		there.Publish("other", 1) // later than the previous notes, if they are ordered
 		dialUntil(t, other, "other", 1)
 		here.Publish("a", 2)
 		dialUntil(t, both, "a", 2)
@@ -186,8 +186,8 @@ func TestClosedSubscriptionReceivesNothing(t *testing.T) {
 	})
 }
 
-// While Redis is away nobody waits and a node tells itself; afterwards everybody is told
-// to look, and what waited arrives.
+// While Redis is down, nobody blocks and a node notifies itself. Afterwards all are
+// notified to read again, and queued notes arrive.
 func TestRedisReconnects(t *testing.T) {
 	server := bustest.Start(t)
 	said := make(lines, 100)
@@ -208,7 +208,7 @@ func TestRedisReconnects(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]int64{} // a may have been told while nobody listened: its 0 stands for that
+	told := map[string]int64{} // a may have grown during the outage, which its 0 reports
 	for len(told) < 2 {
 		ready(t, others)
 		for _, n := range others.Drain() {
@@ -246,7 +246,7 @@ func TestWithoutRedis(t *testing.T) {
 	if strings.Contains(log.String()+b.Healthy().Error(), "secret") {
 		t.Errorf("the log is %s", &log)
 	}
-	b.Publish("a", 2) // is no harm
+	b.Publish("a", 2) // harmless
 }
 
 // Nobody waits for a server that takes connections and never says a word.
@@ -288,7 +288,6 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A note that was written is read as it was, and what is read is written as it was.
 func FuzzNote(f *testing.F) {
 	f.Add("a", int64(1), "1 a")
 	f.Add("", int64(0), "01 a")
@@ -309,7 +308,7 @@ func Example() {
 	defer b.Close()
 	sub := b.Subscribe("session 1")
 	defer sub.Close()
-	// … read the stream here: what came before is not told.
+	// … read the stream here, because earlier events cause no note.
 
 	b.Publish("session 1", 41)
 	b.Publish("session 1", 42)

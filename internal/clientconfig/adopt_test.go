@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 )
 
-// Entries are replaced by one, and come back: to the byte where nothing else
-// happened, else by what they say.
+// Entries are replaced by one and restored: byte for byte if nothing else changed,
+// otherwise by value.
 func TestAdoptAndReturn(t *testing.T) {
 	for _, tt := range []struct {
 		client, text, edited string
@@ -109,7 +109,7 @@ command = "k"
 			if ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(tt.text), Names: tt.names, Entry: e}}); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
 				t.Errorf("undone again it is %+v %v", ch, err)
 			}
-			// an entry that was written anew stays
+			// an entry that was added again stays
 			adopt2, err := clientconfig.PlanAdopt(target, tt.names, nil, e)
 			if err != nil {
 				t.Fatal(err)

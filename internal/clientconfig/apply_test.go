@@ -111,7 +111,7 @@ func TestApplyLinks(t *testing.T) {
 		}
 	}
 
-	// A link to a file that is not there yet.
+	// A symlink to a missing file.
 	ch := connect(t, target, command)
 	if ch.File != link || ch.Target != dotfiles || len(ch.Notes) == 0 || !strings.Contains(ch.Notes[0], dotfiles) {
 		t.Errorf("got %+v", ch)
@@ -147,7 +147,7 @@ func TestApplyLinks(t *testing.T) {
 	}
 }
 
-// A repository's links do not choose which file of the person's is changed.
+// Symlinks in a repository must not select another file of the user.
 func TestProjectLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	secret := filepath.Join(outside, "mcp.json")
@@ -164,7 +164,7 @@ func TestProjectLinks(t *testing.T) {
 	if _, err := clientconfig.PlanUndo(target, ""); !errors.As(err, &file) {
 		t.Errorf("undo: got %v", err)
 	}
-	// Named, it is the person's choice.
+	// A file named by the user may be a symlink.
 	target.File = ".cursor/mcp.json"
 	connect(t, target, command)
 	if !strings.Contains(read(t, secret), "loadout") {

@@ -179,7 +179,7 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
-// What is hard to quote comes back as it was given: the same entry is no change.
+// Values that need quoting are read back unchanged: the same entry is no change.
 func TestSnippetQuoting(t *testing.T) {
 	hard := clientconfig.Entry{Name: "work_2-b", Command: `C:\Program Files\Ann's "x"\loadout.exe`,
 		Args: []string{"", `\`, `C:\a b`, `it's`, "tab\tnl\n\x01\x7f", "é中\u2028\u202e</script>&", `"""`, `'''`, "#", "${HOME}"}}

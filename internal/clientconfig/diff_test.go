@@ -123,7 +123,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A file on one long line shows what is around the change.
+// For a file on one long line, the diff shows the surroundings of the change.
 func TestDiffOneLine(t *testing.T) {
 	text := `{"a":{` + strings.Repeat(`"key":"SECRET",`, 500) + `"z":1},"mcpServers":{"b":{}},"c":{` + strings.Repeat(`"key":"SECRET",`, 500) + `"z":1}}`
 	got := diffOf(t, "cursor", text, clientconfig.Entry{Command: "loadout", Args: []string{"mcp"}})

@@ -64,7 +64,7 @@ func apply(t testing.TB, ch *clientconfig.Change) {
 	}
 }
 
-// spellings are the ways in which editors and systems write one text.
+// spellings returns the text as different editors and systems write it.
 func spellings(text []byte) map[string][]byte {
 	crlf := bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 	mark := []byte("\xef\xbb\xbf")
@@ -173,7 +173,7 @@ func realFile(t *testing.T, name string, text []byte) {
 	}
 }
 
-// remoteOr is an entry by URL where the client has that.
+// remoteOr returns an entry with a URL if the client supports it.
 func remoteOr(name string) clientconfig.Entry {
 	if name == "claude-desktop" {
 		return command
@@ -181,7 +181,7 @@ func remoteOr(name string) clientconfig.Entry {
 	return remote
 }
 
-// The file may be edited between connect and undo; what was edited stays.
+// Edits between connect and undo stay.
 func TestUndoAfterEdits(t *testing.T) {
 	for _, tt := range []struct{ name, client, before, old, new, want string }{
 		{"another server after ours", "cursor", "{\n  \"mcpServers\": {\n    \"a\": {}\n  }\n}\n",
@@ -285,7 +285,7 @@ func TestReplace(t *testing.T) {
 			if got := read(t, target.File); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			// The person's own entry is only in the backup now, which stays.
+			// The user's own entry is now only in the backup, which stays.
 			back := undo(t, target)
 			if len(back.Removes) != 0 || len(back.Notes) == 0 || !strings.Contains(back.Notes[0], ch.Backup) || read(t, ch.Backup) != tt.before {
 				t.Errorf("undo: %+v", back)
@@ -294,7 +294,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// The same in any spelling is no change.
+// An equal entry in another spelling is no change.
 func TestEqualEntry(t *testing.T) {
 	for client_, text := range map[string]string{
 		"cursor": "{/* x */\"mcpServers\":{\"loadout\":{\"args\":[\"m\\u0063p\",/* y */],\"command\":\"loadout\",}}}",

@@ -48,8 +48,8 @@ func FuzzTOML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) { edits(t, c, src) })
 }
 
-// edits checks, for any text, that what comes of it parses and differs from it
-// only by the entry, that it is stable, and that what is kept is kept.
+// edits checks for any text that the result parses, differs only by the entry, is
+// stable, and preserves everything else.
 func edits(t *testing.T, c Client, src []byte) {
 	doc, err := parse(c, src)
 	if err != nil {
@@ -108,8 +108,7 @@ func edits(t *testing.T, c Client, src []byte) {
 	}
 }
 
-// shows checks that a masked text has its lines at the same places, and that
-// marks are in order.
+// shows checks that a masked text keeps its line positions, and that marks are in order.
 func shows(t *testing.T, src []byte, doc document) {
 	at := 0
 	marks := doc.marks(DefaultName)
@@ -125,7 +124,7 @@ func shows(t *testing.T, src []byte, doc document) {
 	}
 }
 
-// comments are those of a document, in order.
+// comments returns the comments of a document in order.
 func comments(src []byte, doc document) string {
 	var b strings.Builder
 	for _, m := range doc.marks("") {

@@ -63,8 +63,8 @@ func returned(t *testing.T, target clientconfig.Target, text string, names []str
 	return ch.Notes
 }
 
-// Entries of projects go with those of the person, and nothing else; they come
-// back to the byte.
+// Only the entries of projects and of the user are removed, and are restored byte for
+// byte.
 func TestAdoptFromProjects(t *testing.T) {
 	both := []clientconfig.Local{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
 	for _, tt := range []struct {
@@ -98,8 +98,8 @@ func TestAdoptFromProjects(t *testing.T) {
 	}
 }
 
-// Where the file changed since, entries of projects come back by what they say,
-// and what cannot is said.
+// If the file changed since, entries of projects are restored by value, and the notes
+// name those that cannot be restored.
 func TestReturnToProjects(t *testing.T) {
 	local := []clientconfig.Local{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
 	original := func(t *testing.T) map[string]map[string]any {

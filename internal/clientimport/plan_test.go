@@ -166,8 +166,8 @@ func TestUndoSeveralImports(t *testing.T) {
 	}
 }
 
-// An undo keeps what the user changed since, what another client uses, and the
-// backups if an entry cannot be restored.
+// An undo keeps entries that the user changed since, entries that another client uses,
+// and the backups if an entry cannot be restored.
 func TestUndoKeepsChanges(t *testing.T) {
 	s := newSetup(t)
 	s.write("mcp.json", cursorFile)

@@ -63,8 +63,8 @@ func (m *machine) load() *config.Config {
 	return c
 }
 
-// faults are those of a configuration that cannot be loaded, with the root of
-// the machine written as ROOT.
+// faults returns the faults of a configuration that cannot be loaded, with the root
+// directory written as ROOT.
 func (m *machine) faults() []string {
 	m.t.Helper()
 	c, err := config.Load(m.in)
@@ -105,7 +105,7 @@ func (m *machine) paths(paths []string) []string {
 	return out
 }
 
-// values are those that are not the default, as "key value (from)".
+// values returns the values that differ from the default, as "key value (from)".
 func (m *machine) values(c *config.Config) []string {
 	var out []string
 	for _, v := range c.Values() {
@@ -580,7 +580,7 @@ func TestEnvironmentValues(t *testing.T) {
 	}
 }
 
-// L1: the variables of an earlier system mean what they meant.
+// L1: variables of an earlier system keep their meaning.
 func TestL1LegacyVariables(t *testing.T) {
 	list := func(paths ...string) string { return strings.Join(paths, string(filepath.ListSeparator)) }
 	for _, tt := range []struct {
@@ -634,8 +634,8 @@ func TestL1LegacyVariables(t *testing.T) {
 	})
 }
 
-// L2: without these variables nothing is inherited, and a bad one is told and
-// stops nothing.
+// L2: without these variables nothing is inherited. An invalid one is reported and
+// otherwise ignored.
 func TestL2BadLegacyVariables(t *testing.T) {
 	m := newMachine(t)
 	m.env["LLP_ENABLE_CLAUDE_GLOBAL"], m.env["LLP_SKILLS_DIRS"], m.env["LLP_CLAUDE_SKILLS_DIR"] = "perhaps", "/a", "/b"

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 )
 
-// A short name is for a model, or for one of a server with its key; what is shown is
-// read back as it was, from a file and from a variable.
+// A short name stands for a model, optionally with a server and a key. The printed form
+// can be read back from a file and a variable.
 func TestModelNames(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, "models:\n  names:\n    haiku: anthropic:small\n    here: {model: openai:qwen3, base_url: 'http://127.0.0.1:1/v1', key: LOCAL}\n")

@@ -39,7 +39,7 @@ func TestModelPrice(t *testing.T) {
 	}
 }
 
-// What a file says, a variable can say, and what is shown is read back as it was.
+// Files and variables accept the same values, and printed values can be read back.
 func TestPricesRoundTrip(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, prices)

@@ -146,8 +146,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Reading never fails to end, is bounded, and says the same twice; places lie
-// in the file.
+// FuzzParse checks that parsing terminates, respects its limits and is deterministic,
+// and that positions lie in the file.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"{\"a\": [1, {\"b\": null}], // c\n}", "a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n---\n'x'", "[a.\"b\"]\nc = {d = 1}\n[[e]]\n'f' = '''g'''",

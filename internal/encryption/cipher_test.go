@@ -54,8 +54,8 @@ func TestEncryptedValuesDecrypt(t *testing.T) {
 	}
 }
 
-// A row that was copied, changed, or sealed with a key that is gone does not open,
-// and the error says which, without the value.
+// A value that was copied to another row, changed, or encrypted with an unknown key is
+// refused. The error gives the reason and not the value.
 func TestDecryptRefuses(t *testing.T) {
 	key := encryption.NewKey()
 	s := sealer(t, key)
@@ -126,8 +126,8 @@ func TestEncryptRefuses(t *testing.T) {
 	}
 }
 
-// After a change of keys, old values open, new ones are sealed with the new key, and
-// which ones are to be sealed again can be told.
+// After a key rotation, old values decrypt, new ones use the new key, and values that
+// need reencryption can be found.
 func TestKeysAreRotated(t *testing.T) {
 	first, second := encryption.NewKey(), encryption.NewKey()
 	old := sealed(t, sealer(t, first), "hunter22")
@@ -163,7 +163,7 @@ func TestKeyPrintsAsID(t *testing.T) {
 	}
 }
 
-// FuzzOpen: nothing opens but what was sealed, with its label.
+// FuzzOpen checks that only encrypted values with the right label decrypt.
 func FuzzOpen(f *testing.F) {
 	keys, err := encryption.ParseKeys("MDEyMzQ1Njc4OWFiY2RlZkdISUpLTE1OT1BRUlNUVVY=")
 	if err != nil {

@@ -152,7 +152,7 @@ func TestMountedKeysRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseKeys: what is read is read again from what it prints when revealed.
+// FuzzParseKeys checks that revealed keys can be parsed again.
 func FuzzParseKeys(f *testing.F) {
 	f.Add("MDEyMzQ1Njc4OWFiY2RlZkdISUpLTE1OT1BRUlNUVVY=, # x\n-_-_")
 	f.Add("MDEyMzQ1Njc4OWFiY2RlZkdISUpLTE1OT1BRUlNUVVY\tMDEyMzQ1Njc4OWFiY2RlZkdISUpLTE1OT1BRUlNUVVZ")

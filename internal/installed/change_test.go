@@ -212,7 +212,7 @@ func settledEmpty(t *testing.T, dir *installed.Dir) {
 	}
 }
 
-// cut is a tree of which one file cannot be read to its end.
+// cut is a tree in which one file cannot be read to its end.
 type cut struct {
 	fs.FS
 	path string

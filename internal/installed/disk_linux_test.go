@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/installed"
 )
 
-// small is a file system of that many pages, in which a file takes one at least.
+// small is a file system of this many pages. A file takes at least one.
 func small(t *testing.T, pages int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func BenchmarkPut400(b *testing.B) {
 func TestReadOnlyDirectoriesAreReplaced(t *testing.T) {
 	dir := installed.Open(filepath.Join(t.TempDir(), "skills"))
 	put(t, dir, "pdf@1")
-	if os.Geteuid() == 0 { // whom modes do not bind
+	if os.Geteuid() == 0 { // ignores file modes
 		must(t, os.Lchown(filepath.Dir(filepath.Dir(dir.Path())), nobody, nobody))
 		must(t, filepath.WalkDir(filepath.Dir(dir.Path()), func(p string, _ fs.DirEntry, err error) error {
 			return errors.Join(err, os.Lchown(p, nobody, nobody))

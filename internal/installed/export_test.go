@@ -1,6 +1,6 @@
 package installed
 
-// Staging is the name of the directory for what is not committed yet.
+// Staging is the name of the directory for uncommitted files.
 const Staging = staging
 
 // At makes f be called before each step of the changes of d; it can make the step
@@ -17,7 +17,7 @@ func (d *Dir) Parsed() *Lockfile {
 	return d.parsed
 }
 
-// Abandon closes what a change has open, as the end of its process does.
+// Abandon closes the open files of a change, like the end of its process.
 func (c *Change) Abandon() {
 	c.lockFile.Close()
 	c.root.Close()

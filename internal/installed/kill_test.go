@@ -41,11 +41,11 @@ func update(ctx context.Context, c *installed.Change) error {
 	return c.Remove(ctx, "gone")
 }
 
-// ways are systems that can exchange two directories, and those that cannot.
+// ways lists systems with and without an atomic exchange of directories.
 var ways = map[string]string{"exchange": "", "rename": "exchange"}
 
-// whole fails where one that reads now sees half a skill, or something of the hand's
-// that is not as it was.
+// whole fails if a reader sees an incomplete skill, or if a manually copied skill
+// changed.
 func whole(t *testing.T, dir *installed.Dir) {
 	t.Helper()
 	files := tree(t, dir.Path())
@@ -94,8 +94,8 @@ func open(t *testing.T, dir *installed.Dir) {
 	must(t, change(t.Context(), dir, func(context.Context, *installed.Change) error { return nil }))
 }
 
-// kill runs update in a process of its own that is killed before a step, and returns
-// that step, "" where there are not so many.
+// kill runs update in a child process that is killed before a step. It returns the name
+// of that step, or "" if there are fewer steps.
 func kill(t *testing.T, dir *installed.Dir, n int, without string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -185,7 +185,7 @@ func TestRecoverySurvivesRepeatedInterruption(t *testing.T) {
 	}
 }
 
-// stopAt is kill within this process: the change is left where it is.
+// stopAt is like kill, but stops the change within this process.
 func stopAt(t *testing.T, dir *installed.Dir, n int, without string) (at string) {
 	t.Helper()
 	type stopped struct{}

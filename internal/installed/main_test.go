@@ -21,8 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// helper is the variable by which the test binary makes a change for a test, as
-// another process.
+// helper is the variable that makes the test binary perform a change for a test.
 const helper = "LOADOUT_TEST_INSTALLED"
 
 func TestMain(m *testing.M) {
@@ -36,8 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// help puts the skill that it is told to, or makes the change of [scene] and kills
-// itself before a step of it.
+// help installs the skill named by the variable, or performs the change of [scene] and
+// kills itself before one of its steps.
 func help(path string) error {
 	dir := installed.Open(path)
 	if name := os.Getenv(helper + "_PUT"); name != "" {
@@ -133,8 +132,8 @@ func write(t testing.TB, dir, name, content string) {
 	must(t, os.WriteFile(p, []byte(content), 0o644))
 }
 
-// tree are all the files below a directory and what is in them. Directories without
-// files count, with a slash, and executable files have a star.
+// tree returns all files below a directory with their contents. Empty directories are
+// listed with a slash, and executable files with a star.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -170,7 +169,7 @@ func digest(t testing.TB, fsys fs.FS) string {
 	return m.Digest()
 }
 
-// versions are the installed skills as "name@version", by what their files are.
+// versions returns the installed skills as "name@version", according to their files.
 func versions(t testing.TB, dir *installed.Dir) []string {
 	t.Helper()
 	lock, err := dir.Lockfile()
@@ -196,8 +195,8 @@ func texts(ds []installed.Difference) []string {
 	return out
 }
 
-// clean fails where the files differ from the lock, or where a change has left
-// something.
+// clean fails if the files differ from the lockfile, or if a change left something
+// behind.
 func clean(t testing.TB, dir *installed.Dir) {
 	t.Helper()
 	ds, err := dir.Verify(t.Context())

@@ -123,7 +123,7 @@ func TestCatalogIgnoresStagingDirectory(t *testing.T) {
 	}
 }
 
-// What a repository of strangers has in the place of ours leads nowhere.
+// Symlinks that an untrusted repository has in place of our files are not followed.
 func TestForeignStagingDirectory(t *testing.T) {
 	journal := func(name string) string {
 		return `{"version":1,"skills":[{"name":"` + name + `","was":true}]}`

@@ -12,8 +12,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 )
 
-// Calls that reached a server are told with its own names and how they ended; one that
-// is not permitted is not.
 func TestCallsAreReported(t *testing.T) {
 	for _, era := range []string{legacy, modern} {
 		t.Run(era, func(t *testing.T) {

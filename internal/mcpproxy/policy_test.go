@@ -46,7 +46,7 @@ func approval(_ context.Context, req *mcp.CallToolRequest, server, tool string) 
 	return nil, keep, nil
 }
 
-// person answers questions, and remembers them.
+// person answers questions and records them.
 type person struct {
 	approves string // accept or decline
 
@@ -66,8 +66,8 @@ func (p *person) options() *mcp.ClientOptions {
 	}}
 }
 
-// permitted is a server with a tool that asks nothing and one that asks once;
-// calls counts how often either got what it wanted.
+// permitted is a server with a tool that asks nothing and one that asks once. calls
+// counts completed calls of both.
 func permitted(era string) (up *mcp.Server, calls *atomic.Int32) {
 	up, calls = newServer(era), new(atomic.Int32)
 	addTool(up, "plain", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -99,8 +99,8 @@ func permitted(era string) (up *mcp.Server, calls *atomic.Int32) {
 	return up, calls
 }
 
-// A call that has to be approved reaches its server once and only after that,
-// also where the server has a question of its own.
+// A call that needs approval reaches its server once and only after approval, even if
+// the server has a question itself.
 func TestCallsArePermitted(t *testing.T) {
 	for _, tt := range []struct {
 		name, approves, tool, want string
@@ -211,7 +211,7 @@ func raw(t *testing.T, s *mcpproxy.Server, era string) func(method string, param
 			case *jsonrpc.Response:
 				return m
 			case *jsonrpc.Request:
-				if m.Method == "notifications/subscriptions/acknowledged" { // there is no response before its end
+				if m.Method == "notifications/subscriptions/acknowledged" { // the response comes last
 					t.Fatal("subscribed")
 				}
 			}
@@ -394,8 +394,8 @@ func TestPermitServer(t *testing.T) {
 	}
 }
 
-// What Allow refuses cannot be called, by whatever name, also where it was
-// allowed when it was listed.
+// Tools that Allow refuses cannot be called by any name, even if they were allowed when
+// listed.
 func TestForbiddenTools(t *testing.T) {
 	for _, prefix := range []string{"", "up"} {
 		eachEra(t, func(t *testing.T, client, server string) {
@@ -482,7 +482,7 @@ func TestReportsAreSentOnce(t *testing.T) {
 		{errors.New("no memory"), []string{"connect to up: no memory"}},
 	} {
 		err, reports = step.err, nil
-		cs := connect(t, s, legacy, nil) // each has connections of its own
+		cs := connect(t, s, legacy, nil) // each has its own connections
 		for range 2 {
 			if _, err := cs.ListTools(t.Context(), nil); err != nil {
 				t.Fatal(err)

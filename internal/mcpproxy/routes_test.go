@@ -25,8 +25,7 @@ func (n named) without(i int) named {
 	return named{slices.Delete(slices.Clone(n.ups), i, i+1), n.lists}
 }
 
-// drawNamed draws servers of different names; prefixes, where there are any, are
-// those names.
+// drawNamed draws servers with different names. Prefixes, if any, equal the names.
 func drawNamed(t *rapid.T) named {
 	n := named{lists: map[*upstreamServer][]string{}}
 	words := rapid.StringMatching(`(a|b|_|__|\.){1,4}`)

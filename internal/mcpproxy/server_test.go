@@ -110,7 +110,7 @@ func inputRequests() mcp.InputRequestMap {
 	}
 }
 
-// answers are what a client said, in one line.
+// answers returns the answers of a client in one line.
 func answers(form *mcp.ElicitResult, model *mcp.CreateMessageWithToolsResult, roots *mcp.ListRootsResult) string {
 	return fmt.Sprint(form.Action, form.Content["colour"], " ", model.Content[0].(*mcp.TextContent).Text, " ", roots.Roots[0].URI)
 }

@@ -19,8 +19,8 @@ import (
 
 const clientSecret = "CLIENTSECRET"
 
-// A place is an authorization server that notes what is sent to it. It asks nobody
-// and gives everybody the same tokens.
+// A place is an authorization server that records requests. It gives everybody the same
+// tokens without a prompt.
 type place struct {
 	URL string
 
@@ -79,7 +79,7 @@ func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// got is what was sent to it.
+// got returns the recorded requests.
 func (p *place) got() (asked int, forms []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func naming(p *place) func(string) map[string]any {
 	}
 }
 
-// comeBack is a person whose browser comes back at once, with a registered client.
+// comeBack is a user whose browser returns immediately, with a registered client.
 func comeBack(t *testing.T, server string) *oauth.Login {
 	return &oauth.Login{Target: oauth.Target{Server: server, ID: "client", Secret: clientSecret}, Print: func(string) {}, Show: func(page string) {
 		u, err := url.Parse(page)
@@ -179,7 +179,7 @@ func TestRevocationUsesTokenEndpointHost(t *testing.T) {
 		if err != nil || strings.Contains(string(b), at+"/revoke") != same {
 			t.Errorf("at the same place: %v; it keeps %s, %v", same, b, err)
 		}
-		if !same { // nor where a file says so
+		if !same { // not even if a file names it
 			b = []byte(strings.Replace(string(b), `"client_id"`, `"revocation_endpoint":"`+at+`/revoke","client_id"`, 1))
 			if err := os.WriteFile(files(t, dir)[0], b, 0o600); err != nil {
 				t.Fatal(err)
@@ -208,8 +208,8 @@ func TestMetadataMustMatchIssuer(t *testing.T) {
 	}
 }
 
-// The issuer of the first sign-in stays that of the server, until the person signs
-// out: another one gets nothing, not even a question.
+// The issuer of the first sign-in stays the server's issuer until the user signs out.
+// Another issuer receives no request.
 func TestIssuerIsPinnedAtFirstSignIn(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	good.about = func() map[string]any { return good.describes(nil) }
@@ -242,8 +242,7 @@ func TestIssuerIsPinnedAtFirstSignIn(t *testing.T) {
 	}
 }
 
-// A sign-in that cannot be renewed any more does not forget its issuer, but all
-// that can be signed in with.
+// A sign-in whose refresh failed keeps its issuer, but no tokens.
 func TestIssuerPinSurvivesToken(t *testing.T) {
 	good, evil := newPlace(t), newPlace(t)
 	good.refuses = true
@@ -294,7 +293,7 @@ func TestConfiguredIssuerIsUsed(t *testing.T) {
 		t.Errorf("the other one was asked %d times, and got %q", asked, forms)
 	}
 	l = comeBack(t, guardedBy(t, naming(good)))
-	l.Issuer = good.URL + "/" // the slash tells nobody from another
+	l.Issuer = good.URL + "/" // a trailing slash makes no difference
 	if _, err := newStore(t).Login(t.Context(), l); err != nil {
 		t.Error(err)
 	}
@@ -303,8 +302,8 @@ func TestConfiguredIssuerIsUsed(t *testing.T) {
 	}
 }
 
-// A server, or an authorization server, that says something else each time it is
-// asked gains nothing by that: what it said first counts.
+// A server or authorization server that changes its metadata gains nothing: the first
+// answer counts.
 func TestChangingMetadata(t *testing.T) {
 	const first = 1 // answers that are good
 	for name, change := range map[string]func(good, evil *place) func(string) map[string]any{

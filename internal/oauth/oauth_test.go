@@ -26,7 +26,7 @@ import (
 
 const next = "sign in with: loadout servers login guarded"
 
-// signIn is a person at a browser that says yes to all.
+// signIn is a user whose browser grants everything.
 func signIn(t *testing.T, server string) *oauth.Login {
 	return &oauth.Login{Target: oauth.Target{Server: server}, Print: func(string) {}, Show: func(page string) {
 		go func() {
@@ -46,8 +46,7 @@ func login(t *testing.T, s *oauth.Store, server string) *oauth.Info {
 	return g
 }
 
-// connect lists the tools of a server as another process would: with a store of
-// its own.
+// connect lists the tools of a server with a new store, like another process.
 func connect(t *testing.T, dir, server string) error {
 	t.Helper()
 	s := pool(t, dir).Server(&upstream.Config{Name: "guarded", URLs: []string{server}}, "")
@@ -79,7 +78,7 @@ func token(t *testing.T, s *oauth.Store, server string) string {
 	return k.AccessToken
 }
 
-// files are those of a store besides its locks.
+// files returns the files of a store except its locks.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -107,7 +106,7 @@ func TestLoginPersists(t *testing.T) {
 	if err := connect(t, dir, server); err != nil {
 		t.Error(err)
 	}
-	s.Retry() // what was refused before works without a start of its process
+	s.Retry() // the refused call now works without a restart
 	res, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "greet"}, nil)
 	if err != nil || len(res.Content) != 1 {
 		t.Errorf("a call answers %v, %v", res, err)
@@ -304,7 +303,7 @@ func TestLoginFails(t *testing.T) {
 	}
 }
 
-// What does not have the state of the sign-in is refused, and the sign-in goes on.
+// A redirect without the state of the sign-in is refused, and the sign-in continues.
 func TestStateIsChecked(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
@@ -331,7 +330,7 @@ func TestStateIsChecked(t *testing.T) {
 	}
 }
 
-// Where the browser is elsewhere, what it ends at is pasted.
+// If the browser is on another machine, the user pastes the final address.
 func TestPaste(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// K22: a sign-in registers a client by itself, proves by PKCE that it is the one that
-// began, and has a state that is good once.
+// K22: a sign-in registers a client, uses PKCE, and has a state that is valid once.
 func TestK22SignIn(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
@@ -54,8 +53,8 @@ func TestK22SignIn(t *testing.T) {
 	}
 }
 
-// K22: a person and a server are signed in, not yet, or not any more; the last two say
-// what to do, and nobody else's token is used.
+// K22: a user is signed in to a server, not yet, or no longer. The last two say what to
+// do, and no other user's token is used.
 func TestK22ThreeStates(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)

@@ -109,7 +109,7 @@ func (f *fake) index() string { return f.URL + "/simple" }
 // member is a file of an archive.
 type member struct {
 	name, text string
-	link       bool // text is where a symbolic link leads
+	link       bool // text is the target of a symbolic link
 }
 
 // makeWheel returns a handmade wheel (PEP 427).

@@ -23,8 +23,7 @@ import (
 
 var stage string
 
-// helper is the variable by which the test binary installs for one test, as
-// another process.
+// helper is the variable that makes the test binary install packages for a test.
 const helper = "LOADOUT_TEST_INSTALL"
 
 func TestMain(m *testing.M) {
@@ -97,7 +96,7 @@ func backend(t *testing.T) sandbox.Backend {
 	return b
 }
 
-// scene is a builder with a cache of its own.
+// scene is a builder with its own cache.
 type scene struct {
 	*packages.Builder
 	backend sandbox.Backend
@@ -169,7 +168,7 @@ func (s *scene) ensure(t *testing.T, skill fs.FS, plan *script.Plan) *packages.P
 	return p
 }
 
-// run runs the script without a network and returns what it printed.
+// run runs the script without a network and returns its output.
 func (s *scene) run(t *testing.T, skill fstest.MapFS, plan *script.Plan, p *packages.Packages) string {
 	t.Helper()
 	tree := sandbox.Tree{Path: sandbox.SkillDir, FS: skill}

@@ -50,7 +50,7 @@ func TestLockfileIsObeyed(t *testing.T) {
 	f.module("hello", "1.0.0", hello, member{name: "package/index.js", text: "module.exports = 'old'\n"})
 	s := npmScene(t, f)
 	skill := shouter("import h from 'hello'\nconsole.log(h)\n")
-	// The addresses in a lock file are those of the public registry.
+	// The addresses in a lock file name the public registry.
 	skill["package-lock.json"] = &fstest.MapFile{Data: []byte(`{"name":"x","lockfileVersion":3,"requires":true,"packages":{
 		"":{"name":"x","dependencies":{"hello":"^1.0.0"}},
 		"node_modules/hello":{"version":"1.0.0","resolved":"https://registry.npmjs.org/hello/-/hello-1.0.0.tgz"}}}`)}

@@ -357,7 +357,7 @@ func TestTwoProcessesBuildOnce(t *testing.T) {
 func TestMissingPip(t *testing.T) {
 	f := newFake(t)
 	s, plan := pythonScene(t, f.index())
-	// An interpreter without packages of its own.
+	// An interpreter without packages.
 	bare := filepath.Join(t.TempDir(), "bare")
 	if out, err := exec.Command(plan.Argv[0], "-m", "venv", "--without-pip", bare).CombinedOutput(); err != nil {
 		t.Skipf("no venv: %s", out)

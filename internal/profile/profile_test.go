@@ -34,7 +34,7 @@ spec:
         Authorization: Bearer ${{user.weibo_token}}
 `
 
-// plain compares what is exported.
+// plain compares exported fields.
 var plain = cmpopts.IgnoreUnexported(upstream.Config{})
 
 func found(ds []skill.Diagnostic) []string {
@@ -159,8 +159,8 @@ func TestReadDirFollowsNoSymlinkOut(t *testing.T) {
 	}
 }
 
-// What is read has a name that can be part of a URL, once each; what is preloaded
-// is among the skills.
+// FuzzParse checks that profiles have unique names that fit into a URL, and that
+// preloaded skills are among their skills.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(wegent), "a.yaml")
 	f.Add([]byte("kind: Ghost\nmetadata: &m {name: a}\nspec: {preload: [p], mcp_servers: [x], expose: direct, policy: {a: [1]}}\n---\nkind: Ghost\nmetadata: *m\n"), "a.yaml")

@@ -318,7 +318,7 @@ func TestP2LoadFails(t *testing.T) {
 	}
 }
 
-// W19: a tool's configuration overrides that of the skill; unknown tools are
+// W19: a tool's configuration overrides its skill's configuration. Unknown tools are
 // skipped and the others are provided.
 func TestW19UnknownToolsAreSkipped(t *testing.T) {
 	w := newWorld(t)

@@ -81,7 +81,7 @@ SKILL_MANIFEST = SkillManifest(
 func TestReadDraftWithoutFields(t *testing.T) {
 	tests := map[string]struct {
 		src    string
-		absent bool // there is no declaration at all
+		absent bool // no declaration
 	}{
 		"nothing":             {"", true},
 		"import":              {"from x import SKILL_MANIFEST, y\n", true},
@@ -116,8 +116,8 @@ func TestReadDraftWithoutFields(t *testing.T) {
 	}
 }
 
-// A file of a stranger yields no draft, or one whose SKILL.md is valid and says
-// nothing but what the draft does.
+// FuzzReadDraft checks that an untrusted file yields no draft, or one whose SKILL.md is
+// valid and contains only the draft.
 func FuzzReadDraft(f *testing.F) {
 	for _, src := range []string{
 		"SKILL_MANIFEST = SkillManifest(name='a_b', description=\"c\", version=1.0, tools=[Tool(name='t')])",
@@ -133,7 +133,7 @@ func FuzzReadDraft(f *testing.F) {
 			return
 		}
 		if utf8.RuneCountInString(d.Description) > 1024 {
-			return // the user is told
+			return // reported to the user
 		}
 		text := d.Render()
 		if s, ds, _ := skill.ParseHead(text, true, skill.FileName, d.Name); s == nil || !ds.Valid() || s.Name != d.Name {

@@ -62,7 +62,7 @@ func TestFoldString(t *testing.T) {
 			t.Errorf("FoldString(%q) = %q, want %q", text, got, want)
 		}
 	}
-	// A replacement that contains the value is no endless loop.
+	// A replacement that contains the value must not loop.
 	if got := redact.New(redact.Secret{Value: "secret", Replacement: "[secret]"}).FoldString("a secret"); got != "a [secret]" {
 		t.Errorf("got %q", got)
 	}

@@ -159,9 +159,9 @@ func commented(text string, src []byte) []byte {
 	return append(src, text...)
 }
 
-// The archives that were tried on extractors: nothing of them leads out, is a link,
-// a device or larger than allowed, whichever step refuses it, and a skill beside is
-// offered where the archive as a whole is sound.
+// Known attacks on archive extractors: no result leaves the directory, is a symlink or
+// device, or is too large, whichever step refuses it. A skill beside it is offered if
+// the archive as a whole is valid.
 func TestArchiveAttacks(t *testing.T) {
 	pdf := packed{name: "pdf/SKILL.md", content: doc("pdf")}
 	other := packed{name: "other/SKILL.md", content: doc("other")}
@@ -341,7 +341,7 @@ func TestB11RepositoryArchive(t *testing.T) {
 	}
 }
 
-// A download ends at its bound, and nothing of it is left, nor much of it in memory.
+// A download ends at its limit, leaves no file, and takes little memory.
 func TestDownloadTimeout(t *testing.T) {
 	pdf := gzipped(tarOf(t, packed{name: "pdf/SKILL.md", content: doc("pdf")}))
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -364,7 +364,7 @@ func TestDownloadTimeout(t *testing.T) {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		case "/denied.zip":
 			http.Error(w, "", http.StatusForbidden)
-		case "/pdf.zip": // named as it is not
+		case "/pdf.zip": // wrong name extension
 			w.Write(pdf)
 		default:
 			http.NotFound(w, r)

@@ -48,7 +48,7 @@ func newWorld(t testing.TB, handler http.HandlerFunc) *world {
 	return w
 }
 
-// client is one that lives in the world. No credential is there but those of o.
+// client returns a client of this fake internet, with the credentials of o only.
 func (w *world) client(t testing.TB, o *Options) *Client {
 	t.Helper()
 	if o == nil {

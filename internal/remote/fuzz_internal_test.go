@@ -11,9 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Whatever an index says, the names that come out of it are portable and each there
-// once, and what would be asked for is at a URL of http or https, below it where the
-// index lists files.
+// FuzzIndex checks that names are portable and unique, and that requests go to http or
+// https URLs, below the index if it lists files.
 func FuzzIndex(f *testing.F) {
 	digest := "sha256:" + skill.Hash(nil)
 	for _, s := range []string{
@@ -59,8 +58,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// Whatever an archive holds, looking at it and opening what it offers is bounded,
-// and gives plain files below it, of the size they are listed with.
+// FuzzTar checks that listing and opening an archive is limited, and yields regular
+// files of the listed sizes.
 func FuzzTar(f *testing.F) {
 	pdf := packed{name: "r/pdf/SKILL.md", content: doc("pdf")}
 	f.Add(tarOf(f, pdf, packed{name: "r/pdf/l", content: "/etc/passwd", mode: fs.ModeSymlink}))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A sweep removes what nobody uses any more, and nothing else.
+// TestSweep checks that exactly the unused directories are removed.
 func TestSweep(t *testing.T) {
 	temp := t.TempDir()
 	used, err := newGitDir(t.Context(), temp)
@@ -67,7 +67,7 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(temp, "somebodys", dirLock)); err != nil {
 		t.Error(err)
 	}
-	sweep(filepath.Join(temp, "none")) // which is no error
+	sweep(filepath.Join(temp, "none")) // not an error
 }
 
 // Whoever sweeps while others begin takes nothing from them.

@@ -248,7 +248,7 @@ func TestUserCredential(t *testing.T) {
 	}
 }
 
-// Whatever is listed, what comes out can be asked for by its name.
+// FuzzRefs checks that each listed ref can be requested by its name.
 func FuzzRefs(f *testing.F) {
 	id := strings.Repeat("0", 40)
 	f.Add("ref: refs/heads/main\tHEAD\n"+id+"\tHEAD\n"+id+"\trefs/heads/main\n"+id+"\trefs/tags/v1\n"+id+"\trefs/tags/v1^{}\n", "v1")

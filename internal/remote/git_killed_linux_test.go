@@ -98,8 +98,8 @@ func TestLeftoverProcessesEnd(t *testing.T) {
 	}
 }
 
-// gone waits until no process runs in a directory. Nobody tells of the end of one
-// that is no child, so it asks again and again.
+// gone waits until no process runs in a directory. It polls, because the end of a
+// process that is not a child causes no notification.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); len(processesIn(t, dir)) > 0; time.Sleep(time.Millisecond) {

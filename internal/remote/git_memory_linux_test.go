@@ -23,7 +23,7 @@ import (
 // pkt is a line of git's protocol.
 func pkt(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
-// flood writes refs for as long as somebody reads, and counts the bytes.
+// flood writes refs until the reader stops, and counts the bytes.
 func flood(w io.Writer, sent *atomic.Int64) {
 	name := strings.Repeat("a/", 2000)
 	for i := 0; ; i++ {
@@ -53,7 +53,7 @@ func before(t *testing.T, g *remotetest.Git, handle func(http.ResponseWriter, *h
 
 const advertisement = "application/x-git-upload-pack-advertisement"
 
-// Git is not even asked: what it lists it would keep in memory.
+// Git is not used for the list, because it would keep the list in memory.
 func TestEndlessRefListIsCutOff(t *testing.T) {
 	g := remotetest.NewGit(t)
 	var sent atomic.Int64
@@ -70,13 +70,13 @@ func TestEndlessRefListIsCutOff(t *testing.T) {
 	if _, err := c.Open(t.Context(), l); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("look: %v", err)
 	}
-	// Beside what was read, pipes and sockets hold some.
+	// Pipes and sockets buffer some more.
 	if most := int64(2 * (maxRefBytes + 32<<20)); sent.Load() > most {
 		t.Errorf("%d bytes were read, more than %d", sent.Load(), most)
 	}
 }
 
-// A server tells us what is true, and git what it cannot hold.
+// The server sends a valid list to us, and one to git that exceeds its memory.
 func TestGitMemoryLimit(t *testing.T) {
 	var sent atomic.Int64
 	abilities := pkt("version 2\n") + pkt("ls-refs=unborn\n") + pkt("fetch=shallow\n") + pkt("object-format=sha1\n") + "0000"

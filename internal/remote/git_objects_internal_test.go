@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// counted counts what is written.
+// counted counts written bytes.
 type counted struct {
 	io.WriteCloser
 	lines int
@@ -83,7 +83,7 @@ func TestSkillObjectsAreReadOnce(t *testing.T) {
 	}
 }
 
-// What is kept is the last of what came, and no more than the bound.
+// Only the last objects are kept, within the limit.
 func TestLastObjects(t *testing.T) {
 	zeros := make([]byte, maxLast)
 	r := rand.New(rand.NewPCG(1, 2))

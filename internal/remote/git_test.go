@@ -32,8 +32,8 @@ func skillText(name, body string) string {
 	return "---\nname: " + name + "\ndescription: Does what " + name + " does.\n---\n" + body + "\n"
 }
 
-// look looks at a place with a client of its own, whose temporary directory must be
-// empty when the offer is closed.
+// look lists a location with a new client, whose temporary directory must be empty after
+// the offer is closed.
 func look(t *testing.T, l remote.Location, o *remote.Options) (*remote.Collection, error) {
 	t.Helper()
 	c, check := client(t, o)
@@ -263,7 +263,7 @@ func TestW29PrivateRepositories(t *testing.T) {
 	}
 }
 
-// recorded is a git that writes its arguments down, and what it wrote.
+// recorded is a git that records its arguments and output.
 func recorded(t *testing.T) (program string, log func() string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -592,7 +592,7 @@ func TestRepositoryCodeIsNotRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_ = os.Remove(mark) // by what made the repository
+	_ = os.Remove(mark) // by the program that created the repository
 	for _, url := range []string{"file://" + filepath.ToSlash(g.Dir), g.URL} {
 		o, err := look(t, gitAt(url, "", ""), nil)
 		if err != nil {
@@ -706,7 +706,7 @@ func TestCancelEndsGit(t *testing.T) {
 	var once sync.Once
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		once.Do(func() { close(came) })
-		<-r.Context().Done() // until the client is gone
+		<-r.Context().Done() // until the client disconnects
 		close(left)
 	}))
 	t.Cleanup(silent.Close)

@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// Where clouds keep the secrets of their machines nothing is got from, in whatever
-// form a person, or somebody else, writes the address.
+// Metadata services of clouds, which serve secrets of machines, are refused in every
+// spelling of their addresses.
 func TestRefusedAddresses(t *testing.T) {
 	c := New(&Options{Private: func(string) bool { return true }})
 	for _, text := range []string{"169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::1", "::a9fe:a9fe",

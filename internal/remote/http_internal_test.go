@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fetched is what a URL gives on a trip to a location of that kind.
+// fetched returns the content of a URL for a location of this kind.
 func fetched(t testing.TB, c *Client, l Location, from string) (string, error) {
 	t.Helper()
 	ctx, cancel := c.begin(t.Context(), l)
@@ -50,17 +50,17 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 		{"https://2130706433", "https://2130706433/", "number"},
 		{"https://0x7f.1", "https://0x7f.1/", "number"},
 		{"https://example.com", "https://①②⑦.⓪.⓪.①/", "ASCII"},
-		// What the person wrote.
+		// Written by the user.
 		{"https://10.0.0.1", "https://10.0.0.1/", ""},
 		{"http://127.0.0.1:80", "http://127.0.0.1:80/", ""},
 		{"http://[::1]:80", "http://[::1]:80/", ""},
 		{"http://localhost", "http://LOCALHOST/", ""},
 		{"https://evil.localhost", "https://evil.localhost/", "private"},
-		// What the person did not write.
+		// Not written by the user.
 		{"https://example.com", "https://10.0.0.1/", "private"},
 		{"https://example.com", "https://localhost/", "loopback"},
 		{"http://127.0.0.1", "http://localhost/", "loopback"},
-		// What nobody may write.
+		// Forbidden for everybody.
 		{"https://169.254.169.254", "https://169.254.169.254/", "link-local"},
 		{"https://[fd00:ec2::254]", "https://[fd00:ec2::254]/", "secrets"},
 		{"https://168.63.129.16", "https://168.63.129.16/", "cloud"},

@@ -35,8 +35,8 @@ func shelf() fstest.MapFS {
 	}
 }
 
-// newClient has no credential of the machine, and its downloads in a folder that
-// has to be empty in the end.
+// newClient returns a client without credentials of the machine, whose download
+// directory must be empty at the end.
 func newClient(t *testing.T, o remote.Options) *remote.Client {
 	t.Helper()
 	if o.Credential == nil {

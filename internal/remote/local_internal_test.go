@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// onDisk makes files in a new folder.
+// onDisk creates files in a new directory.
 func onDisk(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -22,8 +22,8 @@ func gitAt(url, dir, ref string) remote.Location {
 	return remote.Location{Kind: remote.Git, URL: url, Dir: dir, Ref: ref}
 }
 
-// written are texts that name a place, and the place; String gives back what is
-// last, or else the text.
+// written lists texts and their locations. String returns the last field, or else the
+// text.
 var written = []struct {
 	text  string
 	want  remote.Location

@@ -125,7 +125,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 }
 
-// codes are those of the reasons for which a skill is refused.
+// codes returns the codes of the reasons for refusing a skill.
 func codes(t testing.TB, err error) []string {
 	t.Helper()
 	refused, ok := skill.Refusals(err)

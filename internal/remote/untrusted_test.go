@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// What a stranger names is not looked at where only a person may name it: nothing of
-// this machine, nobody's ssh, no private address, and no credential is asked for.
+// An untrusted location may not name what only a user may name: files of this machine,
+// ssh addresses and private addresses. It is never used with credentials.
 func TestUntrustedLocations(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"SKILL.md": "---\nname: x\ndescription: X.\n---\n"})

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// texts are messages, and what is none; plain says that Plain reads them.
+// texts lists valid and invalid messages; plain is set if Plain reads them.
 var texts = []struct {
 	text  string
 	plain bool

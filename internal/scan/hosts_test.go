@@ -19,7 +19,7 @@ func TestInstallersAreTrustedFromTheirVendorsOnly(t *testing.T) {
 		{"https://deno.land/install.sh", true},
 		{"https://aka.ms/InstallAzureCLIDeb", true},
 
-		{"http://astral.sh/uv/install.sh", false},         // whoever is in between
+		{"http://astral.sh/uv/install.sh", false},         // anybody on the network path
 		{"https://evil.zz/astral.sh/install.sh", false},   // the host is another
 		{"https://astral.sh.evil.zz/install.sh", false},   // as a part of another
 		{"https://astral.sh@evil.zz/install.sh", false},   // as the name of a user

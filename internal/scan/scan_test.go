@@ -70,7 +70,7 @@ func (s sample) open(t *testing.T) fs.FS {
 	return b.FS
 }
 
-// of returns the finding of a rule in a sample, nil where there is none.
+// of returns the finding of a rule in a sample, or nil.
 func of(t *testing.T, s sample, rule string) *scan.Finding {
 	t.Helper()
 	for _, f := range report(t, s).Findings {
@@ -177,7 +177,7 @@ func TestUnreadableFilesDoNotStopTheScan(t *testing.T) {
 	}
 }
 
-// closed is a tree in which one file cannot be opened.
+// closed is a file system in which one file cannot be opened.
 type closed struct {
 	fstest.MapFS
 	file string

@@ -248,7 +248,6 @@ func TestOtherInterpreters(t *testing.T) {
 	if me, ok := errors.AsType[*script.MissingError](err); !ok || me.Interpreter != "awk" || len(me.Tried) != 1 || !strings.Contains(err.Error(), "setuid") || !strings.Contains(me.Hint, "name another interpreter") {
 		t.Error(err)
 	}
-	// A home is as far away as it is for the others.
 	root, host = fakeHost(t, "home/secret/bin/lua")
 	if _, err := script.Resolve(fstest.MapFS{"x": file("#!" + root + "/home/secret/bin/lua\n")}, "x", host); !errors.As(err, new(*script.MissingError)) {
 		t.Error(err)

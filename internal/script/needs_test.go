@@ -226,7 +226,7 @@ func FuzzInline(f *testing.F) {
 				t.Fatalf("line %d of %d", d.line, lines)
 			}
 		}
-		// Code after a line that is no comment, and line ends, change nothing.
+		// Code after the comment block, and line endings, change nothing.
 		again, ok2, err := parseInline("x.py", []byte(strings.ReplaceAll(plain([]byte(src)), "\n", "\r\n")+"\r\nprint()\r\n"))
 		if strings.Contains(src, "\r") || strings.HasPrefix(plain([]byte(src)), "\ufeff") {
 			return

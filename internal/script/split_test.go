@@ -28,7 +28,7 @@ func TestSplit(t *testing.T) {
 		{`'\n' \n`, []string{`\n`, "n"}},
 		{"a\\\nb \\\n c", []string{"ab", "c"}},
 		{"\"a\\\nb\"", []string{"ab"}},
-		// What a shell would act on stays as it is.
+		// Shell operators stay unchanged.
 		{"$HOME ${X} $(id) `id`", []string{"$HOME", "${X}", "$(id)", "`id`"}},
 		{"a;b | c > d 2>&1 < e && f & (g) {h,i}", []string{"a;b", "|", "c", ">", "d", "2>&1", "<", "e", "&&", "f", "&", "(g)", "{h,i}"}},
 		{`*.py ? [a] ~ # not a comment !x`, []string{"*.py", "?", "[a]", "~", "#", "not", "a", "comment", "!x"}},
@@ -100,7 +100,7 @@ func FuzzSplit(f *testing.F) {
 			}
 			return
 		}
-		// Nothing appears that was not there, nothing but quoting goes.
+		// Splitting adds nothing and removes only quotes.
 		if n := len(strings.Join(words, "")); n > len(s) {
 			t.Fatalf("%q became longer: %q", s, words)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/serverstate"
 )
 
-// childVariable holds the directory in which the test binary publishes.
+// childVariable contains the directory in which the test binary publishes.
 const childVariable = "LOADOUT_TEST_RUNNING"
 
 func TestMain(m *testing.M) {
@@ -95,8 +95,8 @@ func pids(all []serverstate.Process) []int {
 	return out
 }
 
-// Each process has a file, which goes with it; that of one that was killed goes
-// when somebody looks.
+// Each process has a file, which it removes at its end. Readers remove the files of
+// killed processes.
 func TestProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "running")
 	if all := list(t, dir); len(all) > 0 {
@@ -138,8 +138,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// Another process that has the number by now is not the one that wrote the file,
-// and what is no whole file of ours says nothing.
+// A process that reuses the PID did not write the file, and an incomplete file is
+// ignored.
 func TestOrphanedFiles(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begin(t, dir)
@@ -287,7 +287,7 @@ func TestNumberLimits(t *testing.T) {
 	}
 }
 
-// states is what a publisher looks at.
+// states is the input of a publisher.
 type states struct {
 	mu    sync.Mutex
 	state string
@@ -307,8 +307,8 @@ func (s *states) look() (string, []serverstate.Server) {
 	return "", []serverstate.Server{{Name: "a", State: s.state}}
 }
 
-// Changes come to the file at the pace, however many there are; one that nobody
-// tells of comes at the next look, and a file that somebody removed comes back.
+// Changes are written at most once per interval. A change without notification is
+// written at the next interval, and a removed file is written again.
 func TestPublishInterval(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "running")
 	synctest.Test(t, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestPublishInterval(t *testing.T) {
 	})
 }
 
-// A directory that cannot be written does no harm, and it goes on when it can be.
+// An unwritable directory is harmless, and publishing continues once it is writable.
 func TestNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "running")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

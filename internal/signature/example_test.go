@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// A publisher signs a skill; whoever has their public key finds out that a script
-// was changed afterwards.
+// A publisher signs a skill. Whoever has the public key can detect that a script was
+// changed afterwards.
 func Example() {
 	private, public, err := signature.GenerateKey("example.com/tools")
 	if err != nil {

@@ -179,7 +179,7 @@ func TestNoSignature(t *testing.T) {
 	}
 }
 
-// resign signs any text, as somebody with a key of their own can.
+// resign signs any text with a foreign key.
 func resign(t *testing.T, text string, private ...string) []byte {
 	t.Helper()
 	var signers []note.Signer

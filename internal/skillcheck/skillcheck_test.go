@@ -55,7 +55,7 @@ func tree(t *testing.T) string {
 	write(t, dir, map[string]string{
 		"pdf/SKILL.md":          document("pdf"),
 		"pdf/inner/SKILL.md":    document("inner"),
-		"other/SKILL.md":        document("docx"), // differs from its folder
+		"other/SKILL.md":        document("docx"), // differs from its directory
 		"node_modules/SKILL.md": document("ignored"),
 		".git/SKILL.md":         document("ignored"),
 		"notes.zip":             "only .skill is certainly a skill",

@@ -74,7 +74,7 @@ func TestAsks(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Transformer("hash", withoutHash)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			// The other way round, what was more is less, but for what has two sides.
+			// In the other direction, more becomes less, except for symmetric changes.
 			back := compare(t, test.new, test.old, &skilldiff.Options{NoScan: true}).Permissions
 			if len(back.More)+len(back.Less) != len(got.More)+len(got.Less) && !strings.Contains(test.name, "pattern") {
 				t.Errorf("there %+v\nback %+v", got, back)

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// with is the files of a skill called pdf, of which front is more frontmatter.
+// with returns the files of a skill named pdf with additional frontmatter.
 func with(front string, files ...string) fstest.MapFS {
 	fsys := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: pdf\ndescription: Reads PDF files.\n" + front + "---\n# PDF\n\nRead the file.\n")}}
 	for i := 0; i < len(files); i += 2 {
@@ -181,7 +181,7 @@ func TestFields(t *testing.T) {
 	if d := cmp.Diff(want, compare(t, old, new, nil).Fields); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	// The order of keys, and where a field stands, say nothing.
+	// The order of keys and the position of a field do not matter.
 	a := with("config: {a: 1, b: 2}\nversion: \"1\"\n")
 	b := with("metadata: {version: \"1\"}\nconfig:\n  b: 2\n  a: 1\n")
 	if got := compare(t, a, b, nil).Fields; len(got) > 0 {
@@ -238,7 +238,7 @@ func TestProblemsAreReportedAndTheRestCompared(t *testing.T) {
 	}
 }
 
-// turning is a file system of which a file has other bytes at each reading.
+// turning is a file system in which a file has other bytes each time it is read.
 type turning struct {
 	fstest.MapFS
 	name string

@@ -80,9 +80,9 @@ func TestUnifiedLimit(t *testing.T) {
 	}
 }
 
-// FuzzUnified holds that the counts of lines add up, that nothing in a difference
-// drives a terminal, and that the new text can be made of the old one by it,
-// where every line of them shows as it is.
+// FuzzUnified checks that line counts add up, that a difference contains no terminal
+// controls, and that applying it to the old text gives the new one if every line is
+// shown unchanged.
 func FuzzUnified(f *testing.F) {
 	for _, s := range [][2]string{{"", ""}, {"a\nb\n", "a\nc\nb"}, {"a\r\n", "a\n"}, {"\x00\xff", "\u202e\n\n"}, {"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n3\n4\n5\n6\n7\n8\nx\n9\n"}} {
 		f.Add([]byte(s[0]), []byte(s[1]))
@@ -132,7 +132,7 @@ func count(diff string) (added, removed int) {
 	return added, removed
 }
 
-// plain reports whether every line of a text is shown whole and as it is.
+// plain reports whether every line of a text is shown completely and unchanged.
 func plain(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if len(line) > 100 {

@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// childVariable names what the test binary is instead of a test.
+// childVariable selects the program that the test binary acts as.
 const childVariable = "LOADOUT_TEST_SPAWN"
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// family is a shell that has children in its group, one of which waits on nothing
-// of ours, and prints the numbers of all.
+// family is a shell with children in its group, one of which waits independently of us.
+// It prints all their PIDs.
 const family = `sleep 1000 & a=$!; sh -c 'trap "" TERM; sleep 1000' & b=$!; echo "$$ $a $b"; cat >/dev/null`
 
 // parent is a program that starts servers, prints their numbers, and is killed.
@@ -81,8 +81,8 @@ func numbers(t *testing.T, line string) []int {
 	return all
 }
 
-// gone waits until none of the processes runs. It asks again and again, since
-// nobody tells a test of the end of a process that is not its child.
+// gone waits until none of the processes runs. It polls, because the end of a process
+// that is not a child causes no notification.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {

@@ -51,7 +51,7 @@ func TestAsks(t *testing.T) {
 	})
 }
 
-// W27: the first answer wins, whoever gives it at the same time.
+// W27: the first of several concurrent answers wins.
 func TestW27FirstAnswerWins(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ShiftClock sets the clock of a database, as it is seen by db, ahead or back.
+// ShiftClock moves the clock of a database, as seen by db, forward or back.
 func ShiftClock(db *DB, by time.Duration) {
 	d := dialects[db.dialect.name]
 	d.now = fmt.Sprintf("(%s + %d)", d.now, by.Milliseconds())
@@ -19,7 +19,7 @@ func ShiftClock(db *DB, by time.Duration) {
 
 var dialects = map[string]dialect{sqliteDialect.name: sqliteDialect, postgresDialect.name: postgresDialect}
 
-// Exec runs a statement as it is.
+// Exec runs a statement unchanged.
 func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {
 	return conn{db: db}.exec(ctx, query, args...)
 }
@@ -29,7 +29,7 @@ func OpenAt(ctx context.Context, address string, number int) (*DB, error) {
 	return openWith(ctx, address, first(number))
 }
 
-// OpenWith opens a database with migrations after those that there are.
+// OpenWith opens a database with additional migrations.
 func OpenWith(ctx context.Context, address string, more map[string]string) (*DB, error) {
 	files := first(Migrations())
 	for name, text := range more {
@@ -94,5 +94,5 @@ type planStep struct {
 
 func (s *planStep) fields() []any { return []any{&s.ID, &s.Parent, &s.Unused, &s.Detail} }
 
-// Keys are the places of a page.
+// Keys returns the keys of a page cursor.
 func Keys(p Page, n int) ([]string, error) { return p.keys(n) }

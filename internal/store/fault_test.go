@@ -30,7 +30,7 @@ func TestDatabaseReconnects(t *testing.T) {
 	db := storetest.Open(t, server.URL())
 	ada := newUser(t, db, "ada")
 	var wg sync.WaitGroup
-	for range 8 { // so that there are several connections to lose
+	for range 8 { // several connections to lose
 		wg.Go(func() { must(db.Users.Get(ctx, ada.ID))(t) })
 	}
 	wg.Wait()

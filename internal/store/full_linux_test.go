@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// A full disk is an error that says so, what was kept before stays, and there is
-// nothing to repair when there is room again.
+// A full disk causes a clear error. Existing data stays, and nothing needs repair once
+// there is space again.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {

@@ -61,7 +61,7 @@ func newVersion(t testing.TB, db *store.DB, skill, text string) store.Version {
 	return must(db.Versions.Add(t.Context(), v, []store.File{{Path: "SKILL.md", SHA256: hash, Size: int64(len(text))}}, nil))(t)
 }
 
-// at is a time that can be kept as it is.
+// at returns a time that both databases store unchanged.
 func at(hour int) time.Time { return time.Date(2026, 5, 1, hour, 0, 0, 0, time.UTC) }
 
 // every reads a list to its end, two at a time.

@@ -17,7 +17,7 @@ func TestKinds(t *testing.T) {
 		ghost := must(db.Kinds.Create(ctx, store.Kind{
 			Kind: "Ghost", Namespace: store.Public, Name: "weibo", Spec: json.RawMessage(`{"b": 1, "a": 2}`), CreatedBy: "ada", Created: at(1),
 		}))(t)
-		wantEqual(t, must(db.Kinds.Get(ctx, ghost.ID))(t), ghost) // its JSON as it was given
+		wantEqual(t, must(db.Kinds.Get(ctx, ghost.ID))(t), ghost) // its JSON unchanged
 		wantEqual(t, must(db.Kinds.ByName(ctx, "Ghost", store.Public, "weibo"))(t), ghost)
 		_, err := db.Kinds.Create(ctx, store.Kind{Kind: "Ghost", Namespace: store.Public, Name: "weibo"})
 		wantError(t, err, store.ErrExists)
@@ -73,7 +73,7 @@ func TestConcurrentChangesOfOneGeneration(t *testing.T) {
 	})
 }
 
-// W7, W8: references are kept as they were asked for, and who has them can be asked.
+// W7, W8: references are stored as written, and the referrers of an item can be listed.
 func TestW8References(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -18,7 +18,7 @@ func TestAudit(t *testing.T) {
 			{Actor: "bob", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "deny"},
 			{Actor: "ada", Action: "run", Subject: "pdf", Decision: "ask"},
 		} {
-			r.At = at(9 - i) // the clock goes back; the order is that of what happened
+			r.At = at(9 - i) // the clock goes back; the order stays chronological
 			mustDo(t, db.Audit.Append(ctx, r))
 		}
 		what := func(r store.AuditRecord) string { return r.Actor + " " + r.Action }
@@ -189,7 +189,7 @@ func TestRatings(t *testing.T) {
 	})
 }
 
-// W10: the skills that somebody has without asking.
+// W10: the default skills of a user.
 func TestW10Defaults(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -155,7 +155,7 @@ func TestLeases(t *testing.T) {
 			t.Errorf("over are %v", lapsed)
 		}
 
-		// Its node is gone.
+		// Its node failed.
 		store.ShiftClock(db, 30*time.Second)
 		wantEqual(t, names(must(db.Leases.ListExpired(ctx, 0))(t), func(l store.Lease) string { return l.Name }), []string{"turn"})
 		two := must(db.Leases.Acquire(ctx, "turn", "node 2", span))(t)
@@ -165,7 +165,7 @@ func TestLeases(t *testing.T) {
 		_, err := db.Leases.Renew(ctx, one, span)
 		wantError(t, err, store.ErrLeaseHeld)
 		wantError(t, db.Leases.Check(ctx, one), store.ErrLeaseHeld)
-		mustDo(t, db.Leases.Release(ctx, one)) // not its own any more
+		mustDo(t, db.Leases.Release(ctx, one)) // no longer its own
 		mustDo(t, db.Leases.Check(ctx, two))
 
 		// What it writes all the same is not kept.
@@ -192,7 +192,7 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// A clock that is set back does not keep a lease for ever, nor take it from who has it.
+// A clock that moves back neither extends a lease forever nor takes it from its holder.
 func TestClockMovesBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -196,7 +196,7 @@ func TestListSkills(t *testing.T) {
 		mustDo(t, db.Skills.Hide(ctx, ids["mid"], true))
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common"})
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:], Hidden: true}), []string{"alpha", "common", "mid"})
-		if found := must(db.Skills.Find(ctx, "mid", both))(t); len(found) != 2 { // W30: usable where it is named
+		if found := must(db.Skills.Find(ctx, "mid", both))(t); len(found) != 2 { // W30: usable by name
 			t.Errorf("found %v", found)
 		}
 
@@ -242,7 +242,7 @@ func TestSkillChanges(t *testing.T) {
 		}
 
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
-		wantError(t, db.Skills.Hide(ctx, "none", true), store.ErrNotFound) // is no change
+		wantError(t, db.Skills.Hide(ctx, "none", true), store.ErrNotFound) // not a change
 		more := must(db.Skills.Changes(ctx, last))(t)
 		if len(more) != 1 || more[0].ID != a.ID || more[0].Skill != nil {
 			t.Errorf("changes are %+v", more)
@@ -268,7 +268,7 @@ func TestConcurrentUploads(t *testing.T) {
 			wg.Go(func() {
 				_, made[i] = db.Skills.Create(t.Context(), store.Skill{Namespace: store.Public, Name: "pdf"})
 				_, same[i] = db.Versions.Add(t.Context(), store.Version{SkillID: skill.ID, Digest: "same"}, files, nil)
-				for { // the bound on tries is for who gives up
+				for { // the retry limit is for callers that give up
 					_, versions[i] = db.Versions.Add(t.Context(), store.Version{SkillID: skill.ID, Digest: fmt.Sprint(i)}, files, nil)
 					if !isBusy(versions[i]) {
 						return

@@ -36,7 +36,6 @@ func count(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// A statement that is kept does the same as one that is read anew.
 func TestStatementsAreCached(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "db")
 	db := single(t, name)

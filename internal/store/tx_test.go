@@ -189,8 +189,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// A place in a list that strangers give back is a place or an error, and never more
-// texts than were asked for.
+// FuzzPage checks that an untrusted cursor is a valid position or an error, and has
+// exactly the expected keys.
 func FuzzPage(f *testing.F) {
 	f.Add("WyJhIiwiYiJd", 2)
 	f.Add("", 1)

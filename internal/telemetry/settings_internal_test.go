@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// settingsFor returns the settings of an environment and what they logged. Names of vars
-// lack the prefix OTEL_EXPORTER_OTLP_.
+// settingsFor returns the settings of an environment and their log. Names of vars lack
+// the prefix OTEL_EXPORTER_OTLP_.
 func settingsFor(vars map[string]string) (settings, string) {
 	var log strings.Builder
 	e := environment{func(name string) string { return vars[strings.TrimPrefix(name, "OTEL_EXPORTER_OTLP_")] }, slog.New(slog.NewTextHandler(&log, nil))}

@@ -162,8 +162,8 @@ func FuzzSpelled(f *testing.F) {
 	})
 }
 
-// The dialog fits the screen, and the end of what is asked is shown as well as its
-// beginning: what is dangerous may be there.
+// The dialog fits the screen and shows the end of the request as well as its beginning,
+// because the end may be dangerous.
 func TestApprovalFitsScreen(t *testing.T) {
 	content := strings.Repeat("line\\n", 200) + "rm -rf /"
 	d := newApproval(request(t, "write_file", `{"path":"a.sh","content":"`+content+`"}`), nil)

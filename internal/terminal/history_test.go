@@ -43,7 +43,7 @@ func TestHistoryPersists(t *testing.T) {
 	}
 }
 
-// The file is bounded, and what is no history in it is passed over.
+// The file is limited, and invalid lines are ignored.
 func TestHistoryLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chat-history")
 	long := strings.Repeat("x", 4000)

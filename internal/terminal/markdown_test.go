@@ -43,7 +43,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Nothing that a model writes drives the terminal, and what is no code fits it.
+// Text of a model cannot control the terminal, and everything except code fits its
+// width.
 func FuzzMarkdown(f *testing.F) {
 	f.Add("# a\n\n- b\n  1. c\n\n> d `e` [f](g)\n\n|a|b|\n|-|-|\n|c|d|\n", 20)
 	f.Add("```\n\x1b[2J\n```\n&#x1b;[31m \u202e", 12)
@@ -60,9 +61,8 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// The blocks that are taken from an answer on its way are all of it, in its order, and
-// come out as they would at once, but for lists and code by indentation, which are
-// closed where a blank line ends them.
+// The blocks of a streamed response are complete, in order, and rendered like the whole
+// response, except for lists and indented code, which end at a blank line.
 func TestStreamIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		blocks := rapid.SliceOfN(rapid.SampledFrom([]string{"one two", "# head", "- a\n- b", "```\nx\n\ny\n```", "> q", "|a|b|\n|-|-|\n|c|d|", "    code"}), 1, 6).Draw(t, "blocks")

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// echo answers with what is said, and to "wait" only when it is stopped.
+// echo repeats the message, and answers "wait" only when it is stopped.
 type echo struct{}
 
 func (echo) Status() Status {
@@ -73,9 +73,9 @@ func newScreen(t *testing.T, o *Options) *screenTest {
 	return s
 }
 
-// update gives the model a message, and collects what it prints.
+// update sends a message to the model and collects what it prints.
 func (s *screenTest) update(m tea.Msg) {
-	s.printer.busy = true // what is printed stays here
+	s.printer.busy = true // collects printed text
 	s.model.Update(m)
 	s.printed = append(s.printed, s.printer.waiting...)
 	s.printer.waiting = nil
@@ -127,7 +127,7 @@ func (s *screenTest) has(text string, parts ...string) {
 	}
 }
 
-// What is said and the answer are printed, and nothing in it drives the terminal.
+// The message and the response are printed, and neither can control the terminal.
 func TestTurnIsPrinted(t *testing.T) {
 	s := newScreen(t, &Options{})
 	s.has(s.bottom(), "> Message…", "echo:1 · tides (3) · 1.2k tokens · ~/project")
@@ -141,7 +141,7 @@ func TestTurnIsPrinted(t *testing.T) {
 	s.has(s.text(), "path: a.txt", "contents of it")
 }
 
-// Esc and Ctrl-C stop the answer and nothing else; what was typed meanwhile comes back.
+// Esc and Ctrl-C stop only the response. Text typed meanwhile returns to the editor.
 func TestStop(t *testing.T) {
 	for _, key := range []string{"esc", "ctrl+c"} {
 		s := newScreen(t, &Options{})
@@ -156,7 +156,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// What is typed while an answer comes is said after it.
+// Text typed during a response is sent after it.
 func TestTypeAhead(t *testing.T) {
 	s := newScreen(t, &Options{})
 	s.keys("one", "enter", "two", "enter")
@@ -228,7 +228,7 @@ func (m *model) update(t *testing.T, msg tea.Msg) {
 	m.Update(msg)
 }
 
-// A drawing is known by what the first one sends, and told of once.
+// The terminal is detected by the first drawing, and reported once.
 func TestWatchedTerminal(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -260,7 +260,7 @@ func TestEnormousTerminal(t *testing.T) {
 	}
 }
 
-// A desk may tell of a question while the person leaves: nothing is started then.
+// A prompt may arrive while the user exits; then nothing is started.
 func TestQuestionsWhileExiting(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
@@ -285,8 +285,8 @@ func TestQuestionsWhileExiting(t *testing.T) {
 	}
 }
 
-// An answer that broke off, and a vendor that refuses, are said as the program describes
-// them; that there is no such command needs no description.
+// The program describes an interrupted response and a refusal of the vendor. An unknown
+// command needs no description.
 func TestFailedTurn(t *testing.T) {
 	s := newScreen(t, &Options{Describe: func(err error) string { return "described: " + err.Error() + "\nsay it again" }})
 	s.keys("fail", "enter")
@@ -320,7 +320,7 @@ func TestCommands(t *testing.T) {
 	s.keys("/lo")
 	s.has(s.bottom(), "› /load NAME  load a skill", "/look")
 	s.keys("down")
-	s.update(<-s.messages) // what is said of it, which is not read while it is drawn
+	s.update(<-s.messages) // its description, which is not read during drawing
 	s.has(s.bottom(), "as /look, tools: Read")
 	s.keys("enter")
 	s.finish()
@@ -344,7 +344,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// The arrows go through what was typed, and come back.
+// The arrow keys move through the history and back.
 func TestHistoryKeys(t *testing.T) {
 	s := newScreen(t, &Options{})
 	s.keys("one", "enter")
@@ -359,7 +359,7 @@ func TestHistoryKeys(t *testing.T) {
 	}
 }
 
-// put asks at a desk, and gives the model what the desk tells.
+// put submits a request, and passes the notification to the model.
 func (s *screenTest) put(desk *approval.Queue, a approval.Request) string {
 	s.Helper()
 	a.Session, a.Principal = "s", s.opts.Who
@@ -372,7 +372,7 @@ func (s *screenTest) put(desk *approval.Queue, a approval.Request) string {
 	return id
 }
 
-// A question takes the place of the line, which is there again after the answer.
+// A prompt replaces the input line, which returns after the answer.
 func TestQuestion(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})
@@ -389,7 +389,7 @@ func TestQuestion(t *testing.T) {
 	s.has(s.bottom(), "> half a line")
 }
 
-// What a server wants to know is asked field by field, in the place of the line.
+// A form of a server is shown field by field in place of the input line.
 func TestFormOnScreen(t *testing.T) {
 	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Approvals: desk, Session: "s"})

@@ -46,7 +46,7 @@ func read(t *testing.T, dir string, store *Store) *Project {
 	return p
 }
 
-// approve trusts a project as it is now.
+// approve trusts a project in its current state.
 func approve(t *testing.T, dir string, store *Store) {
 	t.Helper()
 	p := read(t, dir, store)

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// childVariable names the way in which the test binary is a server.
+// childVariable selects the server that the test binary acts as.
 const childVariable = "LOADOUT_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func child(mode string) int {
 		return serve(&mcp.StdioTransport{})
 	case "legacy": // answers the probe with an error
 		return serve(&gate{})
-	case "ignores": // is silent on what it does not know
+	case "ignores": // does not answer unknown methods
 		return serve(&gate{unknown: func(string) {}})
 	case "exits-on-probe":
 		return serve(&gate{unknown: func(string) { os.Exit(4) }})
@@ -163,8 +163,8 @@ func child(mode string) int {
 	return 99
 }
 
-// gate is standard input and output for a server of the older era: what it has
-// not been told by a release of then goes to unknown, or gets an error.
+// gate is standard input and output of a legacy server. Methods that did not exist in
+// its release go to unknown, or get an error.
 type gate struct{ unknown func(method string) }
 
 func (g *gate) Connect(ctx context.Context) (mcp.Connection, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// withFiles are the person's variables with files to read, and those that were.
+// withFiles returns the user's variables with env files, and the files that were read.
 func withFiles(files map[string]string) (v upstream.Variables, read *[]string) {
 	v, read = userVariables, &[]string{}
 	v.File = func(path string) ([]byte, error) {
@@ -26,7 +26,7 @@ func withFiles(files map[string]string) (v upstream.Variables, read *[]string) {
 	return v, read
 }
 
-// The file's values are below those of env, wherever it is said to be.
+// Values in env override those of the file, whatever their order.
 func TestEnvFile(t *testing.T) {
 	v, _ := withFiles(map[string]string{
 		"/work/project/.env":     "TOKEN=s3cr3t-file\nHOST=file.example\nPLAIN=${A}\n",
@@ -89,7 +89,7 @@ func TestEnvFileMissing(t *testing.T) {
 	}
 }
 
-// No file is read for the sake of what somebody else wrote.
+// Configuration of others cannot make us read a file.
 func TestForeignEnvFile(t *testing.T) {
 	for _, owner := range []string{"pdf@sha256:0", "project", "hub"} {
 		v, read := withFiles(map[string]string{"/work/project/.env": "TOKEN=s3cr3t"})
@@ -127,7 +127,7 @@ func TestWorkspaceEnvFileSetsNoLoaderVariables(t *testing.T) {
 	}
 }
 
-// Why a file does not count is said in the words of who says so.
+// The reason for ignoring a file names it as the configuration does.
 func TestIgnoredEnvFile(t *testing.T) {
 	v := userVariables
 	v.File = func(string) ([]byte, error) { return nil, &upstream.EnvFileError{Reason: "nobody trusts it; move it"} }

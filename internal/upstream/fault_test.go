@@ -92,7 +92,7 @@ func TestFaultNotConnected(t *testing.T) {
 				t.Errorf("state = %s with %d tools, want DEAD with none", st.State, st.Tools)
 			}
 			contains(t, "status", st.Error, tt.want...)
-			// The breaker: the third failure is the last that somebody waits for.
+			// Circuit breaker: after the third failure, callers no longer wait.
 			for range 5 {
 				if err := s.Connect(t.Context()); err == nil {
 					t.Fatal("connected")
@@ -377,7 +377,7 @@ func TestFaultSessionExpired(t *testing.T) {
 			u := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				id := r.Header.Get("Mcp-Session-Id")
 				if id != "" && id == expired.Load() {
-					if refused.Add(1) == 1 { // it is gone for the server too
+					if refused.Add(1) == 1 { // the server has no such session either
 						gone := httptest.NewRequest(http.MethodDelete, "/", nil)
 						gone.Header.Set("Mcp-Session-Id", id)
 						h.ServeHTTP(httptest.NewRecorder(), gone)

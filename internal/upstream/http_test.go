@@ -185,7 +185,7 @@ func TestAnotherURL(t *testing.T) {
 	works(t, s)
 }
 
-// signing is an OAuth handler whose person signs in when asked.
+// signing is an OAuth handler whose user signs in on request.
 type signing struct{ asked atomic.Int32 }
 
 func (s *signing) TokenSource(context.Context) (oauth2.TokenSource, error) {
@@ -221,7 +221,7 @@ func TestOAuth(t *testing.T) {
 	}
 }
 
-// What a legacy server asks during a call reaches who has made the call.
+// A request of a legacy server during a call goes to the caller.
 func TestLegacyServerRequests(t *testing.T) {
 	s := newServer("legacy")
 	mcp.AddTool(s, &mcp.Tool{Name: "asks"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// guided has a token and nobody to ask.
+// guided has a token and cannot prompt.
 type guided struct{ token string }
 
 func (g guided) TokenSource(context.Context) (oauth2.TokenSource, error) {
@@ -31,7 +31,7 @@ func (guided) Authorize(_ context.Context, _ *http.Request, res *http.Response) 
 
 func (guided) Next() string { return "sign in with: there" }
 
-// What a person can do is in the error of a connection and in that of a call.
+// Errors of connections and calls say what the user can do.
 func TestGuide(t *testing.T) {
 	var shut atomic.Bool
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer("guarded") }, &mcp.StreamableHTTPOptions{Stateless: true})

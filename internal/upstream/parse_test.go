@@ -16,7 +16,7 @@ import (
 
 type configs []*upstream.Config
 
-// places leaves out where servers were declared.
+// places removes the positions of declarations.
 var places = cmp.Options{cmpopts.IgnoreFields(upstream.Config{}, "File", "Line"), unseen}
 
 // unseen is what only the package itself knows of a configuration.

@@ -20,9 +20,9 @@ import (
 // "memory", so that tests of time need none.
 type memory struct {
 	mu     sync.Mutex
-	down   error // what a connection attempt gets
+	down   error // result of a connection attempt
 	dials  []time.Time
-	mute   atomic.Bool // swallows what is written
+	mute   atomic.Bool // discards writes
 	broken []func()    // ends of the connections
 	by     map[string]int
 }
@@ -72,7 +72,7 @@ func (m *memory) transport(_ *upstream.Config, u string) (mcp.Transport, error) 
 	return &muting{client, m}, nil
 }
 
-// muting is a transport that swallows what is written while its server is mute.
+// muting is a transport that discards writes while its server is mute.
 type muting struct {
 	mcp.Transport
 	m *memory
@@ -150,7 +150,7 @@ func TestL5States(t *testing.T) {
 		state(t, s, upstream.Init)
 		works(t, s)
 
-		// The connection is lost: a new one at once, nobody asked.
+		// A lost connection is replaced immediately, without a call.
 		time.Sleep(time.Minute)
 		m.cut()
 		synctest.Wait()
@@ -456,7 +456,7 @@ func TestDialledConnectionsCountTowardLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		state(t, s, upstream.Ready)
-		p.Close() // waits for no stranger, who still has it
+		p.Close() // does not wait for the other user
 		conn.Close()
 	})
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// A command that names no directory starts in the given one, unless it names the
-// workspace; what looks for code where it starts does so even then.
+// A command without a directory starts in the given one, unless it names the workspace.
+// Programs that search for code in their working directory start in the given one in any
+// case.
 func TestCommandWorkingDirectory(t *testing.T) {
 	v := userVariables
 	v.Dir = "/state/cwd"

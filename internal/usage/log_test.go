@@ -86,7 +86,7 @@ func TestLineFormat(t *testing.T) {
 	}
 }
 
-// Names come from files of strangers: they make neither a long line nor a second one.
+// Untrusted names create neither long lines nor additional ones.
 func TestHostileNames(t *testing.T) {
 	path := newPath(t)
 	l := usage.NewLog(path, nil)

@@ -157,7 +157,8 @@ func TestRotatedFilesMayBeTheSame(t *testing.T) {
 	}
 }
 
-// Whatever a log holds is read to the end, and what was noted is read as it was.
+// FuzzRead checks that any log is read to its end, and that recorded lines are read
+// unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add("", "pdf", 5, int64(1))
 	f.Add("{\n", `a"b`, 0, int64(0))

@@ -57,8 +57,8 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// TestPoison shows why compiled code must stay in the directory of its own
-// module: it runs unchecked.
+// TestPoison shows why compiled code must stay in the directory of its own module: it
+// runs unchecked.
 func TestPoison(t *testing.T) {
 	if !hasCompiler() {
 		t.Skip("wazero interprets here")
@@ -75,7 +75,7 @@ func TestPoison(t *testing.T) {
 
 func TestReadOnlyCache(t *testing.T) {
 	path := file(t, assemble(exit(7)))
-	// Written by nobody: an empty directory stays empty whoever asks, so that it does not matter whether root runs this.
+	// An empty directory stays empty for any user, so the test also works as root.
 	empty := t.TempDir()
 	expect(t, worker(t, "--cache", empty, "--", path), 7, "", "")
 	if list, _ := os.ReadDir(empty); len(list) != 0 {

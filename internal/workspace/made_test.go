@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/workspace"
 )
 
-// A file that a script created is copied into the folder by its link, unchanged
-// and under the rules for all writes.
+// A file that a script created is copied into the workspace by its link, unchanged and
+// under the rules for all writes.
 func TestWriteScriptOutput(t *testing.T) {
 	const link = "loadout-work://f/out/plot.png"
 	picture := "\x89PNG\x00\xff\r\n"

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns a function that calls the tools of a folder with these files.
+// open returns a function that calls the tools of a workspace with these files.
 func open(t *testing.T, files map[string]string, o *workspace.Options) (call func(name string, args map[string]any) (string, bool), dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,7 +61,7 @@ func TestFiles(t *testing.T) {
 		args map[string]any
 		ok   bool
 		want string // in the answer
-		file string // and what a.txt is then
+		file string // and the resulting a.txt
 	}{
 		{"read_file", map[string]any{"path": "a.txt"}, true, "one two one", "one two one"},
 		{"read_file", map[string]any{"path": "/workspace/a.txt", "offset": 4}, true, "two one", "one two one"},

@@ -55,7 +55,7 @@ func send(model string, o *anthropic.Options, r *llm.Request) (string, error) {
 	return k.body, nil
 }
 
-// member is a member of a JSON object, as it is written.
+// member is a member of a JSON object in its written form.
 func member(t testing.TB, body, name string) string {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -186,7 +186,7 @@ func TestForeignCallIDsKeepTheirResults(t *testing.T) {
 	}
 }
 
-// Notices go into the conversation only where they are known to be taken.
+// Notices are part of the conversation only for models that support them.
 func TestNoticesByModel(t *testing.T) {
 	r := &llm.Request{Instructions: "I", Messages: []llm.Message{user(llm.Text("a")), notice("n")}}
 	for model, native := range map[string]bool{
@@ -219,7 +219,7 @@ func TestThinkingByModel(t *testing.T) {
 		{"claude-sonnet-4-5", 4000, 8000, `{"budget_tokens":4000,"type":"enabled"}`, ``},
 		{"claude-sonnet-4-20250514", 100, 8000, `{"budget_tokens":1024,"type":"enabled"}`, ``},
 		{"claude-3-7-sonnet-20250219", 9000, 8000, `{"budget_tokens":6000,"type":"enabled"}`, ``},
-		{"claude-sonnet-4-5", 4000, 1000, ``, ``}, // there is no room to think
+		{"claude-sonnet-4-5", 4000, 1000, ``, ``}, // no budget left for thinking
 		{"qwen3", 4000, 8000, `{"budget_tokens":4000,"type":"enabled"}`, ``},
 		{"claude-opus-4-6", 2000, 8000, `{"display":"summarized","type":"adaptive"}`, `{"effort":"low"}`},
 		{"claude-opus-4-8", 8000, 8000, `{"display":"summarized","type":"adaptive"}`, `{"effort":"medium"}`},
@@ -292,8 +292,8 @@ func TestUnsendableRequests(t *testing.T) {
 	}
 }
 
-// marks are the blocks of a body that have a mark, by where they are in the prompt,
-// and how many blocks there are.
+// marks returns the positions of blocks with a cache breakpoint in the prompt, and the
+// number of blocks.
 func marks(t *testing.T, body string) (at []int, blocks int) {
 	t.Helper()
 	type marked struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/llm/anthropic"
 )
 
-// answers is a transport that answers each request with a response of its own.
+// answers is a transport with a response for each request.
 type answers func(*http.Request) *http.Response
 
 func (f answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -212,7 +212,7 @@ func TestOverloadedBeforeResponse(t *testing.T) {
 	}
 }
 
-// endless is a reader that repeats a text for ever.
+// endless is a reader that repeats a text forever.
 type endless struct {
 	text string
 	left string
@@ -255,7 +255,7 @@ func TestSilentStreamTimesOut(t *testing.T) {
 		m := modelAt(t, answers(func(r *http.Request) *http.Response {
 			in, out := io.Pipe()
 			go func() {
-				for range 5 { // each piece starts the time anew
+				for range 5 { // each part restarts the timeout
 					time.Sleep(40 * time.Second)
 					io.WriteString(out, ": still there\n\n")
 				}

@@ -165,7 +165,7 @@ func TestTruncatedResponseIsAnErrorWithItsText(t *testing.T) {
 	}
 }
 
-// Nothing was shown, so that whoever asks may ask again.
+// Nothing was shown, so the caller may repeat the request.
 func TestEmptyStreamIsNotTruncated(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"nothing at all": stream(), "the end alone": stream("data: [DONE]"), "comments": stream(": wait", ": wait"), "a cut": cut(": wait"), "no JSON": stream("data: <html>"),

@@ -18,8 +18,8 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
 }
 
-// FuzzAnyStream reads whatever a server sends: what was told in pieces is the
-// whole, and a call has an ID of its own and a name.
+// FuzzAnyStream checks for any stream that the deltas make the whole response, and that
+// each call has a unique ID and a name.
 func FuzzAnyStream(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	f.Add("data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}},{\"id\":\"a\",\"function\":{\"name\":\"g\"}},{\"index\":1}]},\"finish_reason\":\"tool_calls\"}]}\ndata: [DONE]")

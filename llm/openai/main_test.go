@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// server answers each request with the next of its answers, the last one again
-// and again, and remembers what it was sent.
+// server answers each request with the next response, repeats the last one, and records
+// the requests.
 type server struct {
 	*httptest.Server
 	answers []http.HandlerFunc
@@ -89,7 +89,7 @@ func newModel(t *testing.T, name string, opts *openai.Options) *openai.Model {
 	return m
 }
 
-// stream answers with lines as they are, each followed by a blank one.
+// stream answers with these lines, each followed by a blank one.
 func stream(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

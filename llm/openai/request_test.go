@@ -88,8 +88,7 @@ func TestMessageFormat(t *testing.T) {
 	}
 }
 
-// What was sent is the beginning of what is sent next, so that it is found in a
-// cache.
+// Each request begins with the previous one, so that caches match.
 func TestRequestsExtendThePrevious(t *testing.T) {
 	all := []llm.Message{
 		user(llm.Text("a"), picture), notice("n1"), says(llm.Thinking{Vendor: "v", Text: "hm"}, searches, llm.Call{ID: "b", Name: "f", Arguments: "{"}),
@@ -115,7 +114,7 @@ func TestParameterFormat(t *testing.T) {
 		name       string
 		model, url string
 		ask        llm.Request
-		want       map[string]any // nil is not there
+		want       map[string]any // nil means absent
 	}{
 		{"OpenAI", "gpt", "https://api.openai.com/v1", llm.Request{MaxTokens: 10, Thinking: 1024}, map[string]any{"max_completion_tokens": 10.0, "max_tokens": nil, "reasoning_effort": "low", "thinking": nil}},
 		{"OpenAI without thinking", "gpt", "https://api.openai.com/v1", llm.Request{}, map[string]any{"max_completion_tokens": 7.0, "reasoning_effort": nil}},

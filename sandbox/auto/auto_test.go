@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
-// backend is one that says what it is told to.
+// backend is a back end with configurable results.
 type backend struct {
 	name   string
 	tier   sandbox.Tier
@@ -109,7 +109,7 @@ func TestProbeRunsOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if b.probes != 2 { // the one that was interrupted says nothing of the machine
+	if b.probes != 2 { // an interrupted probe is no result
 		t.Errorf("%d probes", b.probes)
 	}
 }

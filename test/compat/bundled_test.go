@@ -24,8 +24,8 @@ const patch = `diff --git a/a.py b/a.py
 +y = 2
 `
 
-// bundledRuns are runs of the scripts of the bundled skills: what they are
-// given, and parts of what they print. Each script has at least one.
+// bundledRuns lists runs of the scripts of the bundled skills: their input and parts of
+// their output. Each script has at least one.
 var bundledRuns = []struct {
 	skill, script string
 	args          []string
@@ -33,7 +33,7 @@ var bundledRuns = []struct {
 	give          []string // files of the skill, as inputs
 	code          int
 	want          []string
-	told          string // what is on standard error
+	told          string // part of standard error
 }{
 	{skill: "csv-analysis", script: "scripts/profile_csv.py", args: []string{"/work/in/sample.csv"}, give: []string{"assets/sample.csv"}, want: []string{"region", "unit_price"}},
 	{skill: "csv-analysis", script: "scripts/profile_csv.py", args: []string{"-"}, stdin: "a;b\n1;x\n2;y\n", want: []string{"integer"}},

@@ -21,8 +21,8 @@ import (
 //go:embed testdata/programs
 var programs embed.FS
 
-// everyday are the programs: what each is started by, its file, what it prints,
-// and what it needs besides, as programs or absolute paths.
+// everyday lists the programs: command, file, expected output, and required programs or
+// absolute paths.
 var everyday = []struct {
 	by, file, want string
 	needs          []string
@@ -115,7 +115,7 @@ func testEveryday(t *testing.T) {
 	}
 }
 
-// needs skips a test of what this machine does not have.
+// needs skips a test if this machine lacks a program or path.
 func needs(t *testing.T, name string) {
 	t.Helper()
 	if strings.HasPrefix(name, sandbox.WorkDir) {
@@ -133,7 +133,7 @@ func needs(t *testing.T, name string) {
 	t.Skipf("there is no %s in %s", name, strings.Join(dirs, ", "))
 }
 
-// treeOf is all files of fsys, hashed as they are now.
+// treeOf returns all files of fsys with their current hashes.
 func treeOf(t *testing.T, at string, fsys fs.FS) sandbox.Tree {
 	t.Helper()
 	tree := sandbox.Tree{Path: at, FS: fsys}
@@ -152,8 +152,8 @@ func treeOf(t *testing.T, at string, fsys fs.FS) sandbox.Tree {
 	return tree
 }
 
-// programVariable names the program in Go, for tests that run again as a user
-// who may not have a compiler's caches.
+// programVariable names the Go program for tests that run again as a user without access
+// to a compiler's caches.
 const programVariable = "LOADOUT_TEST_PROGRAM"
 
 // buildProgram builds goprogram without cgo, as a static executable.

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package compat shows that what people run every day runs in the sandbox of
-// the native back end as it does outside: 30 programs (see testdata/programs)
-// and every script of the bundled skills, for root and for a plain user.
+// Package compat checks that everyday programs run in the sandbox of the native back end
+// as they do outside: 30 programs (see testdata/programs) and every script of the
+// bundled skills, as root and as an ordinary user.
 package compat
 
 import (

@@ -11,9 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// A backup of a hub on SQLite is made by the command while the hub is in the middle of a
-// turn. Where it is restored all is as it was at that moment: the turn goes on, and of its
-// call it is said that nobody knows.
+// The command makes a backup of a hub on SQLite during a turn. After the restore, the
+// turn resumes, and its call has an unknown outcome.
 func TestBackupDuringTurn(t *testing.T) {
 	h, m, l := newHub(t, "", ""), newModel(t, time.Millisecond), newLedger(t)
 	n := h.start()

@@ -18,11 +18,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// unknown is what is said of a call of which it is not known whether it was made.
+// unknown is the text for a call with an unknown outcome.
 const unknown = "It is not known whether this call was made"
 
-// results are what came of the calls of a conversation, by what they were for, of the
-// steps that were told.
+// results returns the results of the calls in a conversation by subject, from the events
+// seen.
 func results(events []chat.Event) map[string]string {
 	what, out := map[string]string{}, map[string]string{}
 	for _, ev := range events {
@@ -43,8 +43,7 @@ func results(events []chat.Event) map[string]string {
 	return out
 }
 
-// inOrder says what is wrong with what a watcher was told, from the first event on: each
-// once, none left out.
+// inOrder returns an error unless a watcher saw each event exactly once and in order.
 func inOrder(events []chat.Event) error {
 	steps := int64(0)
 	for i, ev := range events {
@@ -69,16 +68,16 @@ func count(events []chat.Event, is func(chat.Event) bool) (n int) {
 	return n
 }
 
-// sayings is how often a person's words are in what was told.
+// sayings counts the user's messages in the events.
 func sayings(events []chat.Event, text string) int {
 	return count(events, func(ev chat.Event) bool {
 		return ev.Step != nil && ev.Step.Message != nil && ev.Step.Message.Role == "user" && strings.Contains(ev.Step.Message.Text, text)
 	})
 }
 
-// The scene: a turn that one node does is watched on another, which answers its question;
-// the first is killed in the middle of a call, and the other one goes on. Nothing is lost,
-// nothing is told or done twice, and of the call it is said that nobody knows.
+// One node runs a turn that is watched on another, which answers its question. The first
+// node is killed during a call, and the other resumes. Nothing is lost, shown twice or
+// done twice, and the call has an unknown outcome.
 func TestTurnSurvivesItsNode(t *testing.T) {
 	h, m, l := onPostgres(t), newModel(t, 2*time.Millisecond), newLedger(t)
 	one, two := h.start(), h.start()
@@ -199,10 +198,10 @@ type talk struct {
 	err           error
 }
 
-// what is what is written with one call.
+// what is the text written by one call.
 func (k *talk) what(n int) string { return fmt.Sprintf("%s-%d", k.name, n) }
 
-// watch reads what is told until the turn is over.
+// watch reads events until the turn ends.
 func (k *talk) watch(w *watched, moment chan<- struct{}) {
 	for {
 		ev, err := w.next()
@@ -218,7 +217,7 @@ func (k *talk) watch(w *watched, moment chan<- struct{}) {
 	}
 }
 
-// close0 lets who waits for many moments go on: no more come.
+// close0 releases those who wait for several moments: no more follow.
 func close0(moment chan<- struct{}) {
 	for {
 		select {
@@ -229,8 +228,8 @@ func close0(moment chan<- struct{}) {
 	}
 }
 
-// check says what is wrong with a conversation that is over, and returns how often
-// another node went on with it, and of how many calls nobody knows.
+// check returns what is wrong with a finished conversation, how often another node
+// resumed it, and the number of calls with an unknown outcome.
 func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (resumed, unclear int) {
 	t.Helper()
 	last := all[len(all)-1]

@@ -18,8 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Redis goes in the middle of a turn, and comes back: what one node does is told on the
-// other all the same.
+// Redis stops during a turn and returns. Events of one node still reach the other.
 func TestRedisOutage(t *testing.T) {
 	redis := bustest.Start(t)
 	h, m, l := newHub(t, storetest.Postgres(t), redis.URL()), newModel(t, time.Millisecond), newLedger(t)
@@ -55,8 +54,8 @@ func TestRedisOutage(t *testing.T) {
 	}
 }
 
-// The database goes in the middle of a turn, and comes back. Meanwhile nodes say so; then
-// they go on by themselves, and nothing is lost or done twice.
+// The database stops during a turn and returns. Meanwhile nodes report it; then they
+// resume by themselves, and nothing is lost or done twice.
 func TestDatabaseReconnects(t *testing.T) {
 	storetest.Postgres(t) // or skips
 	server := must(storetest.StartServer())(t)
@@ -123,7 +122,7 @@ func TestDatabaseReconnects(t *testing.T) {
 	}
 }
 
-// pack is a skill as it is uploaded, with more files by path.
+// pack returns an uploadable skill with more files by path.
 func pack(t testing.TB, name, body string, more ...string) typed {
 	t.Helper()
 	files := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: Does what " + name + " does.\n---\n" + body + "\n")}}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The disk of a hub on SQLite fills up: uploads are refused with what to do, all else goes
-// on, nothing is kept by halves, and with more room it works again. Only root can make a
-// disk that is small.
+// The disk of a hub on SQLite fills up: uploads are refused with advice, everything else
+// continues, nothing is stored partially, and uploads work again when there is space.
+// Only root can create a small disk.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {

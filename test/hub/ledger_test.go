@@ -16,11 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ledger is an MCP server outside of all nodes. What its tools were called for is written
-// down, so that it shows where a call was made twice.
+// ledger is an MCP server outside of all nodes. It records the calls of its tools, to
+// detect repeated ones.
 type ledger struct {
 	*httptest.Server
-	begun  chan string // what a hold began
+	begun  chan string // started by a hold
 	ending chan struct{}
 
 	mu      sync.Mutex // guards what follows
@@ -28,7 +28,7 @@ type ledger struct {
 	release chan struct{} // closed when holds are to come back
 }
 
-// entry is what a tool is called for.
+// entry is the argument of a call.
 type entry struct {
 	What string `json:"what"`
 }
@@ -50,7 +50,7 @@ func newLedger(t testing.TB) *ledger {
 	l.Server = httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(func() {
 		close(l.ending)
-		l.CloseClientConnections() // nodes go on
+		l.CloseClientConnections() // nodes reconnect
 		l.Close()
 	})
 	return l
@@ -62,7 +62,7 @@ func (l *ledger) write(what string) {
 	l.written[what]++
 }
 
-// hold waits until it is let go, or nobody waits for it.
+// hold waits until it is released or its caller is gone.
 func (l *ledger) hold(ctx context.Context, what string) {
 	l.mu.Lock()
 	release := l.release
@@ -75,7 +75,7 @@ func (l *ledger) hold(ctx context.Context, what string) {
 	}
 }
 
-// letGo has all that wait come back, and those that come later.
+// letGo releases all current and later holds.
 func (l *ledger) letGo() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +110,7 @@ metadata: {name: keeper}
 spec: {ghostRef: {name: keeper}, modelRef: {name: slow}}
 `
 
-// hire brings the agent to a hub.
+// hire creates the agent on a hub.
 func (n *node) hire(m *model, l *ledger) {
 	n.t.Helper()
 	text := fmt.Sprintf(keeper, m.URL+"/v1", l.URL)
@@ -132,7 +132,7 @@ func (n *node) say(session string, calls ...string) int64 {
 	return out.Input
 }
 
-// calls is a line by which the model calls a tool of the ledger.
+// calls returns a line that makes the model call a tool of the ledger.
 func calls(tool, what string) string {
 	args, _ := json.Marshal(map[string]any{"name": "ledger__" + tool, "arguments": entry{what}})
 	return "call call_tool " + string(args)

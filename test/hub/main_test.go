@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package hub_test runs nodes of a hub as people run them: processes of the command, on
-// real databases, with a model and a tool server on loopback addresses. Nodes are killed,
-// told to end, and lose what they depend on, in the middle of conversations.
+// Package hub_test runs nodes of a hub as processes of the command, on real databases,
+// with a model and a tool server on loopback addresses. Nodes are killed, stopped, and
+// lose their dependencies during conversations.
 package hub_test
 
 import (

@@ -26,7 +26,7 @@ func newModel(t testing.TB, pace time.Duration) *model {
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(func() {
 		close(m.ending)
-		m.CloseClientConnections() // nodes go on
+		m.CloseClientConnections() // nodes reconnect
 		m.Close()
 	})
 	return m

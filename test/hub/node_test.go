@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// patience is for how long a test waits for what has to come.
+// patience is the time that a test waits for an expected event.
 const patience = 2 * time.Minute
 
 const secret = "a long enough one"
@@ -64,8 +64,8 @@ func onPostgres(t testing.TB, args ...string) *hub {
 	return newHub(t, storetest.Postgres(t), bustest.Start(t).URL(), args...)
 }
 
-// home has environment variables by which a command finds nothing of the person who runs
-// the tests.
+// home returns environment variables that hide the files of the user who runs the tests
+// from a command.
 func (h *hub) home(dir string) []string {
 	env := append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=",
 		"OPENAI_API_KEY=", "ANTHROPIC_API_KEY=")
@@ -101,8 +101,8 @@ func (b *logged) String() string {
 	return b.all.String()
 }
 
-// start starts a node, and returns when it has said where it is. The first of a hub signs
-// its administrator in.
+// start starts a node and returns once it has printed its address. The first node of a
+// hub signs its administrator in.
 func (h *hub) start(args ...string) *node {
 	h.t.Helper()
 	return h.startIn(h.t.TempDir(), args...)
@@ -165,7 +165,7 @@ func (n *node) stop() {
 	n.exit()
 }
 
-// exit waits until a node that was told to end has done so.
+// exit waits for the exit of a stopping node.
 func (n *node) exit() {
 	n.t.Helper()
 	select {
@@ -197,7 +197,7 @@ type reply struct {
 	body   string
 }
 
-// want ends the test where an answer has another status.
+// want fails the test if a response has another status.
 func (r reply) want(t testing.TB, status int) reply {
 	t.Helper()
 	if r.status != status {
@@ -314,7 +314,7 @@ func (n *node) eventually(what string, is func() bool) {
 	}
 }
 
-// ready reports whether a node is ready, and what it says of that.
+// ready reports whether a node is ready, with its message.
 func (n *node) ready() (bool, string) {
 	r, err := n.ask("", "GET", "/readyz", nil)
 	return err == nil && r.status == 200, fmt.Sprint(r.status, " ", r.body, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// A thousand clients, of twenty users, watch a turn over WebSockets, and vanish without a
-// word. Nothing of them stays, and the turn goes on.
+// A thousand clients of twenty users watch a turn over WebSockets and disconnect without
+// a close message. Their resources are freed, and the turn continues.
 func TestThousandClientsDisconnect(t *testing.T) {
 	const users, each = 20, 50
 	h, m, l := onPostgres(t), newModel(t, 0), newLedger(t)
@@ -80,7 +80,8 @@ func TestThousandClientsDisconnect(t *testing.T) {
 	n.stop()
 }
 
-// attach opens a socket that watches a conversation, and returns what is below it.
+// attach opens a WebSocket that watches a conversation and returns its network
+// connection.
 func (n *node) attach(token, session string) (net.Conn, error) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// watched is a stream of what is told of a conversation, on some node.
+// watched is a stream of events of a conversation on some node.
 type watched struct {
 	lines *bufio.Reader
 	close func()
@@ -59,10 +59,10 @@ func (n *node) opens(session, after string) (*watched, error) {
 	return &watched{lines: bufio.NewReader(res.Body), close: end, last: after}, nil
 }
 
-// errBye ends a stream whose node said good-bye.
+// errBye reports a stream that its node closed with a closing event.
 var errBye = fmt.Errorf("the node said good-bye")
 
-// next is the next event. The error is io.EOF, or another, where there is no more.
+// next returns the next event, or io.EOF or another error at the end.
 func (w *watched) next() (ev chat.Event, err error) {
 	id, name, data := "", "", ""
 	for {
@@ -96,7 +96,7 @@ func (w *watched) next() (ev chat.Event, err error) {
 	}
 }
 
-// until reads events until one is what is waited for, and returns that.
+// until reads events up to a matching one and returns it.
 func (w *watched) until(is func(chat.Event) bool) (chat.Event, error) {
 	for {
 		ev, err := w.next()
@@ -109,7 +109,7 @@ func (w *watched) until(is func(chat.Event) bool) (chat.Event, error) {
 	}
 }
 
-// until is for a stream that has to go on.
+// until is for a stream that must continue.
 func (n *node) until(w *watched, is func(chat.Event) bool) chat.Event {
 	n.t.Helper()
 	ev, err := w.until(is)
@@ -130,7 +130,7 @@ func isType(types ...chat.Type) func(chat.Event) bool {
 	}
 }
 
-// told is all that was told of a conversation so far.
+// told returns all events so far.
 func (n *node) told(session string) ([]chat.Event, error) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()

@@ -1,6 +1,5 @@
-// Package servers_test runs Loadout in front of MCP servers that nobody here
-// wrote: those of LOADOUT_TEST_SERVERS, a directory in which npm installed them,
-// as ./test/run does.
+// Package servers_test runs Loadout in front of third-party MCP servers in
+// LOADOUT_TEST_SERVERS, a directory in which npm installed them, as ./test/run does.
 package servers_test
 
 import (

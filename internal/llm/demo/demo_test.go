@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // toolbox is the tools over a few skills, which answer as the real ones do.
 type toolbox struct {
-	deny       string // a tool that the person does not allow
+	deny       string // a tool that the user denies
 	structured bool   // results are JSON
 	without    []string
 	held       []string // skills that were loaded before
@@ -172,8 +172,8 @@ func asJSON(v any) string {
 // maxSteps is more than any turn takes.
 const maxSteps = 6
 
-// chat goes on with a conversation as an agent does, and returns the calls of the
-// turn and the last words.
+// chat continues a conversation like an agent, and returns the calls of the turn and the
+// last text.
 func (b *toolbox) chat(t testing.TB, r *llm.Request, says string) (calls []string, words string) {
 	t.Helper()
 	r.Tools = b.tools()
@@ -257,7 +257,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// Without a search, skills are those that the conversation began with.
+// Without a search, the skills at the start of the conversation are used.
 func TestSkillsInInstructions(t *testing.T) {
 	b := &toolbox{without: []string{"search_skills"}}
 	const instructions = "Be kind.\n- Do not: lie\nAvailable skills:\n- greeter: Greets people.\n- weather: Tells the weather.\n"
@@ -290,8 +290,8 @@ func TestLaterTurnUsesLoadedSkills(t *testing.T) {
 	}
 }
 
-// What was loaded before anybody spoke is used as if it had been found: its script is
-// run, and where it is loaded once more what is told are its instructions.
+// A preloaded skill is used like one that was found: its script runs, and a repeated
+// load returns its instructions.
 func TestPreloadedSkills(t *testing.T) {
 	var b toolbox
 	begun := []llm.Message{{Role: llm.Notice, Parts: []llm.Part{llm.Text(b.load("greeter"))}}}

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a model that always says the same.
+// told is a model with a fixed response.
 type told struct {
 	name   string
 	events []llm.Event
@@ -122,8 +122,7 @@ func TestRecordingKeepsResponses(t *testing.T) {
 	llmtest.Run(t, v)
 }
 
-// What is replayed is what was recorded: the events, the answer and the error, by the
-// name of the model.
+// A replay has the recorded events, response, error and model name.
 func TestReplayEqualsRecording(t *testing.T) {
 	rome := llm.Call{ID: "call_1", Name: "weather", Arguments: `{"place": "Rome"}`}
 	half := llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text("It is")}}}
@@ -194,8 +193,7 @@ func TestConversationIsReplayed(t *testing.T) {
 	}
 }
 
-// A request that was not recorded is an error that says where it parts from the one
-// that is most like it.
+// The error for an unrecorded request shows where it differs from the most similar one.
 func TestUnknownRequest(t *testing.T) {
 	dir := t.TempDir()
 	for _, words := range [][]string{{"Rome?"}, {"Oslo?"}, {"Oslo?", "It is sunny in Oslo.", "And tomorrow?"}} {
@@ -254,7 +252,7 @@ func TestSchemaWhitespaceIsIgnored(t *testing.T) {
 	}
 }
 
-// Only what a vendor has said to the end is kept.
+// Only complete responses are recorded.
 func TestUnrecordedResponses(t *testing.T) {
 	for name, play := range map[string]func(ctx context.Context, dir string){
 		"its consumer stops": func(ctx context.Context, dir string) {
@@ -289,8 +287,7 @@ func TestUnrecordedResponses(t *testing.T) {
 	}
 }
 
-// The newest answer to a request counts, so that a refusal is replaced by what came
-// after it was tried again.
+// The newest response to a request wins, so that a retry replaces a refusal.
 func TestNewestRecordingWins(t *testing.T) {
 	dir := t.TempDir()
 	for _, m := range []*told{{name: "some:model", err: &llm.StatusError{Vendor: "some", Code: 503}}, says("Sunny."), says("Rainy.")} {
@@ -365,7 +362,7 @@ func TestRecordingsContainNoKey(t *testing.T) {
 	}
 }
 
-// What somebody did to a directory is said, and nothing of it replayed.
+// Damage to a directory is an error, and nothing is replayed.
 func TestBrokenRecordings(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Whatever is said, in text of any kind: what is replayed is what was recorded, and
-// the digest of a request is that of nothing else.
+// TestRoundTrip checks for any text that a replay equals the recording, and that
+// different requests have different digests.
 func TestRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

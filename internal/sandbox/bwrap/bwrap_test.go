@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Code is never the user 0 of the kernel, and has nothing of its rights.
+// Code never runs as the kernel's user 0 and has none of its privileges.
 func TestRunsAreNeverRoot(t *testing.T) {
 	res := run(t, backend(t), &sandbox.Spec{}, "/bin/sh", "-c", "cat /proc/self/uid_map; grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status; [ -w /proc/sys/kernel/core_pattern ] && echo writable; cat /proc/1/environ | tr '\\0' ' '; ls /proc/self/fd")
 	out := string(res.Stdout)
@@ -153,7 +153,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What bubblewrap says of its failure is told.
+// The error contains the message of bubblewrap.
 func TestBwrapFailure(t *testing.T) {
 	_, err := backend(t).Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/nonexistent/dir", Path: sandbox.WorkspaceDir}}})
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || !strings.Contains(e.Error(), "/nonexistent/dir") {
@@ -228,7 +228,7 @@ func TestKillEndsAllProcesses(t *testing.T) {
 	if e := p.Wait(); e.Signal != "SIGKILL" {
 		t.Errorf("%+v", e)
 	}
-	if _, err := io.ReadAll(p.Stdout()); err != nil { // ends as nobody holds it
+	if _, err := io.ReadAll(p.Stdout()); err != nil { // ends when the last holder closes it
 		t.Error(err)
 	}
 }

@@ -26,9 +26,9 @@ const (
 	bwrapVariable  = "LOADOUT_TEST_KILLED_BWRAP"
 )
 
-// killed runs the calling test again up to the call, where it starts a sandbox
-// of program bwrap, kills it after the time, and lists what is left. A time of 0
-// is until bubblewrap is there.
+// killed runs the calling test again up to this call, where it starts a sandbox with
+// program bwrap. It kills that process after the time and lists what is left. A time of
+// 0 waits for bubblewrap to start.
 func killed(t *testing.T, bwrap, cache string, after time.Duration) []string {
 	t.Helper()
 	dir := stagetest.OpenDir(t)
@@ -49,7 +49,7 @@ func killed(t *testing.T, bwrap, cache string, after time.Duration) []string {
 	return with(dir)
 }
 
-// victim is what is killed.
+// victim is the process to kill.
 func victim(dir string) {
 	b := New(&Options{Stage: stageFile, Program: os.Getenv(bwrapVariable), Cache: os.Getenv(cacheVariable)})
 	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir}}}
@@ -69,8 +69,8 @@ func with(dir string) (found []string) {
 	return found
 }
 
-// Nothing lives on where the host was killed while bubblewrap prepares, however
-// long that takes.
+// No process survives if the host is killed while bubblewrap prepares, however long that
+// takes.
 func TestKilledWhilePreparing(t *testing.T) {
 	if dir := os.Getenv(killedVariable); dir != "" {
 		victim(dir)

@@ -12,9 +12,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// known are the attacks that bubblewrap is known not to contain for sure: the
-// number of files is looked at only now and then (E08), and without control groups nothing the share of
-// the processors (E14).
+// known lists attacks that bubblewrap does not reliably contain: the number of files is
+// checked only periodically (E08), and without control groups the CPU share is not
+// limited (E14).
 var known = []string{"E08", "E14"}
 
 func TestAttack(t *testing.T) {
@@ -32,8 +32,7 @@ func TestAttackAsRoot(t *testing.T) {
 	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: known})
 }
 
-// opened is the back end for a root who lets the user of sandboxes get to what
-// they are given.
+// opened returns the back end for root, with files accessible to the sandbox user.
 type opened struct {
 	sandbox.Backend
 	t *testing.T
@@ -43,7 +42,7 @@ func (o opened) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox,
 	for _, m := range spec.Mounts {
 		stagetest.Open(o.t, m.Host)
 		if m.Writable {
-			os.Chmod(m.Host, 0o777) // what cannot be changed is told by the test
+			os.Chmod(m.Host, 0o777) // the test reports modes that cannot be changed
 		}
 	}
 	return o.Backend.Start(ctx, spec)

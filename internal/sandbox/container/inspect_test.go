@@ -28,7 +28,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// An engine that leaves out limits is told of.
+// Limits that an engine does not support are reported.
 func TestEngineWithoutLimits(t *testing.T) {
 	e := containertest.New(t, "limits")
 	b := New(&Options{Engine: e.Path, Image: "test:1", Cache: stagetest.OpenDir(t)})
@@ -146,7 +146,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// A runtime with a kernel of its own needs no seccomp in it, and has to be there.
+// A runtime with its own kernel needs no seccomp inside, and must exist.
 func TestFactsOfRuntime(t *testing.T) {
 	b := New(&Options{Runtime: "runsc"})
 	of := strings.NewReplacer("Seccomp:\t2\n", "Seccomp:\t0\n", "NoNewPrivs:\t1\n", "").Replace(good)

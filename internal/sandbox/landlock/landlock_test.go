@@ -106,7 +106,7 @@ func TestConfined(t *testing.T) {
 	res := run(t, backend(t), &sandbox.Spec{Trees: []sandbox.Tree{skill(map[string]string{"SKILL.md": "hello"})}},
 		"/bin/sh", "-c", "id -u; for f in "+home+"/secret /etc/passwd /proc/self/status /proc/1/environ; do cat $f; done 2>/dev/null; for f in $LOADOUT_SKILL/x $LOADOUT_WORK/../x /tmp/x /dev/shm/x "+home+"/y; do (: > $f) 2>/dev/null && echo $f; done; chmod u+w $LOADOUT_SKILL/SKILL.md 2>/dev/null && cat $LOADOUT_SKILL/SKILL.md; : > $LOADOUT_WORK/x || echo work; : > $TMPDIR/x || echo tmp")
 	lines := strings.Fields(string(res.Stdout))
-	if os.Geteuid() != 0 && len(lines) == 2 && lines[1] == "hello" { // chmod of its own file, which is not opened for writing all the same
+	if os.Geteuid() != 0 && len(lines) == 2 && lines[1] == "hello" { // chmod of its own file, which still cannot be opened for writing
 		lines = lines[:1]
 	}
 	if len(lines) != 1 || lines[0] == "0" {
@@ -141,7 +141,7 @@ func TestStageEnds(t *testing.T) {
 				t.Error(err)
 			}
 			p.Wait()
-			if _, err := io.Copy(io.Discard, p.Stdout()); err != nil { // ends as nobody holds it
+			if _, err := io.Copy(io.Discard, p.Stdout()); err != nil { // ends when the last holder closes it
 				t.Error(err)
 			}
 			if d := time.Since(began); d > 2*time.Second {

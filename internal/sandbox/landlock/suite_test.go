@@ -27,8 +27,7 @@ func TestAttackAsRoot(t *testing.T) {
 	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: known})
 }
 
-// opened is the back end for a root who lets the user of sandboxes get to what
-// they are given.
+// opened returns the back end for root, with files accessible to the sandbox user.
 type opened struct {
 	sandbox.Backend
 	t *testing.T
@@ -38,7 +37,7 @@ func (o opened) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox,
 	for _, m := range spec.Mounts {
 		stagetest.Open(o.t, m.Host)
 		if m.Writable {
-			os.Chmod(m.Host, 0o777) // what cannot be changed is told by the test
+			os.Chmod(m.Host, 0o777) // the test reports modes that cannot be changed
 		}
 	}
 	return o.Backend.Start(ctx, spec)

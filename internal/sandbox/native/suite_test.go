@@ -55,7 +55,7 @@ func TestFlood(t *testing.T)   { sandboxtest.TestOutputFlood(t, backend(t)) }
 func TestResidue(t *testing.T) { sandboxtest.TestResidue(t, backend(t), 100) }
 func TestOrphans(t *testing.T) { sandboxtest.TestOrphans(t, backend(t)) }
 
-// Without a layer there is no sandbox, and the error names it.
+// If a layer is missing, there is no sandbox, and the error names the layer.
 func TestFailsClosed(t *testing.T) {
 	for _, feature := range []string{sandboxtest.UserNamespaces, sandboxtest.Seccomp, sandboxtest.Landlock} {
 		t.Run(strings.ReplaceAll(feature, " ", "_"), func(t *testing.T) {

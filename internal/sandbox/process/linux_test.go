@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	b := backend(t)
-	b.opts.Allow = nil // a probe runs nothing of anyone's
+	b.opts.Allow = nil // a probe runs no foreign code
 	r, err := b.Probe(t.Context())
 	if err != nil || r.Tier != sandbox.Limited || len(r.Missing()) < 3 {
 		t.Errorf("%+v, %v", r, err)
@@ -57,8 +57,8 @@ func TestProbe(t *testing.T) {
 // known are the attacks that are not contained: nothing isolates.
 const known = "A02 A03 A05 A06 A07 A08 A10 B01 B02 B03 B05 C01 C02 C03 C04 C05 C06 C07 C08 C09 C11 D01 D02 D03 D04 D05 D06 D09 D11 D15 D16 D17 E08 E14"
 
-// TestAttack says what is reached, which is much. As the user of this program
-// all of the user's files are.
+// TestAttack prints what an attacker reaches without isolation: as the user of this
+// program, all files of the user.
 func TestAttack(t *testing.T) {
 	if os.Getenv("LOADOUT_TEST_PROCESS") == "" {
 		t.Skip("set LOADOUT_TEST_PROCESS to see how many attacks are not contained without a sandbox")

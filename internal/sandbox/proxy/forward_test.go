@@ -69,7 +69,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// A WebSocket passes, also where the secret that opens it is the proxy's.
+// A WebSocket works, even if the proxy inserts the secret that opens it.
 func TestWebSocket(t *testing.T) {
 	addr, roots := secure(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != value || r.Header.Get("Upgrade") != "websocket" {
@@ -109,7 +109,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// With an encrypted client hello the name outside it is the one that counts.
+// With an encrypted client hello, the outer name decides.
 func TestEncryptedClientHello(t *testing.T) {
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -147,8 +147,8 @@ func TestEncryptedClientHello(t *testing.T) {
 	}
 }
 
-// What the proxy adds to one request on a connection of its own, to a host whose
-// connection is kept.
+// BenchmarkRequest measures the cost of the proxy for a request on a new connection, to
+// a host whose connection is reused.
 func BenchmarkRequest(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer s.Close()

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 // public is an address of the internet that tests only pretend to dial.
 var public = netip.MustParseAddr("93.184.215.14")
 
-// world is a proxy, and an internet of which the resolver and the dialler are ours:
-// each address leads to the one server of the test, on loopback.
+// world is a proxy with its own resolver and dialler: each address leads to the test's
+// one server on loopback.
 type world struct {
 	*proxy.Server
 	addr string
@@ -113,7 +113,7 @@ func (w *world) dial(t *testing.T) net.Conn {
 	return c
 }
 
-// send writes a request as it is and returns the status line and body of the answer.
+// send writes a raw request and returns the status line and body of the response.
 func (w *world) send(t *testing.T, raw string) (status int, line, body string) {
 	t.Helper()
 	c := w.dial(t)
@@ -302,7 +302,8 @@ func TestDeniedHostLimit(t *testing.T) {
 	}
 }
 
-// The proxy adds nothing about who asks, and keeps what is between it and the script.
+// The proxy adds no information about the client, and removes the headers meant for the
+// proxy.
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	var host, query string

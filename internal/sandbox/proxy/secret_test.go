@@ -27,7 +27,7 @@ var quiet = log.New(io.Discard, "", 0)
 
 const value = "Bearer s3cr3t-value"
 
-// trust is what a script in the sandbox trusts.
+// trust is the certificate pool of a script in the sandbox.
 func (w *world) trust(t *testing.T) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -165,7 +165,7 @@ func TestSecretTunnelServesOneHost(t *testing.T) {
 	if _, err := client.Get("https://evil.com/"); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a host without a secret must not be opened: %v", err)
 	}
-	// That one only: nothing of the request for example.com, nothing for private.test.
+	// Only that request: not the one for example.com, nor any for private.test.
 	if got, want := w.dials(), []string{public.String() + ":443"}; !slices.Equal(got, want) {
 		t.Errorf("dialled %q, want %q", got, want)
 	}

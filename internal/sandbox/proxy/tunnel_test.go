@@ -77,7 +77,7 @@ func TestTunnelDoesNotDecryptTLS(t *testing.T) {
 	}
 }
 
-// received is a host that answers nothing and keeps what it got.
+// received is a host that records what it receives and answers nothing.
 func received(t *testing.T) (addr string, all func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -330,7 +330,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// Close ends what is under way at every stage, and all of it is in the log.
+// Close ends connections at every stage, and all of them are logged.
 func TestClose(t *testing.T) {
 	entered := make(chan bool, 10)
 	addr, _ := received(t)

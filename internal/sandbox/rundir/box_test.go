@@ -92,8 +92,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What a program that was killed left is removed by the next, and nothing of
-// one that lives.
+// A new start removes the directories of killed programs, and none of running ones.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	start := func() (*exec.Cmd, string) {

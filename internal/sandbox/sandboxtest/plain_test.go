@@ -158,7 +158,7 @@ func (b *plainBox) Close() error {
 		}
 	}
 	filepath.WalkDir(b.at(sandbox.WorkDir), func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type() == fs.ModeNamedPipe { // free whoever hangs there
+		if err == nil && d.Type() == fs.ModeNamedPipe { // release waiting processes
 			if fd, err := unix.Open(p, unix.O_RDWR|unix.O_NONBLOCK, 0); err == nil {
 				unix.Close(fd)
 			}

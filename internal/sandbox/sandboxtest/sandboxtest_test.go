@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What plain contains, and for what reason that is not plain's merit. All else
-// it does not.
+// plainContains lists the attacks that fail without a sandbox, and the reason. All
+// others succeed.
 var plainContains = map[string]string{
 	"A01":  "the file's mode",
 	"A09":  "the kernel keeps the log from users",
@@ -29,7 +29,7 @@ var plainContains = map[string]string{
 	"E17":  "os.RemoveAll gets 2000 deep",
 }
 
-// The suite can fail: what has no sandbox is breached by what it says.
+// The suite can fail: without a sandbox, attacks succeed.
 func TestUnsandboxedIsBreached(t *testing.T) {
 	if AsUser(t) {
 		return

@@ -47,5 +47,5 @@ func TestGoRuntimeKeepsItsPoller(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	os.Exit(0) // without what the test's own flags have closed
+	os.Exit(0) // without descriptors that the test's flags closed
 }
