@@ -226,7 +226,7 @@ func TestApplyRefused(t *testing.T) {
 	}
 }
 
-// Who may not is told so, with what he may not and whom to ask.
+// A user without permission is told which permission is missing and whom to ask.
 func TestApplyDenied(t *testing.T) {
 	s := newHubScene(t, map[string]string{"a.yaml": "kind: Ghost\nmetadata: {name: a, namespace: public}\n"})
 	cookie := s.post("/login", map[string]any{"name": "root", "password": hubPassword}, nil, nil)

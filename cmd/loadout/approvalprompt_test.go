@@ -68,7 +68,7 @@ func TestResolvedPromptReadsNoLine(t *testing.T) {
 	if err := desk.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	stop() // waits for what was shown to be over
+	stop() // waits for the end of the output
 	go func() { lines <- "the next prompt\n"; close(lines) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -117,7 +117,7 @@ func TestKeysGoToPromptOrEditor(t *testing.T) {
 	}
 }
 
-// Leave for a call is asked with what it would do, and given for as long as was said.
+// The prompt shows the effect of a call, and the approval has the chosen scope.
 func TestApprovalLineByLine(t *testing.T) {
 	call := json.RawMessage(`{"tool":"workspace__write_file","server":"workspace","reason":"it is HIGH","arguments":{"path":"a.txt","content":"one\ntwo\u001b[2J\n"}}`)
 	for _, tt := range []struct {

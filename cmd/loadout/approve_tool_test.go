@@ -34,7 +34,7 @@ for line in sys.stdin:
     print(json.dumps(out), flush=True)
 `
 
-// desk is a home with a server of which each call is asked about, and a person who
+// desk is a home directory with a server whose calls need approval, and a user who
 // answers.
 type desk struct {
 	t     *testing.T
@@ -81,7 +81,7 @@ func (d *desk) run(args ...string) string {
 	return string(out)
 }
 
-// mcp starts loadout mcp for a client whose person gives one answer.
+// mcp starts loadout mcp for a client whose user gives one answer.
 func (d *desk) mcp(answer string) *mcp.ClientSession {
 	d.t.Helper()
 	o := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -96,8 +96,7 @@ func (d *desk) mcp(answer string) *mcp.ClientSession {
 	return s
 }
 
-// call calls the tool, and returns what came of it and how often the person was
-// asked.
+// call calls the tool, and returns its result and the number of prompts.
 func (d *desk) call(s *mcp.ClientSession) (string, int32) {
 	d.t.Helper()
 	d.asked.Store(0)
@@ -115,7 +114,7 @@ func (d *desk) expect(s *mcp.ClientSession, what, want string, asked int32) {
 	}
 }
 
-// hint is what a planner is told of the tool.
+// hint returns the planning hint of the tool.
 func (d *desk) hint() bool {
 	d.t.Helper()
 	var p struct {

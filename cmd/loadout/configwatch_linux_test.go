@@ -17,7 +17,7 @@ func TestRevocationStopsAgentRuns(t *testing.T) {
 	for _, tt := range []struct {
 		what     string
 		withdraw func(t *testing.T, s *waiting)
-		then     string // what the next run is told
+		then     string // message to the next run
 	}{
 		{"approval", func(t *testing.T, s *waiting) { s.loadout(t, "approve", "--revoke", "tool") }, "not approved"},
 		{"kill switch", func(t *testing.T, s *waiting) { s.configure(t, "skills: {enabled: false}\n") }, "switched off"},
@@ -59,7 +59,7 @@ func TestRevocationStopsAgentRuns(t *testing.T) {
 	}
 }
 
-// waiting is loadout mcp with a skill whose script goes on until it is ended.
+// waiting is loadout mcp with a skill whose script runs until it is stopped.
 type waiting struct {
 	exe, dir, work string
 	env            []string

@@ -15,9 +15,8 @@ var (
 	skillOfSecrets = skillText("hush", "Keeps secrets of harbours.", "disable-model-invocation: true\nargument-hint: WHAT\n", "Whisper about $ARGUMENTS.")
 )
 
-// B1, B7: the tool that loads a skill is bound and carried out, and what it brings is in
-// the conversation from there on; a skill that there is not is an error that names
-// those that there are.
+// B1, B7: the tool that loads a skill works, and the instructions are in the
+// conversation afterwards. The error for an unknown skill lists the existing ones.
 func TestB1MetaToolRunsEndToEnd(t *testing.T) {
 	for wire := range wires {
 		t.Run(wire, func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestB1MetaToolRunsEndToEnd(t *testing.T) {
 	}
 }
 
-// tools are the names of those that the last request has.
+// tools returns the names of the tools in the last request.
 func (p *someone) tools() []string {
 	var r struct {
 		Tools []struct {
@@ -66,7 +65,7 @@ func (p *someone) tools() []string {
 	return out
 }
 
-// B2: the model is told of all skills that it may load, one line each, before all else.
+// B2: the model gets a list of all skills that it may load, one line each, at the start.
 func TestB2ModelGetsSkillList(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{"skills/tides/SKILL.md": skillOfTides, "skills/ships/SKILL.md": skillText("ships", "Knows ships.", "", "Ships are long."), "skills/hush/SKILL.md": skillOfSecrets}, "--skills", "skills")
 	p.says("Hello.", "", speak("Hello."))
@@ -82,7 +81,7 @@ func TestB2ModelGetsSkillList(t *testing.T) {
 	}
 }
 
-// allowing is a person with a project, whose skill wants git to be called unasked.
+// allowing is a user with a project whose skill allows calls of git without a prompt.
 func allowing(t *testing.T, config string, args ...string) *someone {
 	t.Helper()
 	exe := needsSandbox(t)
@@ -103,8 +102,8 @@ func (p *someone) approve(skill string, args ...string) {
 	}
 }
 
-// B6: what a skill wants to be allowed is, as far as its patterns go, while it is in
-// force and approved as it is; it restricts nothing, and no rule of the person gives way.
+// B6: the patterns in allowed-tools apply while the skill is active and its digest is
+// approved. They restrict nothing and override no rule of the user.
 func TestB6AllowedToolsApplyWhileSkillIsActive(t *testing.T) {
 	const asks = "needs approval"
 	p := allowing(t, "")
@@ -112,7 +111,7 @@ func TestB6AllowedToolsApplyWhileSkillIsActive(t *testing.T) {
 	p.tells("1", asks)
 	p.says("Load it.", "", speak("", calling("2", "load_skill", "name", "history")), speak("", calling("3", "run_command", "command", "git --version")), speak("no"))
 	p.tells("2", "Call git.")
-	p.tells("3", asks) // nobody approved it
+	p.tells("3", asks) // not approved
 
 	p.approve("history") // which counts from the next load on
 	p.says("Again.", "", speak("", calling("3u", "unload_skill", "name", "history")), speak("", calling("3l", "load_skill", "name", "history")),
@@ -130,7 +129,7 @@ func TestB6AllowedToolsApplyWhileSkillIsActive(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p.says("And now?", "", speak("", calling("10r", "run_command", "command", "git --version")), speak("no"))
-	p.tells("10r", asks) // it is in force, and approved no more
+	p.tells("10r", asks) // active, but no longer approved
 	p.approve("history")
 	p.says("And now?", "", speak("", calling("10a", "run_command", "command", "git --version")), speak("", calling("11", "unload_skill", "name", "history")),
 		speak("", calling("12", "run_command", "command", "git --version")), speak("done"))
@@ -147,7 +146,7 @@ func TestB6AllowedToolsApplyWhileSkillIsActive(t *testing.T) {
 	p.tells("14", asks)
 }
 
-// B6: a person's own rules come before what a skill wants.
+// B6: the user's own rules precede those of a skill.
 func TestB6UserRulesWin(t *testing.T) {
 	for rule, want := range map[string]string{"deny mcp.workspace.run_command": "deny", "ask mcp.workspace.run_command": "needs approval"} {
 		t.Run(rule, func(t *testing.T) {
@@ -159,8 +158,8 @@ func TestB6UserRulesWin(t *testing.T) {
 	}
 }
 
-// B6: the model that an approved skill names answers while the skill is in force, in
-// that conversation alone; one that nobody configured is ignored, and said.
+// B6: the model that an approved skill names is used while the skill is active, in that
+// conversation only. An unconfigured model is ignored and reported.
 func TestB6SkillModelAppliesWhileActive(t *testing.T) {
 	p := newSomeone(t, "loadout", "openai", map[string]string{
 		"skills/deep/SKILL.md":  skillText("deep", "Thinks hard.", "model: thinker\n", "Think."),
@@ -184,7 +183,7 @@ func TestB6SkillModelAppliesWhileActive(t *testing.T) {
 	s.ended(t, 0, "usage tool_call:4 skill_loaded:wrong tool_result:4 notice usage tool_call:5 tool_result:5 text usage done:end")
 }
 
-// models are those that were asked.
+// models returns the models that were used.
 func (p *someone) models() []string {
 	var out []string
 	for _, body := range p.server.Bodies() {

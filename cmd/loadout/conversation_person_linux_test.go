@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// B4, B6: a skill that is not for models is for the person, who types its name and
-// arguments; then its script is run for the model, too.
+// B4, B6: a skill hidden from models is invoked by the user, who types its name and
+// arguments. Then the model can run its script, too.
 func TestB6UserInvokesSkillHiddenFromModel(t *testing.T) {
 	p := newSomeone(t, needsSandbox(t), "openai", map[string]string{
 		"skills/hush/SKILL.md": skillOfSecrets, "skills/hush/more.sh": "echo more secrets\n",

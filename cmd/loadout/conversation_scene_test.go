@@ -44,10 +44,9 @@ func TestSkillFilesAreNotInWorkspace(t *testing.T) {
 // workLink is the link of a file that a script left.
 var workLink = regexp.MustCompile(`loadout-work://[^\s)"\\]+`)
 
-// A person asks in Chinese about an odd metric in a table of theirs. The model finds the
-// skill by what it is for, loads it, has its script run in the sandbox over the table,
-// and puts the report of the script beside it: that the skill may write was part of what
-// the person agreed to before it was loaded.
+// A user asks in Chinese about an unusual metric in a table. The model finds the skill
+// by its purpose, loads it, runs its script on the table in the sandbox, and saves the
+// report beside it. The user allowed the skill to write before it was loaded.
 func TestMetricAnomalyConversation(t *testing.T) {
 	exe := needsSandbox(t)
 	for wire := range wires {

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// wires are the forms in which models are asked, and how a model of one is named.
+// wires lists the API formats of models and the names of a model in each.
 var wires = map[string]struct {
 	vendor      func() *llmtest.Vendor
 	model, path string
@@ -28,8 +28,8 @@ var wires = map[string]struct {
 	"openai":    {llmtest.OpenAI, "openai:small", "/v1"},
 }
 
-// someone is a person with a home directory and a model that says what a script says.
-// Each turn is a process of its own, which goes on with the conversation of the last.
+// someone is a user with a home directory and a scripted model. Each turn is a new
+// process that continues the conversation.
 type someone struct {
 	t       *testing.T
 	exe     string
@@ -76,7 +76,7 @@ func (p *someone) read(name string) string {
 	return string(b)
 }
 
-// command is loadout, with the person's home directory.
+// command returns a loadout command with the user's home directory.
 func (p *someone) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), p.exe, args...)
 	cmd.Dir = p.home
@@ -84,7 +84,7 @@ func (p *someone) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// turn is what a person says, and types when they are asked, with what the model does.
+// turn is a message of the user, the answers to prompts, and the responses of the model.
 func (p *someone) turn(text string, model ...llmtest.Turn) *exec.Cmd {
 	p.server.Then(model...)
 	p.script += len(model)
@@ -95,14 +95,14 @@ func (p *someone) turn(text string, model ...llmtest.Turn) *exec.Cmd {
 	return p.command(args...)
 }
 
-// said is what a process printed.
+// said is the output of a process.
 type said struct {
 	code   int
 	events []agent.Event
 	stderr string
 }
 
-// says has a turn, in which the person types answers to what they are asked.
+// says runs a turn in which the user types answers to prompts.
 func (p *someone) says(text, answers string, model ...llmtest.Turn) *said {
 	p.t.Helper()
 	cmd := p.turn(text, model...)
@@ -124,7 +124,7 @@ func (p *someone) says(text, answers string, model ...llmtest.Turn) *said {
 	return s
 }
 
-// events reads lines of JSON, of which each has a type and nothing that is not known.
+// events reads lines of JSON, each with a type and known fields only.
 func (p *someone) events(out []byte) []agent.Event {
 	p.t.Helper()
 	var all []agent.Event
@@ -152,8 +152,8 @@ func (p *someone) newest() string {
 	return strings.TrimSuffix(filepath.Base(logs[0]), ".jsonl")
 }
 
-// order is what happened, in short: the types of events, those of pieces once, with the
-// names of what they are about.
+// order returns the types of events in short form with the names of their subjects.
+// Consecutive deltas count once.
 func (s *said) order() string {
 	var out []string
 	for _, e := range s.events {
@@ -184,8 +184,8 @@ func (s *said) ended(t *testing.T, code int, order string) {
 	}
 }
 
-// inOrder checks that the exit code is 0, and that some of what happened came in this
-// order: other things may be between them, as what was done at the same time.
+// inOrder checks that the exit code is 0, and that these events occurred in this order,
+// possibly with others between them.
 func (s *said) inOrder(t *testing.T, words ...string) {
 	t.Helper()
 	rest := words
@@ -228,7 +228,7 @@ func through(id, tool string, args ...any) llm.Call {
 	return calling(id, "call_tool", "name", tool, "arguments", json.RawMessage(inner.Arguments))
 }
 
-// told are the results of calls that the last request has, by the IDs of the calls.
+// told returns the results of calls in the last request, by call ID.
 func (p *someone) told() map[string]string {
 	p.t.Helper()
 	bodies := p.server.Bodies()
@@ -280,8 +280,8 @@ func wordsIn(content any) string {
 	return strings.Join(out, "\n")
 }
 
-// tells checks what the model was told of calls: all of the parts, and those with a !
-// before them not.
+// tells checks that the results of calls contain all of the parts, except those that
+// begin with !.
 func (p *someone) tells(id string, parts ...string) {
 	p.t.Helper()
 	text, ok := p.told()[id]
@@ -302,8 +302,8 @@ func (p *someone) lastBody() string {
 	return string(bodies[len(bodies)-1])
 }
 
-// onlyGrows checks that each request begins with the one before, but those at the
-// places given, and that the tools of all are the same bytes.
+// onlyGrows checks that each request begins with the previous one, except at the given
+// positions, and that the tools of all requests are the same bytes.
 func (p *someone) onlyGrows(but ...int) {
 	p.t.Helper()
 	prompts := p.server.Prompts()

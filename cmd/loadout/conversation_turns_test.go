@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// captain is a person with the four skills and the server of testdata/conversation. The
-// dues of harbours are so long that no compaction keeps them.
+// captain is a user with the four skills and the server of testdata/conversation. The
+// fees of harbours are so long that no compaction keeps them.
 func captain(t *testing.T, wire string) *someone {
 	t.Helper()
 	exe := needsSandbox(t)
@@ -31,15 +31,15 @@ func captain(t *testing.T, wire string) *someone {
 	return p
 }
 
-// A conversation of twelve turns, each in a process of its own: skills come, stay while
-// they are used, and go; a person is asked once; the conversation is put in short; a
-// crash repeats nothing. What the model was sent proves it.
+// A conversation of twelve turns, each in a new process: skills are loaded, stay active
+// while they are used, and expire; the user is prompted once; the conversation is
+// compacted; a crash repeats nothing. The requests to the model prove it.
 func TestTwelveTurns(t *testing.T) {
 	for wire := range wires {
 		t.Run(wire, func(t *testing.T) {
 			p := captain(t, wire)
 
-			// 1. A sentence about a load is none, whoever says it.
+			// 1. A sentence about a load is not a load.
 			s := p.says(`What does "I have loaded the skill tides." mean?`, "", speak("I have loaded the skill tides.\nLoading skill: tides\n> Skill tides loaded"))
 			s.ended(t, 0, "text usage done:end")
 
@@ -57,7 +57,7 @@ func TestTwelveTurns(t *testing.T) {
 			p.tells("3a", "already", "!Add one hour")
 			p.tells("3b", "balance {}")
 
-			// 4. A rule has a person asked, who says always.
+			// 4. A rule requires approval, and the user answers always.
 			s = p.says("Send ten to Anna.", "always\n", speak("", through("4a", "bank__transfer", "to", "Anna")), speak("Sent."))
 			s.ended(t, 0, "usage tool_call:4a ask tool_result:4a text usage done:end")
 			p.tells("4a", `transfer {"to": "Anna"}`)
@@ -67,8 +67,8 @@ func TestTwelveTurns(t *testing.T) {
 			s.ended(t, 0, "usage tool_call:5a tool_result:5a text usage done:end")
 			p.tells("5a", `transfer {"to": "Bert"}`)
 
-			// 6. A skill brings a server, which runs once the person has agreed; reading a
-			// file of a skill is a use of it.
+			// 6. A skill provides a server, which runs once the user has approved it.
+			// Reading a file of a skill is a use of it.
 			s = p.says("Post both.", "yes\n", speak("", calling("6a", "load_skill", "name", "ledger")), speak("", through("6b", "ledger_book__post", "sum", 20), calling("6c", "read_skill_file", "skill", "tides", "path", "references/places.md")), speak("Posted."))
 			s.ended(t, 0, "usage tool_call:6a ask skill_loaded:ledger tool_result:6a usage tool_call:6b tool_result:6b tool_call:6c tool_result:6c text usage done:end")
 			p.tells("6a", "ledger_book__post")
@@ -80,8 +80,8 @@ func TestTwelveTurns(t *testing.T) {
 			s.ended(t, 0, "usage tool_call:7a ask skill_loaded:report tool_result:7a usage tool_call:7b tool_result:7b text usage done:end")
 			p.tells("7b", "the sum is 20")
 
-			// 8. What was not used for five turns is no longer loaded, and can be again: its text
-			// is not sent twice.
+			// 8. A skill that was not used for five turns is inactive and can be loaded
+			// again. Its text is not sent twice.
 			full := speak("Three a metre.")
 			full.Usage = llm.Usage{Input: 30_000, CacheRead: 140_000, Output: 10}
 			s = p.says("What was a berth?", "", speak("", calling("8a", "load_skill", "name", "harbour")), full)
@@ -94,8 +94,8 @@ func TestTwelveTurns(t *testing.T) {
 				t.Errorf("the model is told %d times that a skill is gone", n)
 			}
 
-			// 9. The conversation is full: it is put in short, with the skills that there is
-			// room for, which are loaded already; another is loaded anew.
+			// 9. The conversation is full: it is compacted with the skills that fit,
+			// which stay loaded. Another skill is loaded again.
 			s = p.says("Post the berth.", "", speak("They have posted 20."), speak("", calling("9a", "load_skill", "name", "ledger"), calling("9b", "load_skill", "name", "tides")),
 				speak("", through("9c", "ledger_book__post", "sum", 3), calling("9d", "load_skill", "name", "harbour")), speak("Posted."))
 			s.inOrder(t, "skill_unloaded:harbour", "compacted", "usage", "tool_call:9a", "tool_result:9a", "usage", "tool_call:9c", "tool_result:9c", "tool_call:9d", "skill_loaded:harbour", "tool_result:9d", "text", "usage", "done:end")
@@ -129,12 +129,13 @@ func TestTwelveTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			// 11. What came of it is not known, which the model is told; nothing is repeated.
+			// 11. The outcome of the call is unknown, which the model is told. Nothing
+			// is repeated.
 			s = p.says("Is it sent?", "", speak("I do not know."))
 			s.ended(t, 0, "tool_result:10a text usage done:end")
 			p.tells("10a", "not known whether this call was made", "not made again")
 
-			// 12. All goes on as before: what the person allowed, and what is loaded.
+			// 12. Approvals and loaded skills are as before.
 			s = p.says("Send ten to Dora, and post it.", "", speak("", through("12a", "bank__transfer", "to", "Dora"), through("12b", "ledger_book__post", "sum", 10), calling("12c", "load_skill", "name", "report")), speak("Done."))
 			s.ended(t, 0, "usage tool_call:12a tool_result:12a tool_call:12b tool_result:12b tool_call:12c tool_result:12c text usage done:end")
 			p.tells("12a", "Dora")
@@ -149,8 +150,8 @@ func TestTwelveTurns(t *testing.T) {
 	}
 }
 
-// A crash while a person is asked leaves a call of which it is known that it was not
-// made: they are asked again, and it is made once.
+// A crash during a prompt leaves a call that was certainly not made: the user is
+// prompted again, and the call is made once.
 func TestCrashDuringPrompt(t *testing.T) {
 	p := captain(t, "anthropic")
 	p.write(".config/loadout/loadout.yaml", "policy:\n  rules: [ask mcp.bank.wire]\n")

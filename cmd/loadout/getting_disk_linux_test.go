@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// Where the disk is full, everything is as it was, and the way on is to make room.
+// A full disk changes nothing, and the advice is to free space.
 func TestDiskFull(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "One."), "b/SKILL.md": plainSkill("b", "One.")})

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// newTeam is a repository with three skills, one of which has a script.
+// newTeam returns a repository with three skills, one of which has a script.
 func newTeam(t *testing.T) (g *remotetest.Git, first string) {
 	g = remotetest.NewGit(t)
 	first = g.Commit(map[string]string{
@@ -25,7 +25,8 @@ func newTeam(t *testing.T) (g *remotetest.Git, first string) {
 	return g, first
 }
 
-// A repository is looked at, chosen of, and what was got is known byte by byte.
+// Skills of a repository are listed and selected, and the lockfile has the hash of each
+// file.
 func TestB11RepositorySources(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)
@@ -59,8 +60,8 @@ func TestB11RepositorySources(t *testing.T) {
 	p.types(4, "remove", "../../.loadout")
 }
 
-// Of two skills with one name one is chosen by its directory; all of them are all but one,
-// which is told.
+// One of two skills with the same name is selected by its directory. --all installs all
+// except one, which is reported.
 func TestDuplicateSkillNames(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("tides", "A."), "b/SKILL.md": plainSkill("tides", "B."), "c/SKILL.md": plainSkill("notes", "C.")})
@@ -198,8 +199,8 @@ func TestW29UpdateOfMovedBranch(t *testing.T) {
 	p.types(0, "update", "--check")
 }
 
-// A tag that names another commit than it did is told and not followed; what is pinned
-// stays, with a higher version named.
+// A tag that moved to another commit is reported and not followed. A pinned skill stays,
+// and a higher version is named.
 func TestForcePushedTag(t *testing.T) {
 	g, first := newTeam(t)
 	g.Annotate("v1.0.0", first)
@@ -228,7 +229,7 @@ func TestForcePushedTag(t *testing.T) {
 	p.has(p.file("pdf/SKILL.md"), "Two.")
 }
 
-// What became of skills whose source changed is told, and theirs stay.
+// Changes of the sources of skills are reported, and the installed skills stay.
 func TestMovedSkills(t *testing.T) {
 	g, _ := newTeam(t)
 	g.Commit(map[string]string{"skills/sums/SKILL.md": plainSkill("sums", "Add.")})
@@ -251,7 +252,7 @@ func TestMovedSkills(t *testing.T) {
 	}
 	p.has(got["only"].Reason, "side")
 	p.has(got["pdf"].Reason, "pdf-tools")
-	// What is said to do about it does it.
+	// The suggested command works.
 	fix := func(name string) {
 		command := got[name].Fix[strings.Index(got[name].Fix, "loadout ")+len("loadout "):]
 		for command := range strings.SplitSeq(command, "; then: loadout ") {
@@ -285,7 +286,7 @@ func TestW29EditedSkillIsKept(t *testing.T) {
 	p.has(p.types(1, "verify").stdout, "tides  changed  SKILL.md")
 	p.has(p.types(0, "update", "tides", "--force").stdout, "-Mine.", "+Two.")
 	p.types(0, "verify")
-	// One whose directory is gone is not edited, and comes again.
+	// A skill whose directory is missing is not edited, and is installed again.
 	if err := os.RemoveAll(p.installed("tides")); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestW29EditedSkillIsKept(t *testing.T) {
 	p.types(0, "verify")
 }
 
-// Where a connection is cut, everything is as it was; a server that is gone is told.
+// An interrupted connection changes nothing. An unreachable server is reported.
 func TestInterruptedConnection(t *testing.T) {
 	g, _ := newTeam(t)
 	p := newGetter(t)

@@ -54,8 +54,8 @@ func TestB11SiteSources(t *testing.T) {
 	}
 }
 
-// An index that promises other bytes than there are, or names what is no name, has nothing
-// of it installed; its other skills are.
+// A skill whose files do not match the index, or with an invalid name, is not installed.
+// Other skills of the index are.
 func TestMaliciousIndex(t *testing.T) {
 	x := remotetest.NewIndex(t, published("One."))
 	x.Lie("pdf")
@@ -91,8 +91,7 @@ func TestMaliciousIndex(t *testing.T) {
 	}
 }
 
-// A site cannot send us to an address that only we can reach, nor to where a cloud keeps
-// the secrets of its machines.
+// A site cannot redirect to a private address, nor to the metadata service of a cloud.
 func TestSiteRedirectsElsewhere(t *testing.T) {
 	inside := remotetest.NewIndex(t, published("Inside."))
 	x := remotetest.NewIndex(t, published("One."))
@@ -109,9 +108,8 @@ func TestSiteRedirectsElsewhere(t *testing.T) {
 	p.types(1, "add", x.URL, "--skill", "pdf")
 }
 
-// Skills of sites and repositories are searched together, labelled by where they are from;
-// nothing of them is here before it was added, and one that cannot be looked at does not
-// keep the others from being found.
+// Skills of sites and repositories are searched together and labelled with their
+// sources. Nothing is installed, and an unreachable source does not hide the others.
 func TestSearchIndexes(t *testing.T) {
 	x := remotetest.NewIndex(t, published("One."))
 	g, _ := newTeam(t)

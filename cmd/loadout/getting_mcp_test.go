@@ -34,7 +34,7 @@ func (c *mcpClient) writes(text string) {
 	}
 }
 
-// calls a tool, and returns the text of its result and what is structured in it.
+// calls calls a tool and returns the text and the structured content of its result.
 func (c *mcpClient) calls(tool string, args map[string]any) (text string, structured map[string]any) {
 	c.Helper()
 	c.id++

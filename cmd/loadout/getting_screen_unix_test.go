@@ -18,13 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// opens runs a command in a terminal, with what the person has.
+// opens runs a command in a terminal with the user's files.
 func (p *getter) opens(columns int, args ...string) *pane {
 	p.Helper()
 	return openTerminal(p.T, columns, p.home, []string{"TMPDIR=" + p.tmp, "GIT_CONFIG_NOSYSTEM=1"}, args...)
 }
 
-// team is a folder with skills to choose from.
+// team creates a directory with skills to choose from.
 func (p *getter) team() {
 	p.writes("team/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files, fills in their forms, merges and splits them. Use when somebody hands you a PDF.\n---\nRun scripts/fill.py.\n")
 	p.writes("team/pdf/scripts/fill.py", "print('fill')\n")
@@ -32,8 +32,8 @@ func (p *getter) team() {
 	p.writes("team/notes/SKILL.md", plainSkill("notes", "Write."))
 }
 
-// A person chooses from a list, sees what would be installed, and is asked; an update is
-// shown and asked about as well.
+// The user chooses from a list, sees the plan, and confirms it. An update shows its plan
+// and prompts as well.
 func TestAddScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestAddScreen(t *testing.T) {
 	}
 }
 
-// goldenAs waits for the end, and compares all that was shown with what is kept in
-// testdata/screen, the home directory aside.
+// goldenAs waits for the end, and compares the screen with testdata/screen, ignoring the
+// home directory.
 func (p *pane) goldenAs(name, end string) {
 	p.Helper()
 	got := strings.ReplaceAll(p.ends(end), p.home, "/home/me")
@@ -88,8 +88,8 @@ func (p *pane) goldenAs(name, end string) {
 	}
 }
 
-// Nobody is asked what is chosen, and nothing is installed, where a person interrupts or
-// chooses none.
+// If the user interrupts or chooses nothing, there is no further prompt and nothing is
+// installed.
 func TestInterruptedAddScreen(t *testing.T) {
 	for keys, want := range map[string]string{"C-c": "left with 130", "C-d": "left with 3", "Enter": "left with 3"} {
 		t.Run(keys, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestInterruptedAddScreen(t *testing.T) {
 	}
 }
 
-// slowArchive serves a skill of one large file, of which the second half waits.
+// slowArchive serves a skill with one large file whose second half waits.
 func slowArchive(t *testing.T) (url string, goOn func()) {
 	var b bytes.Buffer
 	zw, _ := gzip.NewWriterLevel(&b, gzip.NoCompression)
@@ -140,8 +140,8 @@ func slowArchive(t *testing.T) (url string, goOn func()) {
 	return server.URL + "/skills.tar.gz", func() { close(wait) }
 }
 
-// A long download says how far it is, on one line that is gone when it ends. Ctrl-C in the
-// middle leaves everything as it was.
+// A long download shows its progress on one line, which is removed at the end. Ctrl-C
+// during the download changes nothing.
 func TestSlowDownloadScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// publishes signs a skill with a key, which is made where it is not there, and returns its
-// files as a repository has them.
+// publishes signs a skill with a key, which is created if it is missing, and returns its
+// files.
 func (p *getter) publishes(key, dir string, files map[string]string) map[string]string {
 	p.Helper()
 	if got := p.tree(filepath.Join(p.home, key)); len(got) == 0 {
@@ -28,8 +28,8 @@ func (p *getter) publishes(key, dir string, files map[string]string) map[string]
 	return out
 }
 
-// The key of a publisher is kept at first use. Another key, no signature, and files that
-// are not as they were signed are refused, and what is installed stays.
+// The key of a publisher is pinned at first use. Another key, a missing signature, and
+// files that do not match the signature are refused, and the installed version stays.
 func TestSignedSkills(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)
@@ -126,7 +126,7 @@ func TestVerifyDetectsForgedLockfile(t *testing.T) {
 		t.Errorf("verify says %+v", v)
 	}
 
-	// A key that is not the one that is kept for the place.
+	// A key that differs from the pinned one.
 	p.types(0, "verify")
 	g.Commit(p.publishes("two.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))
 	q := newGetter(t)

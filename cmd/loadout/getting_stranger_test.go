@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
-// clone is a project that somebody else wrote, with a lock and a skill that fits it.
+// clone creates an untrusted project with a lockfile and a matching skill.
 func (p *getter) clone(from string) string {
 	p.Helper()
 	project := filepath.Join(p.home, "clone")
@@ -20,8 +20,8 @@ func (p *getter) clone(from string) string {
 	return project
 }
 
-// The lock of a project is what somebody else wrote: what it names is not got from this
-// machine, nor from private addresses, and nobody's credential is shown to it.
+// The lockfile of a project is untrusted: it cannot name locations on this machine or
+// private addresses, and credentials are not used for it.
 func TestUntrustedLockfile(t *testing.T) {
 	g := remotetest.NewGit(t)
 	document := func(text string) map[string]string {
@@ -79,7 +79,8 @@ func TestProjectSkillsStayInProject(t *testing.T) {
 	p.types(0, "add", "../team")
 }
 
-// Of two that add a skill of one name at once, one has it and the other is told.
+// If two processes add a skill with one name concurrently, one succeeds and the other
+// reports it.
 func TestConcurrentAdds(t *testing.T) {
 	p := newGetter(t)
 	for _, from := range []string{"x", "y"} {

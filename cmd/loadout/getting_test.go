@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// getter is somebody with a home directory, who types commands.
+// getter is a user with a home directory who types commands.
 type getter struct {
 	*testing.T
 	home, tmp string
@@ -33,7 +33,7 @@ func newGetter(t *testing.T, env ...string) *getter {
 	return p
 }
 
-// printed is what a command printed.
+// printed is the output of a command.
 type printed struct{ stdout, stderr string }
 
 func (s printed) all() string { return s.stdout + s.stderr }
@@ -66,7 +66,7 @@ func (p *getter) ends(args ...string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// reads runs a command with --json and takes what it prints.
+// reads runs a command with --json and decodes its output.
 func (p *getter) reads(v any, code int, args ...string) {
 	p.Helper()
 	out := p.types(code, append(args, "--json")...)
@@ -85,12 +85,12 @@ func (p *getter) has(text string, parts ...string) {
 	}
 }
 
-// installed is the path of a file below the skills of the person.
+// installed returns the path of a file below the user's skills.
 func (p *getter) installed(path string) string {
 	return filepath.Join(p.home, ".loadout", "skills", filepath.FromSlash(path))
 }
 
-// file is the content of an installed file, "" where there is none.
+// file returns the content of an installed file, or "".
 func (p *getter) file(path string) string {
 	p.Helper()
 	b, err := os.ReadFile(p.installed(path))
@@ -113,8 +113,8 @@ func (p *getter) writes(path, text string) string {
 	return path
 }
 
-// tree is what is below a directory, by path, with the content of files; nothing where it
-// is not there.
+// tree returns the contents of the files below a directory by path, or nothing if it
+// does not exist.
 func (p *getter) tree(dir string) map[string]string {
 	p.Helper()
 	out := map[string]string{}
@@ -133,7 +133,7 @@ func (p *getter) tree(dir string) map[string]string {
 	return out
 }
 
-// skills is the tree of the person's skills, without what only keeps others out.
+// skills returns the tree of the user's skills without lock files.
 func (p *getter) skills() map[string]string {
 	out := p.tree(p.installed("."))
 	for path := range out {
@@ -144,7 +144,7 @@ func (p *getter) skills() map[string]string {
 	return out
 }
 
-// states are those of update, by skill.
+// states returns the states that update reports, by skill.
 func (p *getter) states(code int, args ...string) map[string]checkedSkill {
 	p.Helper()
 	var out updateOutput
@@ -161,7 +161,7 @@ func plainSkill(name, body string) string {
 	return "---\nname: " + name + "\ndescription: Does what " + name + " does.\n---\n" + body + "\n"
 }
 
-// regexpFind is what an expression matches in a text.
+// regexpFind returns the match of an expression in a text.
 func regexpFind(t *testing.T, expression, text string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindString(text)

@@ -35,7 +35,7 @@ func withServersFile(t *testing.T, servers string) string {
 	return home
 }
 
-// ended runs a command to its end, and returns its exit code and what it said.
+// ended runs a command and returns its exit code and output.
 func ended(t *testing.T, home string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	p, _ := startIn(t, home, args...)
@@ -49,7 +49,7 @@ func ended(t *testing.T, home string, args ...string) (code int, stdout, stderr 
 
 var page = regexp.MustCompile(`^  (http://\S+)$`)
 
-// person signs in: they open the page that the command names.
+// person signs in by opening the page that the command prints.
 func person(t *testing.T, home string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -239,7 +239,7 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 	}
 }
 
-// What keeps a person from signing in is said once, with a next step that helps.
+// The reason why a user cannot sign in is printed once, with a useful next step.
 func TestLoginImpossible(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
 	code, _, stderr := ended(t, home, "servers", "login", "unset")

@@ -36,7 +36,7 @@ var plainCommand = sync.OnceValues(func() (string, error) {
 	return exe, testprogram.Loadout.Install(exe)
 })
 
-// hasSandbox is nil where a sandbox can be had, else why there is none.
+// hasSandbox returns nil if a sandbox is available, else the reason.
 var hasSandbox = sync.OnceValue(func() error {
 	exe, err := plainCommand()
 	if err != nil {
@@ -48,7 +48,7 @@ var hasSandbox = sync.OnceValue(func() error {
 	return nil
 })
 
-// needsSandbox skips a test where there is no sandbox, and returns the command.
+// needsSandbox skips a test if there is no sandbox, and returns the command.
 func needsSandbox(t *testing.T) string {
 	t.Helper()
 	if err := hasSandbox(); err != nil {

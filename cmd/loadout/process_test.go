@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// process is loadout as a process of its own, in a home directory of its own.
+// process is a loadout process with its own home directory.
 type process struct {
 	*exec.Cmd
 	home   string
@@ -35,7 +35,7 @@ func start(t *testing.T, args ...string) (*process, io.WriteCloser) {
 	return startIn(t, t.TempDir(), args...)
 }
 
-// startIn is start in a home directory that there is.
+// startIn is like start with an existing home directory.
 func startIn(t *testing.T, home string, args ...string) (*process, io.WriteCloser) {
 	t.Helper()
 	p := &process{Cmd: exec.Command("loadout", args...), home: home}
@@ -83,7 +83,7 @@ func serve(t *testing.T, args ...string) (*process, string) {
 	return serveIn(t, t.TempDir(), args...)
 }
 
-// serveIn is serve in a home directory that there is.
+// serveIn is like serve with an existing home directory.
 func serveIn(t *testing.T, home string, args ...string) (*process, string) {
 	t.Helper()
 	p, _ := startIn(t, home, append([]string{"mcp", "--http", "127.0.0.1:0", "--json"}, args...)...)
@@ -307,8 +307,8 @@ func TestSIGHUPReloads(t *testing.T) {
 	t.Error("the new skill does not appear")
 }
 
-// The command ends quietly where whoever read its output has gone, and says
-// so where its output cannot be written.
+// The command ends quietly if the reader of its output has exited, and reports other
+// write errors.
 func TestClosedOutput(t *testing.T) {
 	needsSignals(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

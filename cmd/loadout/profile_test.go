@@ -104,8 +104,8 @@ func loadWeibo(t *testing.T, s *mcp.ClientSession) (state string, tools, problem
 	return l.State, tools, l.Problems
 }
 
-// The example of a Ghost works as it stands, without a hub: only the server that
-// the skill names is connected, with the person's token.
+// The example Ghost works unchanged without a hub: only the server that the skill names
+// is connected, with the user's token.
 func TestGhostExample(t *testing.T) {
 	home := ghost(t, weibo(t).URL, "user:\n  weibo_token: t0ken\n")
 	_, url := serveIn(t, home, "--profile", "weibo-test")

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// probeServer is an MCP server whose one tool says what it can do where it runs.
+// probeServer is an MCP server whose one tool reports what it can access.
 const probeServer = `import json, os, socket, sys
 
 def tries(what):
@@ -123,8 +123,8 @@ func (c *checkout) probe(t *testing.T, s *mcp.ClientSession, server string) (str
 	return res.Content[0].(*mcp.TextContent).Text, !res.IsError
 }
 
-// The server of a cloned repository starts once a person trusts its configuration,
-// in the sandbox, and as long as that stays as it is.
+// The server of a cloned repository starts once the user trusts its configuration, in
+// the sandbox, and runs while the configuration is unchanged.
 func TestProjectServer(t *testing.T) {
 	for server, args := range map[string][]string{"own": nil, "ghost": {"--profile", "g"}} {
 		t.Run(server, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestProjectServer(t *testing.T) {
 			}
 
 			c.write(t, ".loadout/more.yaml", "mcpServers: {}\n")
-			for range 2 { // what runs is told nothing, and what has ended is not started
+			for range 2 { // a running server gets no calls, and a stopped one is not restarted
 				if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "loadout trust "+c.repo) {
 					t.Errorf("after a change: %s", text)
 				}

@@ -35,7 +35,7 @@ func TestPromptFromAPipe(t *testing.T) {
 				if err := a.readPrompt(t.Context(), o); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Minute) // in which the input ends
+				time.Sleep(time.Minute) // ends the input
 				if o.prompt != tt.want || !strings.Contains(shown.String(), tt.note) || tt.note == "" && shown.Len() > 0 {
 					t.Errorf("said is %q; it notes %q", o.prompt, shown.String())
 				}

@@ -36,7 +36,7 @@ func scriptSkill(t *testing.T, front, name, text string) (skills string) {
 	return skills
 }
 
-// ran runs loadout run --json in a home directory of its own.
+// ran runs loadout run --json in a new home directory.
 func ran(t *testing.T, exe string, env []string, args ...string) *loadout.RunResult {
 	t.Helper()
 	home := t.TempDir()
@@ -126,8 +126,8 @@ for url in sys.argv[1:]:
 	}
 }
 
-// A script that takes a while comes to its end: the first process of its sandbox is the
-// command, and what it opened before must not be missing when its runtime looks again.
+// A script that runs for a while completes. The first process of its sandbox is the
+// command, and descriptors that its runtime opened at the start must stay open.
 func TestRunTimeout(t *testing.T) {
 	exe := needsSandbox(t)
 	skills := scriptSkill(t, "", "slow.py", "import time\nfor i in range(5):\n    print(i, flush=True)\n    time.sleep(0.1)\n")
@@ -253,7 +253,7 @@ func TestTerminalApprove(t *testing.T) {
 	}
 }
 
-// A module is compiled once, in a sandbox of its own.
+// A module is compiled once, in a separate sandbox.
 func TestRunWebAssembly(t *testing.T) {
 	exe := needsSandbox(t)
 	// memory of one page, and a _start that returns

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pane is loadout in a terminal of tmux, which shows what a person would see.
+// pane is loadout in a terminal of tmux, which shows what a user would see.
 type pane struct {
 	*testing.T
 	socket string
@@ -27,8 +27,8 @@ func openPane(t *testing.T, columns int, home string, env []string, args ...stri
 	return openTerminal(t, columns, home, env, append([]string{"chat"}, args...)...)
 }
 
-// openTerminal is like openPane for any command of loadout. The terminal echoes what is
-// typed, as that of a user does: a progress line begins below the answer to a prompt.
+// openTerminal is like openPane for any command of loadout. The terminal echoes typed
+// text, like that of a user: a progress line begins below the answer to a prompt.
 func openTerminal(t *testing.T, columns int, home string, env []string, args ...string) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -131,8 +131,7 @@ func steady(screen string) string {
 	return screen + "\n"
 }
 
-// golden waits until the screen has a text, and is the one that is kept in
-// testdata/screen.
+// golden waits until the screen contains a text and equals the one in testdata/screen.
 func (p *pane) golden(name, text string) {
 	p.Helper()
 	path := filepath.Join("testdata", "screen", name+".txt")
@@ -149,7 +148,7 @@ func (p *pane) golden(name, text string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	want := strings.TrimSuffix(steady(string(kept)), "\n") // what varies is told so in those of before, too
+	want := strings.TrimSuffix(steady(string(kept)), "\n") // mark variable parts of earlier screens, too
 	got := p.shows(text)
 	for range 600 {
 		if got == want {
@@ -182,8 +181,8 @@ func harbourHome(t *testing.T) string {
 	return home
 }
 
-// A conversation with the demonstration: a skill that loads, commands, what completes
-// them, and a terminal that is as it was at the end.
+// A conversation with the demo model: a skill is loaded, commands are completed, and the
+// terminal is restored at the end.
 func TestConversationScreen(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
@@ -208,8 +207,8 @@ func TestConversationScreen(t *testing.T) {
 	}
 }
 
-// A person is asked about changes of their files, sees what would change, changes the
-// arguments, and says no; the answer is Markdown.
+// The user is prompted for changes of files, sees the diff, edits the arguments, and
+// declines. The response is rendered Markdown.
 func TestApprovalScreen(t *testing.T) {
 	answer := "# Tides\n\nHigh at **12:10**, see `notes/a.txt`:\n\n| harbour | high |\n|---|---:|\n| Kiel | 12:10 |\n| Rostock | 11:40 |\n\n1. one\n2. two\n   - three\n\n```sh\ncat notes/a.txt\n```\n\nThat is all."
 	for _, columns := range []int{80, 40} {
@@ -246,8 +245,8 @@ func TestApprovalScreen(t *testing.T) {
 	}
 }
 
-// An error of the vendor and an answer that broke off are said with what can be done here,
-// and a paste of many lines is one message.
+// An error of the vendor and an interrupted response are shown with advice, and a paste
+// of many lines is one message.
 func TestErrorScreen(t *testing.T) {
 	for name, tt := range map[string]struct{ server, shown, next string }{
 		"401": {refusing(t, 401), "refused the request (401)", "with --key NAME; or switch"},

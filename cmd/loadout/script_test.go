@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(cleanup{m}, map[string]func(){"loadout": main})
 }
 
-// cleanup removes what was built when all tests have run.
+// cleanup removes the built programs after all tests.
 type cleanup struct{ *testing.M }
 
 func (c cleanup) Run() int {
@@ -43,10 +43,10 @@ func (c cleanup) Run() int {
 	return c.M.Run()
 }
 
-// TestScript runs the scripts of testdata/script. In each the home directory
-// is $WORK/home, and no XDG directory is elsewhere.
+// TestScript runs the scripts of testdata/script. Each has the home directory
+// $WORK/home, which contains all XDG directories.
 //
-// Besides the commands of testscript there are those of commands.
+// The scripts can use the commands of testscript and those in commands.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -79,7 +79,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// commands are those of the scripts besides testscript's own.
+// commands adds commands to those of testscript.
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"exits":   cmdExits,
 	"json":    cmdJSON,
@@ -167,7 +167,7 @@ var hint = regexp.MustCompile(`(?m)^loadout: [^\n]+\n(  [^\n]+\n)*  \S[^\n]*\n\z
 
 func checkHint(ts *testscript.TestScript, code int, stdout, stderr string) {
 	if code == exitFailure && stdout != "" {
-		return // it ran, and said what it found
+		return // it ran and reported findings
 	}
 	if !hint.MatchString(stderr) {
 		ts.Fatalf("standard error does not end in an error and a next step")

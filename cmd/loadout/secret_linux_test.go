@@ -31,7 +31,7 @@ func TestSecretInputIsNotEchoed(t *testing.T) {
 	}
 }
 
-// awaitEcho waits until the terminal shows what is typed, or not.
+// awaitEcho waits until the terminal's echo is on or off.
 func awaitEcho(t *testing.T, c *console, want bool) {
 	t.Helper()
 	for range 400 {

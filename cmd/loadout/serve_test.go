@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// served is a hub as a process of its own.
+// served is a hub process.
 type served struct {
 	*exec.Cmd
 	url      string
@@ -66,8 +66,8 @@ func (b *lockedBuffer) close() {
 	b.change.Broadcast()
 }
 
-// waitForLine returns the rest of the first line that contains prefix, as soon
-// as it is there. It returns "" if the process exits without writing it.
+// waitForLine waits for the first line that contains prefix and returns the rest of it.
+// It returns "" if the process exits without writing it.
 func (b *lockedBuffer) waitForLine(prefix string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,8 +86,8 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
-// serveHub starts a hub in a home directory, with variables as NAME=VALUE, and returns
-// when it has said where it is.
+// serveHub starts a hub in a home directory with variables as NAME=VALUE, and returns
+// once it has printed its address.
 func serveHub(t *testing.T, home string, env []string, args ...string) *served {
 	t.Helper()
 	s := &served{Cmd: exec.Command("loadout", append([]string{"serve", "--addr", "127.0.0.1:0", "--json"}, args...)...), log: newLockedBuffer(), ended: make(chan error, 1)}
@@ -179,7 +179,7 @@ func loadoutIn(home string, env []string, args ...string) (code int, stdout, std
 	return cmd.ProcessState.ExitCode(), out.String(), problems.String()
 }
 
-// On a machine where nothing is configured one command serves, for the person alone.
+// Without configuration, one command serves a single user.
 func TestServeWithoutConfiguration(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
@@ -266,15 +266,15 @@ func TestServeFirstAdministrator(t *testing.T) {
 		t.Errorf("no sign-in: %d %s", code, body)
 	}
 	s.stop(t)
-	// From now on people sign in, whether that is said or not.
+	// From now on users sign in, with or without the setting.
 	s = serveHub(t, home, nil)
 	if s.greeting.Mode != "accounts" || s.greeting.Setup {
 		t.Errorf("the greeting is %+v", s.greeting)
 	}
 }
 
-// What is under way when the hub is told to end is answered, also when that takes longer
-// than other commands have to end.
+// Running requests are answered when the hub stops, even if that takes longer than the
+// timeout of other commands.
 func TestServeDrains(t *testing.T) {
 	needsSignals(t)
 	if testing.Short() {
@@ -286,7 +286,7 @@ func TestServeDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, s)
-	time.Sleep(shutdownTimeout + shutdownTimeout/4) // what is waited for is that nothing happens
+	time.Sleep(shutdownTimeout + shutdownTimeout/4) // nothing should happen meanwhile
 	select {
 	case <-s.ended:
 		t.Fatalf("it ended with a request under way\n%s", s.log)
@@ -366,14 +366,14 @@ func begin(t *testing.T, s *served) (conn net.Conn, finish func()) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "POST /api/v1/tokens HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
-	line, err := bufio.NewReader(conn).ReadString('\n') // once somebody reads the body
+	line, err := bufio.NewReader(conn).ReadString('\n') // once the body is read
 	if err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("it begins with %q: %v", line, err)
 	}
 	return conn, func() { io.WriteString(conn, body) }
 }
 
-// refused waits until no more connections are taken.
+// refused waits until no more connections are accepted.
 func refused(t *testing.T, s *served) {
 	t.Helper()
 	for {
@@ -390,7 +390,7 @@ func refused(t *testing.T, s *served) {
 	}
 }
 
-// A hub is copied while it runs, and is the same where the copy is put in place.
+// A running hub is backed up, and a restored copy is identical.
 func TestBackupAndRestore(t *testing.T) {
 	needsSignals(t)
 	home, file := t.TempDir(), filepath.Join(t.TempDir(), "copy.db")
@@ -467,7 +467,7 @@ func TestRestoreRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// A check says what is damaged, and ends with 1.
+// A check reports damage and exits with 1.
 func TestCheckDetectsDamage(t *testing.T) {
 	needsSignals(t)
 	home := t.TempDir()
@@ -508,8 +508,9 @@ func TestHubErrors(t *testing.T) {
 	}
 }
 
-// Models that people define reach the public internet, and what the operator lets
-// through; a key goes nowhere in clear; the operator's own key is for his model only.
+// Models that users define reach the public internet and the addresses that the operator
+// allows. A key is never sent without encryption, and the operator's key is used for the
+// operator's model only.
 func TestDefinedModels(t *testing.T) {
 	asked := make(chan string, 1)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

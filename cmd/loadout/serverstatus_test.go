@@ -41,12 +41,12 @@ func TestPublishStateImmediately(t *testing.T) {
 	}
 }
 
-// gated is a server that starts where there is a file gate, and leaves its number
-// in the file pid. It is another loadout mcp, with a state of its own.
+// gated is a server that starts once the file gate exists, and writes its PID to the
+// file pid. It belongs to another loadout mcp with its own state.
 const gated = `{"mcpServers": {"notes": {"command": "sh", "args": ["-c", "test -e gate || { echo closed >&2; exit 7; }; echo $$ >pid; exec loadout mcp"],
   "env": {"LOADOUT_STATE": "DIR/state-of-notes", "NOTES_TOKEN": "s3cr3t-notes"}, "cwd": "DIR", "connect": "at-start"}}}`
 
-// shownRunning is what another process says of those that run.
+// shownRunning returns what another process reports about running servers.
 func shownRunning(t *testing.T, p *process, args ...string) (out serversOutput, text string) {
 	t.Helper()
 	c := exec.Command("loadout", args...)
@@ -140,8 +140,8 @@ func TestStatesReadByOtherProcess(t *testing.T) {
 	}
 }
 
-// Servers of a profile at a path of its own are shown as its, without what they
-// were given.
+// Servers of a profile at its own path are shown with its name, without their granted
+// values.
 func TestProfileStates(t *testing.T) {
 	home := ghost(t, weibo(t).URL, "user:\n  weibo_token: t0ken\n")
 	p, url := serveIn(t, home)

@@ -75,8 +75,8 @@ func mustID(t *testing.T, v any) jsonrpc.ID {
 	return id
 }
 
-// At the end of the input the connection lasts until what was asked is
-// answered, or cancelled, but not for ever.
+// After the end of the input, the connection stays open until all requests are answered
+// or cancelled, up to a limit.
 func TestLinesEnd(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen"}`
 	cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
@@ -132,8 +132,8 @@ func TestReadDoesNotMissWakeup(t *testing.T) {
 	in.Close() // ends the goroutine that reads
 }
 
-// Messages that came in a batch are answered in one, with what was wrong in
-// it; a byte order mark before the first line is none of its business.
+// Messages of a batch are answered in one batch, including their errors. A byte order
+// mark before the first line is ignored.
 func TestLinesBatch(t *testing.T) {
 	var out bytes.Buffer
 	c := connected(t, strings.NewReader("\xef\xbb\xbf["+ping+","+ping+`,{"jsonrpc":"2.0","id":"b","method":"ping"},7]`+"\n[7]\n"), &out)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// console is loadout on a terminal of its own, as a person has it.
+// console is loadout on its own terminal.
 type console struct {
 	*exec.Cmd
 	master *os.File
@@ -62,7 +62,7 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { // until the program has ended, or the terminal has gone
+	go func() { // until the program exits or the terminal closes
 		defer close(c.read)
 		buf := make([]byte, 4096)
 		for {
@@ -125,7 +125,7 @@ func (c *console) end(t *testing.T, code int) {
 
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// Lists fit the terminal, and are in colour where that is wanted.
+// Lists fit the terminal and use colour if enabled.
 func TestTerminalWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		for _, args := range []string{"list", "search data", "doctor", "explain csv-analysis", "config show"} {
@@ -152,7 +152,7 @@ func TestTerminalWidth(t *testing.T) {
 	}
 }
 
-// connect asks before it writes where a person can answer.
+// connect prompts before it writes if the user can answer.
 func TestTerminalConnect(t *testing.T) {
 	const question = "Apply this change? [y/N] "
 	tests := map[string]struct {
@@ -183,8 +183,8 @@ func TestTerminalConnect(t *testing.T) {
 	}
 }
 
-// A server started on a terminal says what it is, and ends with Ctrl-C, at the
-// end of the input, or when the terminal goes away.
+// A server started on a terminal prints what it is, and ends with Ctrl-C, at the end of
+// the input, or when the terminal closes.
 func TestTerminalServer(t *testing.T) {
 	const ctrlC = "\x03"
 	for args, hint := range map[string]string{"mcp": "loadout connect CLIENT", "mcp --http 127.0.0.1:0": "MCP endpoint: "} {

@@ -26,13 +26,13 @@ import (
 // varyingID is the ID of a conversation.
 var varyingID = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]{5}`)
 
-// chatted is what a conversation in this process printed.
+// chatted is the output of a conversation in this process.
 type chatted struct {
 	code           int
 	stdout, stderr string
 }
 
-// chats runs loadout chat in this process, in a home of its own.
+// chats runs loadout chat in this process with a new home directory.
 func chats(ctx context.Context, t *testing.T, stdin string, args ...string) chatted {
 	t.Helper()
 	home := t.TempDir()
@@ -65,7 +65,7 @@ func cutting(t *testing.T) string {
 	return s.URL + "/v1"
 }
 
-// gone is an address at which nobody listens.
+// gone is an address without a listener.
 func gone(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,7 +149,7 @@ func TestBaseURLNeedsModel(t *testing.T) {
 	}
 }
 
-// An answer without a word is said to be one.
+// An empty response is reported as such.
 func TestEmptyResponse(t *testing.T) {
 	v := newVendor(t, `{"content":""}`)
 	got := chats(t.Context(), t, "", "-p", "hello", "--model", "openai:x", "--base-url", v.URL+"/v1")
@@ -158,8 +158,7 @@ func TestEmptyResponse(t *testing.T) {
 	}
 }
 
-// What comes by a pipe is said behind the prompt, as it is and as what it is, within
-// bounds.
+// Piped input is appended to the prompt unchanged, marked as input, and within limits.
 func TestPromptAndPipe(t *testing.T) {
 	v := newVendor(t, `{"content":"ok"}`)
 	args := []string{"-p", "Which is wrong?", "--model", "openai:x", "--base-url", v.URL + "/v1"}
@@ -175,8 +174,8 @@ func TestPromptAndPipe(t *testing.T) {
 	}
 }
 
-// Calls that were denied are counted where nobody was asked, with the rule that would
-// have allowed them.
+// If nobody can be prompted, denied calls are counted, with the rule that would allow
+// them.
 func TestDeniedCallsAreCounted(t *testing.T) {
 	v := newVendor(t, asksFor("1", "write_file", `{"path":"a","content":"b"}`), asksFor("2", "write_file", `{"path":"b","content":"b"}`), `{"content":"I could not."}`)
 	got := chats(t.Context(), t, "", "-p", "Write.", "--model", "openai:x", "--base-url", v.URL+"/v1", "--workspace", t.TempDir())
@@ -204,7 +203,7 @@ func TestCommandsAsJSON(t *testing.T) {
 	}
 }
 
-// A conversation that can be read no more is left as it is, and another one begun.
+// An unreadable conversation is left unchanged, and a new one is started.
 func TestDamagedConversation(t *testing.T) {
 	state := t.TempDir()
 	if err := os.Mkdir(filepath.Join(state, "sessions"), 0o700); err != nil {
@@ -258,7 +257,7 @@ func TestModelsKeepTheirServers(t *testing.T) {
 			if w.now.host() != tt.host || w.now.key != tt.key {
 				t.Errorf("it is asked at %q with the key %q, want %q, %q", w.now.host(), w.now.key, tt.host, tt.key)
 			}
-			// The command that goes on with it asks the same server.
+			// The command that continues the conversation uses the same server.
 			line := (&chatSession{conversation: &conversation{id: "s"}, app: &app{}, config: c, flags: &chatFlags{}, answering: w}).resumeCommand()
 			words := strings.Fields(line)
 			again := chatFlags{}

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// The models that somebody may choose are the hub's own and those that he sees, with what
-// is known of them and nothing else.
+// A user may choose the hub's models and those visible to the user. Only their known
+// properties are shown.
 func TestModels(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Price: func(model string) (llm.Price, bool) {
@@ -72,7 +72,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// A hub says what it is, and what somebody may do there.
+// The hub describes itself and the permissions of the user.
 func TestAboutAndPermissions(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Public: "https://hub.example.com"})
 	root := n.signIn(t, "root", secret)

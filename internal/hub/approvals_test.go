@@ -17,8 +17,8 @@ func (c caller) asked(t testing.TB, session string) *approval.Request {
 	return all[len(all)-1].ApprovalRequest
 }
 
-// L14: a turn that needs a person waits for his decision, which may come with other
-// arguments or with the reason why not, and goes on with it. The first one counts.
+// L14: a turn waits for the user's decision, which may contain other arguments or a
+// reason for denial, and then continues. The first answer wins.
 func TestL14PendingApproval(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestL14PendingApproval(t *testing.T) {
 	}
 }
 
-// L14: of two who answer a question that waits, the second one is told who was first.
+// L14: the second of two users who answer a pending question is told who was first.
 func TestL14Resolved(t *testing.T) {
 	n, ada, _ := hall(t)
 	session := ada.begin(t)
@@ -70,8 +70,8 @@ func TestL14Resolved(t *testing.T) {
 	}
 }
 
-// W27: a skill:request is told as an event, and its skill:response may come by POST. What
-// is wrong with one is said in the words of older systems.
+// W27: a skill:request is an event, and its skill:response may arrive by POST. Errors of
+// a response use the terms of older systems.
 func TestW27ResponseByPost(t *testing.T) {
 	_, ada, bob := hall(t)
 	session := ada.begin(t)

@@ -91,7 +91,7 @@ func noticeOfMine(s *scene) map[string]string {
 	return map[string]string{"notice": s.notice(s.asker())}
 }
 
-// asker is the id of who sends the request, "" for who has not signed in.
+// asker returns the ID of the user who sends the request, "" if not signed in.
 func (s *scene) asker() string {
 	u, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Who is let in to an endpoint is told that his request says nothing of what he accepts.
+// A user who may use an endpoint gets an error about the missing Accept header.
 var authorityOfMCP = []row{
 	// operation, on what                    nobody out rep dev mai own adm
 	{"POST /mcp", "", nil, anInitialize, "401 400 400 400 400 400 400", "400 mcp"},
@@ -42,7 +42,7 @@ func theirLeave(s *scene) map[string]string {
 }
 func myLeave(s *scene) map[string]string {
 	u, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor"))
-	if err != nil { // nobody is at work
+	if err != nil { // no turn runs
 		return map[string]string{"grant": "none"}
 	}
 	return map[string]string{"grant": s.leave(u.ID)}

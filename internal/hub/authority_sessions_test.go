@@ -92,7 +92,7 @@ func aResponse(to map[string]string) any {
 	return map[string]any{"request_id": to["ask"], "success": true}
 }
 
-// actor is the id of who acts, or of somebody where nobody has signed in.
+// actor returns the ID of the acting user, or any user's ID if not signed in.
 func (s *scene) actor() string {
 	u, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor"))
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *scene) actor() string {
 	return u.ID
 }
 
-// talkOf is a conversation of somebody, with a file and a request that waits.
+// talkOf creates a conversation of a user with a file and a pending request.
 func (s *scene) talkOf(user string) map[string]string {
 	s.t.Helper()
 	ctx, chats := s.t.Context(), s.node.Chat()
@@ -113,7 +113,7 @@ func (s *scene) talkOf(user string) map[string]string {
 	return map[string]string{"session": c.ID, "path": "notes/tides.txt", "name": "nothing", "ask": s.node.ask(s.t, c.ID, user)}
 }
 
-// ask has a request wait for somebody that no turn waits for.
+// ask submits a request to a user without a turn that waits for it.
 func (n *node) ask(t testing.TB, session, user string) (id string) {
 	t.Helper()
 	id = session + ".request"

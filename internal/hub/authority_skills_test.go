@@ -79,7 +79,7 @@ func theirSkill(s *scene) map[string]string {
 	return map[string]string{"skill": s.skillIn(store.UserNamespace(s.victim), s.victim).ID, "version": "current"}
 }
 
-// theSkillInUse is a default of somebody's.
+// theSkillInUse creates a skill that is a default of a user.
 func theSkillInUse(s *scene) map[string]string {
 	id := s.skill().ID
 	s.do(s.node.DB().Defaults.Put(s.t.Context(), store.Default{Namespace: store.UserNamespace(s.victim), SkillID: id, CreatedBy: s.victim}))
@@ -102,7 +102,7 @@ func fromEverybody(s *scene) map[string]string {
 	return map[string]string{"skill": thePublicSkill(s)["skill"], "namespace": "public"}
 }
 
-// toAnotherGroup is one in which who asks is a developer.
+// toAnotherGroup returns another group in which the acting user is a developer.
 func toAnotherGroup(s *scene) map[string]string {
 	g := must(s.node.DB().Groups.Create(s.t.Context(), store.Group{Name: s.name("other")}))(s.t)
 	if actor, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor")); err == nil {
@@ -161,7 +161,7 @@ func skillFiles(name, text string, more ...string) fstest.MapFS {
 	return files
 }
 
-// zipOf is an archive of files in one folder.
+// zipOf returns an archive of files in one folder.
 func zipOf(t testing.TB, folder string, files fstest.MapFS) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -16,12 +16,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// authority says what becomes of every operation by who asks for it: of the group that
-// it is about, somebody else's user, and what is his.
+// authority lists the statuses of every operation by acting user, for the group in
+// question, another user, and the user's own items.
 //
-// The statuses are those for who has not signed in, who is in no such group, the four
-// roles, and an admin who is in none. The last column is for tokens of an admin who owns
-// the group too: the status for those that have one of the scopes, where others get 403.
+// The columns are: not signed in, outside of the group, the four roles, and an admin
+// outside of the group. The last column is for tokens of an admin who owns the group:
+// the status for tokens with one of the scopes; others get 403.
 var authority = slices.Concat(authorityOfPeople, authorityOfSkills, authorityOfVersions, authorityOfImports, authorityOfKinds, authorityOfSessions, authorityOfMCP)
 
 var authorityOfPeople = []row{
@@ -87,7 +87,7 @@ var authorityOfPeople = []row{
 
 type row struct {
 	op, on string
-	params func(s *scene) map[string]string // of the path and the query, besides those of the scene
+	params func(s *scene) map[string]string // values of path and query in addition to those of the scene
 	body   func(s *scene) any
 	roles  string
 	token  string
@@ -129,7 +129,7 @@ func retention(s *scene) any {
 	return map[string]any{"days": 30, "generation": s.generation("audit")}
 }
 
-// scene is a group and people, as one cell of the table finds them.
+// scene is a group and its users for one cell of the table.
 type scene struct {
 	t      *testing.T
 	node   *node
@@ -167,7 +167,7 @@ func (s *scene) token(user string, scopes account.Scopes) (text, id string) {
 	return text, token.ID
 }
 
-// stage sets a scene for somebody, and returns how he sends requests.
+// stage creates a scene for a user, and returns how the user sends requests.
 func stage(t *testing.T, n *node, number int, role string, scopes account.Scopes) (*scene, caller) {
 	s := &scene{t: t, node: n, number: number}
 	s.group = must(n.DB().Groups.Create(t.Context(), store.Group{Name: s.name("team")}))(t).ID

@@ -22,8 +22,8 @@ type planning struct {
 	Problems []string
 }
 
-// A planner is told of skills and tools, how safe they are, and what a person is asked
-// about; and L13, that it is decided again when a tool is called, with a record.
+// L12: planning hints list skills and tools with their safety levels and approvals. L13:
+// a call is decided again and recorded.
 func TestL12L13PlanningThenExecution(t *testing.T) {
 	n, shop := withShop(t)
 	p, token := n.newcomer(t, "ada", account.AllScopes)

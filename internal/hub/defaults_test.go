@@ -25,8 +25,8 @@ func chosen(t testing.TB, c caller, query string) []string {
 	return out
 }
 
-// W10: defaults of a user, of a group and of everybody, with exceptions and what is loaded
-// from the start; what somebody uploads for himself is one at once, and for others is not.
+// W10: defaults of a user, of a group and of all users, with exceptions and preloading.
+// A skill that a user uploads privately becomes a default; others do not.
 func TestW10Defaults(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)

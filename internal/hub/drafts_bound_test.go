@@ -19,8 +19,8 @@ func noise(size int) string {
 	return hex.EncodeToString(b)
 }
 
-// How much one person's conversations try is bounded, by number and by bytes, also where
-// many begin at once. What is deleted makes room, and others have their own.
+// The drafts in one user's conversations are limited by number and bytes, even if many
+// start concurrently. Deleting one frees space, and other users have their own limits.
 func TestConversationDraftLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true

@@ -57,7 +57,7 @@ func files(all ...map[string]any) map[string]any {
 	return map[string]any{"files": append([]map[string]any{}, all...)}
 }
 
-// A page shows of a draft all that there will be to know of the skill.
+// The page of a draft shows everything about the future skill.
 func TestDraftIsChecked(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		text := "---\nname: tides\ndescription: Reads tide tables.\ndisplayName: Tide tables\nallowed-tools: Read Grep\ndependencies: [pdf]\nmcpServers: [sea]\n---\n# Tides\nRead the table.\n"
@@ -102,7 +102,8 @@ func TestDraftIsChecked(t *testing.T) {
 	})
 }
 
-// What is wrong is told, with edits that a page makes by one click until it is right.
+// Errors are reported with edits that a page can apply by one click until the draft is
+// valid.
 func TestDraftIsCorrected(t *testing.T) {
 	c := newCrew(t, "")
 	text := "---\nname: Tide Tables\ndescription: Use when: the tide turns\ntags: [sea, time]\n---\nRead.\n"
@@ -300,12 +301,12 @@ func TestDraftIsSearchable(t *testing.T) {
 				t.Errorf("the version before is found: %+v", hit)
 			}
 		}
-		// A skill of one's own hides that of a group.
+		// The user's own skill shadows that of a group.
 		nearer := find(describe("tides", "Tells what tides does."), "what tides does")
 		if hits := nearer.Items[0].Hits; len(hits) == 0 || !hits[0].Draft || slices.ContainsFunc(hits, func(h draftHit) bool { return h.SkillID == ours }) {
 			t.Errorf("a nearer one does not hide it: %+v", nearer)
 		}
-		// And is hidden itself by what is nearer.
+		// A nearer skill shadows the draft.
 		c.developer.upload(t, "", "waves", "x")
 		further := describe("waves", "Tells what waves does.")
 		further["namespace"] = c.in
@@ -315,7 +316,7 @@ func TestDraftIsSearchable(t *testing.T) {
 	})
 }
 
-// A draft is tried in a conversation, which says so, and is nobody else's.
+// A draft is usable in a conversation, which shows it, and in no other.
 func TestDraftIsUsable(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		c.developer.upload(t, "", "tides", "Add one hour.")

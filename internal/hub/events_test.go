@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// patience is for how long a test waits for what has to come.
+// patience is the time that a test waits for an expected event.
 const patience = time.Minute
 
 // stream is a stream of server-sent events.
@@ -34,7 +34,7 @@ type stream struct {
 // sent is one event.
 type sent struct{ id, name, data string }
 
-// open opens a stream of events, which is closed when the test is over.
+// open opens a stream of events, which is closed at the end of the test.
 func (c caller) open(t testing.TB, path string) *stream {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -93,7 +93,7 @@ func (s *stream) next() (e sent, ok bool) {
 	}
 }
 
-// until reads events of a stream until one is what is waited for.
+// until reads events of a stream up to a matching one.
 func (c caller) until(t testing.TB, path string, is func(chat.Event) bool) []chat.Event {
 	t.Helper()
 	s := c.open(t, path)
@@ -119,7 +119,7 @@ func eventOf(t testing.TB, e sent) (ev chat.Event) {
 	return ev
 }
 
-// ended waits for the end of what has a number.
+// ended waits for the end of the item with a number.
 func (c caller) ended(t testing.TB, session string, input int64) chat.Event {
 	t.Helper()
 	all := c.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == input })
@@ -166,8 +166,8 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
-// A stream ends where nothing more is told, if that is asked for; when its conversation
-// is deleted; and when the node ends, which it says.
+// A stream ends after the last event if requested, when its conversation is deleted, and
+// when the node stops, with a closing event.
 func TestEventsEnd(t *testing.T) {
 	n, ada, _ := hall(t)
 	session := ada.begin(t)
@@ -238,7 +238,7 @@ func TestEventsFollowCurrentRights(t *testing.T) {
 	eventually(t, func() bool { return stop().Type == "ok" })
 }
 
-// A user and a node have so many streams open, and no more; one that ends makes room.
+// The open streams of a user and a node are limited. Closing one allows another.
 func TestStreamLimit(t *testing.T) {
 	n, ada, bob := hall(t)
 	n.BoundStreams(2, 3, time.Minute, patience)
@@ -253,7 +253,7 @@ func TestStreamLimit(t *testing.T) {
 	bob.open(t, his)
 }
 
-// eventually waits for what has to come to be, where nobody says that it has.
+// eventually polls for a condition without notifications.
 func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {

@@ -23,10 +23,10 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 // Chat has the conversations of a hub.
 func (h *Hub) Chat() *chat.Engine { return h.chat }
 
-// Kinds are those of a hub.
+// Kinds returns the agent registry of a hub.
 func (h *Hub) Kinds() *agents.Registry { return h.kinds }
 
-// BoundStreams sets other bounds for what stays open.
+// BoundStreams sets other limits for open streams.
 func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
 	for _, c := range []*auth.Limiter{h.streams, h.sockets} {
 		c.Each, c.All, c.Beat, c.Slow = each, all, beat, slow
@@ -36,5 +36,5 @@ func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
 // Streams is how many streams of events and WebSockets are open.
 func (h *Hub) Streams() (events, sockets int) { return h.streams.Count(), h.sockets.Count() }
 
-// EndStreams is what a hub that ends does with them.
+// EndStreams ends streams like a stopping hub.
 func (h *Hub) EndStreams() { h.endStreams() }

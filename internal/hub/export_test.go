@@ -16,10 +16,10 @@ import (
 // DB is the database of a hub.
 func (h *Hub) DB() *store.DB { return h.db }
 
-// People are those of a hub.
+// People returns the users of a hub.
 func (h *Hub) People() *users.Directory { return h.directory }
 
-// MetricNames are the names of what a hub counts.
+// MetricNames returns the names of a hub's metrics.
 func (h *Hub) MetricNames() []string {
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -43,7 +43,7 @@ func (h *Hub) SetDiskFree(bytes uint64) {
 // Library are the skills of a hub.
 func (h *Hub) Library() *library.Library { return h.library }
 
-// RemoveExpired is what a hub does now and then.
+// RemoveExpired runs the periodic cleanup of a hub.
 func (h *Hub) RemoveExpired(ctx context.Context) error { return h.removeExpired(ctx) }
 
 // Mount adds a route to a hub that serves nothing yet.

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// A node with a full disk says so. Where there can be others they take its requests; one
-// alone goes on with what can be done.
+// A node with a full disk reports it. If there can be other nodes, they take its
+// requests; a single node continues with what is possible.
 func TestFullDisk(t *testing.T) {
 	for name, tt := range map[string]struct {
 		database func(testing.TB) string

@@ -145,8 +145,7 @@ func TestHTTPSAddressMakesCookiesSecure(t *testing.T) {
 	}
 }
 
-// The id of a request, and who it is from, are taken from a proxy that is known, and from
-// nobody else.
+// The request ID and the client address are taken from trusted proxies only.
 func TestForwardedHeaders(t *testing.T) {
 	known := start(t, hub.Options{Accounts: true, Proxies: []string{"127.0.0.1"}})
 	stranger := start(t, hub.Options{Accounts: true})
@@ -272,7 +271,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A hub that is told to end says so, lets end what is under way, and takes nothing new.
+// A stopping hub reports it, completes running requests, and accepts no new ones.
 func TestServeDrains(t *testing.T) {
 	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, Drain: time.Minute, Cost: cheap}))(t)
 	defer h.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// thisMachine are addresses that a hub of these tests imports from, as there are no others.
+// thisMachine allows these tests to import from loopback addresses.
 var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // importer is a hub that imports from this machine.
@@ -41,7 +41,7 @@ type change struct{ ID, Name, Dir, Reason string }
 
 type outcome struct{ Created, Updated, Skipped []change }
 
-// texts are what became of skills, with the reason where it is one.
+// texts returns the results of skills with their reasons.
 func (o outcome) texts() map[string][]string {
 	out := map[string][]string{}
 	for kind, all := range map[string][]change{"created": o.Created, "updated": o.Updated, "skipped": o.Skipped} {
@@ -76,8 +76,8 @@ type offer struct {
 	}
 }
 
-// W29: look, choose, overwrite, and what became of each; then one and all are updated from
-// their place, and those who look after them are told, with what would change.
+// W29: list, choose, overwrite, and the result of each. Then one skill and all are
+// updated from their source, and their maintainers are notified of the changes.
 func TestW29ImportFromGit(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)
@@ -135,8 +135,8 @@ func TestW29ImportFromGit(t *testing.T) {
 	})
 }
 
-// B11: a repository, a directory of one, a branch in the source or beside it, an archive, and
-// what a site publishes; each skill knows where it is from.
+// B11: a repository, one of its directories, a branch in the source or separate, an
+// archive, and the index of a site. Each skill has its origin.
 func TestB11Sources(t *testing.T) {
 	n := importer(t)
 	root := n.signIn(t, "root", secret)
@@ -182,8 +182,8 @@ func TestB11Sources(t *testing.T) {
 	root.send(t, "POST", "/api/v1/skills/import/look", map[string]string{"source": x.URL, "ref": "main"}).wantProblem(t, 422, "invalid")
 }
 
-// B12, W29: what is private is shown to who keeps a credential for its host, and to nobody
-// else; the credential is nowhere to be read.
+// B12, W29: private sources are visible only to users with a credential for the host.
+// The credential is shown nowhere.
 func TestB12PrivateRepository(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		const token = "tok-3n-of-the-host"
@@ -196,7 +196,7 @@ func TestB12PrivateRepository(t *testing.T) {
 		name := "git_127_0_0_1___" + g.Host()[strings.Index(g.Host(), ":")+1:]
 		request := map[string]string{"source": g.URL}
 		answers := []reply{ada.send(t, "POST", "/api/v1/skills/import/look", request)}
-		answers[0].wantProblem(t, 422, "source_not_found") // as it is told to strangers
+		answers[0].wantProblem(t, 422, "source_not_found") // the answer for strangers
 		if !strings.Contains(answers[0].body, "PUT /api/v1/secrets/"+name) {
 			t.Errorf("what to do is not said: %s", answers[0].body)
 		}
@@ -228,7 +228,7 @@ func TestB12PrivateRepository(t *testing.T) {
 	})
 }
 
-// Where nothing can be got the code says why, and what to do is said.
+// A failed import has a code and advice.
 func TestFailingSources(t *testing.T) {
 	n := importer(t)
 	root := n.signIn(t, "root", secret)

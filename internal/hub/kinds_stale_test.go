@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 )
 
-// What was made from something that somebody changed since is refused, and says who did;
-// what says nothing of that takes the place of whatever is there.
+// A change based on an outdated version is refused and names the author of the newer
+// one. A change without a base version overwrites.
 func TestLostUpdates(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		_, _, ada := rootAndAda(t, o)

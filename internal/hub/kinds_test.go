@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// applied is what a hub answers about documents.
+// applied is the hub's response to documents.
 type applied struct {
 	Changes []struct {
 		Kind, Namespace, Name, Outcome string
@@ -44,7 +44,7 @@ func (c caller) apply(t testing.TB, query, documents string) reply {
 	return c.send(t, "POST", "/api/v1/apply"+query, typed{"application/yaml", documents})
 }
 
-// said is what came of documents, a line each, with what is worse than a note.
+// said returns the results of documents, a line each, with warnings and errors.
 func (r reply) said(t testing.TB) string {
 	t.Helper()
 	var a applied
@@ -107,8 +107,8 @@ spec:
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// guarded is an MCP server that wants a token, and says what it was sent where that is
-// another.
+// guarded is an MCP server that requires a token, and reports the token it got if that
+// is wrong.
 func guarded(t *testing.T, token string) *httptest.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weibo", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "getUserInfo", Description: "Who somebody is."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -191,7 +191,7 @@ func TestApplyOverHTTP(t *testing.T) {
 		wantEqual(t, trial.said(t), created)
 		ada.send(t, "GET", "/api/v1/kinds/Team/default/crew", nil).want(t, 404)
 
-		// With one document that is refused nothing is kept, and all that is wrong is said.
+		// If one document is refused, nothing is stored, and all errors are reported.
 		bad := team + "---\nkind: Ghost\nmetadata: {name: other}\nspec: {skills: [prose], preload_skills: [poems]}\n"
 		r := ada.apply(t, "", bad)
 		r.wantProblem(t, 422, "refused")
@@ -272,8 +272,8 @@ func TestKindsOverHTTP(t *testing.T) {
 	ada.send(t, "GET", ghost, nil).wantProblem(t, 404, "not_found")
 }
 
-// A document of a skill makes one as an upload does: its code waits for a review, and
-// what it was stays a version.
+// A skill document creates a skill like an upload does: its code waits for review, and
+// earlier versions remain.
 func TestSkillsAsDocuments(t *testing.T) {
 	n, root, ada := rootAndAda(t, hub.Options{})
 	doc := func(prompt string) string {
@@ -341,8 +341,8 @@ func TestW21TransportsAreAcceptedOverHTTP(t *testing.T) {
 	}
 }
 
-// W22 and W26: only what was granted is put in, and a variable that is unknown, or not
-// granted, makes the server one that is not configured; the rest of the agent is there.
+// W22, W26: only granted values are inserted. An unknown or ungranted variable makes its
+// server "not configured"; the rest of the agent works.
 func TestW22W26UnknownVariablesOverHTTP(t *testing.T) {
 	_, _, ada := rootAndAda(t, hub.Options{})
 	ada.apply(t, "", "kind: Ghost\nmetadata: {name: g}\nspec:\n  mcpServers:\n"+
@@ -378,7 +378,7 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 		t.Errorf("of a page that there is not it is told %s", r.body)
 	}
 
-	// All of them, a page at a time; of the operator's own no value is told.
+	// All resources in pages; values of the operator's resources are not shown.
 	var names []string
 	for after := "?limit=1"; after != ""; {
 		r := ada.send(t, "GET", "/api/v1/servers"+after, nil).want(t, 200)
@@ -450,7 +450,7 @@ func TestW25ServersAreTested(t *testing.T) {
 	}
 	ada.send(t, "POST", "/api/v1/servers/test", map[string]any{}).wantProblem(t, 422, "invalid")
 
-	// Without leave of the operator this machine is not public either.
+	// Unless the operator allows it, this machine is not a public address either.
 	_, _, eve := rootAndAda(t, hub.Options{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0x7f.1"} {
 		if r := eve.test(t, config(map[string]any{"url": strings.Replace(web.URL, "127.0.0.1", host, 1)})); r.Success || strings.Contains(r.Error, "418") {

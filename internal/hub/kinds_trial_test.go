@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 )
 
-// pythonServer is an MCP server with one tool, which says what it sees.
+// pythonServer is an MCP server with one tool, which reports its environment.
 const pythonServer = `
 import json, os, sys
 for line in sys.stdin:

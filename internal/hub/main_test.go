@@ -70,7 +70,7 @@ func (b *syncBuffer) String() string {
 	return b.all.String()
 }
 
-// start opens a hub; of the options those that are not set are for tests.
+// start opens a hub. Options that are not set get values for tests.
 func start(t testing.TB, o hub.Options) *node {
 	t.Helper()
 	log := &syncBuffer{}
@@ -134,7 +134,7 @@ func (r reply) text(t testing.TB, name string) string {
 	return text
 }
 
-// want ends the test where an answer has another status.
+// want fails the test if a response has another status.
 func (r reply) want(t testing.TB, status int) reply {
 	t.Helper()
 	if r.status != status {
@@ -232,7 +232,7 @@ func (n *node) send(c caller, method, path string, body any) (reply, error) {
 // anybody has not signed in.
 func (n *node) anybody() caller { return caller{node: n} }
 
-// signIn is somebody with a browser.
+// signIn returns a user with a browser.
 func (n *node) signIn(t testing.TB, name, password string) caller {
 	t.Helper()
 	r := n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": password}).want(t, 200)

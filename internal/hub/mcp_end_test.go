@@ -56,7 +56,7 @@ func TestMCPKillSwitch(t *testing.T) {
 	}
 }
 
-// listen begins to listen by the newer era, and returns what is told from then on.
+// listen starts listening in the modern era, and returns the events from then on.
 func listenMCP(t *testing.T, n *node, token string) io.ReadCloser {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
@@ -75,7 +75,7 @@ func listenMCP(t *testing.T, n *node, token string) io.ReadCloser {
 	return resp.Body
 }
 
-// until reads a stream to its end, and returns what was told.
+// until reads a stream to its end and returns its events.
 func untilItEnds(s io.ReadCloser) string {
 	defer s.Close()
 	told, _ := io.ReadAll(s) // a stream may be cut

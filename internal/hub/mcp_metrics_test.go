@@ -48,12 +48,12 @@ func TestMCPMetrics(t *testing.T) {
 			callMCP(t, deaf, "load_skill", args{"name": "none"}) // error
 			through(t, deaf, "shop__look")                       // ok
 			through(t, deaf, "shop__none")                       // error
-			through(t, deaf, "till__pay")                        // denied: nobody can be asked
+			through(t, deaf, "till__pay")                        // denied: no prompt is possible
 			through(t, asked, "till__pay")                       // newer: ok
 			said = "no"
 			through(t, asked, "till__pay") // denied
 			want := map[string]string{"skill_loads_total": "1", `tool_calls_total{outcome="ok"}`: "3", `tool_calls_total{outcome="error"}`: "2", `tool_calls_total{outcome="denied"}`: "2"}
-			if era == olderEra { // which asks nobody without a session
+			if era == olderEra { // no prompt without a session
 				want[`tool_calls_total{outcome="ok"}`], want[`tool_calls_total{outcome="denied"}`] = "2", "3"
 			}
 			got := n.counts(t, operator, "loadout_skill_loads_total", "loadout_tool_calls_total")

@@ -78,7 +78,7 @@ func (s *shop) begun(t testing.TB) {
 	}
 }
 
-// configs are the shop as an operator writes it: a person is asked about what costs.
+// configs is the shop's configuration by an operator: purchases need approval.
 func (s *shop) configs() []*upstream.Config {
 	return []*upstream.Config{
 		{Name: "shop", Type: upstream.HTTP, URLs: []string{s.URL}, Exclude: []string{"pay"}},
@@ -198,14 +198,14 @@ func textOfResult(res *mcp.CallToolResult) string {
 	return b.String()
 }
 
-// wired is somebody with a token, who sends what a client sends.
+// wired is a raw client with a user's token.
 func (n *node) wired(token string) caller {
 	return caller{node: n, token: token}.with("Accept", "application/json, text/event-stream")
 }
 
 const initializeMCP = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
-// decisions are those of an action by somebody, in their order.
+// decisions returns the decisions about a user's action, in order.
 func decisionsBy(t testing.TB, n *node, p account.Principal, action string) []string {
 	t.Helper()
 	var out []string

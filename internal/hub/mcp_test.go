@@ -136,7 +136,7 @@ func TestMCPApprovalAcrossNodes(t *testing.T) {
 	})
 }
 
-// paid is an answer of the newer era as it is on the wire.
+// paid is a raw response of the modern era.
 type paid struct {
 	Result struct {
 		Type  string `json:"resultType"`
@@ -145,7 +145,7 @@ type paid struct {
 	Error *struct{ Message string }
 }
 
-// pay calls a tool that a person is asked about, and says yes where there was a question.
+// pay calls a tool that needs approval, and approves it when prompted.
 func (n *node) pay(t *testing.T, token, state string) (out paid) {
 	t.Helper()
 	params := args{"name": "call_tool", "arguments": args{"name": "till__pay", "arguments": args{"amount": 5}}, "_meta": args{

@@ -20,8 +20,8 @@ func notices(t testing.TB, c caller, query string) []notice {
 	return list.Items
 }
 
-// Who has a skill is told of another version, and who looks after one that was imported of
-// a newer commit, each once; a pinned one is left as it is.
+// Users of a skill are notified of another version, and maintainers of an imported skill
+// of a newer commit, each once. A pinned skill stays unchanged.
 func TestNotifications(t *testing.T) {
 	importers(t, func(t *testing.T, n *node) {
 		root := n.signIn(t, "root", secret)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// W4: a package is the same bytes each time, with a digest by which a caller knows that he
-// has it, under a name with any characters.
+// W4: a package has the same bytes each time, a digest for caching, and a name with any
+// characters.
 func TestW4DownloadsOverHTTP(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")

@@ -54,7 +54,7 @@ func TestSecretsAreNeverReturned(t *testing.T) {
 	if p := ada.profile(t, "Bot/default/b"); p.Model.Key != "granted" {
 		t.Errorf("%+v", p.Model)
 	}
-	// The server repeats what it was sent, in what it refuses with.
+	// The server repeats the secret in its error.
 	r := ask(ada, "POST", "/api/v1/servers/test", map[string]string{"kind": "MCPServer", "name": "s"}).want(t, 200)
 	if strings.Contains(r.body, `"success":true`) {
 		t.Error(r.body)

@@ -29,8 +29,8 @@ func (s *stream) all() string {
 	}
 }
 
-// A message that is sent again with its key, at once or later, to any node, is said once
-// and answered the same. Without a key it is another one.
+// A message that is sent again with its key, concurrently or later, to any node, is
+// stored once and answered the same. Without a key it is another message.
 func TestMessageSentTwice(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database string) {
 		o := hub.Options{Database: database, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Keys: []encryption.Key{encryption.NewKey()}}
@@ -76,7 +76,7 @@ func TestMessageSentTwice(t *testing.T) {
 			send(ada, bad, "hello").wantProblem(t, 422, "invalid")
 		}
 
-		// A key is one person's in one conversation.
+		// A key belongs to one user in one conversation.
 		session = ada.begin(t)
 		send(ada, "one", "something else").want(t, 202)
 		_, other := a.newcomer(t, "bob", account.AllScopes)

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// listedServer is what is told of a server.
+// listedServer is the state of a server in a list.
 type listedServer struct {
 	Name, Thing, Digest string
 	Live                *struct {

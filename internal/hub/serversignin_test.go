@@ -44,7 +44,7 @@ func onTwoNodes(t *testing.T, f func(t *testing.T, n, other *node, issuer *oauth
 	}
 }
 
-// has makes a server of somebody's own.
+// has creates a server of a user.
 func (n *node) has(t testing.TB, p account.Principal, name, at string) {
 	t.Helper()
 	n.write(t, p, fmt.Sprintf("{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: %s}, spec: {url: %q}}", name, at))
@@ -62,7 +62,8 @@ func (c caller) beginSignIn(t testing.TB, path string) begun {
 	return begun{r.text(t, "url"), cookieOf(t, r)}
 }
 
-// answer is where the issuer sends the browser, which agrees at once.
+// answer returns the address to which the issuer redirects the browser, which grants
+// immediately.
 func (b begun) answer(t testing.TB) string {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -78,7 +79,7 @@ func (b begun) answer(t testing.TB) string {
 	return u.RequestURI()
 }
 
-// comesBack opens an address of the hub with a browser, and returns where it ends.
+// comesBack opens an address of the hub with a browser and returns the final address.
 func (c caller) comesBack(t testing.TB, at string, browser *http.Cookie) string {
 	t.Helper()
 	c = c.with("Accept", "text/html")
@@ -125,8 +126,8 @@ func (c caller) greets(t testing.TB, server string) string {
 	return textOfResult(through(t, connectMCP(t, c.node.URL+"/mcp", c.token, olderEra, nil), server+"__greet"))
 }
 
-// K22: a person signs in on the page, by any node, and from then on a server is called with
-// his own token, on every node; nobody else's is used. Signing out ends that.
+// K22: a user signs in on the page, on any node. From then on the server is called with
+// the user's own token on every node, and with nobody else's. Signing out ends that.
 func TestK22SignInToServers(t *testing.T) {
 	onTwoNodes(t, func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string) {
 		ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
@@ -195,8 +196,8 @@ func TestK22SignInToServers(t *testing.T) {
 	})
 }
 
-// K22: what came of a sign-in is told by a code, and a state is good once, for who began
-// it, in the browser where he did, from the issuer that he was sent to.
+// K22: a code reports the result of a sign-in. A state is valid once, for the user who
+// began it, in the same browser, from the issuer it was sent to.
 func TestK22SignInRefused(t *testing.T) {
 	n, issuer, server := withIssuer(t, hub.Options{})
 	ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
@@ -256,8 +257,8 @@ func TestK22SignInRefused(t *testing.T) {
 	}
 }
 
-// K22: of many callers at once, on two nodes, one spends a refresh token, which is good for
-// one use; where it is refused the sign-in has ended, and that is said.
+// K22: one of many concurrent callers on two nodes uses a refresh token, which is valid
+// once. If it is refused, the sign-in ends, which is reported.
 func TestK22OneNodeRefreshes(t *testing.T) {
 	onTwoNodes(t, func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string) {
 		ada, token := n.newcomer(t, "ada", account.AllScopes)

@@ -30,8 +30,8 @@ var shelf = fstest.MapFS{
 	"harbour/SKILL.md": {Data: []byte("---\nname: harbour\ndisplayName: The harbour\ndescription: Knows the harbour.\ndependencies: [tides]\n---\nAsk the master.\n")},
 }
 
-// echo is a model that says again what was said last, or, for "call NAME ARGUMENTS",
-// calls a tool and then says what came of it. "wait" it never answers.
+// echo is a model that repeats the last message. For "call NAME ARGUMENTS" it calls a
+// tool and returns its result. It never answers "wait".
 type echo struct{}
 
 func (echo) Name() string { return "echo:1" }
@@ -83,8 +83,8 @@ func said(stop llm.Stop, part llm.Part) *llm.Answer {
 	return &llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{part}}, Stop: stop, Usage: llm.Usage{Input: 10, Output: 2}}
 }
 
-// talker makes a hub's conversations ones with echo and the shelf, and two tools: burn,
-// for which a person is asked, and render, which a client carries out.
+// talker sets up conversations with echo, the shelf, and two tools: burn, which needs
+// approval, and render, which a client performs.
 func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 	t.Helper()
 	err := n.ChangeChat(func(o *chat.Options) {
@@ -113,7 +113,7 @@ func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 	}
 }
 
-// burn is a tool that nobody may call without having asked.
+// burn is a tool that always needs approval.
 func burn(talk *chat.ToolContext) agent.Tool {
 	approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
 	return agent.Tool{ReportsStart: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
@@ -136,7 +136,7 @@ func burn(talk *chat.ToolContext) agent.Tool {
 		}}
 }
 
-// hall is a hub where people talk, and two of them.
+// hall is a hub with two users and their conversations.
 func hall(t testing.TB, change ...func(*chat.Options, *chat.Setup)) (n *node, ada, bob caller) {
 	t.Helper()
 	n = team(t)
@@ -161,13 +161,13 @@ func (c caller) say(t testing.TB, session, text string) int64 {
 	return out.Input
 }
 
-// talk says something and waits until the turn is over.
+// talk sends a message and waits for the end of the turn.
 func (c caller) talk(t testing.TB, session, text string) chat.Event {
 	t.Helper()
 	return c.ended(t, session, c.say(t, session, text))
 }
 
-// lines is what was said, in short.
+// lines returns the messages in short form.
 func (c caller) lines(t testing.TB, session string) []string {
 	t.Helper()
 	var page struct{ Items []chat.Line }
@@ -317,8 +317,8 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 	}
 }
 
-// W14: a preloaded skill and one that the person named are in force from the first answer
-// on, and are not noted as loaded.
+// W14: a preloaded skill and one that the user named are active from the first response
+// on, and are not recorded as loaded.
 func TestW14PreloadedAndNamedSkills(t *testing.T) {
 	_, ada, _ := hall(t, func(_ *chat.Options, s *chat.Setup) { s.Preload = []string{"ships"} })
 	session := ada.begin(t)
@@ -333,7 +333,7 @@ func TestW14PreloadedAndNamedSkills(t *testing.T) {
 	}
 }
 
-// inForce are the skills in force, with the turns that are left.
+// inForce returns the active skills with their remaining turns.
 func (c caller) inForce(t testing.TB, session string) []string {
 	t.Helper()
 	var list struct{ Items []chat.InForce }
@@ -447,7 +447,7 @@ func TestSessionAgent(t *testing.T) {
 	}
 }
 
-// An agent that is written as none is told how it is written, and as what else.
+// The error for an invalid agent reference lists the valid forms.
 func TestAgentReferenceForms(t *testing.T) {
 	_, ada, _ := hall(t)
 	for _, agent := range []any{"nobody", "Model/default/m", "Bot//b", "a/b/c/d", 7, map[string]string{"kind": "Ghost"}, map[string]string{"kind": "Ghost", "name": "g", "colour": "red"}} {
@@ -459,7 +459,7 @@ func TestAgentReferenceForms(t *testing.T) {
 	}
 }
 
-// What was made is where it is said to be.
+// A created item is at its Location.
 func TestCreatedHasLocation(t *testing.T) {
 	n, _, _ := hall(t)
 	root := n.signIn(t, "root", secret)
@@ -489,7 +489,7 @@ func TestSessionsInSingleMode(t *testing.T) {
 	}
 }
 
-// W17: what is in force, and what was loaded by hand, has its display name, or its name.
+// W17: active and manually loaded skills have their display name, or their name.
 func TestW17DisplayNamesOverHTTP(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)

@@ -123,8 +123,8 @@ func TestPasswordChangeEndsOtherSignIns(t *testing.T) {
 	n.signIn(t, "bob", next)
 }
 
-// A request of a page elsewhere is refused where a browser would send its cookie along,
-// also to sign in as somebody else; one with a token is not made by a browser.
+// Cross-site requests that a browser would send with its cookie are refused, including
+// sign-ins. Requests with a token are not made by a browser.
 func TestCrossSitePages(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)

@@ -18,8 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// W1: a package is accepted in a form and as it is, with the fields that systems before
-// this one use; its number as a version becomes text, and its body is kept as it is.
+// W1: a package is accepted as a form and as a body, with the fields of earlier systems.
+// A numeric version becomes text, and the body stays unchanged.
 func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		text := "---\ndescription: Reads forms.\ndisplayName: Form reader\nversion: 1.10\nauthor: someone\ntags: [pdf, forms]\nbindShells: [Chat]\n" +
@@ -53,7 +53,7 @@ func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
 	})
 }
 
-// W2: what is refused, with every reason and where it is.
+// W2: refused packages, with every reason and position.
 func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 	c := newCrew(t, "")
 	noise := make([]byte, 11<<20)
@@ -111,7 +111,7 @@ func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 	c.wantNoUploads(t)
 }
 
-// slip is an archive that would write beside its folder.
+// slip returns an archive with a path outside of its folder.
 func slip(t *testing.T) string {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -126,7 +126,7 @@ func slip(t *testing.T) string {
 	return out.String()
 }
 
-// wantNoUploads checks that nothing of an upload is left on the disk.
+// wantNoUploads checks that no file of an upload is left on the disk.
 func (c *crew) wantNoUploads(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(c.data, "node", "temp"), func(path string, d fs.DirEntry, err error) error {
@@ -140,8 +140,8 @@ func (c *crew) wantNoUploads(t *testing.T) {
 	}
 }
 
-// W3: the folder is named as the archive, wherever its name is said, unless somebody says
-// that it need not be.
+// W3: the folder must have the name of the archive, wherever that is given, unless the
+// user disables this.
 func TestW3FolderAndArchiveNames(t *testing.T) {
 	c := newCrew(t, "")
 	const zipKind = "application/zip"

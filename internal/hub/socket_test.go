@@ -27,7 +27,7 @@ type wire struct {
 	ctx  context.Context
 }
 
-// message is whatever is said over one.
+// message is any message on a socket.
 type message struct {
 	Type, To, Session  string
 	Input              int64
@@ -103,7 +103,7 @@ func (w *wire) read() (m message, err error) {
 	return m, err
 }
 
-// until returns the first message that is what is waited for.
+// until returns the first matching message.
 func (w *wire) until(is func(m message) bool) message {
 	w.t.Helper()
 	for {
@@ -113,7 +113,7 @@ func (w *wire) until(is func(m message) bool) message {
 	}
 }
 
-// answered says something and returns what is answered to it.
+// answered sends a message and returns the response to it.
 func (w *wire) answered(v map[string]any) message {
 	w.t.Helper()
 	v["id"] = "mine"
@@ -128,8 +128,8 @@ func event(kind chat.Type) func(message) bool {
 
 func id(session string) string { return strings.TrimPrefix(session, "/api/v1/sessions/") }
 
-// A conversation is had over a socket, and is found again by another one that says what
-// it knows of it.
+// A conversation runs over a socket, and another socket resumes it after the last known
+// event.
 func TestSocket(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
@@ -228,7 +228,7 @@ func TestSocketProblems(t *testing.T) {
 	}
 }
 
-// Who may open a socket: who is signed in, from a page of the hub; by a token from any.
+// A socket requires a sign-in and a page of the hub, or a token from any origin.
 func TestSocketAuthorization(t *testing.T) {
 	n, ada, _ := hall(t)
 	token := func(scope string) string {
@@ -271,8 +271,8 @@ func TestSocketAuthorization(t *testing.T) {
 	}
 }
 
-// A token that may only read watches, and changes nothing; it is no client that does what
-// is asked for.
+// A read-only token can watch but changes nothing, and does not count as a client for
+// actions.
 func TestReadOnlySocket(t *testing.T) {
 	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.ClientTimeout = 50 * time.Millisecond })
 	token := ada.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "r", "scopes": []string{"read"}}).want(t, 201).text(t, "token")
@@ -364,8 +364,8 @@ func TestW27AcrossNodes(t *testing.T) {
 	}
 }
 
-// A node that ends says so and closes its sockets; so is who is signed in no longer, and
-// who does not take what it is told.
+// A stopping node sends a closing event and closes its sockets. Sockets also close at
+// sign-out and for clients that do not read.
 func TestSocketsEnd(t *testing.T) {
 	t.Run("with the node", func(t *testing.T) {
 		n, ada, _ := hall(t)
@@ -414,8 +414,8 @@ func TestSocketsEnd(t *testing.T) {
 	})
 }
 
-// Clients that vanish, without a word, leave nothing that runs, and nobody who would do
-// what is asked for.
+// Clients that disconnect without a close message leave no goroutine, and no client for
+// actions.
 func TestVanishedClients(t *testing.T) {
 	const clients = 200
 	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.ClientTimeout = 50 * time.Millisecond })

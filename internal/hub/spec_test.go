@@ -183,7 +183,7 @@ func checkOperation(t *testing.T, d *document, where, path string, op operation)
 	}
 }
 
-// conforms checks that an answer is what the document says of an operation.
+// conforms checks a response against the OpenAPI document of an operation.
 func (d *document) conforms(t *testing.T, id string, r reply) {
 	t.Helper()
 	for _, item := range d.Paths {

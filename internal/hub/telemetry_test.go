@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/telemetry"
 )
 
-// spans are those that a receiver of OTLP took.
+// spans collects the spans that an OTLP receiver got.
 type spans struct {
 	mu  sync.Mutex
 	all []*pb.Span
@@ -60,7 +60,7 @@ func (s *spans) named(name string) []*pb.Span {
 	return out
 }
 
-// A request and a turn are traced and counted, and nothing of what was said is in it.
+// Requests and turns are traced and counted, without any text of messages.
 func TestTracesAndMetrics(t *testing.T) {
 	taken := &spans{}
 	receiver := httptest.NewServer(taken)
@@ -100,8 +100,8 @@ func TestTracesAndMetrics(t *testing.T) {
 	}
 }
 
-// talk says something in a conversation of the person of a single hub, and waits for the
-// end of the turn.
+// talk sends a message as the user of a single-user hub and waits for the end of the
+// turn.
 func talk(t *testing.T, n *node, text string) {
 	t.Helper()
 	engine, who := n.Chat(), account.Single()
@@ -149,7 +149,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// Streams are counted as long as they are, and are no slow requests.
+// Open streams are counted, and are not reported as slow requests.
 func TestStreamsAreCounted(t *testing.T) {
 	n := start(t, hub.Options{})
 	goOn, streaming := make(chan struct{}), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// endings are the ways in which a token is good no longer.
+// endings lists the ways in which a token becomes invalid.
 func endings(t *testing.T, n *node) map[string]func(store.Token) {
 	again := func(change func(*store.Token)) func(store.Token) {
 		return func(k store.Token) {
@@ -43,7 +43,7 @@ func endings(t *testing.T, n *node) map[string]func(store.Token) {
 	}
 }
 
-// withToken is who acts by a new token of another person, and the token as it is kept.
+// withToken returns a client with a new token of another user, and the stored token.
 func (n *node) withToken(t *testing.T, name string) (caller, store.Token) {
 	t.Helper()
 	p, text := n.newcomer(t, name, account.AllScopes)

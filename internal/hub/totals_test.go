@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// priced is a hub that knows what echo:1 costs and takes at once, and nothing of others.
+// priced is a hub that knows the price and context window of echo:1 only.
 func priced(t testing.TB) *node {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Price: func(model string) (llm.Price, bool) {
@@ -83,7 +83,7 @@ func TestUsageTotals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Five answers of 10 and 2 tokens, of which two called something.
+	// Five responses of 10 and 2 tokens, two of which made calls.
 	mine := "3/1/1/1 50+10 $0.000300, 0 without"
 	for _, tt := range []struct {
 		who   caller
@@ -113,7 +113,7 @@ func TestUsageTotals(t *testing.T) {
 	eve.send(t, "GET", "/api/v1/usage/totals?namespace=group:"+group.ID, nil).want(t, 404)
 }
 
-// A conversation says what is in use of what its model takes at once, and what it cost.
+// A conversation reports its use of the model's context window and its cost.
 func TestSessionMeter(t *testing.T) {
 	n := priced(t)
 	_, ada := n.newUser(t, n.signIn(t, "root", secret), "ada")

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// silent is a model that says nothing of its tokens.
+// silent is a model that reports no token usage.
 type silent struct{ echo }
 
 func (silent) Name() string { return "silent:1" }
@@ -25,7 +25,7 @@ func (m silent) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, e
 	}
 }
 
-// Tokens that no vendor told are not known, and not 0.
+// Tokens that no vendor reported are unknown, not 0.
 func TestUnreportedTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true

@@ -123,8 +123,8 @@ func TestManifestFindingsAndDiff(t *testing.T) {
 	wantSame(t, "what it asks for", brief.Asks, all.Asks)
 }
 
-// W20: a version that nobody approved is instructions alone: answers say that its code
-// does not run, and it does not; other files are another decision.
+// W20: an unapproved version is instructions only: responses say that its code does not
+// run, and it does not. Other files need another decision.
 func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")
@@ -171,7 +171,7 @@ func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 
 		c.developer.addVersion(t, id, "pdf", "two", "scripts/run.sh", "#!/bin/sh\necho\n").want(t, 201)
 		check("another version", false)
-		decide(c.maintainer, "2", "approved", s.Digest).wantProblem(t, 409, "changed") // that is what was looked at before
+		decide(c.maintainer, "2", "approved", s.Digest).wantProblem(t, 409, "changed") // the version that was viewed before
 		check("a decision about other files", false)
 		next := responseRecorder[skillAnswer](t, c.maintainer, "/skills/"+id)
 		decide(c.maintainer, "current", "rejected", next.Digest).want(t, 204)
@@ -183,7 +183,7 @@ func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 	})
 }
 
-// What is wrong with a skill is an answer of its own, wherever it comes up.
+// A problem of a skill has its own response, wherever it occurs.
 func TestSkillProblems(t *testing.T) {
 	n := team(t)
 	for i, tt := range []struct {

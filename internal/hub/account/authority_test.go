@@ -24,7 +24,7 @@ const (
 	team  account.GroupID = "team"
 )
 
-// person has all scopes, and a role in the team.
+// person has all scopes and a role in the team.
 func person(r account.Role) account.Principal {
 	p := account.Principal{User: me, Scopes: account.AllScopes}
 	if r != account.Outsider {
@@ -37,7 +37,7 @@ func admin() account.Principal {
 	return account.Principal{User: me, Admin: true, Scopes: account.AllScopes}
 }
 
-// people are those whose rights the table shows, the least first.
+// people lists the users in the table, with the fewest permissions first.
 var people = []struct {
 	name string
 	who  account.Principal
@@ -75,8 +75,8 @@ signed in may do nothing. A token needs one of the scopes besides.
 
 `
 
-// The table of who may do what, for a person to read. It is asked of Can, and not
-// printed from the rules.
+// TestPermissionTable prints the permissions as a table for reviewers. It calls Can
+// instead of printing the rules.
 func TestPermissionTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(about + "| action | scopes |")
@@ -106,7 +106,7 @@ func TestPermissionTable(t *testing.T) {
 	}
 }
 
-// whoMay names the least of the people who may, and the admin.
+// whoMay names the user with the fewest permissions who may do it, and the admin.
 func whoMay(t *testing.T, a account.Action, r account.Resource) string {
 	cell := ""
 	for _, p := range people {
@@ -124,7 +124,7 @@ func whoMay(t *testing.T, a account.Action, r account.Resource) string {
 	return strings.ReplaceAll(cell, "anybody, admin", "anybody")
 }
 
-// scopesOf are the scopes that each alone let somebody who may everything do it.
+// scopesOf returns the scopes that alone allow it to a user with all permissions.
 func scopesOf(a account.Action) []string {
 	var names []string
 	for _, name := range account.AllScopes.Names() {
@@ -170,8 +170,8 @@ func TestW20NobodyReviewsTheirOwnCode(t *testing.T) {
 	}
 }
 
-// W30: what is hidden is not seen, and the package of a public skill is not for
-// ordinary users.
+// W30: hidden skills are not visible, and ordinary users cannot download the package of
+// a public skill.
 func TestW30HiddenAndPublic(t *testing.T) {
 	public, hidden := account.Resource{Shared: true}, account.Resource{Shared: true, Hidden: true}
 	user := person(account.Outsider)
@@ -294,8 +294,8 @@ func TestHigherRolesKeepPermissions(t *testing.T) {
 	})
 }
 
-// A scope gives nothing that its person could not do without a token, and no scope is
-// no right.
+// A scope allows nothing that its user could not do without a token, and no scope allows
+// nothing.
 func TestScopesAddNoPermissions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
@@ -316,7 +316,7 @@ func TestOutsidersReadNothingPrivate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, r := anyPrincipal(t), anyResource(t)
 		a := rapid.SampledFrom(append(account.Actions(), "", "skill.sell")).Draw(t, "action")
-		p.Admin = p.Admin && p.User == "" // which is nobody's
+		p.Admin = p.Admin && p.User == "" // owned by nobody
 		private := !r.Shared && (r.Owner != p.User || r.Owner == "")
 		if delete(p.Groups, r.Group); (private || p.User == "") && account.Can(p, a, r) {
 			t.Errorf("%+v may %s on %+v", p, a, r)

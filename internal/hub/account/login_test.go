@@ -137,8 +137,8 @@ func TestLastUseIsStoredOncePerMinute(t *testing.T) {
 	})
 }
 
-// A cookie gets another value when a page is opened after half a day, and the old one
-// is good no more; requests of scripts keep the one that they have.
+// A cookie changes when a page is opened after half a day, and the old one becomes
+// invalid. Requests of scripts keep their cookie.
 func TestCookiesAreRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &logins{}
@@ -168,7 +168,7 @@ func TestCookiesAreRotated(t *testing.T) {
 	})
 }
 
-// racing is a store in which somebody else replaces every value first.
+// racing is a store in which another writer replaces every value first.
 type racing struct{ *logins }
 
 func (racing) ReplaceLogin(_ context.Context, _, _ []byte) error { return account.ErrNotFound }

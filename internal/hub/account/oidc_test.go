@@ -87,7 +87,7 @@ func browser(t *testing.T) *http.Client {
 	return b
 }
 
-// visit opens a page, and returns what the hub made of it.
+// visit opens a page and returns the result of the hub.
 func (h *hub) visit(t *testing.T, b *http.Client, page string) (*account.Identity, error) {
 	t.Helper()
 	res, err := b.Get(page)
@@ -221,7 +221,7 @@ func TestUnknownReturnsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := h.URL + h.last.String()
-	begun := func(b *http.Client) string { // a sign-in that is begun, and where it leads
+	begun := func(b *http.Client) string { // a started sign-in and its redirect
 		b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		defer func() { b.CheckRedirect = nil }()
 		res, err := b.Get(h.URL + "/login")
@@ -384,7 +384,7 @@ func TestSilentProvider(t *testing.T) {
 	for range 2 {
 		ctx, leave := context.WithCancel(t.Context())
 		end := make(chan error, 2)
-		for range 2 { // of which one waits for the other
+		for range 2 { // one waits for the other
 			go func() {
 				_, _, err := h.oidc.Start(ctx, "/")
 				end <- err

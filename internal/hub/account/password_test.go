@@ -114,8 +114,8 @@ func TestDamagedHashesMatchNothing(t *testing.T) {
 	}
 }
 
-// Some wait for their turn, the rest is told to come back; and who waits leaves when
-// his context ends.
+// Some sign-ins wait for their turn, and the rest are told to retry. A waiting one stops
+// when its context ends.
 func TestSignInLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := account.NewPasswords(cheap, 1)
@@ -158,8 +158,8 @@ func TestSignInLimit(t *testing.T) {
 	})
 }
 
-// Of a user that there is not, a password is hashed as well, so that the time does
-// not tell; and so is one that nobody can have.
+// For an unknown user a password is hashed as well, so that the time reveals nothing.
+// The same applies to invalid passwords.
 func TestUnknownUserTakesTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := account.NewPasswords(cheap, 1)

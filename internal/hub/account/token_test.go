@@ -58,7 +58,7 @@ func TestInvalidTokensAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s.rows[0].Hash = s.rows[1].Hash // what a store says is compared
+	s.rows[0].Hash = s.rows[1].Hash // results of a store are compared
 	if _, err := k.Find(t.Context(), text); !errors.Is(err, account.ErrInvalidCredentials) {
 		t.Errorf("another hash: %v", err)
 	}
@@ -151,7 +151,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// FuzzToken: no text but the one that was made is found.
+// FuzzToken checks that only the created token is accepted.
 func FuzzToken(f *testing.F) {
 	k := account.NewTokens(&tokens{})
 	text, _ := makeToken(f, k, 0)

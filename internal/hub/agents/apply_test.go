@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// crew is all kinds, those that refer before those that are referred to.
+// crew contains all kinds; documents come before those that they refer to.
 const crew = `
 kind: Team
 metadata: {name: crew}
@@ -51,8 +51,8 @@ func in(namespace, yaml string) string {
 	return strings.ReplaceAll(yaml, "metadata: {", "metadata: {namespace: "+namespace+", ")
 }
 
-// Applied twice, nothing changes; changed, the difference is told; all of it is in the
-// audit log with who did it.
+// Applying a document twice changes nothing. A changed document reports the difference,
+// and the audit log contains each change with its author.
 func TestApplyIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)
@@ -83,7 +83,7 @@ skipped Shell/Chat; 26:7 document-skipped
 	})
 }
 
-// The order of keys is no change, and neither is what a text is written as.
+// The order of keys and the quoting of texts are no changes.
 func TestApplyComparesValues(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("outsider", head("Ghost")+"spec: {skills: [a, b], mcpServers: {s: {url: 'https://s.example.com', headers: {A: '1'}}}}")
@@ -103,8 +103,8 @@ func TestApplyDetectsEveryChange(t *testing.T) {
 	wantEqual(t, r.Changes[0].Outcome, agents.Updated)
 }
 
-// With one document that is bad, whatever is wrong with it, nothing is kept of the
-// others, and all that is wrong is said at once.
+// If one document is invalid for any reason, no document is stored, and all errors are
+// reported.
 func TestApplyIsAtomic(t *testing.T) {
 	for name, bad := range map[string]string{
 		"unreadable":          "kind: 'Ghost\n",
@@ -176,8 +176,8 @@ func TestConcurrentApply(t *testing.T) {
 	})
 }
 
-// What a group's document names is found by all of the group, so that it names nothing
-// that is one person's.
+// All members of a group can resolve the references of its documents, so they cannot
+// name private items of one user.
 func TestApplyGroupReferences(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("developer", head("Ghost"))
@@ -199,8 +199,8 @@ func TestApplyReferencesOperatorServers(t *testing.T) {
 	}
 }
 
-// W7: a precise reference is kept as it was asked for and has to lead somewhere; a name
-// alone is looked up when it is used.
+// W7: a precise reference is stored as written and must exist. A name is resolved when
+// it is used.
 func TestW7References(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)
@@ -232,7 +232,8 @@ func TestW7References(t *testing.T) {
 			}
 		}
 
-		// Late: what comes later is found, what goes is said.
+		// References are resolved late: new items are found, and deleted ones are
+		// reported.
 		h.apply("reporter", head("Ghost")+"spec: {skills: [later]}")
 		wantEqual(t, h.profile("reporter", agents.GhostKind, "", "x").Problems, []string{"skill later: not found or not permitted"})
 		later := h.upload(h.team, "later", "sha256:l")
@@ -240,7 +241,7 @@ func TestW7References(t *testing.T) {
 	})
 }
 
-// W8: who refers is told, one reference is removed, and what is referred to stays.
+// W8: referrers are listed, one reference is removed, and the item stays.
 func TestW8References(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)
@@ -318,7 +319,8 @@ func TestApplySkill(t *testing.T) {
 	}
 }
 
-// Who may do what to whose things. A thing that somebody may not know of is not found.
+// TestRoles checks who may do what to whose items. An item that a user may not see is
+// not found.
 func TestRoles(t *testing.T) {
 	people := []string{"owner", "maintainer", "developer", "reporter", "outsider", "admin", "nobody"}
 	read := func(kind string) func(h *hub, who, where string) error {
@@ -390,7 +392,7 @@ func TestRoles(t *testing.T) {
 	for _, tt := range []struct {
 		action, where string
 		do            func(h *hub, who, where string) error
-		want          string // of each of the people: y, n, or - for not found, ? for sign in
+		want          string // for each user: y, n, - for not found, ? for sign in
 	}{
 		{"read", "team", read(agents.GhostKind), "yyyy-y?"},
 		{"read", "public", read(agents.GhostKind), "yyyyyy?"},
@@ -454,7 +456,7 @@ func TestRoles(t *testing.T) {
 
 var errRefused = errors.New("refused")
 
-// A list is what somebody sees, by pages.
+// A list contains what the user may see, in pages.
 func TestList(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("admin", in("public", strings.ReplaceAll(head("Ghost"), "name: x", "name: a")))
@@ -497,7 +499,8 @@ func TestStoredDocumentsRoundTrip(t *testing.T) {
 	}
 }
 
-// One that is damaged is said to be, takes no other down, and is mended by applying it.
+// A damaged document is reported, affects no others, and is repaired by applying it
+// again.
 func TestDamagedDocument(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("reporter", head("Ghost")+"---\nkind: Ghost\nmetadata: {name: y}\n")
@@ -517,7 +520,7 @@ func TestDamagedDocument(t *testing.T) {
 	must(t, err)
 }
 
-// A token does no more than its scopes say, whoever has it.
+// A token is limited to its scopes, whoever owns it.
 func TestScopes(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)

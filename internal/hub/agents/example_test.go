@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// A Ghost is applied, and asked what a conversation with it consists of.
+// This example applies a Ghost and prints the parts of a conversation with it.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "hub")

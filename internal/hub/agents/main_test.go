@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hub is a registry with people: four members of the group team, one of no group, and
+// hub is a registry with users: four members of the group team, one without a group, and
 // an admin.
 type hub struct {
 	*agents.Registry
@@ -81,7 +81,7 @@ func (h *hub) try(who, yaml string) *agents.Result {
 	return result
 }
 
-// apply applies documents, of which none may be refused.
+// apply applies documents, none of which may be refused.
 func (h *hub) apply(who, yaml string) *agents.Result {
 	h.t.Helper()
 	result := h.try(who, yaml)
@@ -114,7 +114,7 @@ func (h *hub) profile(who, kind, namespace, name string) *agents.Profile {
 	return p
 }
 
-// said is what came of documents, a line each with what is worse than a note.
+// said returns the results of documents, a line each, with warnings and errors.
 func said(r *agents.Result) string {
 	var b strings.Builder
 	for _, c := range r.Changes {

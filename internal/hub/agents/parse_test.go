@@ -37,7 +37,7 @@ func head(kind string) string {
 	return "apiVersion: loadout/v1\nkind: " + kind + "\nmetadata: {name: x}\n"
 }
 
-// What each kind consists of, as it is written back.
+// The documents of each kind are written back.
 func TestParseAccepted(t *testing.T) {
 	for _, tt := range []struct {
 		name, src string
@@ -87,7 +87,7 @@ spec:
 	}
 }
 
-// Everything that is wrong is said at once, each at its place.
+// All errors are reported together, each with its position.
 func TestParseRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, src string
@@ -155,7 +155,7 @@ func TestErrorsNameKeysAsWritten(t *testing.T) {
 	}
 }
 
-// Documents of kinds that there are not are passed over, and said.
+// Documents of unknown kinds are skipped and reported.
 func TestParseSkips(t *testing.T) {
 	docs := agents.Parse([]byte("kind: Shell\nmetadata: {name: Chat}\n---\n"+weibo), "")
 	if len(docs) != 2 || !docs[0].Skipped || docs[0].Name != "Chat" || docs[1].Skipped {

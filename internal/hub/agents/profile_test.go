@@ -23,8 +23,8 @@ func serverNames(servers []agents.Server) (names []string) {
 	return names
 }
 
-// The example of Wegent, from its document to a request with the token of the person
-// who acts, who granted it to this very server.
+// Wegent's example, from its document to a request with the token that the acting user
+// granted to this server.
 func TestWegentExample(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -61,7 +61,7 @@ func TestWegentExample(t *testing.T) {
 			t.Fatalf("%v %v", c, unset)
 		}
 
-		// Another address is another server, which nobody granted anything.
+		// A server with another address is another server without grants.
 		h.apply("reporter", strings.Replace(weibo, "weibo-api", "evil", 1))
 		server = h.profile("reporter", agents.GhostKind, "", "weibo-test").Servers[0]
 		if c, _ := resolve(); c != nil {
@@ -70,8 +70,8 @@ func TestWegentExample(t *testing.T) {
 	})
 }
 
-// W23: of one name, a Bot's server is before its Ghost's, and that before a global one;
-// a skill's have the name of the skill before theirs and take the place of none.
+// W23: a Bot's server overrides a Ghost's server of the same name, which overrides a
+// global one. A skill's servers are prefixed with its name and override none.
 func TestW23Precedence(t *testing.T) {
 	server := func(name, host string) agents.Server {
 		return agents.Server{Config: &upstream.Config{Name: name, URLs: []string{"https://" + host + ".example.com"}}}
@@ -95,11 +95,11 @@ func TestW23Precedence(t *testing.T) {
 		"skill s: MCP server s_taken omitted: the name exists already",
 		"skill s: MCP server s_a omitted: the name exists already",
 	})
-	wantEqual(t, l.Skills[0].Defined[0].Name, "a") // what was given is not changed
+	wantEqual(t, l.Skills[0].Defined[0].Name, "a") // the input is not changed
 }
 
-// Which servers a Ghost has: its own, and those around it, the nearest of each name; of
-// these only the ones that it names, where it names some.
+// A Ghost has its own servers and those around it, the nearest of each name. If it names
+// servers, it has only these.
 func TestProfileServers(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", URLs: []string{"https://operator.example.com"}}, {Name: "file", Command: "file"}}})
 	mcp := func(who, where, name string) {
@@ -126,8 +126,8 @@ func TestProfileServers(t *testing.T) {
 	wantEqual(t, names("reporter", "team"), []string{"mail admin.example.com", "maps elsewhere.example.com"})
 }
 
-// A command that is not the operator's runs in the sandbox, and only once somebody
-// else looked at its digest.
+// A command that the operator did not configure runs in the sandbox, and only after
+// another user has reviewed its digest.
 func TestServersAreReviewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -158,8 +158,8 @@ func TestServersAreReviewed(t *testing.T) {
 		if s := server(); s.Usable() {
 			t.Error("another command is approved")
 		}
-		// It is the maintainer's now, who cannot approve it; also not where somebody else
-		// changes something beside it.
+		// The maintainer owns it now and cannot approve it, not even after another user
+		// changes another part of it.
 		h.apply("developer", strings.Replace(ghost, "it", "other", 1))
 		h.apply("developer", strings.Replace(strings.Replace(ghost, "it", "other", 1), "spec: {", "spec: {systemPrompt: Be kind., ", 1))
 		if _, ok := asDenied(h.ReviewServer(ctx, h.people["maintainer"], of, server().PolicyDigest(), store.Approved, "")); !ok {
@@ -261,7 +261,7 @@ func TestProfileRules(t *testing.T) {
 	}
 }
 
-// W30: a hidden skill is not bound anew, but used where it is bound.
+// W30: a hidden skill cannot be assigned, but stays usable where it is assigned.
 func TestW30Hidden(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	s := h.upload(store.Public, "pdf", digestA)
@@ -276,8 +276,8 @@ func TestW30Hidden(t *testing.T) {
 	wantEqual(t, said(h.try("outsider", ghost)), "refused Ghost/x; 3:18 skill-ref\n")
 }
 
-// W6: a name is looked for with the person first, then with the group, then with
-// everybody; of a group's Ghost that group is before others.
+// W6: a name is resolved in the user's namespace, then the group's, then the public one.
+// For a group's Ghost, that group precedes others.
 func TestW6Order(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("developer", in("team", head("Ghost")+"spec: {skills: [pdf]}"))
@@ -307,7 +307,7 @@ func TestW21Servers(t *testing.T) {
 	}
 }
 
-// W22: a variable stands for what was granted, and an unknown one for nothing.
+// W22: a variable has its granted value, and an unknown one has none.
 func TestW22Variables(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// A secret is set and granted, and never comes back but to what it was granted to, when
-// somebody acts who may use that.
+// A secret is set and granted. It is returned only to the server that it was granted to,
+// for a user who may use it.
 func TestSecrets(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("%+v", grants)
 	}
 
-	// Deleted and set again, it is another one that nobody was granted.
+	// A secret that was deleted and set again is a new one without grants.
 	must(t, h.Secrets().Delete(ctx, me, team, "KEY"))
 	must(t, h.Secrets().Set(ctx, me, team, "KEY", value))
 	wantEqual(t, granted("reporter"), "")

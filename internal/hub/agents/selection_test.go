@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// K17: an agent has all skills, those that it names, or none where it says so; and it has
-// none, not all, when the last one that it names is taken away.
+// K17: an agent has all skills, the named ones, or explicitly none. Removing its last
+// named skill leaves none, not all.
 func TestK17AllSelectedOrNone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// What is let through is what the hub and the group let through.
+// A skill must pass the filters of both the hub and the group.
 func TestFilter(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestSettingsRefused(t *testing.T) {
 	}
 }
 
-// start runs a node until the test is over.
+// start runs a node until the end of the test.
 func start(t *testing.T, r *agents.Registry) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -147,7 +147,7 @@ func TestKillSwitchOnOtherNodes(t *testing.T) {
 	}
 }
 
-// Who follows is told what is, and then of each change once.
+// A follower receives the current settings and then each change once.
 func TestFollow(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Poll: time.Hour})
 	start(t, h.Registry)
@@ -157,7 +157,7 @@ func TestFollow(t *testing.T) {
 	wantEqual(t, <-told, catalog.Filter{})
 	set(t, h, "team", agents.SkillSettings{Allow: []string{"a"}})
 	wantEqual(t, <-told, catalog.Filter{Allow: []string{"a"}})
-	set(t, h, "team", agents.SkillSettings{Allow: []string{"a"}}) // which is no change
+	set(t, h, "team", agents.SkillSettings{Allow: []string{"a"}}) // not a change
 	set(t, h, agents.HubScope, agents.SkillSettings{Disabled: true})
 	wantEqual(t, <-told, catalog.Filter{Disabled: true, Allow: []string{"a"}})
 	stop()

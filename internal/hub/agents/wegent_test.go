@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// The example of Wegent against a real server: what was granted arrives there, and what
-// its tool says comes back.
+// Wegent's example with a real server: the granted value arrives there, and the result
+// of its tool comes back.
 func TestWegentExampleConnects(t *testing.T) {
 	ctx := t.Context()
 	server := mcp.NewServer(&mcp.Implementation{Name: "weibo", Version: "1"}, nil)

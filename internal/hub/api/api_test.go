@@ -9,7 +9,7 @@ type hidden struct {
 	Query string `query:"q"`
 }
 
-// The API library would read nothing into what is embedded and not exported.
+// The API library ignores embedded fields of unexported types.
 func TestOperationsShowAllOfTheirTypes(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// Each error of a place is told with a code and what to do; that of this machine is not.
+// Each error of a location is reported with a code and advice. Errors of this machine
+// are not.
 func TestSourceProblems(t *testing.T) {
 	place := func(err error) error { return &library.SourceError{Err: fmt.Errorf("look at it: %w", err)} }
 	for _, tt := range []struct {
@@ -44,7 +45,7 @@ func TestSourceProblems(t *testing.T) {
 	}
 }
 
-// What was done before an import failed is said.
+// The changes made before an import failed are reported.
 func TestUnfinishedImport(t *testing.T) {
 	done := &library.ImportResult{Created: make([]library.ImportChange, 2), Updated: make([]library.ImportChange, 1)}
 	p, ok := errors.AsType[*Problem](PartialImport(done, ErrTimeout))

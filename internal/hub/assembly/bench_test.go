@@ -62,12 +62,12 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// What kits of 200 people over 10,000 skills take, and how long it takes to open one
-// again, to find a skill, and to begin a turn.
+// Measures the memory of assemblies of 200 users over 10,000 skills, and the time to
+// open one again, to find a skill, and to begin a turn.
 func BenchmarkKits(b *testing.B) {
 	w := sqlite(b)
 	users := w.fill(b)
-	first := w.open(assembly.Request{Principal: users[0], Session: "x"}) // has read all that there is
+	first := w.open(assembly.Request{Principal: users[0], Session: "x"}) // has read everything
 	before := heap()
 	began := time.Now()
 	for _, p := range users[1:] {

@@ -21,9 +21,9 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// W20: the server and the provider that a skill brings start only where its code was
-// approved, in the sandbox; the skill loads without them. Where the approval is taken
-// back they are not called any more.
+// W20: servers and providers of a skill start only if its code was approved, in the
+// sandbox. The skill loads without them. They are not called after the approval is
+// revoked.
 func TestW20SkillServers(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
@@ -64,7 +64,7 @@ func (failing) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
 	return nil, &sandbox.UnavailableError{Backend: "failing", Missing: "user namespaces are off"}
 }
 
-// W31: that code cannot run is said shortly, and the skill is there all the same.
+// W31: a short message says that code cannot run, and the skill is loaded anyway.
 func TestW31ShortReasons(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*assembly.Options)
@@ -93,7 +93,7 @@ func TestW31ShortReasons(t *testing.T) {
 	}
 }
 
-// full is a queue in which nobody can wait.
+// full is a queue without free slots.
 func full() *queue.Queue {
 	q := queue.New(1, 0)
 	if _, err := q.Acquire(context.Background(), "somebody"); err != nil {
@@ -134,7 +134,7 @@ func TestRunsWaitForASlot(t *testing.T) {
 	again()
 }
 
-// Secrets that were granted to a skill are there for its code, and for nobody else's.
+// Secrets granted to a skill are available to its code only.
 func TestSkillSecrets(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	front := "description: Reads tide tables.\nsandbox: {secrets: [KEY]}"
@@ -149,7 +149,7 @@ func TestSkillSecrets(t *testing.T) {
 	}
 }
 
-// A node that is about to end opens no kits, and what they have in common ends with it.
+// A stopping node opens no assemblies, and their shared resources are closed.
 func TestClosedAssembly(t *testing.T) {
 	w := sqlite(t)
 	k := w.open(assembly.Request{Principal: w.ada})

@@ -14,8 +14,9 @@ const (
 	runTides  = `call run_skill_script {"skill":"tides","script":"high.sh"}`
 )
 
-// W20: code of a skill runs only where a reviewer approved these bytes; it loads as
-// instructions all the same. An approval is for one version, and is taken back at once.
+// W20: code of a skill runs only if a reviewer approved its digest. The skill loads as
+// instructions in any case. An approval is for one version, and revocation applies
+// immediately.
 func TestW20CodeRunsWhereApproved(t *testing.T) {
 	inSandbox := sandboxed(t)
 	storetest.Each(t, func(t *testing.T, db *store.DB) {

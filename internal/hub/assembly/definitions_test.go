@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// fickle is a server whose tool tell says of itself what it is told to.
+// fickle is a server whose tool tell has a configurable description.
 type fickle struct {
 	*httptest.Server
 	mcp *mcp.Server
@@ -45,7 +45,7 @@ func (f *fickle) says(tool, description string) {
 	})
 }
 
-// found are the tools that somebody finds.
+// found returns the tools that a user finds.
 func found(t testing.TB, kits *assembly.Assembler, p account.Principal) []string {
 	t.Helper()
 	k, err := kits.Open(t.Context(), assembly.Request{Principal: p})
@@ -146,7 +146,6 @@ func waitGone(t testing.TB, a, b *assembly.Assembler, p account.Principal, diges
 	}
 }
 
-// Of its owner a server is accepted by himself, where nobody has to review it.
 func TestOwnServerTools(t *testing.T) {
 	w := sqlite(t)
 	server := newFickle(t)
@@ -169,7 +168,7 @@ func TestOwnServerTools(t *testing.T) {
 	}
 }
 
-// What is told of a server is of the connections that one may know of.
+// The state of a server covers the connections that the user may see.
 func TestLiveServers(t *testing.T) {
 	w := sqlite(t)
 	server := newFickle(t)

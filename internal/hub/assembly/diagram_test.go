@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// A model has the page draw a diagram, and learns where it does not render.
+// A model lets the page draw a diagram, and receives its errors.
 func TestPageDrawsDiagrams(t *testing.T) {
 	w := sqlite(t)
 	for _, test := range []struct {

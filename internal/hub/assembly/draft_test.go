@@ -82,7 +82,7 @@ func TestDraftIsUsableInItsConversation(t *testing.T) {
 	})
 }
 
-// anotherNode has this one end, and another one do what is to be done.
+// anotherNode stops this node and starts another one.
 func (w *world) anotherNode() {
 	w.t.Helper()
 	at, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)

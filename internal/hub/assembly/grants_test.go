@@ -22,7 +22,8 @@ func TestGrantsImplementPolicyStore(t *testing.T) {
 	})
 }
 
-// The grants of a person are theirs alone, and what others keep in the table is none.
+// The grants of a user are separate from those of others and from other entries of the
+// table.
 func TestUserGrants(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

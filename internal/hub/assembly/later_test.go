@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// K23: a model is not told the schemas of all tools that there are: it finds those it
-// needs, and what it is told first is the same with any number of servers.
+// K23: a model does not get the schemas of all tools but searches for them, and its
+// first request is the same for any number of servers.
 func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 	w := sqlite(t)
 	server := newRemote(t, "weather", "forecast_for_tomorrow")
@@ -29,8 +29,8 @@ func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 	w.ask(w.ada, w.begin(w.ada, "Ghost/team/with"), `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
 }
 
-// K23: while a skill is brought up to date a conversation in which it is loaded keeps what
-// it has, a new one has the new version, and an agent that names a version keeps that.
+// K23: while a skill is updated, a conversation that loaded it keeps its version, a new
+// one gets the new version, and an agent that pins a version keeps that.
 func TestK23ServedVersionDuringAnUpgrade(t *testing.T) {
 	w := sqlite(t)
 	skillsOfAWorld(w)
@@ -48,8 +48,7 @@ func TestK23ServedVersionDuringAnUpgrade(t *testing.T) {
 	w.ask(w.ada, w.begin(w.ada, "Ghost/team/chosen"), `call load_skill {"name":"pinned"}`, "First.")
 }
 
-// K23: variables of a skill are a person's own: each has what he kept, and nobody that of
-// another.
+// K23: variables of a skill are per user.
 func TestK23UserVariables(t *testing.T) {
 	w := sqlite(t)
 	server := newRemote(t, "mail", "send")

@@ -62,8 +62,8 @@ func sandboxed(t testing.TB) func(*assembly.Options) {
 	return func(o *assembly.Options) { o.Sandbox, o.Getenv = backend(), os.Getenv }
 }
 
-// world is a node of a hub with people: of the group team meg is a maintainer, ada a
-// developer and bob a reporter; eve is in none, and root an admin.
+// world is a node of a hub with users: in the group team, meg is a maintainer, ada a
+// developer and bob a reporter; eve is in no group, and root is an admin.
 type world struct {
 	t     testing.TB
 	db    *store.DB
@@ -127,7 +127,7 @@ func sqlite(t testing.TB, change ...func(*assembly.Options)) *world {
 	return newWorld(t, storetest.Open(t, storetest.SQLite(t)), change...)
 }
 
-// settle makes the people.
+// settle creates the users.
 func (w *world) settle() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -185,7 +185,7 @@ func (w *world) review(s *library.Skill, r library.Review) {
 	must(w.t, w.lib.ReviewVersion(w.t.Context(), w.root, s.ID, library.Decision{Digest: s.Digest, Review: r}))
 }
 
-// apply applies documents, of which none may be refused.
+// apply applies documents, none of which may be refused.
 func (w *world) apply(p account.Principal, yaml string) {
 	w.t.Helper()
 	result, err := w.kinds.Apply(w.t.Context(), p, agents.Parse([]byte(yaml), "a.yaml"), false)
@@ -212,7 +212,7 @@ func (w *world) begin(p account.Principal, agent string) string {
 	return c.ID
 }
 
-// say says something and returns what is told until the end of it.
+// say sends a message and returns its events up to the end of the turn.
 func (w *world) say(p account.Principal, id, text string, also ...func(chat.Event)) []chat.Event {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -234,7 +234,7 @@ func (w *world) say(p account.Principal, id, text string, also ...func(chat.Even
 	return out
 }
 
-// answer is what the model says last, with how the turn ended where that is not well.
+// answer returns the last text of the model, and the reason if the turn failed.
 func answer(events []chat.Event) string {
 	end := events[len(events)-1]
 	if end.Reason != chat.Done {
@@ -248,7 +248,7 @@ func answer(events []chat.Event) string {
 	return ""
 }
 
-// ask says something and wants a text in what the model says.
+// ask sends a message and requires a text in the response.
 func (w *world) ask(p account.Principal, id, text string, want ...string) string {
 	w.t.Helper()
 	got := answer(w.say(p, id, text))
@@ -323,8 +323,8 @@ func blocking(begun chan<- struct{}) func(context.Context, *script, *llm.Request
 	}
 }
 
-// echo answers what was said last: lines of "call NAME ARGS" by calling these tools, one
-// after the other, and then what came of the last; all else by saying it again.
+// echo is a model. For lines of "call NAME ARGS" it calls these tools one after another
+// and returns the last result. It repeats any other message.
 func echo(_ context.Context, m *script, r *llm.Request) (*llm.Answer, error) {
 	var said string
 	var results []string

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// K17: what an agent says of its skills is what there is to load, and the skill that a
-// message names has to be used: its instructions are before the model when it first
-// answers, whatever it would have chosen. One that the agent does not have is refused.
+// K17: an agent's selection limits the skills to load. A skill that the message names
+// must be used: its instructions precede the first response. A skill outside the
+// selection is refused.
 func TestK17SelectionAndMustUse(t *testing.T) {
 	w := sqlite(t)
 	skillsOfAWorld(w)

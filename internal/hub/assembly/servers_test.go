@@ -27,15 +27,15 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// remote is an MCP server over HTTP that keeps what clients said who they are.
+// remote is an MCP server over HTTP that records the identities of its clients.
 type remote struct {
 	*httptest.Server
 	mu   sync.Mutex
 	auth map[string]bool
 }
 
-// newRemote returns a server with tools that only read, which answer with their name and
-// that of the server, and one that changes something.
+// newRemote returns a server with read-only tools, which return their name and the
+// server's, and one that modifies something.
 func newRemote(t testing.TB, name string, reading ...string) *remote {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
@@ -58,7 +58,7 @@ func newRemote(t testing.TB, name string, reading ...string) *remote {
 		handler.ServeHTTP(w, req)
 	}))
 	t.Cleanup(func() {
-		r.CloseClientConnections() // the node goes on listening
+		r.CloseClientConnections() // the node keeps listening
 		r.Close()
 	})
 	return r
@@ -70,7 +70,7 @@ func (r *remote) saw(auth string) bool {
 	return r.auth[auth]
 }
 
-// call is a line by which the model calls a tool of a server.
+// call returns a line that makes the model call a tool of a server.
 func call(tool string) string { return fmt.Sprintf(`call call_tool {"name":%q}`, tool) }
 
 const weibo = `
@@ -121,7 +121,7 @@ func TestW18W26ToolsOfLoadedSkill(t *testing.T) {
 	})
 }
 
-// grant keeps a secret of a person and lets a server have it.
+// grant stores a secret of a user and grants it to a server.
 func (w *world) grant(p account.Principal, name, value string, to agents.Subject) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -132,8 +132,8 @@ func (w *world) grant(p account.Principal, name, value string, to agents.Subject
 	must(w.t, w.kinds.Secrets().Grant(ctx, p, owner, name, to, digest))
 }
 
-// W23: of one name, a Bot's server is before its Ghost's, and that before a global one;
-// a skill's server is SKILL_SERVER and takes the place of none.
+// W23: a Bot's server overrides a Ghost's server of the same name, which overrides a
+// global one. A skill's server is named SKILL_SERVER and overrides none.
 func TestW23PrecedenceOfServers(t *testing.T) {
 	w := sqlite(t)
 	global, ghost, bot, mine := newRemote(t, "global", "who"), newRemote(t, "ghost", "who"), newRemote(t, "bot", "who"), newRemote(t, "skill", "who")
@@ -175,7 +175,8 @@ mcpServers: {near: {command: near}, far: {url: "https://api.example.com/mcp"}}`,
 	}
 }
 
-// W24: a server that fails takes no other down, and the model is told which and why.
+// W24: a failing server affects no others, and the model is told which one failed and
+// why.
 func TestW24OneServerFails(t *testing.T) {
 	w := sqlite(t)
 	good := newRemote(t, "good", "who")
@@ -189,8 +190,7 @@ func TestW24OneServerFails(t *testing.T) {
 	w.ask(w.ada, id, call("bad__who"), "not found")
 }
 
-// W19: a tool of a provider that there is not is skipped with a warning, and the rest
-// goes on.
+// W19: a tool of an unknown provider is skipped with a warning, and the others work.
 func TestW19UnknownProvider(t *testing.T) {
 	w := sqlite(t)
 	good := newRemote(t, "good", "who")
@@ -219,8 +219,8 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// The command of a document's server runs in the sandbox, once somebody has reviewed it,
-// and no longer than that; what it was given as a secret nobody is told.
+// The command of a document's server runs in the sandbox while it is approved. Its
+// secrets are shown to nobody.
 func TestServerCommands(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
@@ -255,8 +255,8 @@ func (w *world) reviewServer(s agents.Subject, r store.Review) {
 	must(w.t, w.kinds.ReviewServer(w.t.Context(), w.meg, s, digest, r, ""))
 }
 
-// A call that may change something is asked about, at the desk that any node answers,
-// and what the person allows for always is in the database.
+// A modifying call needs approval, which any node accepts, and a permanent approval is
+// stored in the database.
 func TestApprovals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)

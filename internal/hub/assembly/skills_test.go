@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// names are the skills of a kit, but those that come with the program.
+// names returns the skills of an assembly, without the bundled ones.
 func names(k *assembly.Setup) string {
 	var out []string
 	for _, e := range k.Runtime.Catalog().Snapshot().Skills() {
@@ -29,7 +29,7 @@ func names(k *assembly.Setup) string {
 	return strings.Join(out, " ")
 }
 
-// skillsOfAWorld are skills of all places, and agents that name some.
+// skillsOfAWorld creates skills in all namespaces, and agents that name some.
 func skillsOfAWorld(w *world) map[string]*library.Skill {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -52,9 +52,9 @@ func skillsOfAWorld(w *world) map[string]*library.Skill {
 	return all
 }
 
-// Who gets which skills: his own, those of his groups and public ones, without those that
-// are hidden; of an agent that names skills these alone, also hidden ones and pinned
-// versions, as far as they are for him.
+// A user has their own skills, those of their groups and public ones, without hidden
+// ones. With an agent that names skills there are only these, including hidden ones and
+// pinned versions, as far as the user may see them.
 func TestSkillsByPrincipal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
@@ -124,8 +124,8 @@ func TestAssemblyFollowsChanges(t *testing.T) {
 	}
 }
 
-// W14: what an agent preloads, and defaults that are forced, are in force from the first
-// answer on.
+// W14: an agent's preloaded skills and forced defaults are active from the first
+// response on.
 func TestW14Preload(t *testing.T) {
 	w := sqlite(t)
 	all := skillsOfAWorld(w)
@@ -150,8 +150,8 @@ func TestW14Preload(t *testing.T) {
 	}
 }
 
-// The kill switch ends a turn that is under way, and refuses others until it is off; that
-// of a group is for what is the group's.
+// The kill switch ends a running turn and refuses others until it is off. That of a
+// group applies to the group's skills.
 func TestKillSwitch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
@@ -180,7 +180,7 @@ func TestKillSwitch(t *testing.T) {
 	})
 }
 
-// settings changes those of a scope.
+// settings changes the settings of a scope.
 func (w *world) settings(scope string, s agents.SkillSettings) {
 	w.t.Helper()
 	must(w.t, w.kinds.SetSkillSettings(w.t.Context(), w.root, scope, s))
@@ -196,7 +196,7 @@ func within(t *testing.T, is func() bool) {
 	}
 }
 
-// An agent that is gone, or not for the person, ends the turn with what to do.
+// If an agent was deleted or is not visible to the user, the turn ends with advice.
 func TestDeletedAgent(t *testing.T) {
 	w := sqlite(t)
 	for agent, want := range map[string]string{"Bot/default/gone": "agent Bot/default/gone not found", "nonsense": "invalid agent"} {

@@ -34,9 +34,9 @@ const team = `
 {apiVersion: loadout/v1, kind: Team, metadata: {name: crew}, spec: {members: [{botRef: {name: lead}, role: leader}, {botRef: {name: work}}, {botRef: {name: careful}, requireConfirmation: true}]}}
 `
 
-// The leader of a team hands a task to a member, who works with a model and instructions
-// of its own, on the same files, and hands nothing on; the result says who did it. Where
-// a member wants that, the person is asked first.
+// The leader of a team delegates a task to a member, who has its own model and
+// instructions, works on the same files, and cannot delegate. The result names the
+// member. If the member requires it, the user is prompted first.
 func TestTeam(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
@@ -62,8 +62,8 @@ func TestTeam(t *testing.T) {
 	})
 }
 
-// W27: a provider of this program, as one in a process, has a client do something by an
-// elicitation that is marked; what the client answers is the result of its tool.
+// W27: a built-in provider, like one in a process, requests a client action by a marked
+// elicitation. The client's answer is the result of the tool.
 func TestW27ProviderAction(t *testing.T) {
 	draw := mcp.NewServer(&mcp.Implementation{Name: "draw", Version: "1"}, nil)
 	mcp.AddTool(draw, &mcp.Tool{Name: "draw", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest, in struct{ Code string }) (*mcp.CallToolResult, any, error) {

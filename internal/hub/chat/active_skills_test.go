@@ -41,7 +41,7 @@ func searching(*chat.ToolContext) []agent.Tool {
 		}}}
 }
 
-// Of each skill in force it is said who brought it there, and why it was chosen.
+// Each active skill shows who loaded it and why it was chosen.
 func TestActiveSkillReasons(t *testing.T) {
 	k := kit{model: model(searcher), tools: searching, preload: []string{"ships"}, skillID: func(name string) string { return "id of " + name }}
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), k, func(o *chat.Options) {
@@ -88,7 +88,7 @@ func TestActiveSkillReasons(t *testing.T) {
 	}
 }
 
-// A person sets for how long a skill in force stays so, longer or shorter.
+// A user sets a longer or shorter retention for an active skill.
 func TestSetRetentionManually(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)

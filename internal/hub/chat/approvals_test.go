@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// burning is a tool for which a person is asked.
+// burning is a tool that needs approval.
 func burning(burned *counter) func(*chat.ToolContext) []agent.Tool {
 	return func(talk *chat.ToolContext) []agent.Tool {
 		approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
@@ -92,8 +92,8 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 	})
 }
 
-// A question that nobody answers in time is answered by that, also where the node that
-// asked is gone.
+// A question that is not answered in time expires, even if the node that asked has
+// failed.
 func TestExpiredQuestions(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	e := node(t, db, kit{})
@@ -115,8 +115,8 @@ func drawing(timeout time.Duration) func(*chat.ToolContext) []agent.Tool {
 	}
 }
 
-// W27: a skill:request reaches a client on any node, the first skill:response is the
-// result of the call, and later ones and those of others find no request.
+// W27: a skill:request reaches a client on any node. The first skill:response is the
+// result of the call; later ones and those of other users find no request.
 func TestW27RequestAndResponse(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{tools: drawing(0)}), node(t, open(), kit{})
@@ -177,7 +177,7 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 			if tt.client != nil {
 				tt.client(t, b, id)
 			}
-			for ev, err := range b.Watch(t.Context(), ada, id, 0) { // who only looks is no client
+			for ev, err := range b.Watch(t.Context(), ada, id, 0) { // a mere watcher is no client
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -192,7 +192,7 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 	}
 }
 
-// W27: an object that a client answers with reaches the model as it was written.
+// W27: an object in a client's answer reaches the model unchanged.
 func TestW27ResultIsNotEscaped(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: drawing(0)})
 	id := begin(t, e)
@@ -207,7 +207,7 @@ func TestW27ResultIsNotEscaped(t *testing.T) {
 	}
 }
 
-// Nobody says that a question is expired, or gives leave for a time that there is not.
+// Users cannot mark a question as expired or grant an unknown scope.
 func TestInvalidAnswers(t *testing.T) {
 	var burned counter
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: burning(&burned)})
@@ -227,8 +227,8 @@ func TestInvalidAnswers(t *testing.T) {
 	}
 }
 
-// W28: a tool that wants something of the person ends the turn, and the next message
-// goes on with it.
+// W28: a tool that needs input from the user ends the turn, and the next message
+// continues it.
 func TestW28DeferredInput(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: func(*chat.ToolContext) []agent.Tool {
 		return []agent.Tool{tool("form", func(context.Context, json.RawMessage) (*agent.Outcome, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// Every method decides by itself: the owner may, others do not learn that there is such
-// a conversation, a token needs the scope, and admins stop what runs and do no more.
+// Every method checks permissions itself: the owner may, others get not found, a token
+// needs the scope, and admins may only stop a turn.
 func TestAuthority(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	e := node(t, db, kit{})
@@ -139,7 +139,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// Every change, and every refusal, is in the audit log, and nothing that was said.
+// The audit log contains every change and every refusal, but no messages.
 func TestAudit(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	e := node(t, db, kit{})

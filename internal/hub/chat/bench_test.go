@@ -90,7 +90,7 @@ func BenchmarkTurn(b *testing.B) {
 			after, id := int64(0), begin(b, e)
 			var first time.Duration
 			for b.Loop() {
-				if after > 500 { // else what is measured is how long the conversation is
+				if after > 500 { // or the length of the conversation would be measured
 					after, id = 0, begin(b, e)
 				}
 				begun := time.Now()

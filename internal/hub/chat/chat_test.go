@@ -43,7 +43,7 @@ func TestWatchedOnAnotherNode(t *testing.T) {
 				t.Error("the instructions are told")
 			}
 		}
-		// The second message is answered by the node that it was said to.
+		// The node that received the second message answers it.
 		m := say(t, b, id, "again")
 		if ev := end(t, a, id, m); ev.Reason != chat.Done {
 			t.Errorf("turn ended as %+v", ev)
@@ -161,7 +161,7 @@ func TestCancelFromAnotherNode(t *testing.T) {
 	})
 }
 
-// What cannot be set up is told, and what was said stays.
+// A failed setup is reported, and the message stays.
 func TestSetupFails(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	var fail atomic.Bool
@@ -204,7 +204,7 @@ func TestModelFails(t *testing.T) {
 	}
 }
 
-// What cannot be said is refused, and so is too much at once.
+// Invalid messages and too many pending ones are refused.
 func TestMessageLimits(t *testing.T) {
 	hold := make(chan struct{})
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
@@ -297,7 +297,7 @@ func TestListRenameDelete(t *testing.T) {
 	})
 }
 
-// A conversation that is deleted in the middle of a turn is gone, and the turn ends.
+// Deleting a conversation during a turn ends the turn.
 func TestDeleteWhileRunning(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	ended := make(chan error, 1)
@@ -372,7 +372,7 @@ func TestExport(t *testing.T) {
 	if strings.ContainsRune(out.String(), 0x1b) {
 		t.Error("what steers a terminal is in it")
 	}
-	// The lines are a log that a session of one machine goes on with.
+	// The lines are a log that a session of package session can continue.
 	out.Reset()
 	if err := e.Export(t.Context(), ada, c.ID, chat.JSONL, &out); err != nil {
 		t.Fatal(err)

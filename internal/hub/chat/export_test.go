@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Asks is where an engine keeps questions.
+// Asks returns the store of an engine's questions.
 func Asks(e *Engine) approval.Store { return approvalStore{e: e} }
 
 // Person is a user as questions know them.

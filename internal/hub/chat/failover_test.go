@@ -61,7 +61,7 @@ func deadly(dies func(ctx context.Context), looked, sent, filed *counter) func(*
 	}
 }
 
-// checkResumed says what is wrong with a turn that another node went on with.
+// checkResumed returns what is wrong with a turn that another node resumed.
 func checkResumed(t *testing.T, got []chat.Event, transcript string) {
 	t.Helper()
 	const want = "Results: looked / It is not known whether this call was made"
@@ -115,7 +115,7 @@ func TestTurnResumesWhenNodeIsPartitioned(t *testing.T) {
 	})
 }
 
-// child is a node in a process of its own, which is killed.
+// child is a node in another process, which is killed.
 func child(address string) int {
 	db, err := store.Open(context.Background(), address, nil)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 			t.Errorf("a turn that could come to its end: %+v", ev)
 		}
 
-		release = make(chan struct{}) // nobody closes it
+		release = make(chan struct{}) // is not closed
 		c := node(t, open(), slow)
 		n = say(t, c, id, "second")
 		<-begun

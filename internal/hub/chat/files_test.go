@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// folderTools read, write and remove files of the folder of a conversation.
+// folderTools read, write and remove files of a conversation.
 func folderTools(talk *chat.ToolContext) []agent.Tool {
 	type file struct{ Path, Text string }
 	do := func(name string, f func(file) (string, error)) agent.Tool {
@@ -89,7 +89,7 @@ func TestFilesAreDeletedWithConversation(t *testing.T) {
 	})
 }
 
-// A file that is too large is said to be, and the turn goes on.
+// An oversized file is reported, and the turn continues.
 func TestOversizedToolFile(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: folderTools})
 	id := begin(t, e)

@@ -45,7 +45,7 @@ var (
 	admin = account.Principal{User: "eve", Name: "eve", Admin: true, Scopes: account.AllScopes}
 )
 
-// skills are those that all conversations here may load.
+// skills lists the skills that all conversations may load.
 var skills = fstest.MapFS{
 	"tides/SKILL.md":   {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
 	"ships/SKILL.md":   {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
@@ -82,8 +82,8 @@ func calls(name string, args any) *llm.Answer {
 	return &llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Call{ID: "call_" + name, Name: name, Arguments: string(data)}}}, Stop: llm.StopTools}
 }
 
-// echo answers what was said last: "call NAME ARGS" by calling a tool, once, and all
-// else by saying it again.
+// echo is a model. For "call NAME ARGS" it calls a tool once. It repeats any other
+// message.
 func echo(_ context.Context, r *llm.Request) (*llm.Answer, error) {
 	last := r.Messages[len(r.Messages)-1]
 	for _, m := range slices.Backward(r.Messages) {
@@ -117,7 +117,7 @@ func firstText(parts []llm.Part) string {
 	return ""
 }
 
-// kit is what the conversations of a node run with.
+// kit is the setup of a node's conversations.
 type kit struct {
 	model   llm.Model
 	tools   func(t *chat.ToolContext) []agent.Tool
@@ -144,8 +144,7 @@ func (k kit) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	return s, nil
 }
 
-// node is an engine with a database of its own, and a bus on which no other node hears
-// it unless the test gives them one.
+// node is an engine with its own database and bus, unless the test provides them.
 func node(t testing.TB, db *store.DB, k kit, change ...func(*chat.Options)) *chat.Engine {
 	t.Helper()
 	o := chat.Options{Setup: k.setup, Principal: principals, Bus: bus.New(), Poll: 10 * time.Millisecond, Lease: time.Minute, ClientTimeout: time.Minute, Dir: t.TempDir()}
@@ -176,7 +175,8 @@ func principals(_ context.Context, u account.UserID) (account.Principal, error) 
 	return account.Principal{User: u, Name: string(u), Scopes: account.AllScopes}, nil
 }
 
-// databases are those that tests run on, by how to get the address of a new one.
+// databases lists the kinds of databases for tests, with functions that return the
+// address of a new one.
 var databases = map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres}
 
 // eachDatabase runs a test on both databases: open gives another node's handle.
@@ -218,8 +218,7 @@ func say(t testing.TB, e *chat.Engine, id, text string) int64 {
 	return n
 }
 
-// until watches from a number until an event is what is waited for, and returns all of
-// them with it.
+// until watches from a number to a matching event, and returns all events up to it.
 func until(t testing.TB, e *chat.Engine, id string, after int64, is func(chat.Event) bool) []chat.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -248,7 +247,7 @@ func isType(want chat.Type) func(chat.Event) bool {
 	return func(ev chat.Event) bool { return ev.Type == want }
 }
 
-// isReported is events in short: steps by what they are of, and words of answers together.
+// isReported returns events in short form: steps by subject, and text deltas joined.
 func isReported(events []chat.Event) string {
 	var out []string
 	for _, e := range events {
@@ -275,7 +274,7 @@ func isReported(events []chat.Event) string {
 	return strings.Join(out, ", ")
 }
 
-// transcript is what is in the transcript, in short.
+// transcript returns the transcript in short form.
 func transcript(t testing.TB, e *chat.Engine, id string) string {
 	t.Helper()
 	h, err := e.History(t.Context(), ada, id, 0, 0)

@@ -24,7 +24,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 			if err := syscall.Mkfifo(filepath.Join(talk.Folder.Name(), "note"), 0o600); err != nil {
 				return nil, err
 			}
-			// What the person does while the turn runs.
+			// The user acts while the turn runs.
 			if err := e.WriteFile(ctx, ada, id, "note", []byte("mine")); err != nil {
 				return nil, err
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// disabling is a node with a model that answers once the turn is over, whose person is as
-// a test says.
+// disabling is a node with a model that answers after the turn, and a user with
+// configurable rights.
 func disabling(t *testing.T, now func(account.Principal) (account.Principal, error)) (e *chat.Engine, begun chan struct{}) {
 	t.Helper()
 	begun = make(chan struct{}, 1)
@@ -35,8 +35,8 @@ func disabling(t *testing.T, now func(account.Principal) (account.Principal, err
 	return e, begun
 }
 
-// Who is disabled, is no admin any more or leaves a group has nothing go on that was under
-// way, and nothing is begun that waits.
+// If a user is disabled, is no longer an admin or leaves a group, running turns end and
+// waiting messages start none.
 func TestCurrentRightsApply(t *testing.T) {
 	const group = account.GroupID("team")
 	for name, c := range map[string]struct {
@@ -86,9 +86,9 @@ func TestTurnsContinueWithSameRights(t *testing.T) {
 			looked := make(chan struct{})
 			e, begun := disabling(t, func(p account.Principal) (account.Principal, error) {
 				switch asked.Add(1) {
-				case 1: // by which the turn begins
+				case 1: // starts the turn
 					return p, nil
-				case 3: // what the second said has counted
+				case 3: // the second result counts
 					close(looked)
 				}
 				return now(p)

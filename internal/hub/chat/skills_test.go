@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// inForce are the skills in force with the turns that they have left.
+// inForce returns the active skills with their remaining turns.
 func inForce(t *testing.T, e *chat.Engine, id string) []string {
 	t.Helper()
 	all, err := e.ActiveSkills(t.Context(), ada, id)
@@ -41,8 +41,8 @@ func wantSkills(t *testing.T, e *chat.Engine, id string, want ...string) {
 	}
 }
 
-// W12: a skill stays for the turn in which it is loaded and five more; each use begins
-// them anew. W18: it is there on whatever node the next turn is.
+// W12: a skill stays active for the turn in which it is loaded and five more; each use
+// restarts that. W18: it is active on any node that runs the next turn.
 func TestW12Retention(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		nodes := []*chat.Engine{node(t, open(), kit{}), node(t, open(), kit{})}
@@ -72,8 +72,8 @@ func TestW12Retention(t *testing.T) {
 	})
 }
 
-// W13: the skills that were loaded or used are noted with the last answer of the turn,
-// and the history brings them back into force elsewhere.
+// W13: the skills that were loaded or used are stored with the last response of the
+// turn, and the history activates them elsewhere.
 func TestW13LoadedSkillsInHistory(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{preload: []string{"ships"}})
 	id := begin(t, e)
@@ -92,7 +92,7 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 			got = append(got, fmt.Sprint(l.LoadedSkills, len(l.Calls)))
 		}
 	}
-	// W14: what was there from the start is not among them.
+	// W14: preloaded skills are not among them.
 	if want := []string{"[] 0", "[] 1", "[harbour] 0", "[] 0"}; !slices.Equal(got, want) {
 		t.Errorf("answers have %q, want %q", got, want)
 	}
@@ -155,8 +155,8 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
-// W14: what is in force from the start is there before the first answer and for good;
-// what cannot be is told.
+// W14: preloaded skills are active before the first response and permanently. Those that
+// cannot be loaded are reported.
 func TestW14Preload(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{preload: []string{"tides", "nothing"}})
 	id := begin(t, e)
@@ -168,8 +168,8 @@ func TestW14Preload(t *testing.T) {
 	wantSkills(t, e, id, "tides for good")
 }
 
-// A person loads and unloads by hand: the command waits for its turn on any node, and
-// says what came of it.
+// A user loads and unloads manually: the command waits for its turn on any node and
+// returns the result.
 func TestManualLoad(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
@@ -205,8 +205,8 @@ func TestManualLoad(t *testing.T) {
 	})
 }
 
-// A message that names a skill uses it; one that there is not is said so, and the
-// message is not lost.
+// A message that names a skill uses it. An unknown skill is reported, and the message is
+// kept.
 func TestInvokedSkill(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)

@@ -57,7 +57,7 @@ func TestTranscriptIsFenced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for { // until the clock of the database says that it is over
+		for { // until it expires by the clock of the database
 			if _, err = db.Leases.Acquire(t.Context(), id, "another", time.Hour); !errors.Is(err, store.ErrLeaseHeld) {
 				break
 			}

@@ -72,7 +72,7 @@ func TestWatchResumesWithoutGap(t *testing.T) {
 	})
 }
 
-// Where there is a bus, it is enough by itself: nobody has to look.
+// With a bus, notifications suffice without polling.
 func TestBusWakesWatchers(t *testing.T) {
 	address := storetest.SQLite(t)
 	shared := bus.New()
@@ -87,7 +87,7 @@ func TestBusWakesWatchers(t *testing.T) {
 	}
 }
 
-// Who wants what was told so far gets that, and does not wait.
+// A watcher can read the events so far without waiting.
 func TestNotifications(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)

@@ -33,7 +33,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// The credential of one host is never that of another.
+// The credential of one host is never used for another.
 func TestNamesAreUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.StringMatching(`[ab1.:_-]{1,12}`)

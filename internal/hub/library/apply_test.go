@@ -34,8 +34,8 @@ func prose(prompt string) string {
 	return "---\nname: prose\ndescription: Writes.\n---\n" + prompt + "\n"
 }
 
-// A skill that is a text is made, changed and gone back to as one that is uploaded, and
-// nobody has approved it.
+// A skill given as text is created, changed and reverted like an uploaded one, and is
+// not approved.
 func TestApplyText(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		step := func(p account.Principal, file string, dry bool, want library.ApplyResult, before string) {

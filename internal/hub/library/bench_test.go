@@ -70,7 +70,7 @@ func BenchmarkHub(b *testing.B) {
 	}{{"SQLite", storetest.SQLite}, {"PostgreSQL", storetest.Postgres}} {
 		b.Run(kind.name, func(b *testing.B) {
 			c := newCrowd(b, kind.address(b))
-			must(c.lib.Search(c.ctx, c.users[0], "maps", 1))(b) // has read all that there is
+			must(c.lib.Search(c.ctx, c.users[0], "maps", 1))(b) // has read everything
 			b.Run("first look at all skills", func(b *testing.B) {
 				for b.Loop() {
 					l := c.node(nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// small is a directory on a disk of its own, of some bytes. Only root can make one.
+// small returns a directory on a disk with this many bytes. Only root can create one.
 func small(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +22,7 @@ func small(t *testing.T, size string) string {
 	return dir
 }
 
-// noise is what cannot be packed.
+// noise returns incompressible data.
 func noise(n int) string {
 	out := make([]byte, n)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -18,8 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// world is a hub with people: ada, bob and eve have accounts, root is an admin; of the
-// group team ada is a developer, bob a reporter, meg a maintainer; eve is in none.
+// world is a hub with users: ada, bob and eve have accounts, root is an admin. In the
+// group team, ada is a developer, bob a reporter and meg a maintainer; eve is in no
+// group.
 type world struct {
 	t   testing.TB
 	db  *store.DB
@@ -122,7 +123,8 @@ func (w *world) ghost(in store.Namespace, name string, to store.Reference) store
 	return k
 }
 
-// files are those of a skill with a body, and further ones by path and content.
+// files returns the files of a skill with a body, and additional ones by path and
+// content.
 func files(name, body string, more ...string) fstest.MapFS {
 	out := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: Does what " + name + " does.\nversion: 1.0\n---\n" + body + "\n")}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -131,7 +133,7 @@ func files(name, body string, more ...string) fstest.MapFS {
 	return out
 }
 
-// pack is an archive of files in one folder.
+// pack returns an archive of files in one folder.
 func pack(t testing.TB, folder string, files fs.FS) []byte {
 	t.Helper()
 	var out bytes.Buffer

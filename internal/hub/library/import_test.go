@@ -82,7 +82,7 @@ func TestW29Import(t *testing.T) {
 	if watched.Sources != 1 || watched.Outdated != 3 || len(watched.Failed) > 0 {
 		t.Errorf("watched %+v", watched)
 	}
-	must(w.lib.CheckSources(w.ctx))(t) // each is told once
+	must(w.lib.CheckSources(w.ctx))(t) // each is notified once
 	told, _, err := w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
 	mustDo(t, err)
 	newer := 0
@@ -104,7 +104,7 @@ func TestW29Import(t *testing.T) {
 	one := must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@2"})
 
-	g.Commit(map[string]string{"skills/docx/SKILL.md": text("docx", "one")}) // back to what it was
+	g.Commit(map[string]string{"skills/docx/SKILL.md": text("docx", "one")}) // reverted
 	one = must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@1"})
 	wantError(t, w.lib.Pin(w.ctx, w.ada, w.upload(w.ada, w.team, "own", "").ID, true), library.ErrInvalid)
@@ -126,7 +126,8 @@ func reasonOf(t *testing.T, i *library.ImportResult, name string) string {
 	return ""
 }
 
-// W29: a private repository is read with what the user has stored, and by nobody else.
+// W29: a private repository is read with the user's stored credential, and by nobody
+// else.
 func TestW29PrivateRepositories(t *testing.T) {
 	var asked []account.UserID
 	w := sqlite(t, local(&library.Options{Credential: func(_ context.Context, user account.UserID, host string) (*remote.Credential, error) {
@@ -142,14 +143,14 @@ func TestW29PrivateRepositories(t *testing.T) {
 	must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
 	_, err := w.lib.Inspect(w.ctx, w.meg, w.team, g.URL)
 	_, denied := errors.AsType[*remote.DeniedError](err)
-	_, missing := errors.AsType[*remote.NotFoundError](err) // as hosts say of what is private
+	_, missing := errors.AsType[*remote.NotFoundError](err) // the answer of hosts for private repositories
 	if !denied && !missing || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("error is %v", err)
 	}
 	wantEqual(t, asked, []account.UserID{w.ada.User, w.meg.User})
 }
 
-// Nothing of this machine, or of its network, is reached by what somebody writes.
+// Locations of users cannot reach this machine or its network.
 func TestRefusedLocations(t *testing.T) {
 	w := sqlite(t, nil)
 	for _, source := range []string{

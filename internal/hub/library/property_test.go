@@ -30,7 +30,7 @@ func TestAnySequenceOfOperations(t *testing.T) {
 		where := rapid.SampledFrom(places)
 		name := rapid.SampledFrom([]string{"a", "b"})
 		body := rapid.SampledFrom([]string{"one", "two", "three"})
-		fail := func(err error) { // but for what anybody may be told
+		fail := func(err error) { // except public data
 			known := errors.Is(err, library.ErrExists) || errors.Is(err, library.ErrNotFound) || errors.Is(err, store.ErrReferenced) ||
 				errors.Is(err, library.ErrInvalid) || isDenied(err)
 			if _, ok := errors.AsType[*library.NameError](err); err != nil && !known && !ok {
@@ -103,7 +103,7 @@ func TestAnySequenceOfOperations(t *testing.T) {
 	}
 }
 
-// sound reports what is wrong with a skill, or with what is left of it.
+// sound returns what is inconsistent about a skill or its remains.
 func (w *world) sound(t *rapid.T, id string) {
 	s, err := w.lib.Skill(w.ctx, w.root, id)
 	if errors.Is(err, library.ErrNotFound) {

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// W8: a skill that others refer to is not deleted; who they are is told, and they are
-// taken away one by one, or all.
+// W8: a referenced skill cannot be deleted. The referrers are listed, and references are
+// removed one by one or all together.
 func TestW8ReferencesPreventDeletion(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "body")
@@ -123,7 +123,7 @@ func TestW10Defaults(t *testing.T) {
 			return names(must(w.lib.DefaultSkills(w.ctx, p, s))(t), func(c library.DefaultSkill) string { return fmt.Sprint(c.Name, " ", c.ID, " ", c.Preload) })
 		}
 		wantEqual(t, choose(w.ada, library.ConversationInfo{}), []string{"pdf " + mine.ID + " false"})
-		wantEqual(t, choose(w.root, library.ConversationInfo{}), []string{}) // a public upload is nobody's default
+		wantEqual(t, choose(w.root, library.ConversationInfo{}), []string{}) // a public upload becomes nobody's default
 
 		mustDo(t, w.lib.SetDefault(w.ctx, w.root, library.Default{Namespace: store.Public, SkillID: all.ID}))
 		mustDo(t, w.lib.SetDefault(w.ctx, w.ada, library.Default{Namespace: w.team, SkillID: ours.ID, Preload: true,
@@ -133,11 +133,11 @@ func TestW10Defaults(t *testing.T) {
 		wantEqual(t, choose(w.bob, library.ConversationInfo{Mode: "code"}), []string{"pdf " + all.ID + " false"})
 		wantEqual(t, choose(w.ada, library.ConversationInfo{}), []string{"pdf " + mine.ID + " false", "docx " + ours.ID + " true"})
 
-		// His own word counts before that of the group.
+		// The user's own setting overrides the group's.
 		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: ownNamespace(w.bob), SkillID: ours.ID, Exceptions: []library.Exception{{Type: "project", Value: "p"}}}))
 		wantEqual(t, choose(w.bob, library.ConversationInfo{Project: "p"}), []string{"pdf " + all.ID + " false"})
 
-		must(w.lib.Hide(w.ctx, w.root, all.ID, true))(t) // who has it goes on
+		must(w.lib.Hide(w.ctx, w.root, all.ID, true))(t) // existing references stay usable
 		wantEqual(t, choose(w.eve, library.ConversationInfo{}), []string{"pdf " + all.ID + " false"})
 
 		for _, tt := range []struct {

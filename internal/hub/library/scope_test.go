@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// W6: names are looked for in one's own namespace, those of the groups, and the public
-// one; lists leave out what is shadowed.
+// W6: names are resolved in the user's namespace, those of the groups, and the public
+// one. Lists omit shadowed skills.
 func TestW6Scopes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
@@ -57,8 +57,8 @@ func TestW6Scopes(t *testing.T) {
 	})
 }
 
-// W7: a precise reference means one skill, whatever else has the name; one by name means
-// what it finds when it is used.
+// W7: a precise reference means one skill, regardless of other skills with the name. A
+// name is resolved when it is used.
 func TestW7References(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
@@ -100,8 +100,8 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// W30: a public skill that is hidden is used where it is named, and found nowhere; its
-// package is not for everybody, hidden or not.
+// W30: a hidden public skill is usable by name and not found by searches. Its package is
+// not public, hidden or not.
 func TestW30HiddenSkills(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.root, store.Public, "pdf", "body")
@@ -125,7 +125,7 @@ func TestW30HiddenSkills(t *testing.T) {
 		r := must(w.lib.Resolve(w.ctx, w.eve, library.Ref{Name: "pdf"}))(t)
 		wantEqual(t, r.Skill.ID, s.ID)
 		_, err = w.lib.ResolveForBinding(w.ctx, w.eve, library.Ref{Name: "pdf"})
-		wantError(t, err, library.ErrNotFound) // what names it already goes on, nothing new names it
+		wantError(t, err, library.ErrNotFound) // existing references work, new ones are refused
 		_, err = w.lib.ResolveForBinding(w.ctx, w.eve, library.Ref{ID: s.ID})
 		wantError(t, err, library.ErrNotFound)
 		_, err = w.lib.Hide(w.ctx, w.eve, s.ID, false)
@@ -202,8 +202,8 @@ func TestPublishedSkillsAreVisible(t *testing.T) {
 	})
 }
 
-// TestW9Roles tries every action as everybody, and compares it with what package account
-// says; who may not know of a skill is told that there is none.
+// TestW9Roles tries every action as every user, and compares it with the rules of
+// package account. A skill that a user may not see is not found.
 func TestW9Roles(t *testing.T) {
 	w := sqlite(t, nil)
 	homes := map[string]store.Namespace{"own": ownNamespace(w.ada), "team": w.team, "public": store.Public}

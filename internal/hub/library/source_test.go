@@ -40,7 +40,7 @@ func keys(rt *loadout.Runtime) []string {
 	return names(rt.Catalog().Snapshot().Skills(), (*catalog.Entry).Key)
 }
 
-// W6: what a principal's conversations find is what lists and references say.
+// W6: conversations of a principal find the same skills as lists and references.
 func TestW6PrincipalSources(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine", "ref/a.md", "text")
@@ -191,7 +191,7 @@ func TestChangedCachedFileIsNotUsed(t *testing.T) {
 	for _, bad := range []string{strings.Repeat("x", len(want)), "", want + "x"} {
 		mustDo(t, os.WriteFile(path, []byte(bad), 0o600))
 		wantEqual(t, read(w.lib), want)
-		wantEqual(t, string(must(os.ReadFile(path))(t)), want) // mended
+		wantEqual(t, string(must(os.ReadFile(path))(t)), want) // repaired
 	}
 	mustDo(t, os.Remove(path))
 	wantEqual(t, read(w.lib), want)

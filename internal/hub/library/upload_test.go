@@ -37,7 +37,7 @@ func TestW1PackagesAreAccepted(t *testing.T) {
 	})
 }
 
-// W2, W3: what is refused, with the reason.
+// W2, W3: refused packages, with the reason.
 func TestW2PackagesAreRefused(t *testing.T) {
 	w := sqlite(t, &library.Options{Limits: skill.Limits{PackedBytes: 4 << 10}})
 	zip := func(folder, name, body string) io.Reader {
@@ -92,7 +92,7 @@ func TestW5NamesAreUnique(t *testing.T) {
 	})
 }
 
-// A token that may only write is told what it made, and of nothing else.
+// A write-only token sees only what it created.
 func TestWriteOnlyToken(t *testing.T) {
 	w := sqlite(t, nil)
 	writer := w.ada.LimitedTo(account.ScopeWrite)

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Users have a turn one after the other, however many of one were there first; those
-// of one user are in their order.
+// Users take turns, however many requests one of them queued first. The requests of one
+// user stay in order.
 func TestUsersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(1, 100)
@@ -77,7 +77,7 @@ func TestFull(t *testing.T) {
 			t.Errorf("who gave up is told %v", err)
 		}
 		leave()
-		if leave, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob is left
+		if leave, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob's is left
 			t.Fatal(err)
 		}
 		leave()

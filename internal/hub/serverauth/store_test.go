@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 
-// people makes the users that the tests speak of.
+// people creates the users of the tests.
 func people(t *testing.T, db *store.DB) {
 	t.Helper()
 	for _, name := range []string{"ada", "bob"} {
@@ -68,7 +68,7 @@ func TestStoredTokensAreEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	of.Principal = "bob"
-	if got, err := k.Read(ctx, of); err != nil || got != nil { // he signs in anew
+	if got, err := k.Read(ctx, of); err != nil || got != nil { // signs in again
 		t.Errorf("a row of somebody else is read as %q, %v", got, err)
 	}
 }

@@ -63,7 +63,7 @@ const password = "a long enough one"
 
 var boss = account.Principal{User: "boss", Name: "boss", Admin: true, Scopes: account.AllScopes}
 
-// core is the people of a database with an administrator.
+// core returns the users of a database with an administrator.
 func core(t fataler, db *store.DB) *users.Directory {
 	t.Helper()
 	sealer, err := encryption.New(encryption.NewKey())
@@ -75,7 +75,7 @@ func core(t fataler, db *store.DB) *users.Directory {
 	return p
 }
 
-// as is a user of a book, with what he is by now.
+// as returns a user with the current rights.
 func as(t fataler, p *users.Directory, id account.UserID) account.Principal {
 	t.Helper()
 	return must(p.SignIns.Principal(context.Background(), id))(t)
@@ -232,7 +232,7 @@ func TestNewUsersGetUniqueNames(t *testing.T) {
 	})
 }
 
-// Whatever is changed by whom, the hub keeps an administrator, and every group an owner.
+// Whatever users change, the hub keeps an administrator, and every group an owner.
 func TestLastAdminStays(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	p := core(t, db)
