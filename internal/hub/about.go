@@ -3,10 +3,8 @@ package hub
 import (
 	"context"
 
-	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // aboutJSON describes a hub.
@@ -46,41 +44,4 @@ func (h *Hub) about(ctx context.Context, _ *api.NoBody) (*api.Body[aboutJSON], e
 	}
 	out.MCP = out.URL + "/mcp"
 	return api.BodyOf(out, nil)
-}
-
-// canJSON tells a page which actions to offer to the current user.
-type canJSON struct {
-	Admin     bool     `json:"admin" doc:"May change settings and manage users"`
-	Chat      bool     `json:"chat" doc:"May chat"`
-	Upload    []string `json:"upload" nullable:"false" doc:"Namespaces where the user may upload skills and create agents: default, public, and ids of groups"`
-	Review    []string `json:"review" nullable:"false" doc:"Namespaces where the user may review uploads of others: public, and ids of groups; * for all"`
-	Servers   []string `json:"servers" nullable:"false" doc:"Namespaces where the user may create Models and MCP servers"`
-	Members   []string `json:"members" nullable:"false" doc:"Groups whose members the user may manage; * for all"`
-	NewGroups bool     `json:"new_groups" doc:"May create groups"`
-}
-
-// canOf returns what the rules allow a principal.
-func canOf(p account.Principal) canJSON {
-	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
-	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }
-	in := func(a account.Action, everywhere string) []string {
-		out := []string{}
-		if can(a, own) && (a == account.SkillUpload || a == account.ServerApply) {
-			out = append(out, api.OwnNamespace)
-		}
-		if can(a, public) && a != account.GroupMembers {
-			out = append(out, string(store.Public))
-		}
-		for _, m := range memberships(p) {
-			if can(a, account.OwnedByGroup(account.GroupID(m.Group), "somebody else")) {
-				out = append(out, m.Group)
-			}
-		}
-		if everywhere != "" && p.Admin && can(a, account.OwnedByGroup("another", "somebody else")) {
-			out = append(out, everywhere)
-		}
-		return out
-	}
-	return canJSON{Admin: can(account.SettingsWrite, account.Resource{}), Chat: can(account.SessionWrite, own), NewGroups: can(account.GroupCreate, account.Resource{}),
-		Upload: in(account.SkillUpload, ""), Review: in(account.SkillReview, "*"), Servers: in(account.ServerApply, ""), Members: in(account.GroupMembers, "*")}
 }

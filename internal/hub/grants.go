@@ -55,7 +55,7 @@ func (h *Hub) grantsAPI() {
 }
 
 func (h *Hub) listGrants(ctx context.Context, in *struct {
-	TokenOwner
+	api.UserQuery
 	api.Paging
 }) (*api.Body[api.ListBody[grantJSON]], error) {
 	p := account.FromContext(ctx)

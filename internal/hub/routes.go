@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/accountapi"
 	"github.com/loadout-dev/loadout/internal/hub/api"
-	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
@@ -21,13 +21,9 @@ func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
 	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
 	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
-	h.signIn()
-	h.users()
-	h.groups()
-	h.members()
-	h.tokens()
-	h.audit()
-	h.settings()
+	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
+	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
+	accounts.Register(h.mux)
 	for _, group := range []func(){
 		skills.Register, h.totalsAPI,
 		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
@@ -52,10 +48,6 @@ func (h *Hub) routes() error {
 	h.mux.HandleFunc("GET /{$}", site.OrElse(h.welcome))
 	if h.opts.Accounts {
 		h.mux.HandleFunc("GET /setup/{link}", site.OrElse(h.setupPage))
-	}
-	if h.gate.OIDC != nil {
-		h.mux.HandleFunc("GET /login/oidc", h.redirectToProvider)
-		h.mux.HandleFunc("GET "+auth.CallbackPath, h.finishProviderSignIn)
 	}
 	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
 	h.mux.HandleFunc("/", site.OrElse(h.notFound))

@@ -265,6 +265,11 @@ func (s *Server) Origin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
+// UserQuery selects a user in a query.
+type UserQuery struct {
+	User string `query:"user" maxLength:"64" default:"me" doc:"ID of a user, or me"`
+}
+
 // UserID resolves me to the ID of the principal.
 func UserID(p account.Principal, written string) account.UserID {
 	if written == "me" {

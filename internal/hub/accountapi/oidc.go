@@ -1,4 +1,4 @@
-package hub
+package accountapi
 
 import (
 	"net/http"
@@ -10,12 +10,12 @@ import (
 
 // redirectToProvider redirects a browser to the provider. The user returns to
 // the path in back.
-func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {
-	if err := h.gate.CountSignIn(api.RequestFrom(r.Context()), ""); err != nil {
+func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
+	if err := h.Gate.CountSignIn(api.RequestFrom(r.Context()), ""); err != nil {
 		h.showSignInError(w, r, err)
 		return
 	}
-	page, cookie, err := h.gate.OIDC.Start(r.Context(), r.URL.Query().Get("back"))
+	page, cookie, err := h.Gate.OIDC.Start(r.Context(), r.URL.Query().Get("back"))
 	if err != nil {
 		h.showSignInError(w, r, err)
 		return
@@ -25,10 +25,10 @@ func (h *Hub) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 }
 
 // finishProviderSignIn signs the returning user in.
-func (h *Hub) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, h.gate.OIDC.ExpiredCookie())
+func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, h.Gate.OIDC.ExpiredCookie())
 	back, cookie, err := h.completeSignIn(r)
-	h.metrics.CountSignIn("provider", err)
+	h.Metrics.CountSignIn("provider", err)
 	if err != nil {
 		h.showSignInError(w, r, err)
 		return
@@ -40,32 +40,32 @@ func (h *Hub) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
 // showSignInError reports a failed sign-in. A browser gets only the code, in a
 // redirect to the page: details in an address could be anyone's text. The log
 // has the details.
-func (h *Hub) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
 	if !page.Wanted(r) {
-		h.server.WriteProblem(w, r, err)
+		h.Server.WriteProblem(w, r, err)
 		return
 	}
-	p := h.server.Problem(r.Context(), err)
-	h.log.Warn("sign-in through the provider failed", "request", p.Request, "code", p.Code, "error", p.Detail)
+	p := h.Server.Problem(r.Context(), err)
+	h.Log.Warn("sign-in through the provider failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 	http.Redirect(w, r, "/?"+url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode(), http.StatusSeeOther)
 }
 
-func (h *Hub) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {
+func (h *Handlers) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {
 	ctx := r.Context()
-	if err := h.gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
+	if err := h.Gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
 		return "", nil, err
 	}
-	id, err := h.gate.OIDC.Finish(ctx, r)
+	id, err := h.Gate.OIDC.Finish(ctx, r)
 	if err != nil {
 		return "", nil, err
 	}
-	user, err := h.directory.SignIns.ByProvider(ctx, id, h.opts.Provider.Everyone)
+	user, err := h.Directory.SignIns.ByProvider(ctx, id, h.Everyone)
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := h.gate.Logins.End(ctx, r); err != nil {
+	if _, err := h.Gate.Logins.End(ctx, r); err != nil {
 		return "", nil, err
 	}
-	cookie, err := h.gate.Logins.Start(ctx, user, r.UserAgent())
+	cookie, err := h.Gate.Logins.Start(ctx, user, r.UserAgent())
 	return id.ReturnTo, cookie, err
 }

@@ -1,4 +1,4 @@
-package hub
+package accountapi
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func recordOf(r store.AuditRecord) recordJSON {
 	return recordJSON{r.Seq, r.At, r.Actor, r.Action, string(r.Namespace), r.Subject, r.Decision, r.Details}
 }
 
-func (h *Hub) audit() {
-	api.Add(h.server, api.Operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
+func (h *Handlers) auditAPI() {
+	api.Add(h.Server, api.Operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
 }
 
-func (h *Hub) listAudit(ctx context.Context, in *struct {
+func (h *Handlers) listAudit(ctx context.Context, in *struct {
 	After     string `query:"after" maxLength:"20" doc:"Value of next on the previous page"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	Actor     string `query:"actor" maxLength:"64" doc:"ID of a user, or me; default me for users other than administrators if namespace is empty"`
@@ -51,7 +51,7 @@ func (h *Hub) listAudit(ctx context.Context, in *struct {
 			return nil, &api.Problem{Status: 422, Code: "invalid", Detail: "invalid page position in after", Next: "omit after for the first page, or send next of the previous page"}
 		}
 	}
-	records, err := h.directory.Audit.List(ctx, p, q)
+	records, err := h.Directory.Audit.List(ctx, p, q)
 	next := ""
 	if n := len(records); n == in.Limit {
 		next = strconv.FormatInt(records[n-1].Seq, 10)

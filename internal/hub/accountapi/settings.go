@@ -1,4 +1,4 @@
-package hub
+package accountapi
 
 import (
 	"context"
@@ -42,20 +42,20 @@ type retentionJSON struct {
 
 func retentionOf(r users.Retention) retentionJSON { return retentionJSON{r.Days, r.Generation} }
 
-// settings adds the operations for settings of the hub.
-func (h *Hub) settings() {
-	api.Add(h.server, api.Operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
-	api.Add(h.server, api.Operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
-	api.Add(h.server, api.Operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
-	api.Add(h.server, api.Operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
+// settingsAPI adds the operations for settings of the hub.
+func (h *Handlers) settingsAPI() {
+	api.Add(h.Server, api.Operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
+	api.Add(h.Server, api.Operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
+	api.Add(h.Server, api.Operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
+	api.Add(h.Server, api.Operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
 }
 
-func (h *Hub) getRules(ctx context.Context, _ *api.NoBody) (*api.Body[rulesJSON], error) {
-	rules, err := h.directory.SignIns.Rules(ctx, account.FromContext(ctx))
+func (h *Handlers) getRules(ctx context.Context, _ *api.NoBody) (*api.Body[rulesJSON], error) {
+	rules, err := h.Directory.SignIns.Rules(ctx, account.FromContext(ctx))
 	return api.BodyOf(rulesOf(rules), err)
 }
 
-func (h *Hub) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*api.Body[rulesJSON], error) {
+func (h *Handlers) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*api.Body[rulesJSON], error) {
 	rules := users.Rules{Generation: in.Body.Generation}
 	for _, r := range in.Body.Rules {
 		role := account.Outsider
@@ -67,16 +67,16 @@ func (h *Hub) setRules(ctx context.Context, in *struct{ Body rulesJSON }) (*api.
 		}
 		rules.Rules = append(rules.Rules, account.GroupRule{Claimed: r.Claimed, Group: account.GroupID(r.Group), Role: role, Admin: r.Admin})
 	}
-	rules, err := h.directory.SignIns.SetRules(ctx, account.FromContext(ctx), rules)
+	rules, err := h.Directory.SignIns.SetRules(ctx, account.FromContext(ctx), rules)
 	return api.BodyOf(rulesOf(rules), err)
 }
 
-func (h *Hub) getRetention(ctx context.Context, _ *api.NoBody) (*api.Body[retentionJSON], error) {
-	r, err := h.directory.Audit.Retention(ctx, account.FromContext(ctx))
+func (h *Handlers) getRetention(ctx context.Context, _ *api.NoBody) (*api.Body[retentionJSON], error) {
+	r, err := h.Directory.Audit.Retention(ctx, account.FromContext(ctx))
 	return api.BodyOf(retentionOf(r), err)
 }
 
-func (h *Hub) setRetention(ctx context.Context, in *struct{ Body retentionJSON }) (*api.Body[retentionJSON], error) {
-	r, err := h.directory.Audit.SetRetention(ctx, account.FromContext(ctx), users.Retention{Days: in.Body.Days, Generation: in.Body.Generation})
+func (h *Handlers) setRetention(ctx context.Context, in *struct{ Body retentionJSON }) (*api.Body[retentionJSON], error) {
+	r, err := h.Directory.Audit.SetRetention(ctx, account.FromContext(ctx), users.Retention{Days: in.Body.Days, Generation: in.Body.Generation})
 	return api.BodyOf(retentionOf(r), err)
 }

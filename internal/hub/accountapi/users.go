@@ -1,4 +1,4 @@
-package hub
+package accountapi
 
 import (
 	"context"
@@ -70,77 +70,77 @@ type loginJSON struct {
 	Current bool      `json:"current" doc:"Whether it is the calling browser"`
 }
 
-func (h *Hub) users() {
-	api.Add(h.server, api.Operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
-	api.Add(h.server, api.WithCreated(api.Operation("make-user", "POST", "/users", "Create a user")), h.createUser)
-	api.Add(h.server, api.Operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
-	api.Add(h.server, api.Operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
-	api.Add(h.server, api.Operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
-	api.Add(h.server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
-	api.Add(h.server, api.Operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
-	api.Add(h.server, api.Operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
+func (h *Handlers) usersAPI() {
+	api.Add(h.Server, api.Operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
+	api.Add(h.Server, api.WithCreated(api.Operation("make-user", "POST", "/users", "Create a user")), h.createUser)
+	api.Add(h.Server, api.Operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
+	api.Add(h.Server, api.Operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
+	api.Add(h.Server, api.Operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
+	api.Add(h.Server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
+	api.Add(h.Server, api.Operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
+	api.Add(h.Server, api.Operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
 
-func (h *Hub) listUsers(ctx context.Context, in *struct {
+func (h *Handlers) listUsers(ctx context.Context, in *struct {
 	api.Paging
 	Name string `query:"name" maxLength:"64" doc:"Only the user with this name"`
 }) (*api.Body[api.ListBody[userJSON]], error) {
 	p := account.FromContext(ctx)
 	if in.Name == "" {
-		users, next, err := h.directory.Users.List(ctx, p, in.Page())
+		users, next, err := h.Directory.Users.List(ctx, p, in.Page())
 		return api.PageOf(users, next, err, userOf)
 	}
-	user, err := h.directory.Users.ByName(ctx, p, in.Name)
+	user, err := h.Directory.Users.ByName(ctx, p, in.Name)
 	return api.PageOf([]users.User{user}, "", err, userOf)
 }
 
-func (h *Hub) createUser(ctx context.Context, in *struct{ Body newUser }) (*api.CreatedBody[userJSON], error) {
-	user, err := h.directory.Users.Create(ctx, account.FromContext(ctx), users.NewUser(in.Body))
+func (h *Handlers) createUser(ctx context.Context, in *struct{ Body newUser }) (*api.CreatedBody[userJSON], error) {
+	user, err := h.Directory.Users.Create(ctx, account.FromContext(ctx), users.NewUser(in.Body))
 	return api.CreatedAt(string(user.ID), "users", userOf(user), err)
 }
 
-func (h *Hub) getUser(ctx context.Context, in *UserPath) (*api.Body[userJSON], error) {
+func (h *Handlers) getUser(ctx context.Context, in *UserPath) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
-	user, err := h.directory.Users.Get(ctx, p, in.id(p))
+	user, err := h.Directory.Users.Get(ctx, p, in.id(p))
 	return api.BodyOf(userOf(user), err)
 }
 
-func (h *Hub) changeUser(ctx context.Context, in *struct {
+func (h *Handlers) changeUser(ctx context.Context, in *struct {
 	UserPath
 	Body userChange
 }) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
-	user, err := h.directory.Users.Change(ctx, p, in.id(p), users.UserChange(in.Body))
+	user, err := h.Directory.Users.Change(ctx, p, in.id(p), users.UserChange(in.Body))
 	return api.BodyOf(userOf(user), err)
 }
 
-func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*api.NoBody, error) {
+func (h *Handlers) deleteUser(ctx context.Context, in *UserPath) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	return nil, h.directory.Users.Delete(ctx, p, in.id(p))
+	return nil, h.Directory.Users.Delete(ctx, p, in.id(p))
 }
 
-func (h *Hub) setPassword(ctx context.Context, in *struct {
+func (h *Handlers) setPassword(ctx context.Context, in *struct {
 	UserPath
 	Body passwordChange
 }) (*api.NoBody, error) {
 	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
 	if in.id(p) == p.User {
-		if err := h.gate.CountPasswordGuess(v); err != nil {
+		if err := h.Gate.CountPasswordGuess(v); err != nil {
 			return nil, err
 		}
 	}
-	return nil, h.directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.Login)
+	return nil, h.Directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.Login)
 }
 
-func (h *Hub) listSignIns(ctx context.Context, in *UserPath) (*api.Body[api.ListBody[loginJSON]], error) {
+func (h *Handlers) listSignIns(ctx context.Context, in *UserPath) (*api.Body[api.ListBody[loginJSON]], error) {
 	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
-	logins, err := h.directory.SignIns.List(ctx, p, in.id(p))
+	logins, err := h.Directory.SignIns.List(ctx, p, in.id(p))
 	return api.PageOf(logins, "", err, func(l account.Login) loginJSON {
 		return loginJSON{Agent: l.Agent, Began: l.Created, Seen: l.LastSeen, Ends: l.Expires, Current: string(l.Hash) == string(v.Login)}
 	})
 }
 
-func (h *Hub) endSignIns(ctx context.Context, in *UserPath) (*api.NoBody, error) {
+func (h *Handlers) endSignIns(ctx context.Context, in *UserPath) (*api.NoBody, error) {
 	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
-	return nil, h.directory.SignIns.SignOut(ctx, p, in.id(p), v.Login)
+	return nil, h.Directory.SignIns.SignOut(ctx, p, in.id(p), v.Login)
 }

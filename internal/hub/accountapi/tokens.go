@@ -1,4 +1,4 @@
-package hub
+package accountapi
 
 import (
 	"context"
@@ -38,37 +38,32 @@ type tokenRequest struct {
 	Days   int      `json:"days,omitempty" minimum:"0" maximum:"3650" doc:"Lifetime; 0 for unlimited"`
 }
 
-// TokenOwner selects a user in a query.
-type TokenOwner struct {
-	User string `query:"user" maxLength:"64" default:"me" doc:"ID of a user, or me"`
+func (h *Handlers) tokensAPI() {
+	api.Add(h.Server, api.Operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
+	api.Add(h.Server, api.WithCreated(api.Operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
+	api.Add(h.Server, api.Operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
 }
 
-func (h *Hub) tokens() {
-	api.Add(h.server, api.Operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
-	api.Add(h.server, api.WithCreated(api.Operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
-	api.Add(h.server, api.Operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
-}
-
-func (h *Hub) listTokens(ctx context.Context, in *TokenOwner) (*api.Body[api.ListBody[TokenJSON]], error) {
+func (h *Handlers) listTokens(ctx context.Context, in *api.UserQuery) (*api.Body[api.ListBody[TokenJSON]], error) {
 	p := account.FromContext(ctx)
-	tokens, err := h.directory.Tokens.List(ctx, p, api.UserID(p, in.User))
+	tokens, err := h.Directory.Tokens.List(ctx, p, api.UserID(p, in.User))
 	return api.PageOf(tokens, "", err, tokenOf)
 }
 
-func (h *Hub) createToken(ctx context.Context, in *struct{ Body tokenRequest }) (*api.Body[newTokenJSON], error) {
+func (h *Handlers) createToken(ctx context.Context, in *struct{ Body tokenRequest }) (*api.Body[newTokenJSON], error) {
 	scopes, err := account.ParseScopes(strings.Join(in.Body.Scopes, " "))
 	if err != nil {
 		return nil, &users.InvalidError{Field: "scopes", Reason: err.Error()}
 	}
 	life := time.Duration(min(in.Body.Days, math.MaxInt16)) * 24 * time.Hour
-	text, token, err := h.directory.Tokens.Create(ctx, account.FromContext(ctx), in.Body.Name, scopes, life)
+	text, token, err := h.Directory.Tokens.Create(ctx, account.FromContext(ctx), in.Body.Name, scopes, life)
 	return api.BodyOf(newTokenJSON{text, tokenOf(token)}, err)
 }
 
-func (h *Hub) revokeToken(ctx context.Context, in *struct {
+func (h *Handlers) revokeToken(ctx context.Context, in *struct {
 	Token string `path:"token" maxLength:"64" doc:"ID of a token"`
-	TokenOwner
+	api.UserQuery
 }) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	return nil, h.directory.Tokens.Revoke(ctx, p, api.UserID(p, in.User), in.Token)
+	return nil, h.Directory.Tokens.Revoke(ctx, p, api.UserID(p, in.User), in.Token)
 }

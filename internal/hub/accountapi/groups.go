@@ -1,0 +1,128 @@
+package accountapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/users"
+)
+
+// groupJSON is a group.
+type groupJSON struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Display     string    `json:"display"`
+	Description string    `json:"description"`
+	Created     time.Time `json:"created"`
+	Role        string    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
+}
+
+func groupOf(g users.Group) groupJSON {
+	return groupJSON{ID: string(g.ID), Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: g.Role.String()}
+}
+
+// GroupPath holds the ID of a group in a path.
+type GroupPath struct {
+	Group string `path:"group" maxLength:"64" doc:"ID of a group"`
+}
+
+func (o GroupPath) id() account.GroupID { return account.GroupID(o.Group) }
+
+type newGroup struct {
+	Name        string  `json:"name" maxLength:"64" doc:"Cannot be changed"`
+	Display     *string `json:"display,omitempty" maxLength:"200"`
+	Description *string `json:"description,omitempty" maxLength:"4000"`
+}
+
+type groupChange struct {
+	Display     *string `json:"display,omitempty" maxLength:"200"`
+	Description *string `json:"description,omitempty" maxLength:"4000"`
+}
+
+func (h *Handlers) groupsAPI() {
+	api.Add(h.Server, api.Operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
+	api.Add(h.Server, api.WithCreated(api.Operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
+	api.Add(h.Server, api.Operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
+	api.Add(h.Server, api.Operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
+	api.Add(h.Server, api.Operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
+}
+
+func (h *Handlers) listGroups(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[groupJSON]], error) {
+	groups, next, err := h.Directory.Groups.List(ctx, account.FromContext(ctx), in.Page())
+	return api.PageOf(groups, next, err, groupOf)
+}
+
+func (h *Handlers) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*api.CreatedBody[groupJSON], error) {
+	text := users.GroupText{Display: in.Body.Display, Description: in.Body.Description}
+	group, err := h.Directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
+	return api.CreatedAt(string(group.ID), "groups", groupOf(group), err)
+}
+
+func (h *Handlers) getGroup(ctx context.Context, in *GroupPath) (*api.Body[groupJSON], error) {
+	group, err := h.Directory.Groups.Get(ctx, account.FromContext(ctx), in.id())
+	return api.BodyOf(groupOf(group), err)
+}
+
+func (h *Handlers) changeGroup(ctx context.Context, in *struct {
+	GroupPath
+	Body groupChange
+}) (*api.Body[groupJSON], error) {
+	group, err := h.Directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupText(in.Body))
+	return api.BodyOf(groupOf(group), err)
+}
+
+func (h *Handlers) deleteGroup(ctx context.Context, in *GroupPath) (*api.NoBody, error) {
+	return nil, h.Directory.Groups.Delete(ctx, account.FromContext(ctx), in.id())
+}
+
+// memberJSON is a member of a group.
+type memberJSON struct {
+	User  userJSON  `json:"user"`
+	Role  string    `json:"role" enum:"reporter,developer,maintainer,owner"`
+	Since time.Time `json:"since"`
+}
+
+type memberRole struct {
+	Role string `json:"role" enum:"reporter,developer,maintainer,owner"`
+}
+
+func memberOf(m users.Member) memberJSON {
+	return memberJSON{User: userOf(m.User), Role: m.Role.String(), Since: m.Since}
+}
+
+func (h *Handlers) membersAPI() {
+	api.Add(h.Server, api.Operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
+	api.Add(h.Server, api.Operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
+	api.Add(h.Server, api.Operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
+}
+
+func (h *Handlers) listMembers(ctx context.Context, in *struct {
+	GroupPath
+	api.Paging
+}) (*api.Body[api.ListBody[memberJSON]], error) {
+	members, next, err := h.Directory.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.Page())
+	return api.PageOf(members, next, err, memberOf)
+}
+
+func (h *Handlers) setMember(ctx context.Context, in *struct {
+	GroupPath
+	UserPath
+	Body memberRole
+}) (*api.NoBody, error) {
+	role, err := account.ParseRole(in.Body.Role)
+	if err != nil {
+		return nil, &users.InvalidError{Field: "role", Reason: err.Error()}
+	}
+	p := account.FromContext(ctx)
+	return nil, h.Directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), role)
+}
+
+func (h *Handlers) removeMember(ctx context.Context, in *struct {
+	GroupPath
+	UserPath
+}) (*api.NoBody, error) {
+	p := account.FromContext(ctx)
+	return nil, h.Directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), account.Outsider)
+}

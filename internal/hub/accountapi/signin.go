@@ -1,0 +1,124 @@
+package accountapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
+)
+
+// waysJSON lists the ways to sign in.
+type waysJSON struct {
+	Mode     string `json:"mode" enum:"single,accounts" doc:"single: one user, without sign-in"`
+	Setup    bool   `json:"setup" doc:"Whether there is no administrator yet"`
+	Password bool   `json:"password" doc:"By name and password: POST /api/v1/login"`
+	Provider string `json:"provider,omitempty" doc:"Address to open in a browser for OpenID Connect, with the path to return to as back"`
+}
+
+// Credentials are a name and a password.
+type Credentials struct {
+	Name     string `json:"name" minLength:"1" maxLength:"256"`
+	Password string `json:"password" minLength:"1" maxLength:"1024"`
+}
+
+// setupRequest asks to create the first administrator.
+type setupRequest struct {
+	Link string `json:"link" minLength:"1" maxLength:"1000" doc:"The part after /setup/ of the address that the hub printed"`
+	Credentials
+}
+
+// withCookie is a response that signs a browser in.
+type withCookie[T any] struct {
+	SetCookie http.Cookie `header:"Set-Cookie"`
+	Body      T
+}
+
+func (h *Handlers) signInAPI() {
+	api.Add(h.Server, api.PublicOperation("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
+	api.Add(h.Server, api.PublicOperation("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
+	api.Add(h.Server, api.PublicOperation("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
+	api.Add(h.Server, api.PublicOperation("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
+	api.Add(h.Server, api.Operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
+}
+
+func (h *Handlers) signInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[waysJSON], error) {
+	if h.Single {
+		return api.BodyOf(waysJSON{Mode: "single"}, nil)
+	}
+	vacant, err := h.Directory.SignIns.HasNoAdmin(ctx)
+	w := waysJSON{Mode: "accounts", Setup: vacant, Password: true}
+	if h.Gate.OIDC != nil {
+		w.Provider = h.Public + "/login/oidc"
+	}
+	return api.BodyOf(w, err)
+}
+
+func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*withCookie[meJSON], error) {
+	if err := h.hasAccounts(); err != nil {
+		return nil, err
+	}
+	if err := h.Gate.CountSignIn(api.RequestFrom(ctx), in.Body.Name); err != nil {
+		return nil, err
+	}
+	user, err := h.Directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
+	h.Metrics.CountSignIn("password", err)
+	if err != nil {
+		return nil, err
+	}
+	return h.startSignIn(ctx, user)
+}
+
+func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (*withCookie[meJSON], error) {
+	if err := h.hasAccounts(); err != nil {
+		return nil, err
+	}
+	if err := h.Gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
+		return nil, err
+	}
+	user, err := h.Directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
+	h.Metrics.CountSignIn("setup", err)
+	if err != nil {
+		return nil, err
+	}
+	return h.startSignIn(ctx, user)
+}
+
+// hasAccounts fails on a hub without accounts.
+func (h *Handlers) hasAccounts() error {
+	if !h.Single {
+		return nil
+	}
+	return &api.Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
+}
+
+// startSignIn signs the browser of a request in, and out of its previous
+// sign-in.
+func (h *Handlers) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
+	v := api.RequestFrom(ctx)
+	if _, err := h.Gate.Logins.End(ctx, v.HTTP); err != nil {
+		return nil, err
+	}
+	cookie, err := h.Gate.Logins.Start(ctx, user, v.HTTP.UserAgent())
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.Directory.SignIns.Principal(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	me, err := h.currentUser(ctx, p)
+	return &withCookie[meJSON]{*cookie, me}, err
+}
+
+func (h *Handlers) logout(ctx context.Context, _ *api.NoBody) (*struct {
+	SetCookie http.Cookie `header:"Set-Cookie"`
+}, error) {
+	gone, err := h.Gate.Logins.End(ctx, api.RequestFrom(ctx).HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return &struct {
+		SetCookie http.Cookie `header:"Set-Cookie"`
+	}{*gone}, nil
+}
