@@ -249,6 +249,12 @@ func (o Options) orDefaults() Options {
 	if o.Model == nil {
 		o.Model = demoModel
 	}
+	if o.Price == nil {
+		o.Price = func(string) (llm.Price, bool) { return llm.Price{}, false }
+	}
+	if o.Window == nil {
+		o.Window = func(string) int { return 0 }
+	}
 	o.Public = strings.TrimSuffix(o.Public, "/")
 	return o
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/accountapi"
+	"github.com/loadout-dev/loadout/internal/hub/agentapi"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
@@ -24,9 +25,13 @@ func (h *Hub) routes() error {
 	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
 	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
 	accounts.Register(h.mux)
+	kinds := &agentapi.Handlers{Server: h.server, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies, SignIns: h.signIns, Gate: h.gate,
+		Node: h.node, Version: h.opts.Version, Model: h.opts.Model, Price: h.opts.Price, Window: h.opts.Window,
+		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private}
+	kinds.Register(h.mux)
 	for _, group := range []func(){
 		skills.Register, h.totalsAPI,
-		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
+		h.grantsAPI, h.capabilitiesAPI,
 		h.sessionsAPI, h.asksAPI, h.aboutAPI,
 	} {
 		group()
@@ -49,7 +54,6 @@ func (h *Hub) routes() error {
 	if h.opts.Accounts {
 		h.mux.HandleFunc("GET /setup/{link}", site.OrElse(h.setupPage))
 	}
-	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
 	h.mux.HandleFunc("/", site.OrElse(h.notFound))
 	return nil
 }

@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"cmp"
@@ -34,17 +34,17 @@ type modelJSON struct {
 	Window    int        `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
-func (h *Hub) modelsAPI() {
-	api.Add(h.server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
+func (h *Handlers) modelsAPI() {
+	api.Add(h.Server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
 }
 
-func (h *Hub) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
-	found, next, err := h.kinds.ListModels(ctx, account.FromContext(ctx), in.Page())
+func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
+	found, next, err := h.Agents.ListModels(ctx, account.FromContext(ctx), in.Page())
 	out, err := api.PageOf(found, next, err, h.modelOf)
 	if err != nil || in.After != "" {
 		return out, err
 	}
-	own, err := h.opts.Model(nil, "")
+	own, err := h.Model(nil, "")
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (h *Hub) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.Lis
 	return out, nil
 }
 
-func (h *Hub) modelOf(m agents.AvailableModel) modelJSON {
+func (h *Handlers) modelOf(m agents.AvailableModel) modelJSON {
 	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, api.OwnNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
 	switch {
 	case m.HasKey:
@@ -66,12 +66,9 @@ func (h *Hub) modelOf(m agents.AvailableModel) modelJSON {
 }
 
 // priceFor adds the price and the context window of a model.
-func (h *Hub) priceFor(name string, m modelJSON) modelJSON {
-	m.Window = h.window(name)
-	if h.opts.Price == nil {
-		return m
-	}
-	if p, known := h.opts.Price(name); known {
+func (h *Handlers) priceFor(name string, m modelJSON) modelJSON {
+	m.Window = h.Window(name)
+	if p, known := h.Price(name); known {
 		m.Price = priceOf(p)
 	}
 	return m

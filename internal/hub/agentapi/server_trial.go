@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -59,9 +59,9 @@ type serverTriedTool struct {
 	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
 }
 
-func (h *Hub) serverTests() {
+func (h *Handlers) serverTests() {
 	turns := make(chan struct{}, maxTrials)
-	api.Add(h.server, api.Operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
+	api.Add(h.Server, api.Operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
 		func(ctx context.Context, in *struct{ Body serverTrial }) (*api.Body[serverTried], error) {
 			s, v, found, err := h.trialConfig(ctx, account.FromContext(ctx), in.Body)
 			if err != nil {
@@ -82,9 +82,9 @@ func (h *Hub) serverTests() {
 
 // trialConfig returns the server of a trial with its values, or the problem of
 // a draft.
-func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
+func (h *Handlers) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
-		s, findings, err := h.kinds.ParseServerDraft(p, t.called(), t.Config)
+		s, findings, err := h.Agents.ParseServerDraft(p, t.called(), t.Config)
 		if err == nil && !findings.Loads() {
 			return s, upstream.Variables{}, firstError(findings), nil
 		}
@@ -94,7 +94,7 @@ func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTria
 		return agents.Server{}, upstream.Variables{}, "", &api.Problem{Status: 422, Code: "invalid", Detail: "no server given", Next: "send kind, namespace and name, or a config",
 			Errors: []api.Fault{{Where: "body.kind", Message: "missing"}}}
 	}
-	s, v, err := h.kinds.ServerForTest(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
+	s, v, err := h.Agents.ServerForTest(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
 	return s, v, "", err
 }
 
@@ -121,11 +121,11 @@ func serverFailed(why string) serverTried {
 
 // tryServer connects to a server and lists its tools. Only commands of the
 // operator run outside of the sandbox, and all others need an approval.
-func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
+func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():
 		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, api.Prefix))
-	case s.NeedsSandbox() && h.opts.Sandbox == nil:
+	case s.NeedsSandbox() && h.Sandbox == nil:
 		return serverFailed("command not run, because this hub has no sandbox: ask the operator for one")
 	}
 	c, unset := s.Resolve(v)
@@ -136,12 +136,12 @@ func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variabl
 	defer stop()
 	start, end, err := h.starter(ctx, s)
 	if err != nil {
-		h.log.Error("couldn't start the trial of a server", "request", api.RequestFrom(ctx).ID, "error", err)
+		h.Log.Error("couldn't start the trial of a server", "request", api.RequestFrom(ctx).ID, "error", err)
 		return serverFailed("the hub cannot start it: tell the operator")
 	}
 	defer end()
-	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Spawn: start, Private: h.opts.Private, OAuth: h.trialSignIn(ctx, s),
-		Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: h.opts.Version}}})
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Spawn: start, Private: h.Private, OAuth: h.trialSignIn(ctx, s),
+		Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: h.Version}}})
 	defer pool.Close()
 	server := pool.Server(c, "")
 	defer server.Release()
@@ -161,11 +161,11 @@ func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variabl
 
 // starter returns a function that starts the command of a server: directly for
 // the operator, otherwise in an empty sandbox.
-func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, func(), error) {
+func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawner, func(), error) {
 	if !s.NeedsSandbox() {
 		return spawn.New(nil).Start, func() {}, nil
 	}
-	leave, err := h.runs.Acquire(ctx, string(account.FromContext(ctx).User))
+	leave, err := h.Runs.Acquire(ctx, string(account.FromContext(ctx).User))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,8 +178,8 @@ func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, f
 		end()
 		return nil, nil, err
 	}
-	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Disabled: true}, Logger: h.log,
-		Scripts: &loadout.Scripts{Sandbox: h.opts.Sandbox, Logger: h.log}})
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Disabled: true}, Logger: h.Log,
+		Scripts: &loadout.Scripts{Sandbox: h.Sandbox, Logger: h.Log}})
 	if err != nil {
 		end()
 		return nil, nil, err
@@ -196,8 +196,8 @@ func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, f
 }
 
 // stillApproved fails once the approval of a command was revoked.
-func (h *Hub) stillApproved(ctx context.Context, s agents.Server) error {
-	said, err := h.kinds.ReviewState(ctx, s.PolicyDigest())
+func (h *Handlers) stillApproved(ctx context.Context, s agents.Server) error {
+	said, err := h.Agents.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {
 		err = errors.New("approval of the command was revoked")
 	}

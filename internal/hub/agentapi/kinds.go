@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -83,16 +83,16 @@ type Dry struct {
 	Dry bool `query:"dry" doc:"Report the changes without making them"`
 }
 
-func (h *Hub) kindsAPI() {
+func (h *Handlers) kindsAPI() {
 	h.applyAPI()
-	api.Add(h.server, api.Operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
-	api.Add(h.server, api.Operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
-	api.Add(h.server, api.Operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
-	api.Add(h.server, api.Operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
-	api.Add(h.server, api.Operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
+	api.Add(h.Server, api.Operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
+	api.Add(h.Server, api.Operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
+	api.Add(h.Server, api.Operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
+	api.Add(h.Server, api.Operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
+	api.Add(h.Server, api.Operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
 }
 
-func (h *Hub) listKinds(ctx context.Context, in *struct {
+func (h *Handlers) listKinds(ctx context.Context, in *struct {
 	KindPath
 	Namespace string `query:"namespace" maxLength:"150" doc:"Only this namespace; default all that you can see"`
 	api.Paging
@@ -101,7 +101,7 @@ func (h *Hub) listKinds(ctx context.Context, in *struct {
 	if in.Kind == agents.SkillKind {
 		return h.listSkillDocuments(ctx, p, in.Namespace, in.Paging)
 	}
-	found, next, err := h.kinds.List(ctx, p, in.Kind, in.Namespace, in.Page())
+	found, next, err := h.Agents.List(ctx, p, in.Kind, in.Namespace, in.Page())
 	if err != nil {
 		return nil, err
 	}
@@ -120,25 +120,25 @@ type readKind struct {
 	Body kindJSON
 }
 
-func (h *Hub) getKind(ctx context.Context, in *ResourcePath) (*readKind, error) {
+func (h *Handlers) getKind(ctx context.Context, in *ResourcePath) (*readKind, error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		doc, err := h.skillDocument(ctx, p, in.Namespace, in.Name)
 		return &readKind{Body: doc}, err
 	}
-	r, err := h.kinds.Get(ctx, p, in.Kind, in.Namespace, in.Name)
+	r, err := h.Agents.Get(ctx, p, in.Kind, in.Namespace, in.Name)
 	if err != nil {
 		return nil, err
 	}
 	out, err := kindOf(r)
 	if err == nil && in.Kind == agents.ModelKind {
-		digest, failed := h.kinds.SubjectDigest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
+		digest, failed := h.Agents.SubjectDigest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		out.Status.Digest, err = string(digest), failed
 	}
 	return &readKind{etagOf(r.Generation), out}, err
 }
 
-func (h *Hub) deleteKind(ctx context.Context, in *struct {
+func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	ResourcePath
 	Dry
 }) (*api.NoBody, error) {
@@ -146,7 +146,7 @@ func (h *Hub) deleteKind(ctx context.Context, in *struct {
 	if in.Kind == agents.SkillKind {
 		return nil, h.deleteNamed(ctx, p, in.ResourcePath, in.Dry.Dry)
 	}
-	return nil, stillReferenced(in.ResourcePath, h.kinds.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
+	return nil, stillReferenced(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
 // stillReferenced converts the error for a resource that others refer to.
@@ -177,39 +177,39 @@ func referrersOf(by []agents.Referrer, hidden int) *api.References {
 	return out
 }
 
-func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*api.Body[api.References], error) {
+func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Body[api.References], error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		id, err := h.skillID(ctx, p, in.Namespace, in.Name)
 		if err != nil {
 			return nil, err
 		}
-		refs, err := h.library.References(ctx, p, id)
+		refs, err := h.Library.References(ctx, p, id)
 		if err != nil {
 			return nil, err
 		}
 		return api.BodyOf(*api.ReferencesOf(refs), nil)
 	}
-	by, hidden, err := h.kinds.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
+	by, hidden, err := h.Agents.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
 	return api.BodyOf(*referrersOf(by, hidden), err)
 }
 
 // skillID returns the id of a skill by its name and its namespace as documents
 // write it.
-func (h *Hub) skillID(ctx context.Context, p account.Principal, namespace, name string) (string, error) {
-	in, err := h.kinds.ResolveNamespace(ctx, p, namespace)
+func (h *Handlers) skillID(ctx context.Context, p account.Principal, namespace, name string) (string, error) {
+	in, err := h.Agents.ResolveNamespace(ctx, p, namespace)
 	if err != nil {
 		return "", err
 	}
-	return h.library.FindID(ctx, p, in, name)
+	return h.Library.FindID(ctx, p, in, name)
 }
 
-func (h *Hub) deleteNamed(ctx context.Context, p account.Principal, t ResourcePath, dry bool) error {
+func (h *Handlers) deleteNamed(ctx context.Context, p account.Principal, t ResourcePath, dry bool) error {
 	id, err := h.skillID(ctx, p, t.Namespace, t.Name)
 	if err != nil {
 		return err
 	}
-	gone, err := h.library.Delete(ctx, p, id, dry, false)
+	gone, err := h.Library.Delete(ctx, p, id, dry, false)
 	if err == nil && !gone.Deleted && (gone.References.Total() > 0 || gone.References.More) {
 		return &library.ReferencedError{Skill: id, Name: t.Name, References: gone.References}
 	}

@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -49,18 +49,18 @@ type profileMemberJSON struct {
 	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`
 }
 
-func (h *Hub) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[profileJSON], error) {
+func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[profileJSON], error) {
 	if in.Kind != agents.GhostKind && in.Kind != agents.BotKind && in.Kind != agents.TeamKind {
 		return nil, api.NewProblem(422, "a %s cannot hold conversations", "name a Ghost, a Bot or a Team", in.Kind)
 	}
 	p := account.FromContext(ctx)
-	profile, err := h.kinds.Profile(ctx, p, in.Kind, in.Namespace, in.Name)
+	profile, err := h.Agents.Profile(ctx, p, in.Kind, in.Namespace, in.Name)
 	if err != nil {
 		return nil, err
 	}
 	out := profileOf(profile)
 	for i, s := range profile.Servers {
-		v, err := h.kinds.Secrets().ServerVariables(ctx, p, s)
+		v, err := h.Agents.Secrets().ServerVariables(ctx, p, s)
 		if err != nil {
 			return nil, err
 		}
@@ -94,11 +94,11 @@ func profileOf(p *agents.Profile) profileJSON {
 }
 
 // keyState returns whether a model has the key that it needs.
-func (h *Hub) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
+func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"
 	}
-	if _, err := h.kinds.Secrets().ModelKey(ctx, p, m); err != nil {
+	if _, err := h.Agents.Secrets().ModelKey(ctx, p, m); err != nil {
 		return "missing"
 	}
 	return "granted"

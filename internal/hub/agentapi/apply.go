@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"cmp"
@@ -40,24 +40,24 @@ func appliedOf(r *agents.Result) appliedJSON {
 // maxDocuments limits the size of documents in bytes.
 const maxDocuments = 1 << 20
 
-func (h *Hub) applyAPI() {
+func (h *Handlers) applyAPI() {
 	// The request bodies are set after registration: otherwise the API library
 	// would parse JSON itself.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
 	apply := api.Operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
 	apply.MaxBodyBytes = maxDocuments
 	apply.RequestBody = &huma.RequestBody{Description: "Documents as YAML, one or several, or one as JSON"}
-	api.Add(h.server, apply, h.applyDocuments)
+	api.Add(h.Server, apply, h.applyDocuments)
 	apply.RequestBody.Content["text/yaml"] = apply.RequestBody.Content["application/yaml"]
 	apply.RequestBody.Content["application/json"] = object
 	put := api.Operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
 	put.MaxBodyBytes = maxDocuments
 	put.RequestBody = &huma.RequestBody{Description: "The document, as it is read"}
-	api.Add(h.server, put, h.putKind)
+	api.Add(h.Server, put, h.putKind)
 	put.RequestBody.Content = map[string]*huma.MediaType{"application/json": object}
 }
 
-func (h *Hub) applyDocuments(ctx context.Context, in *struct {
+func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	Dry
 	RawBody []byte `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
@@ -81,7 +81,7 @@ func mediaType(ctx context.Context) string {
 	return kind
 }
 
-func (h *Hub) putKind(ctx context.Context, in *struct {
+func (h *Handlers) putKind(ctx context.Context, in *struct {
 	ResourcePath
 	Dry
 	Made    string `header:"If-Match" maxLength:"100" doc:"ETag from reading the resource. If it changed since, the request fails with 412. Without it and without metadata.generation, the document replaces the current state"`
@@ -91,7 +91,7 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.kinds.ResolveNamespace(ctx, account.FromContext(ctx), in.Namespace); err != nil {
+	if _, err := h.Agents.ResolveNamespace(ctx, account.FromContext(ctx), in.Namespace); err != nil {
 		return nil, err
 	}
 	if kind := mediaType(ctx); kind != "" && kind != "application/json" {
@@ -148,8 +148,8 @@ func (t ResourcePath) checkSame(d *agents.Document) []api.Fault {
 
 // apply applies documents. Unless dry is set, it fails if one of them is
 // rejected.
-func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*api.Body[appliedJSON], error) {
-	result, err := h.kinds.Apply(ctx, account.FromContext(ctx), docs, dry)
+func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool) (*api.Body[appliedJSON], error) {
+	result, err := h.Agents.Apply(ctx, account.FromContext(ctx), docs, dry)
 	if err != nil {
 		return nil, err
 	}
@@ -188,10 +188,10 @@ func staleReason(r *agents.Result) string {
 }
 
 // notifySkillChange notifies other nodes if a skill was applied.
-func (h *Hub) notifySkillChange(r *agents.Result) {
+func (h *Handlers) notifySkillChange(r *agents.Result) {
 	for _, c := range r.Changes {
 		if r.Committed && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
-			h.library.NotifyChanged()
+			h.Library.NotifyChanged()
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -26,22 +26,22 @@ type SettingScope struct {
 	Scope string `query:"scope" maxLength:"150" default:"hub" doc:"hub, the name of a group, or group:ID"`
 }
 
-func (h *Hub) skillSettingsAPI() {
-	api.Add(h.server, api.Operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
-	api.Add(h.server, api.Operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
+func (h *Handlers) skillSettingsAPI() {
+	api.Add(h.Server, api.Operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
+	api.Add(h.Server, api.Operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
 }
 
-func (h *Hub) getSkillSettings(ctx context.Context, in *SettingScope) (*api.Body[skillSettingsJSON], error) {
-	s, err := h.kinds.SkillSettings(ctx, account.FromContext(ctx), in.Scope)
+func (h *Handlers) getSkillSettings(ctx context.Context, in *SettingScope) (*api.Body[skillSettingsJSON], error) {
+	s, err := h.Agents.SkillSettings(ctx, account.FromContext(ctx), in.Scope)
 	return api.BodyOf(skillSettingsOf(s), err)
 }
 
-func (h *Hub) setSkillSettings(ctx context.Context, in *struct {
+func (h *Handlers) setSkillSettings(ctx context.Context, in *struct {
 	SettingScope
 	Body skillSettingsJSON
 }) (*api.Body[skillSettingsJSON], error) {
 	p := account.FromContext(ctx)
-	err := h.kinds.SetSkillSettings(ctx, p, in.Scope, agents.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
+	err := h.Agents.SetSkillSettings(ctx, p, in.Scope, agents.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
 	if errors.Is(err, store.ErrInvalid) {
 		return nil, &api.Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allow-list or the scope"}
 	}

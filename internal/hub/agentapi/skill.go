@@ -1,29 +1,27 @@
-package hub
+package agentapi
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // skillDocument returns a skill as a document, with its SKILL.md only.
-func (h *Hub) skillDocument(ctx context.Context, p account.Principal, namespace, name string) (kindJSON, error) {
+func (h *Handlers) skillDocument(ctx context.Context, p account.Principal, namespace, name string) (kindJSON, error) {
 	id, err := h.skillID(ctx, p, namespace, name)
 	if err != nil {
 		return kindJSON{}, err
 	}
-	s, err := h.library.Skill(ctx, p, id)
+	s, err := h.Library.Skill(ctx, p, id)
 	if err != nil {
 		return kindJSON{}, err
 	}
-	file, err := h.library.ReadSkillFile(ctx, p, s.ID, s.Number)
+	file, err := h.Library.ReadSkillFile(ctx, p, s.ID, s.Number)
 	if err != nil {
 		return kindJSON{}, err
 	}
@@ -45,16 +43,16 @@ func skillStatus(s *library.Skill) kindStatusJSON {
 
 // listSkillDocuments lists skills from the database, without reading their
 // files.
-func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page api.Paging) (*api.Body[api.ListBody[kindJSON]], error) {
+func (h *Handlers) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page api.Paging) (*api.Body[api.ListBody[kindJSON]], error) {
 	q := library.Query{Shadowed: true, Page: page.Page()}
 	if namespace != "" {
-		in, err := h.kinds.ResolveNamespace(ctx, p, namespace)
+		in, err := h.Agents.ResolveNamespace(ctx, p, namespace)
 		if err != nil {
 			return nil, err
 		}
 		q.In = []store.Namespace{in}
 	}
-	found, next, err := h.library.List(ctx, p, q)
+	found, next, err := h.Library.List(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +66,8 @@ func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, names
 }
 
 // skillHead returns a skill as a document without its instructions.
-func (h *Hub) skillHead(ctx context.Context, p account.Principal, s *library.Skill) (kindJSON, error) {
-	in, err := h.kinds.FormatNamespace(ctx, p, s.Namespace)
+func (h *Handlers) skillHead(ctx context.Context, p account.Principal, s *library.Skill) (kindJSON, error) {
+	in, err := h.Agents.FormatNamespace(ctx, p, s.Namespace)
 	if err != nil {
 		return kindJSON{}, err
 	}
@@ -83,30 +81,4 @@ func (h *Hub) skillHead(ctx context.Context, p account.Principal, s *library.Ski
 		Tags        []string `json:"tags,omitempty"`
 	}{s.Description, s.DisplayName, s.Label, s.Tags})
 	return kindJSON{APIVersion: agents.APIVersion, Kind: agents.SkillKind, Metadata: kindMetaJSON{Name: s.Name, Namespace: in}, Spec: spec, Status: skillStatus(s)}, err
-}
-
-// applySkill creates or updates a skill from a document, for [agents.Options].
-func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.Outcome, []byte, error) {
-	applied, was, err := h.library.Apply(ctx, tx, p, library.SkillText{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
-	if err != nil {
-		return "", nil, skillProblem(err)
-	}
-	return agents.Outcome(applied), was, nil
-}
-
-// skillProblem converts an error about a skill to a finding about its document.
-func skillProblem(err error) error {
-	if e, ok := errors.AsType[*library.ExtraFilesError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "upload it as a package, with all of its files"}
-	}
-	if e, ok := errors.AsType[*library.NameError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "take another name"}
-	}
-	if e, ok := errors.AsType[*library.BrokenError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "mend the fields of the document"}
-	}
-	if e, ok := errors.AsType[*skill.RefusedError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "make it smaller"}
-	}
-	return err
 }

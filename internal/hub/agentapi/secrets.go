@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -35,11 +35,11 @@ type OwnerQuery struct {
 }
 
 // owner returns the owner as it is stored.
-func (h *Hub) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
+func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
 	if strings.HasPrefix(o.Owner, "skill:") || strings.HasPrefix(o.Owner, "server:") {
 		return agents.Owner(o.Owner), nil
 	}
-	in, err := h.kinds.ResolveNamespace(ctx, account.FromContext(ctx), o.Owner)
+	in, err := h.Agents.ResolveNamespace(ctx, account.FromContext(ctx), o.Owner)
 	return agents.NamespaceOwner(in), err
 }
 
@@ -49,25 +49,25 @@ type SecretPath struct {
 	OwnerQuery
 }
 
-func (h *Hub) secretsAPI() {
-	api.Add(h.server, api.Operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
-	api.Add(h.server, api.Operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
-	api.Add(h.server, api.Operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
-	api.Add(h.server, api.Operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
-	api.Add(h.server, api.Operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
-	api.Add(h.server, api.Operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
+func (h *Handlers) secretsAPI() {
+	api.Add(h.Server, api.Operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
+	api.Add(h.Server, api.Operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
+	api.Add(h.Server, api.Operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
+	api.Add(h.Server, api.Operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
+	api.Add(h.Server, api.Operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
+	api.Add(h.Server, api.Operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
 }
 
-func (h *Hub) listSecrets(ctx context.Context, in *OwnerQuery) (*api.Body[api.ListBody[secretJSON]], error) {
+func (h *Handlers) listSecrets(ctx context.Context, in *OwnerQuery) (*api.Body[api.ListBody[secretJSON]], error) {
 	o, err := h.owner(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.kinds.Secrets().List(ctx, account.FromContext(ctx), o)
+	found, err := h.Agents.Secrets().List(ctx, account.FromContext(ctx), o)
 	return api.PageOf(found, "", err, func(s agents.Secret) secretJSON { return secretJSON(s) })
 }
 
-func (h *Hub) setSecret(ctx context.Context, in *struct {
+func (h *Handlers) setSecret(ctx context.Context, in *struct {
 	SecretPath
 	Body struct {
 		Value string `json:"value" minLength:"1" maxLength:"65536" doc:"Stored encrypted"`
@@ -77,7 +77,7 @@ func (h *Hub) setSecret(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	err = h.kinds.Secrets().Set(ctx, account.FromContext(ctx), o, in.Secret, in.Body.Value)
+	err = h.Agents.Secrets().Set(ctx, account.FromContext(ctx), o, in.Secret, in.Body.Value)
 	if bad := policy.CheckSecretName(in.Secret); bad != nil && errors.Is(err, store.ErrInvalid) {
 		return nil, invalidSecret("path.secret", bad)
 	}
@@ -89,20 +89,20 @@ func invalidSecret(where string, why error) *api.Problem {
 	return &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: []api.Fault{{Where: where, Message: why.Error()}}}
 }
 
-func (h *Hub) deleteSecret(ctx context.Context, in *SecretPath) (*api.NoBody, error) {
+func (h *Handlers) deleteSecret(ctx context.Context, in *SecretPath) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.kinds.Secrets().Delete(ctx, account.FromContext(ctx), o, in.Secret)
+	return nil, h.Agents.Secrets().Delete(ctx, account.FromContext(ctx), o, in.Secret)
 }
 
-func (h *Hub) listSecretGrants(ctx context.Context, in *SecretPath) (*api.Body[api.ListBody[secretGrantJSON]], error) {
+func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.Body[api.ListBody[secretGrantJSON]], error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.kinds.Secrets().Grants(ctx, account.FromContext(ctx), o)
+	all, err := h.Agents.Secrets().Grants(ctx, account.FromContext(ctx), o)
 	var found []agents.SecretGrant
 	for _, g := range all {
 		if g.Secret == in.Secret {
@@ -123,7 +123,7 @@ type secretFor struct {
 	Digest    string `json:"digest" minLength:"1" maxLength:"80" doc:"Of the inspected item; a changed one gets no grant"`
 }
 
-func (h *Hub) grantSecret(ctx context.Context, in *struct {
+func (h *Handlers) grantSecret(ctx context.Context, in *struct {
 	SecretPath
 	Body secretFor
 }) (*api.NoBody, error) {
@@ -132,10 +132,10 @@ func (h *Hub) grantSecret(ctx context.Context, in *struct {
 		return nil, err
 	}
 	to := agents.Subject{Kind: in.Body.Kind, Namespace: in.Body.Namespace, Name: in.Body.Name, Server: in.Body.Server}
-	return nil, h.kinds.Secrets().Grant(ctx, account.FromContext(ctx), o, in.Secret, to, policy.Digest(in.Body.Digest))
+	return nil, h.Agents.Secrets().Grant(ctx, account.FromContext(ctx), o, in.Secret, to, policy.Digest(in.Body.Digest))
 }
 
-func (h *Hub) revokeSecret(ctx context.Context, in *struct {
+func (h *Handlers) revokeSecret(ctx context.Context, in *struct {
 	SecretPath
 	Digest string `query:"digest" required:"true" minLength:"1" maxLength:"80" doc:"Of what may use it"`
 }) (*api.NoBody, error) {
@@ -143,5 +143,5 @@ func (h *Hub) revokeSecret(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.kinds.Secrets().Revoke(ctx, account.FromContext(ctx), o, in.Secret, policy.Digest(in.Digest))
+	return nil, h.Agents.Secrets().Revoke(ctx, account.FromContext(ctx), o, in.Secret, policy.Digest(in.Digest))
 }

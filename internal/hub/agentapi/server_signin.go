@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -59,23 +59,23 @@ type signedOutJSON struct {
 	Revoked   bool `json:"revoked" doc:"Whether the issuer revoked the token; otherwise it may work until it expires"`
 }
 
-func (h *Hub) serverSignIns() {
-	api.Add(h.server, api.Operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
-	api.Add(h.server, api.Operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
-	api.Add(h.server, api.Operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
-	api.Add(h.server, api.Operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
-	api.Add(h.server, api.Operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
-	api.Add(h.server, api.Operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
+func (h *Handlers) serverSignIns() {
+	api.Add(h.Server, api.Operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
+	api.Add(h.Server, api.Operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
+	api.Add(h.Server, api.Operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
+	api.Add(h.Server, api.Operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
+	api.Add(h.Server, api.Operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
+	api.Add(h.Server, api.Operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
 }
 
-func (h *Hub) beginServerSignIn(ctx context.Context, in *struct {
+func (h *Handlers) beginServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
 	Body beginSignIn
 }) (*signInStarted, error) {
 	return h.startServerSignIn(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Back)
 }
 
-func (h *Hub) beginOperators(ctx context.Context, in *struct {
+func (h *Handlers) beginOperators(ctx context.Context, in *struct {
 	OperatorsPath
 	Body beginOperatorsSignIn
 }) (*signInStarted, error) {
@@ -83,17 +83,17 @@ func (h *Hub) beginOperators(ctx context.Context, in *struct {
 }
 
 // startServerSignIn starts a sign-in for the calling browser.
-func (h *Hub) startServerSignIn(ctx context.Context, of agents.Subject, back string) (*signInStarted, error) {
+func (h *Handlers) startServerSignIn(ctx context.Context, of agents.Subject, back string) (*signInStarted, error) {
 	v := api.RequestFrom(ctx)
 	redirect, err := h.redirect(v.HTTP)
 	if err == nil {
-		err = h.gate.CountSignIn(v, "")
+		err = h.Gate.CountSignIn(v, "")
 	}
 	if err != nil {
 		return nil, err
 	}
 	cookie := h.browser(v.HTTP)
-	page, err := h.signIns.Begin(ctx, v.Principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
+	page, err := h.SignIns.Begin(ctx, v.Principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
 	if err != nil {
 		return nil, err
 	}
@@ -102,23 +102,23 @@ func (h *Hub) startServerSignIn(ctx context.Context, of agents.Subject, back str
 
 // redirect returns the URL that a browser comes back to: at the public address
 // of the hub, or at its loopback address.
-func (h *Hub) redirect(r *http.Request) (string, error) {
+func (h *Handlers) redirect(r *http.Request) (string, error) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	at, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if h.opts.Public == "" && host != "localhost" && (err != nil || !at.IsLoopback()) {
+	if h.Public == "" && host != "localhost" && (err != nil || !at.IsLoopback()) {
 		return "", &api.Problem{Status: 409, Code: "no_public", Detail: "the public address of the hub is not set, but servers have to send browsers back there",
 			Next: "ask the operator to set the public address of the hub"}
 	}
-	return h.server.Origin(r) + serverCallback, nil
+	return h.Server.Origin(r) + serverCallback, nil
 }
 
 // browser returns the cookie that identifies a browser, or the existing one if
 // it started another sign-in before.
-func (h *Hub) browser(r *http.Request) *http.Cookie {
-	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+func (h *Handlers) browser(r *http.Request) *http.Cookie {
+	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.Gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {
 		c.Name = "__Host-" + c.Name
 	}
@@ -131,32 +131,32 @@ func (h *Hub) browser(r *http.Request) *http.Cookie {
 
 // finishServerSignIn signs the returning user in. The page gets only a code:
 // details in an address could be anyone's text.
-func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
 	if err != nil && !page.Wanted(r) {
-		h.server.WriteProblem(w, r, err)
+		h.Server.WriteProblem(w, r, err)
 		return
 	}
 	said := "done"
 	if err != nil {
-		p := h.server.Problem(r.Context(), err)
-		h.log.Warn("sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
+		p := h.Server.Problem(r.Context(), err)
+		h.Log.Warn("sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 		said = p.Code
 	}
 	http.Redirect(w, r, signInMessage(back, said), http.StatusSeeOther)
 }
 
-func (h *Hub) completeServerSignIn(r *http.Request) (back string, err error) {
+func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error) {
 	v, browser := api.RequestFrom(r.Context()), ""
 	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without the cookie
-		if err := h.gate.CountSignIn(v, ""); err != nil {
+		if err := h.Gate.CountSignIn(v, ""); err != nil {
 			return "", err
 		}
 		browser = had.Value
 	}
 	ctx, stop := context.WithTimeoutCause(r.Context(), api.OperationTimeout, api.ErrTimeout)
 	defer stop()
-	return h.signIns.Finish(ctx, v.Principal, browser, r.URL.Query())
+	return h.SignIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
 // signInMessage adds a code to a path of the page.
@@ -171,24 +171,24 @@ func signInMessage(back, said string) string {
 	return u.String()
 }
 
-func (h *Hub) endServerSignIn(ctx context.Context, in *struct {
+func (h *Handlers) endServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
 	Server string `query:"server" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
 }) (*api.Body[signedOutJSON], error) {
 	return h.signOutOfServer(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Server})
 }
 
-func (h *Hub) endOperators(ctx context.Context, in *OperatorsPath) (*api.Body[signedOutJSON], error) {
+func (h *Handlers) endOperators(ctx context.Context, in *OperatorsPath) (*api.Body[signedOutJSON], error) {
 	return h.signOutOfServer(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) signOutOfServer(ctx context.Context, of agents.Subject) (*api.Body[signedOutJSON], error) {
+func (h *Handlers) signOutOfServer(ctx context.Context, of agents.Subject) (*api.Body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
-	digest, found, revoked, err := h.signIns.SignOut(ctx, p, of)
+	digest, found, revoked, err := h.SignIns.SignOut(ctx, p, of)
 	if err != nil {
 		return nil, err
 	}
-	h.assemblies.CloseConnections(p.User, digest)
+	h.Assemblies.CloseConnections(p.User, digest)
 	return api.BodyOf(signedOutJSON{found, revoked}, nil)
 }
 
@@ -199,22 +199,22 @@ type mySignInJSON struct {
 	SignIn serverSignInJSON `json:"signIn"`
 }
 
-func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*api.Body[api.ListBody[mySignInJSON]], error) {
-	all, err := h.signIns.List(ctx, account.FromContext(ctx))
+func (h *Handlers) listServerSignIns(ctx context.Context, _ *struct{}) (*api.Body[api.ListBody[mySignInJSON]], error) {
+	all, err := h.SignIns.List(ctx, account.FromContext(ctx))
 	return api.PageOf(all, "", err, func(m serverauth.UserSignIn) mySignInJSON {
 		return mySignInJSON{m.ID, m.Server, *signInStatusOf(m.Status)}
 	})
 }
 
-func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
+func (h *Handlers) forgetServerSignIn(ctx context.Context, in *struct {
 	ID string `path:"id" maxLength:"64"`
 }) (*api.Body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
-	revoked, err := h.signIns.Forget(ctx, p, in.ID)
+	revoked, err := h.SignIns.Forget(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	h.assemblies.CloseConnections(p.User, "")
+	h.Assemblies.CloseConnections(p.User, "")
 	return api.BodyOf(signedOutJSON{true, revoked}, nil)
 }
 
@@ -228,12 +228,12 @@ func signInStatusOf(now serverauth.Status) *serverSignInJSON {
 }
 
 // withSignIns adds the sign-ins of the user to servers.
-func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []agents.ServerDefinition, servers []serverJSON) error {
+func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found []agents.ServerDefinition, servers []serverJSON) error {
 	configs := make([]*upstream.Config, len(found))
 	for i, d := range found {
 		configs[i] = d.Config
 	}
-	states, err := h.signIns.States(ctx, p.User, configs)
+	states, err := h.SignIns.States(ctx, p.User, configs)
 	if err != nil {
 		return err
 	}
@@ -252,12 +252,12 @@ func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []agen
 }
 
 // trialSignIn makes the connection of a trial use the token of the user.
-func (h *Hub) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
+func (h *Handlers) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
 		if isDraft(s) {
 			return oauth.NewRefusingHandler("if it needs a sign-in, save it first and then sign in")
 		}
-		return h.signIns.Handler(account.FromContext(ctx).User, c, at)
+		return h.SignIns.Handler(account.FromContext(ctx).User, c, at)
 	}
 }
 

@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -92,18 +92,18 @@ func missing(unset []upstream.UnsetVariable) []string {
 	return out
 }
 
-func (h *Hub) serversAPI() {
-	api.Add(h.server, api.Operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
-	api.Add(h.server, api.Operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
-	api.Add(h.server, api.Operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
+func (h *Handlers) serversAPI() {
+	api.Add(h.Server, api.Operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
+	api.Add(h.Server, api.Operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
+	api.Add(h.Server, api.Operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
 	h.serverTests()
 	h.serverLive()
 	h.serverSignIns()
 }
 
-func (h *Hub) listServers(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[serverJSON]], error) {
+func (h *Handlers) listServers(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.kinds.ListServers(ctx, p, in.Page())
+	found, next, err := h.Agents.ListServers(ctx, p, in.Page())
 	out, err := api.PageOf(found, next, err, definitionOf)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
@@ -140,9 +140,9 @@ type DefiningPath struct {
 	Name      string `path:"name" minLength:"1" maxLength:"1024"`
 }
 
-func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*api.Body[api.ListBody[serverJSON]], error) {
+func (h *Handlers) getServers(ctx context.Context, in *DefiningPath) (*api.Body[api.ListBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
-	found, err := h.kinds.DefinedServers(ctx, p, in.Kind, in.Namespace, in.Name)
+	found, err := h.Agents.DefinedServers(ctx, p, in.Kind, in.Namespace, in.Name)
 	out, err := api.PageOf(found, "", err, func(s agents.Server) serverJSON {
 		return definitionOf(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
 	})
@@ -165,10 +165,10 @@ type serverDecision struct {
 	Note     string `json:"note,omitempty" maxLength:"1000"`
 }
 
-func (h *Hub) reviewServer(ctx context.Context, in *struct {
+func (h *Handlers) reviewServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverDecision
 }) (*api.NoBody, error) {
 	of := agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}
-	return nil, h.kinds.ReviewServer(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
+	return nil, h.Agents.ReviewServer(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
 }

@@ -1,4 +1,4 @@
-package hub
+package agentapi
 
 import (
 	"context"
@@ -29,8 +29,8 @@ type serverLiveJSON struct {
 	Conversations int       `json:"conversations" doc:"Your active conversations on this node that have it; for administrators all"`
 }
 
-func (h *Hub) liveOf(l assembly.ServerStatus) *serverLiveJSON {
-	return &serverLiveJSON{Node: h.node, State: string(l.State), Since: l.Since, Error: l.Error, Tools: l.Tools, Era: l.Era, Transport: l.Transport,
+func (h *Handlers) liveOf(l assembly.ServerStatus) *serverLiveJSON {
+	return &serverLiveJSON{Node: h.Node, State: string(l.State), Since: l.Since, Error: l.Error, Tools: l.Tools, Era: l.Era, Transport: l.Transport,
 		Latency: float64(l.Latency.Microseconds()) / 1000, Warnings: l.Warnings, Connections: l.Connections, Conversations: l.Conversations}
 }
 
@@ -43,43 +43,43 @@ type heldToolJSON struct {
 	Old    json.RawMessage `json:"old,omitempty" doc:"Last accepted definition; absent for a new tool"`
 }
 
-func (h *Hub) serverLive() {
-	api.Add(h.server, api.Operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
-	api.Add(h.server, api.Operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
-	api.Add(h.server, api.Operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
+func (h *Handlers) serverLive() {
+	api.Add(h.Server, api.Operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
+	api.Add(h.Server, api.Operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
+	api.Add(h.Server, api.Operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
 	h.skillTools()
-	api.Add(h.server, api.Operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
+	api.Add(h.Server, api.Operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
 }
 
-func (h *Hub) skillTools() {
-	api.Add(h.server, api.Operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
-	api.Add(h.server, api.Operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
+func (h *Handlers) skillTools() {
+	api.Add(h.Server, api.Operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
+	api.Add(h.Server, api.Operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
 }
 
-func (h *Hub) listPendingTools(ctx context.Context, in *api.SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
-	all, err := h.library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
+func (h *Handlers) listPendingTools(ctx context.Context, in *api.SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
+	all, err := h.Library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
 	return api.PageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
 }
 
-func (h *Hub) acceptSkillTools(ctx context.Context, in *struct {
+func (h *Handlers) acceptSkillTools(ctx context.Context, in *struct {
 	api.SkillPath
 	Body definitionsToAccept
 }) (*api.Body[acceptedJSON], error) {
-	names, err := h.library.AcceptTools(ctx, account.FromContext(ctx), in.Skill, in.Body.Digests)
+	names, err := h.Library.AcceptTools(ctx, account.FromContext(ctx), in.Skill, in.Body.Digests)
 	return api.BodyOf(acceptedJSON{names}, err)
 }
 
 // withLive adds the state on this node and the pending tools to servers.
-func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serverJSON) error {
+func (h *Handlers) withLive(ctx context.Context, p account.Principal, servers []serverJSON) error {
 	digests := make([]string, len(servers))
 	for i, s := range servers {
 		digests[i] = s.Digest
 	}
-	held, err := h.kinds.ListPendingTools(ctx, digests)
+	held, err := h.Agents.ListPendingTools(ctx, digests)
 	if err != nil {
 		return err
 	}
-	live := h.assemblies.ServerStatuses(p)
+	live := h.Assemblies.ServerStatuses(p)
 	for i := range servers {
 		s := &servers[i]
 		if l, ok := live[s.Digest]; ok {
@@ -93,11 +93,11 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 }
 
 // withChanges adds the definitions of pending tools to a server.
-func (h *Hub) withChanges(ctx context.Context, s *serverJSON) error {
+func (h *Handlers) withChanges(ctx context.Context, s *serverJSON) error {
 	if len(s.PendingTools) == 0 {
 		return nil
 	}
-	all, err := h.kinds.ListToolChanges(ctx, s.Digest)
+	all, err := h.Agents.ListToolChanges(ctx, s.Digest)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ type restartedJSON struct {
 	Servers int    `json:"servers" doc:"Closed connections, one for each set of values; 0 if none was open"`
 }
 
-func (h *Hub) restartServer(ctx context.Context, in *struct {
+func (h *Handlers) restartServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverRestart
 }) (*api.Body[restartedJSON], error) {
@@ -145,16 +145,16 @@ type OperatorsPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"256" doc:"Of a server of the operator"`
 }
 
-func (h *Hub) restartOperators(ctx context.Context, in *OperatorsPath) (*api.Body[restartedJSON], error) {
+func (h *Handlers) restartOperators(ctx context.Context, in *OperatorsPath) (*api.Body[restartedJSON], error) {
 	return h.restart(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) restart(ctx context.Context, of agents.Subject) (*api.Body[restartedJSON], error) {
-	digest, err := h.kinds.AuthorizeRestart(ctx, account.FromContext(ctx), of)
+func (h *Handlers) restart(ctx context.Context, of agents.Subject) (*api.Body[restartedJSON], error) {
+	digest, err := h.Agents.AuthorizeRestart(ctx, account.FromContext(ctx), of)
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(restartedJSON{h.node, h.assemblies.RestartServer(digest)}, nil)
+	return api.BodyOf(restartedJSON{h.Node, h.Assemblies.RestartServer(digest)}, nil)
 }
 
 // definitionsToAccept lists inspected tool definitions.
@@ -172,22 +172,22 @@ type acceptedJSON struct {
 	Tools []string `json:"tools" nullable:"false"`
 }
 
-func (h *Hub) acceptTools(ctx context.Context, in *struct {
+func (h *Handlers) acceptTools(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverAcceptance
 }) (*api.Body[acceptedJSON], error) {
 	return h.accept(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Digests)
 }
 
-func (h *Hub) acceptOperators(ctx context.Context, in *struct {
+func (h *Handlers) acceptOperators(ctx context.Context, in *struct {
 	OperatorsPath
 	Body definitionsToAccept
 }) (*api.Body[acceptedJSON], error) {
 	return h.accept(ctx, agents.Subject{Server: in.Name}, in.Body.Digests)
 }
 
-func (h *Hub) accept(ctx context.Context, of agents.Subject, digests []string) (*api.Body[acceptedJSON], error) {
-	names, err := h.kinds.AcceptTools(ctx, account.FromContext(ctx), of, digests)
+func (h *Handlers) accept(ctx context.Context, of agents.Subject, digests []string) (*api.Body[acceptedJSON], error) {
+	names, err := h.Agents.AcceptTools(ctx, account.FromContext(ctx), of, digests)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("%w; inspect the server again", err)
 	}

@@ -1,0 +1,49 @@
+// Package agentapi serves agents, models, MCP servers and secrets of a hub over
+// HTTP.
+package agentapi
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/auth"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Handlers serve the operations. All fields are required, unless stated
+// otherwise.
+type Handlers struct {
+	*api.Server
+	Agents     *agents.Registry
+	Library    *library.Library
+	Assemblies *assembly.Assembler
+	SignIns    *serverauth.Servers // of users to MCP servers
+	Gate       *auth.Gate
+	Node       string // ID of the answering node
+	Version    string // reported to MCP servers; may be empty
+
+	Model  func(choice *agents.ModelChoice, key string) (llm.Model, error)
+	Price  func(model string) (price llm.Price, known bool)
+	Window func(model string) int // 0 if unknown
+
+	// Trials of servers run commands in Sandbox when Runs has a slot, and connect
+	// to addresses of Private. Without a sandbox, no command of a user runs.
+	Sandbox sandbox.Backend
+	Runs    *queue.Queue
+	Private []netip.Prefix
+}
+
+// Register adds the operations, and the paths for browsers to mux.
+func (h *Handlers) Register(mux *http.ServeMux) {
+	for _, group := range []func(){h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.skillSettingsAPI} {
+		group()
+	}
+	mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
+}
