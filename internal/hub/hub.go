@@ -33,6 +33,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/mcpapi"
 	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
@@ -151,7 +152,7 @@ type Hub struct {
 	signIns    *serverauth.Servers // of users to MCP servers
 	assemblies *assembly.Assembler
 	chat       *chat.Engine
-	endpoints  *endpoints                                  // for MCP clients
+	mcp        *mcpapi.Handlers
 	tokenWatch *auth.TokenWatch                            // tokens of long requests
 	diskFree   func(dir string) (bytes uint64, known bool) // of the disk of a directory
 	node       string                                      // name of this process among the nodes

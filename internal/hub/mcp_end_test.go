@@ -144,12 +144,12 @@ func TestMCPConcurrentCallLimit(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	cs := connectMCP(t, n.URL+"/mcp", token, newerEra, nil)
 	var running sync.WaitGroup
-	for range hub.MaxMCPCalls {
+	for range n.MaxMCPCalls() {
 		running.Go(func() {
 			cs.CallTool(ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}}) // it is given up
 		})
 	}
-	for range hub.MaxMCPCalls {
+	for range n.MaxMCPCalls() {
 		shop.begun(t)
 	}
 	if r := n.wired(token).send(t, "POST", "/mcp", initializeMCP); r.status != 429 || r.header.Get("Retry-After") == "" {

@@ -10,14 +10,10 @@ import (
 func (h *Hub) Registry() *agents.Registry { return h.kinds }
 
 // LookAtListeners sets how often who listens by MCP has to be let in again.
-func (h *Hub) LookAtListeners(every time.Duration) { h.endpoints.listeners.Beat = every }
+func (h *Hub) LookAtListeners(every time.Duration) { h.mcp.Listeners.Beat = every }
 
 // MCPEndpoints is how many are kept.
-func (h *Hub) MCPEndpoints() int {
-	h.endpoints.mu.Lock()
-	defer h.endpoints.mu.Unlock()
-	return len(h.endpoints.kept)
-}
+func (h *Hub) MCPEndpoints() int { return h.mcp.Count() }
 
 // MaxMCPCalls is how many requests a user makes at once.
-const MaxMCPCalls = maxCalls
+func (h *Hub) MaxMCPCalls() int { return h.mcp.Calls.Each }

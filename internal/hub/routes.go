@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/accountapi"
 	"github.com/loadout-dev/loadout/internal/hub/agentapi"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/mcpapi"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
@@ -31,12 +32,13 @@ func (h *Hub) routes() error {
 	kinds.Register(h.mux)
 	for _, group := range []func(){
 		skills.Register, h.totalsAPI,
-		h.grantsAPI, h.capabilitiesAPI,
 		h.sessionsAPI, h.asksAPI, h.aboutAPI,
 	} {
 		group()
 	}
-	h.mountMCP()
+	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
+		SignIns: h.signIns, Gate: h.gate, TokenWatch: h.tokenWatch, Metrics: h.metrics, Version: h.opts.Version})
+	h.mcp.Register(h.mux)
 	spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
 	if err != nil {
 		return fmt.Errorf("write OpenAPI document: %w", err)

@@ -80,8 +80,8 @@ func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
 func (h *Hub) closeServices() error {
 	var errs []error
 	h.endStreams()
-	if h.endpoints != nil {
-		h.endpoints.close()
+	if h.mcp != nil {
+		h.mcp.Close()
 	}
 	if h.stopTokenChecks != nil {
 		h.stopTokenChecks()

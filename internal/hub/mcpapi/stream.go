@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"context"
@@ -20,21 +20,21 @@ const (
 // withAdmission returns a context for a subscription. It is canceled when the
 // endpoint changes, the node shuts down, or the request would no longer be
 // accepted. The client then subscribes again.
-func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func()) {
+func (h *Handlers) withAdmission(r *http.Request, e *endpoint) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer cancel()
-		look := time.NewTicker(h.endpoints.listeners.Beat)
+		look := time.NewTicker(h.Listeners.Beat)
 		defer look.Stop()
-		ended, forget := h.tokenWatch.Watch(api.RequestFrom(ctx).Principal)
+		ended, forget := h.TokenWatch.Watch(api.RequestFrom(ctx).Principal)
 		defer forget()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-h.draining:
+			case <-h.Draining:
 				return
 			case <-e.gone:
 				return
@@ -53,12 +53,12 @@ func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func
 
 // isAdmitted reports whether a request would get the same endpoint now. If
 // that is unknown, it reports true.
-func (h *Hub) isAdmitted(r *http.Request, e *endpoint) bool {
+func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
-	if err := h.gate.CheckValid(ctx, api.RequestFrom(ctx)); err != nil {
+	if err := h.Gate.CheckValid(ctx, api.RequestFrom(ctx)); err != nil {
 		return false
 	}
-	p, err := h.gate.PrincipalOf(ctx, e.user)
+	p, err := h.Gate.PrincipalOf(ctx, e.user)
 	if err != nil {
 		return !errors.Is(err, account.ErrInvalidCredentials)
 	}

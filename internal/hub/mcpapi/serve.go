@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"encoding/json"
@@ -14,41 +14,40 @@ import (
 // code also needs the scope in the token.
 const mcpScopes = account.ScopeMCP | account.ScopeRun
 
-// mountMCP registers the MCP endpoints. Clients send a token with each request;
+// mountEndpoints registers the MCP endpoints. Clients send a token with each request;
 // cookies are not accepted. Both versions of the protocol are served without
 // sessions, so any node can answer any request.
-func (h *Hub) mountMCP() {
-	h.endpoints = newEndpoints(h)
+func (h *Handlers) mountEndpoints(mux *http.ServeMux) {
 	for _, path := range []string{api.MCPPath, api.MCPAgentPath + "{name}", api.MCPAgentPath + "{namespace}/{name}"} {
-		h.mux.HandleFunc(path, h.serveMCP)
-		h.mux.HandleFunc("GET "+api.MetadataPath+path, h.serveResource)
+		mux.HandleFunc(path, h.serveMCP)
+		mux.HandleFunc("GET "+api.MetadataPath+path, h.serveResource)
 	}
-	h.mux.HandleFunc("GET "+api.MetadataPath, h.serveResource)
+	mux.HandleFunc("GET "+api.MetadataPath, h.serveResource)
 }
 
-func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 	p, err := h.authenticateMCP(r)
 	if err != nil {
-		h.server.WriteProblem(w, r, err)
+		h.Server.WriteProblem(w, r, err)
 		return
 	}
 	at := agentRef{name: r.PathValue("name"), namespace: r.PathValue("namespace")}
 	if at.name != "" {
 		at.kind = agents.GhostKind
 	}
-	crowd := h.endpoints.calls
+	crowd := h.Calls
 	if isListener(r) {
-		crowd = h.endpoints.listeners
+		crowd = h.Listeners
 	}
 	leave, err := crowd.Enter(p.User)
 	if err != nil {
-		h.server.WriteProblem(w, r, err)
+		h.Server.WriteProblem(w, r, err)
 		return
 	}
 	defer leave()
 	e, err := h.endpoints.acquire(r.Context(), p, at)
 	if err != nil {
-		h.server.WriteProblem(w, r, err)
+		h.Server.WriteProblem(w, r, err)
 		return
 	}
 	defer h.endpoints.release(e)
@@ -68,13 +67,13 @@ func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
 // authenticateMCP returns the principal of a request to an MCP endpoint. It
 // rejects pages of other sites regardless of their credentials, as the protocol
 // demands.
-func (h *Hub) authenticateMCP(r *http.Request) (account.Principal, error) {
+func (h *Handlers) authenticateMCP(r *http.Request) (account.Principal, error) {
 	v := api.RequestFrom(r.Context())
 	p := v.Principal
 	if v.Login != nil {
 		p = account.Principal{}
 	}
-	if err := h.gate.Origins.Check(r); err != nil {
+	if err := h.Gate.Origins.Check(r); err != nil {
 		return p, err
 	}
 	if err := account.Check(p, account.MCPConnect, account.OwnedBy(p.User)); err != nil {
@@ -98,12 +97,12 @@ type resource struct {
 
 // serveResource serves the metadata of an endpoint. It is the same for
 // endpoints that do not exist.
-func (h *Hub) serveResource(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) serveResource(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api.MetadataPath)
 	if path == "" {
 		path = api.MCPPath
 	}
-	at := h.server.Origin(r)
+	at := h.Server.Origin(r)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read this first
 	json.NewEncoder(w).Encode(resource{Resource: at + path, Name: "Loadout", Scopes: mcpScopes.Names(),

@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"context"
@@ -58,11 +58,11 @@ func (a Agent) position() (agentRef, error) {
 	return agentRef{kind: a.Kind, namespace: a.Namespace, name: a.Name}, nil
 }
 
-func (h *Hub) capabilitiesAPI() {
-	api.Add(h.server, api.Operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
+func (h *Handlers) capabilitiesAPI() {
+	api.Add(h.Server, api.Operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
 }
 
-func (h *Hub) capabilities(ctx context.Context, in *struct {
+func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	Agent
 	Connect bool `query:"connect" doc:"Connect to MCP servers whose tools are unknown"`
 }) (*api.Body[planningJSON], error) {

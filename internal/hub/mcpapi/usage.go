@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"cmp"
@@ -81,15 +81,15 @@ func (t *usageTally) entries(uses []store.SkillUsage) store.MeterEntry {
 }
 
 // saveUses saves the use of skills through an endpoint.
-func (h *Hub) saveUses(ctx context.Context, t *usageTally) {
+func (h *Handlers) saveUses(ctx context.Context, t *usageTally) {
 	uses := t.drain()
 	if len(uses) == 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), api.OperationTimeout)
 	defer stop()
-	err := errors.Join(h.library.RecordUsage(ctx, uses...), h.db.Meter.Add(ctx, t.entries(uses)))
+	err := errors.Join(h.Library.RecordUsage(ctx, uses...), h.DB.Meter.Add(ctx, t.entries(uses)))
 	if err != nil {
-		h.log.Warn("couldn't save the use of skills", "error", err)
+		h.Log.Warn("couldn't save the use of skills", "error", err)
 	}
 }

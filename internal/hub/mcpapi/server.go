@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"context"
@@ -23,14 +23,14 @@ import (
 )
 
 // newEndpoint opens the endpoint of a principal for an agent.
-func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, error) {
-	k, err := h.assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
+func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, error) {
+	k, err := h.Assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &usageTally{kit: k}, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
-		OnUse: func(u mcpserver.Use) { h.metrics.CountUse(u); e.uses.add(u) }, Version: h.opts.Version, Logger: h.log}
+		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); e.uses.add(u) }, Version: h.Version, Logger: h.Log}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}
@@ -38,7 +38,7 @@ func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slotKey,
 	o.Extend = func(s *mcp.Server) { sdk = s }
 	e.server = mcpserver.New(k.Runtime, o)
 	sdk.AddReceivingMiddleware(h.watchTools(e))
-	e.handler = (&mcpserver.HTTPOptions{Stateless: true}).Endpoint(sdk, h.log)
+	e.handler = (&mcpserver.HTTPOptions{Stateless: true}).Endpoint(sdk, h.Log)
 	return e, nil
 }
 
@@ -57,7 +57,7 @@ func (e *endpoint) settingNamespaces() []store.Namespace {
 
 // watchTools records connections, and cancels calls when skills are disabled or
 // the node shuts down.
-func (h *Hub) watchTools(e *endpoint) mcp.Middleware {
+func (h *Handlers) watchTools(e *endpoint) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
@@ -69,9 +69,9 @@ func (h *Hub) watchTools(e *endpoint) mcp.Middleware {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				defer context.AfterFunc(h.endpoints.cut, stop)()
-				ctx, forget := h.tokenWatch.EndWith(ctx, account.FromContext(ctx))
+				ctx, forget := h.TokenWatch.EndWith(ctx, account.FromContext(ctx))
 				defer forget()
-				return h.metrics.Instrument(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callAs(ctx, e, method, req, next) })
+				return h.Metrics.Instrument(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callAs(ctx, e, method, req, next) })
 			}
 			return next(ctx, method, req)
 		}
@@ -79,8 +79,8 @@ func (h *Hub) watchTools(e *endpoint) mcp.Middleware {
 }
 
 // callAs makes a call that the kill switch can cancel.
-func (h *Hub) callAs(ctx context.Context, e *endpoint, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	held, stop, err := h.kinds.WithKillSwitch(ctx, e.settingNamespaces()...)
+func (h *Handlers) callAs(ctx context.Context, e *endpoint, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	held, stop, err := h.Agents.WithKillSwitch(ctx, e.settingNamespaces()...)
 	off, isOff := errors.AsType[*agents.DisabledError](err)
 	if isOff {
 		return disabledResult(ctx, off), nil
@@ -111,7 +111,7 @@ func failedResult(ctx context.Context, why, next string) *mcp.CallToolResult {
 
 // recordConnection records a connection in the audit log, with the name and the
 // protocol of the client.
-func (h *Hub) recordConnection(ctx context.Context, e *endpoint, req mcp.Request) error {
+func (h *Handlers) recordConnection(ctx context.Context, e *endpoint, req mcp.Request) error {
 	said := map[string]string{}
 	switch p := req.GetParams().(type) {
 	case *mcp.InitializeParams:
@@ -126,7 +126,7 @@ func (h *Hub) recordConnection(ctx context.Context, e *endpoint, req mcp.Request
 	if err != nil {
 		return err
 	}
-	return h.db.Audit.Append(ctx, store.AuditRecord{Actor: string(e.user), Action: string(account.MCPConnect), Namespace: store.UserNamespace(string(e.user)),
+	return h.DB.Audit.Append(ctx, store.AuditRecord{Actor: string(e.user), Action: string(account.MCPConnect), Namespace: store.UserNamespace(string(e.user)),
 		Subject: e.at.String(), Decision: "allowed", Details: details})
 }
 
@@ -159,17 +159,17 @@ func (at agentRef) howToApprove(err error) string {
 
 // sharedAnswers lets any node accept the answer to a question of another node,
 // once.
-func (h *Hub) sharedAnswers(u account.UserID, at agentRef) *mcpserver.SharedAnswers {
+func (h *Handlers) sharedAnswers(u account.UserID, at agentRef) *mcpserver.SharedAnswers {
 	label := encryption.Label{Owner: "mcp-answer/" + string(u), Name: at.String()}
 	return &mcpserver.SharedAnswers{
 		Encrypt: func(question []byte) []byte {
-			sealed, err := h.cipher.Encrypt(question, label)
+			sealed, err := h.Cipher.Encrypt(question, label)
 			if err != nil { // too long; then the answer cannot be decrypted and the question is repeated
-				h.log.Warn("couldn't encrypt a question to a user", "error", err)
+				h.Log.Warn("couldn't encrypt a question to a user", "error", err)
 			}
 			return []byte(sealed)
 		},
-		Decrypt:  func(sealed []byte) ([]byte, error) { return h.cipher.Decrypt(string(sealed), label) },
+		Decrypt:  func(sealed []byte) ([]byte, error) { return h.Cipher.Decrypt(string(sealed), label) },
 		MarkUsed: func(ctx context.Context, answer string, _ time.Time) bool { return h.useAnswer(ctx, u, answer) },
 	}
 }
@@ -177,9 +177,9 @@ func (h *Hub) sharedAnswers(u account.UserID, at agentRef) *mcpserver.SharedAnsw
 // useAnswer records the use of an answer and reports whether it is the first.
 // The record is pruned with other resolved approval requests, long after the
 // answer has expired.
-func (h *Hub) useAnswer(ctx context.Context, u account.UserID, answer string) bool {
+func (h *Handlers) useAnswer(ctx context.Context, u account.UserID, answer string) bool {
 	id := "mcp-" + answer
-	err := h.db.Tx(ctx, func(tx *store.Tx) error {
+	err := h.DB.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.ApprovalRequests.Add(ctx, store.ApprovalRequest{ID: id, Session: "mcp", Data: json.RawMessage(`{"by":"` + string(u) + `"}`)}); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (h *Hub) useAnswer(ctx context.Context, u account.UserID, answer string) bo
 		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrExists) {
-		h.log.Error("couldn't check whether an answer was used before", "error", err)
+		h.Log.Error("couldn't check whether an answer was used before", "error", err)
 	}
 	return err == nil
 }

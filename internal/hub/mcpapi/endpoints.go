@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"container/list"
@@ -15,7 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
-	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -64,8 +63,7 @@ type slotKey struct {
 
 // endpoints caches recently used endpoints. It is safe for concurrent use.
 type endpoints struct {
-	h                *Hub
-	calls, listeners *auth.Limiter
+	h *Handlers
 
 	mu      sync.Mutex // guards the fields below and the users of each endpoint
 	kept    map[slotKey]*endpoint
@@ -85,10 +83,8 @@ type opening struct {
 	err  error
 }
 
-func newEndpoints(h *Hub) *endpoints {
+func newEndpoints(h *Handlers) *endpoints {
 	s := &endpoints{h: h, kept: map[slotKey]*endpoint{}, recent: list.New(), opening: map[slotKey]*opening{}}
-	s.calls = auth.NewLimiter("MCP requests", maxCalls, maxAllCalls, 0, 0)
-	s.listeners = auth.NewLimiter("MCP streams", maxListeners, maxAllListeners, admittedEvery, 0)
 	s.cut, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -97,15 +93,15 @@ func newEndpoints(h *Hub) *endpoints {
 // endpoint: after a change of rights, kinds, settings, secrets or sign-ins.
 // Changes of skills are sent to connected clients and need no new endpoint.
 func (s *endpoints) created(ctx context.Context, p account.Principal) (string, error) {
-	revisions, err := s.h.db.Revisions(ctx)
+	revisions, err := s.h.DB.Revisions(ctx)
 	if err != nil {
 		return "", err
 	}
-	secrets, err := s.h.kinds.Secrets().Fingerprint(ctx, p)
+	secrets, err := s.h.Agents.Secrets().Fingerprint(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	signIns, err := s.h.signIns.Fingerprint(ctx, p.User)
+	signIns, err := s.h.SignIns.Fingerprint(ctx, p.User)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +237,7 @@ func (s *endpoints) remove(e *endpoint) {
 // end closes an endpoint without requests.
 func (s *endpoints) end(e *endpoint) {
 	if err := errors.Join(e.server.Close(), e.kit.Close()); err != nil {
-		s.h.log.Warn("couldn't close an MCP endpoint", "at", e.at.String(), "error", err)
+		s.h.Log.Warn("couldn't close an MCP endpoint", "at", e.at.String(), "error", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package hub
+package mcpapi
 
 import (
 	"context"
@@ -48,13 +48,13 @@ type grantRequest struct {
 	Expires   *time.Time      `json:"expires,omitempty" doc:"Default never for scope always, otherwise a day"`
 }
 
-func (h *Hub) grantsAPI() {
-	api.Add(h.server, api.Operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
-	api.Add(h.server, api.WithCreated(api.Operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
-	api.Add(h.server, api.Operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
+func (h *Handlers) grantsAPI() {
+	api.Add(h.Server, api.Operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
+	api.Add(h.Server, api.WithCreated(api.Operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
+	api.Add(h.Server, api.Operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
 }
 
-func (h *Hub) listGrants(ctx context.Context, in *struct {
+func (h *Handlers) listGrants(ctx context.Context, in *struct {
 	api.UserQuery
 	api.Paging
 }) (*api.Body[api.ListBody[grantJSON]], error) {
@@ -70,7 +70,7 @@ func (h *Hub) listGrants(ctx context.Context, in *struct {
 			return nil, store.ErrInvalid
 		}
 	}
-	rows, err := h.db.Grants.List(ctx, grantee(user), after)
+	rows, err := h.DB.Grants.List(ctx, grantee(user), after)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func toolGrant(r store.Grant) (policy.Grant, bool) {
 // grantee returns a user as stored in the rows of grants.
 func grantee(u account.UserID) string { return policy.UserPrincipal + ":" + string(u) }
 
-func (h *Hub) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*api.Body[grantJSON], error) {
+func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*api.Body[grantJSON], error) {
 	p, want := account.FromContext(ctx), in.Body
 	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func grantProblem(err error) error {
 
 // findGranted returns the grant that was just stored, with the requested
 // expiry.
-func (h *Hub) findGranted(ctx context.Context, u account.UserID, want grantRequest) (policy.Grant, error) {
+func (h *Handlers) findGranted(ctx context.Context, u account.UserID, want grantRequest) (policy.Grant, error) {
 	var g policy.Grant
 	err := h.eachGrant(ctx, u, func(r store.Grant) bool {
 		if one, ok := toolGrant(r); ok && one.Name == want.Tool && one.Scope == want.Scope && one.Session == want.Session {
@@ -186,13 +186,13 @@ func (h *Hub) findGranted(ctx context.Context, u account.UserID, want grantReque
 		return g, nil
 	}
 	g.Expires = *want.Expires
-	return assembly.NewGrantStore(h.db, g.Principal).Put(ctx, g)
+	return assembly.NewGrantStore(h.DB, g.Principal).Put(ctx, g)
 }
 
 // eachGrant calls f with each grant of a user until f returns false.
-func (h *Hub) eachGrant(ctx context.Context, u account.UserID, f func(store.Grant) bool) error {
+func (h *Handlers) eachGrant(ctx context.Context, u account.UserID, f func(store.Grant) bool) error {
 	for after := int64(0); ; {
-		rows, err := h.db.Grants.List(ctx, grantee(u), after)
+		rows, err := h.DB.Grants.List(ctx, grantee(u), after)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -204,7 +204,7 @@ func (h *Hub) eachGrant(ctx context.Context, u account.UserID, f func(store.Gran
 	}
 }
 
-func (h *Hub) revokeGrant(ctx context.Context, in *struct {
+func (h *Handlers) revokeGrant(ctx context.Context, in *struct {
 	Grant string `path:"grant" maxLength:"256" doc:"ID of a grant"`
 }) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
@@ -225,7 +225,7 @@ func (h *Hub) revokeGrant(ctx context.Context, in *struct {
 	if g.ID == "" {
 		return nil, store.ErrNotFound
 	}
-	return nil, h.db.Tx(ctx, func(tx *store.Tx) error {
+	return nil, h.DB.Tx(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Grants.Delete(ctx, in.Grant); err != nil {
 			return err
 		}
@@ -234,12 +234,12 @@ func (h *Hub) revokeGrant(ctx context.Context, in *struct {
 }
 
 // authorizeGrants checks access to the grants of a user and records a denial.
-func (h *Hub) authorizeGrants(ctx context.Context, p account.Principal, action account.Action, of account.UserID) error {
+func (h *Handlers) authorizeGrants(ctx context.Context, p account.Principal, action account.Action, of account.UserID) error {
 	err := account.Check(p, action, account.OwnedBy(of))
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, h.db.Audit.Append(ctx, grantRecord(p, action, of, "denied", nil)))
+	return errors.Join(err, h.DB.Audit.Append(ctx, grantRecord(p, action, of, "denied", nil)))
 }
 
 func grantRecord(p account.Principal, action account.Action, of account.UserID, decision string, details map[string]string) store.AuditRecord {
