@@ -284,6 +284,27 @@ var banned = map[string]map[string]string{
 		module + "/internal/hub":      "imports point down only",
 		module + "/internal/hub/auth": "operations take the principal from the context",
 	},
+	"internal/hub/accountapi": {
+		module + "/internal/hub":            "imports point down only",
+		module + "/internal/hub/agentapi":   "groups of resources are independent of each other",
+		module + "/internal/hub/mcpapi":     "groups of resources are independent of each other",
+		module + "/internal/hub/sessionapi": "groups of resources are independent of each other",
+	},
+	"internal/hub/agentapi": {
+		module + "/internal/hub":            "imports point down only",
+		module + "/internal/hub/mcpapi":     "groups of resources are independent of each other",
+		module + "/internal/hub/sessionapi": "groups of resources are independent of each other",
+	},
+	"internal/hub/sessionapi": {
+		module + "/internal/hub":          "imports point down only",
+		module + "/internal/hub/agentapi": "groups of resources are independent of each other",
+		module + "/internal/hub/mcpapi":   "groups of resources are independent of each other",
+	},
+	"internal/hub/mcpapi": {
+		module + "/internal/hub":            "imports point down only",
+		module + "/internal/hub/agentapi":   "groups of resources are independent of each other",
+		module + "/internal/hub/sessionapi": "groups of resources are independent of each other",
+	},
 	"internal/hub/auth": {
 		module + "/internal/hub":          "imports point down only",
 		module + "/internal/hub/skillapi": "authentication is independent of resources",

@@ -17,6 +17,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
+	h.sessions.Chat = h.chat
 	return err
 }
 
@@ -28,13 +29,15 @@ func (h *Hub) Kinds() *agents.Registry { return h.kinds }
 
 // BoundStreams sets other limits for open streams.
 func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
-	for _, c := range []*auth.Limiter{h.streams, h.sockets} {
+	for _, c := range []*auth.Limiter{h.sessions.Streams, h.sessions.Sockets} {
 		c.Each, c.All, c.Beat, c.Slow = each, all, beat, slow
 	}
 }
 
 // Streams is how many streams of events and WebSockets are open.
-func (h *Hub) Streams() (events, sockets int) { return h.streams.Count(), h.sockets.Count() }
+func (h *Hub) Streams() (events, sockets int) {
+	return h.sessions.Streams.Count(), h.sessions.Sockets.Count()
+}
 
 // EndStreams ends streams like a stopping hub.
 func (h *Hub) EndStreams() { h.endStreams() }

@@ -2,9 +2,9 @@
 // over HTTP, on one database and any number of nodes.
 //
 // It is the outermost layer of a hub. The packages below authorize each
-// principal themselves. This package authenticates requests, decodes them,
-// encodes responses, and maps errors to statuses in one table. It holds no
-// state that another node needs.
+// principal themselves, and accountapi, skillapi, agentapi, sessionapi and mcpapi
+// serve them. This package opens and wires them, has each request authenticated,
+// and maintains the data. It holds no state that another node needs.
 //
 // It does not log requests' bodies, tokens, cookies, passwords or queries.
 package hub
@@ -37,6 +37,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
@@ -152,6 +153,7 @@ type Hub struct {
 	signIns    *serverauth.Servers // of users to MCP servers
 	assemblies *assembly.Assembler
 	chat       *chat.Engine
+	sessions   *sessionapi.Handlers
 	mcp        *mcpapi.Handlers
 	tokenWatch *auth.TokenWatch                            // tokens of long requests
 	diskFree   func(dir string) (bytes uint64, known bool) // of the disk of a directory
@@ -160,9 +162,7 @@ type Hub struct {
 	gate       *auth.Gate
 	metrics    *metrics.Metrics
 	mux        *http.ServeMux
-	spec       []byte        // OpenAPI document
-	streams    *auth.Limiter // event streams
-	sockets    *auth.Limiter
+	spec       []byte // OpenAPI document
 
 	tokenChecks     sync.WaitGroup // checks of tokens
 	stopTokenChecks func()

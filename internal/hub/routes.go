@@ -14,31 +14,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/mcpapi"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
 )
 
-// routes registers all handlers. Each group of the API has a method and a file
-// of its own.
+// routes registers all handlers.
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
 	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining})
-	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
-	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
-	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
-	accounts.Register(h.mux)
-	kinds := &agentapi.Handlers{Server: h.server, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies, SignIns: h.signIns, Gate: h.gate,
-		Node: h.node, Version: h.opts.Version, Model: h.opts.Model, Price: h.opts.Price, Window: h.opts.Window,
-		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private}
-	kinds.Register(h.mux)
-	for _, group := range []func(){
-		skills.Register, h.totalsAPI,
-		h.sessionsAPI, h.asksAPI, h.aboutAPI,
-	} {
-		group()
-	}
-	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
-		SignIns: h.signIns, Gate: h.gate, TokenWatch: h.tokenWatch, Metrics: h.metrics, Version: h.opts.Version})
-	h.mcp.Register(h.mux)
+	h.registerOperations()
 	spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
 	if err != nil {
 		return fmt.Errorf("write OpenAPI document: %w", err)
@@ -58,6 +42,26 @@ func (h *Hub) routes() error {
 	}
 	h.mux.HandleFunc("/", site.OrElse(h.notFound))
 	return nil
+}
+
+// registerOperations adds the operations of the API.
+func (h *Hub) registerOperations() {
+	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
+	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
+	accounts.Register(h.mux)
+	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
+	skills.Register()
+	kinds := &agentapi.Handlers{Server: h.server, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies, SignIns: h.signIns, Gate: h.gate,
+		Node: h.node, Version: h.opts.Version, Model: h.opts.Model, Price: h.opts.Price, Window: h.opts.Window,
+		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private}
+	kinds.Register(h.mux)
+	h.sessions = sessionapi.New(sessionapi.Options{Server: h.server, Chat: h.chat, Agents: h.kinds, Library: h.library, Users: h.db.Users, Gate: h.gate,
+		TokenWatch: h.tokenWatch, Price: h.opts.Price, Window: h.opts.Window})
+	h.sessions.Register()
+	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
+		SignIns: h.signIns, Gate: h.gate, TokenWatch: h.tokenWatch, Metrics: h.metrics, Version: h.opts.Version})
+	h.mcp.Register(h.mux)
+	h.aboutAPI()
 }
 
 func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {

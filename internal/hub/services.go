@@ -147,10 +147,8 @@ func privateHost(among []netip.Prefix, host string) bool {
 // end.
 func (h *Hub) endStreams() {
 	h.drain.Do(func() { close(h.draining) })
-	for _, c := range []*auth.Limiter{h.streams, h.sockets} {
-		if c != nil {
-			c.Close()
-		}
+	if h.sessions != nil {
+		h.sessions.Close()
 	}
 }
 

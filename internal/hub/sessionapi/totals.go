@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"cmp"
@@ -47,11 +47,11 @@ type totalsJSON struct {
 	More  bool        `json:"more,omitempty" doc:"Whether items were omitted"`
 }
 
-func (h *Hub) totalsAPI() {
-	api.Add(h.server, api.Operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
+func (h *Handlers) totalsAPI() {
+	api.Add(h.Server, api.Operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
 }
 
-func (h *Hub) getTotals(ctx context.Context, in *struct {
+func (h *Handlers) getTotals(ctx context.Context, in *struct {
 	api.UsageDays
 	By        string `query:"by" enum:"day,model,user,agent" default:"day"`
 	Namespace string `query:"namespace" maxLength:"150" doc:"Only conversations with agents of this namespace: default for your own, public, the name of a group, user:ID or group:ID"`
@@ -64,11 +64,11 @@ func (h *Hub) getTotals(ctx context.Context, in *struct {
 	}
 	var err error
 	if in.Namespace != "" {
-		if q.In, err = h.kinds.ResolveNamespace(ctx, p, in.Namespace); err != nil {
+		if q.In, err = h.Agents.ResolveNamespace(ctx, p, in.Namespace); err != nil {
 			return nil, err
 		}
 	}
-	found, err := h.chat.Totals(ctx, p, q)
+	found, err := h.Chat.Totals(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (h *Hub) getTotals(ctx context.Context, in *struct {
 }
 
 // totals sums up entries of several models.
-func (h *Hub) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJSON, SumJSON) {
+func (h *Handlers) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJSON, SumJSON) {
 	type key struct{ day, model, user, in, agent string }
 	at := map[key]int{}
 	items, total := []totalJSON{}, SumJSON{}
@@ -147,7 +147,7 @@ func (s *SumJSON) reported() {
 }
 
 // spend adds an entry of one model.
-func (h *Hub) spend(to *SumJSON, s store.MeterEntry) {
+func (h *Handlers) spend(to *SumJSON, s store.MeterEntry) {
 	for _, n := range []struct {
 		to *int64
 		by int64
@@ -175,11 +175,8 @@ func (h *Hub) spend(to *SumJSON, s store.MeterEntry) {
 }
 
 // cost returns the cost of a usage, if the price of the model is known.
-func (h *Hub) cost(model string, u llm.Usage) (float64, bool) {
-	if h.opts.Price == nil {
-		return 0, false
-	}
-	price, known := h.opts.Price(model)
+func (h *Handlers) cost(model string, u llm.Usage) (float64, bool) {
+	price, known := h.Price(model)
 	if !known {
 		return 0, false
 	}
@@ -188,14 +185,14 @@ func (h *Hub) cost(model string, u llm.Usage) (float64, bool) {
 }
 
 // nameUsers adds the names of users.
-func (h *Hub) nameUsers(ctx context.Context, items []totalJSON) error {
+func (h *Handlers) nameUsers(ctx context.Context, items []totalJSON) error {
 	var ids []string
 	for _, i := range items {
 		if i.User != "" {
 			ids = append(ids, i.User)
 		}
 	}
-	users, err := h.db.Users.GetMany(ctx, ids)
+	users, err := h.Users.GetMany(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -20,15 +20,15 @@ type unloadedSkills struct {
 	Unloaded []string `json:"unloaded" nullable:"false" doc:"Names of the unloaded skills"`
 }
 
-func (h *Hub) sessionSkills() {
-	api.Add(h.server, api.Operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
-	api.Add(h.server, api.Operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
-	api.Add(h.server, api.Operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
+func (h *Handlers) sessionSkills() {
+	api.Add(h.Server, api.Operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
+	api.Add(h.Server, api.Operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
+	api.Add(h.Server, api.Operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
 }
 
-func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.InForce]], error) {
+func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.InForce]], error) {
 	p := account.FromContext(ctx)
-	found, err := h.chat.ActiveSkills(ctx, p, in.Session)
+	found, err := h.Chat.ActiveSkills(ctx, p, in.Session)
 	if err == nil {
 		err = h.setNamespaces(ctx, p, found)
 	}
@@ -36,12 +36,12 @@ func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body
 }
 
 // setNamespaces says where skills are at home, as far as somebody sees them.
-func (h *Hub) setNamespaces(ctx context.Context, p account.Principal, skills []chat.InForce) error {
+func (h *Handlers) setNamespaces(ctx context.Context, p account.Principal, skills []chat.InForce) error {
 	for i := range skills {
 		if skills[i].SkillID == "" {
 			continue
 		}
-		s, err := h.library.Skill(ctx, p, skills[i].SkillID)
+		s, err := h.Library.Skill(ctx, p, skills[i].SkillID)
 		switch {
 		case err == nil:
 			skills[i].Namespace = string(s.Namespace)
@@ -58,13 +58,13 @@ func isUnseen(err error) bool {
 	return denied || errors.Is(err, store.ErrNotFound)
 }
 
-func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
+func (h *Handlers) loadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Body skillToLoad
 }) (*api.Body[chat.Loaded], error) {
-	load, keep := h.chat.Load, session.RetainUsed
+	load, keep := h.Chat.Load, session.RetainUsed
 	if in.Body.Retention != nil {
-		load, keep = h.chat.SetRetention, session.RetentionMode(*in.Body.Retention)
+		load, keep = h.Chat.SetRetention, session.RetentionMode(*in.Body.Retention)
 	}
 	loaded, err := load(ctx, account.FromContext(ctx), in.Session, in.Body.Name, keep)
 	if err != nil || loaded == nil {
@@ -73,12 +73,12 @@ func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
 	return api.BodyOf(*loaded, nil)
 }
 
-func (h *Hub) unloadSessionSkill(ctx context.Context, in *struct {
+func (h *Handlers) unloadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Name    string `path:"name" maxLength:"1024" doc:"Name of an active skill"`
 	Cascade bool   `query:"cascade" doc:"Also unload the skills that need it"`
 }) (*api.Body[unloadedSkills], error) {
-	gone, err := h.chat.Unload(ctx, account.FromContext(ctx), in.Session, in.Name, in.Cascade)
+	gone, err := h.Chat.Unload(ctx, account.FromContext(ctx), in.Session, in.Name, in.Cascade)
 	if gone == nil {
 		gone = []string{}
 	}

@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -26,21 +26,21 @@ type SessionFilePath struct {
 	Path string `path:"path" maxLength:"2048" doc:"Path in the directory of the session; may contain slashes"`
 }
 
-func (h *Hub) sessionFiles() {
-	api.Add(h.server, api.Operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
+func (h *Handlers) sessionFiles() {
+	api.Add(h.Server, api.Operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
 	read := api.Operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
 	write := api.Operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
 	remove := api.Operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
 	read.Responses = streamResponses("200", "application/octet-stream")
 	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, api.OperationTimeout, &huma.RequestBody{}
-	api.Add(h.server, read, h.readSessionFile)
-	api.Add(h.server, write, h.writeSessionFile)
+	api.Add(h.Server, read, h.readSessionFile)
+	api.Add(h.Server, write, h.writeSessionFile)
 	write.RequestBody.Required = false // files may be empty
-	api.Add(h.server, remove, h.deleteSessionFile)
-	documentPath(h.server, read.Path)
+	api.Add(h.Server, remove, h.deleteSessionFile)
+	documentPath(h.Server, read.Path)
 	export := api.Operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
 	export.Responses = streamResponses("200", "text/markdown", "application/jsonl")
-	api.Add(h.server, export, h.exportSession)
+	api.Add(h.Server, export, h.exportSession)
 }
 
 // streamResponses documents responses other than JSON.
@@ -59,13 +59,13 @@ func documentPath(s *api.Server, path string) {
 	delete(paths, path)
 }
 
-func (h *Hub) listSessionFiles(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.File]], error) {
-	files, err := h.chat.Files(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) listSessionFiles(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.File]], error) {
+	files, err := h.Chat.Files(ctx, account.FromContext(ctx), in.Session)
 	return api.PageOf(files, "", err, func(f chat.File) chat.File { return f })
 }
 
-func (h *Hub) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.StreamResponse, error) {
-	data, err := h.chat.ReadFile(ctx, account.FromContext(ctx), in.Session, in.Path)
+func (h *Handlers) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.StreamResponse, error) {
+	data, err := h.Chat.ReadFile(ctx, account.FromContext(ctx), in.Session, in.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +88,15 @@ func attach(w http.ResponseWriter, name, kind string) {
 	w.Header().Set("Content-Disposition", disposition)
 }
 
-func (h *Hub) writeSessionFile(ctx context.Context, in *struct {
+func (h *Handlers) writeSessionFile(ctx context.Context, in *struct {
 	SessionFilePath
 	RawBody []byte `contentType:"application/octet-stream"`
 }) (*api.NoBody, error) {
-	return nil, h.chat.WriteFile(ctx, account.FromContext(ctx), in.Session, in.Path, in.RawBody)
+	return nil, h.Chat.WriteFile(ctx, account.FromContext(ctx), in.Session, in.Path, in.RawBody)
 }
 
-func (h *Hub) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*api.NoBody, error) {
-	return nil, h.chat.DeleteFile(ctx, account.FromContext(ctx), in.Session, in.Path)
+func (h *Handlers) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*api.NoBody, error) {
+	return nil, h.Chat.DeleteFile(ctx, account.FromContext(ctx), in.Session, in.Path)
 }
 
 // exports lists the export formats.
@@ -105,12 +105,12 @@ var exports = map[chat.Format]struct{ kind, ending string }{
 	chat.JSONL:    {"application/jsonl", ".jsonl"},
 }
 
-func (h *Hub) exportSession(ctx context.Context, in *struct {
+func (h *Handlers) exportSession(ctx context.Context, in *struct {
 	SessionPath
 	Format string `query:"format" enum:"markdown,jsonl" default:"markdown" doc:"markdown for reading; jsonl with all events, one per line"`
 }) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
-	c, err := h.chat.Get(ctx, p, in.Session)
+	c, err := h.Chat.Get(ctx, p, in.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func (h *Hub) exportSession(ctx context.Context, in *struct {
 		if r.Method == http.MethodHead {
 			return
 		}
-		if err := h.chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, auth.SlowClientTimeout}); err != nil {
-			h.log.Debug("export ended early", "request", api.RequestFrom(r.Context()).ID, "error", err)
+		if err := h.Chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, auth.SlowClientTimeout}); err != nil {
+			h.Log.Debug("export ended early", "request", api.RequestFrom(r.Context()).ID, "error", err)
 			panic(http.ErrAbortHandler) // abort, so that the client does not accept a partial file
 		}
 	}}, nil

@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -73,17 +73,17 @@ type historyJSON struct {
 	LastEvent int64       `json:"told" doc:"Number of the last event included here"`
 }
 
-func (h *Hub) sessionsAPI() {
-	api.Add(h.server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
-	api.AddDraft(h.server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
-	api.Add(h.server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
-	api.Add(h.server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
-	api.Add(h.server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
-	api.Add(h.server, accepted(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
-	api.Add(h.server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
-	api.Add(h.server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
-	api.Add(h.server, accepted(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
-	api.Add(h.server, api.Operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
+func (h *Handlers) sessionsAPI() {
+	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
+	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
+	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
+	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
+	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
+	api.Add(h.Server, accepted(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
+	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
+	api.Add(h.Server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
+	api.Add(h.Server, accepted(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
+	api.Add(h.Server, api.Operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
 	h.sessionSkills()
 	h.sessionFiles()
 	h.sessionStreams()
@@ -95,16 +95,16 @@ func accepted(op huma.Operation) huma.Operation {
 	return op
 }
 
-func (h *Hub) listSessions(ctx context.Context, in *struct {
+func (h *Handlers) listSessions(ctx context.Context, in *struct {
 	api.Paging
 	Owner string `query:"owner" maxLength:"64" default:"me" doc:"The id of a user, or me"`
 }) (*api.Body[api.ListBody[SessionJSON]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
+	found, next, err := h.Chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
 	return api.PageOf(found, next, err, sessionOf)
 }
 
-func (h *Hub) startSession(ctx context.Context, in *struct{ Body newSession }) (*api.CreatedBody[startedJSON], error) {
+func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession }) (*api.CreatedBody[startedJSON], error) {
 	p := account.FromContext(ctx)
 	agent, err := h.findAgent(ctx, p, in.Body.Agent)
 	if err != nil {
@@ -114,45 +114,45 @@ func (h *Hub) startSession(ctx context.Context, in *struct{ Body newSession }) (
 	if err != nil || in.Body.Message == "" {
 		return api.CreatedAt(began.ID, "sessions", startedJSON{SessionJSON: sessionOf(began)}, err)
 	}
-	input, err := h.chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
+	input, err := h.Chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
 	if err != nil {
-		return nil, errors.Join(err, h.chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it yet
+		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it yet
 	}
 	return api.CreatedAt(began.ID, "sessions", startedJSON{sessionOf(began), input}, nil)
 }
 
 // createSession creates a conversation, with a draft skill if there is one.
-func (h *Hub) createSession(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
+func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
 	if n.Draft == nil {
-		return h.chat.Create(ctx, p, agent, n.Title)
+		return h.Chat.Create(ctx, p, agent, n.Title)
 	}
-	packed, err := h.library.PackDraft(ctx, p, n.Draft.ToLibrary())
+	packed, err := h.Library.PackDraft(ctx, p, n.Draft.ToLibrary())
 	if err != nil {
 		return chat.Conversation{}, err
 	}
-	return h.chat.CreateWithDraft(ctx, p, agent, n.Title, chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
+	return h.Chat.CreateWithDraft(ctx, p, agent, n.Title, chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
 }
 
-func (h *Hub) getSession(ctx context.Context, in *SessionPath) (*api.Body[SessionJSON], error) {
-	c, err := h.chat.Get(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) getSession(ctx context.Context, in *SessionPath) (*api.Body[SessionJSON], error) {
+	c, err := h.Chat.Get(ctx, account.FromContext(ctx), in.Session)
 	return api.BodyOf(sessionOf(c), err)
 }
 
-func (h *Hub) changeSession(ctx context.Context, in *struct {
+func (h *Handlers) changeSession(ctx context.Context, in *struct {
 	SessionPath
 	Body sessionChange
 }) (*api.Body[SessionJSON], error) {
-	if err := h.chat.Rename(ctx, account.FromContext(ctx), in.Session, in.Body.Title); err != nil {
+	if err := h.Chat.Rename(ctx, account.FromContext(ctx), in.Session, in.Body.Title); err != nil {
 		return nil, err
 	}
 	return h.getSession(ctx, &in.SessionPath)
 }
 
-func (h *Hub) deleteSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
-	return nil, h.chat.Delete(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) deleteSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
+	return nil, h.Chat.Delete(ctx, account.FromContext(ctx), in.Session)
 }
 
-func (h *Hub) sendMessage(ctx context.Context, in *struct {
+func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 	SessionPath
 	Key  string `header:"Idempotency-Key" maxLength:"600" doc:"Your unique ID of the message, at most 200 bytes, plain or quoted: repeating a request with it does not send the message twice. Stored as long as the conversation"`
 	Body newMessage
@@ -161,7 +161,7 @@ func (h *Hub) sendMessage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	input, err := h.chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
+	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
 	return api.BodyOf(inputJSON{input}, err)
 }
 
@@ -188,7 +188,7 @@ func idempotencyKey(header string) (string, error) {
 	return key.String(), nil
 }
 
-func (h *Hub) getHistory(ctx context.Context, in *struct {
+func (h *Handlers) getHistory(ctx context.Context, in *struct {
 	SessionPath
 	After string `query:"after" maxLength:"20" doc:"What the page before had as next"`
 	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"How many at most"`
@@ -197,7 +197,7 @@ func (h *Hub) getHistory(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.chat.History(ctx, account.FromContext(ctx), in.Session, after, in.Limit)
+	found, err := h.Chat.History(ctx, account.FromContext(ctx), in.Session, after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -224,22 +224,22 @@ func parseEventNumber(where, text string) (int64, error) {
 	return n, nil
 }
 
-func (h *Hub) cancelSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
-	return nil, h.chat.Cancel(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) cancelSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
+	return nil, h.Chat.Cancel(ctx, account.FromContext(ctx), in.Session)
 }
 
-func (h *Hub) compactSession(ctx context.Context, in *SessionPath) (*api.Body[inputJSON], error) {
-	input, err := h.chat.Compact(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) compactSession(ctx context.Context, in *SessionPath) (*api.Body[inputJSON], error) {
+	input, err := h.Chat.Compact(ctx, account.FromContext(ctx), in.Session)
 	return api.BodyOf(inputJSON{input}, err)
 }
 
 // findAgent resolves the agent of a conversation, which the principal must be
 // allowed to use.
-func (h *Hub) findAgent(ctx context.Context, p account.Principal, a agentName) (string, error) {
+func (h *Handlers) findAgent(ctx context.Context, p account.Principal, a agentName) (string, error) {
 	if a == (agentName{}) {
 		return "", nil
 	}
-	profile, err := h.kinds.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
+	profile, err := h.Agents.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", &api.Problem{Status: 422, Code: "no_agent", Detail: fmt.Sprintf("%.20s %.100q not found, incomplete, or not available to you", a.Kind, a.Name),
 			Next: "list them: GET " + api.Prefix + "/kinds/" + a.Kind}

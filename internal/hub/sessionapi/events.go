@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -31,15 +31,13 @@ const eventsSummary = `The events of a conversation as server-sent events: id is
 A client that reconnects to any node with the number of the last event, as Last-Event-ID or after, misses nothing. The event bye says that the node shuts down, and problem, as in the schema Problem, why the stream ends.`
 
 // sessionStreams adds the operations that stream.
-func (h *Hub) sessionStreams() {
-	h.streams = auth.NewLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, auth.SlowClientTimeout)
-	h.sockets = auth.NewLimiter("WebSockets", socketsEach, socketsAll, socketBeat, auth.SlowClientTimeout)
-	h.server.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
+func (h *Handlers) sessionStreams() {
+	h.Server.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
 	watch := api.Operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
 	watch.Description = eventsSummary
 	watch.Responses = streamResponses("200", "text/event-stream")
-	api.Add(h.server, watch, h.watchSession)
-	api.Add(h.server, socketOperation(), h.openSocket)
+	api.Add(h.Server, watch, h.watchSession)
+	api.Add(h.Server, socketOperation(), h.openSocket)
 }
 
 type watchInput struct {
@@ -50,7 +48,7 @@ type watchInput struct {
 	Attend bool   `query:"attend" doc:"Whether the client executes skill:requests (events of type ask and kind action) and sends their results to POST /api/v1/skill-responses"`
 }
 
-func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
+func (h *Handlers) watchSession(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
 	where, text := "header.Last-Event-ID", in.Last
 	if text == "" {
@@ -60,7 +58,7 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.chat.Get(ctx, p, in.Session); err != nil {
+	if _, err := h.Chat.Get(ctx, p, in.Session); err != nil {
 		return nil, err
 	}
 	if in.Attend {
@@ -70,20 +68,20 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		leave, err := h.streams.Enter(p.User)
+		leave, err := h.Streams.Enter(p.User)
 		if err != nil {
-			h.server.WriteProblem(w, r, err)
+			h.Server.WriteProblem(w, r, err)
 			return
 		}
 		defer leave()
 		h.stream(w, r, func(ctx context.Context) iter.Seq2[chat.Event, error] {
 			switch {
 			case !in.Follow:
-				return h.chat.ReadEvents(ctx, p, in.Session, after)
+				return h.Chat.ReadEvents(ctx, p, in.Session, after)
 			case in.Attend:
-				return h.chat.WatchAsClient(ctx, p, in.Session, after)
+				return h.Chat.WatchAsClient(ctx, p, in.Session, after)
 			}
-			return h.chat.Watch(ctx, p, in.Session, after)
+			return h.Chat.Watch(ctx, p, in.Session, after)
 		})
 	}}, nil
 }
@@ -96,13 +94,13 @@ type watchedEvent struct {
 
 // stream sends events until there are no more, the client disconnects, or the
 // node shuts down.
-func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.Context) iter.Seq2[chat.Event, error]) {
+func (h *Handlers) stream(w http.ResponseWriter, r *http.Request, watch func(context.Context) iter.Seq2[chat.Event, error]) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // disable buffering in proxies
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := &deadlineWriter{w, h.streams.Slow}
+	out := &deadlineWriter{w, h.Streams.Slow}
 	if out.writeText(": events\n\n") != nil {
 		return
 	}
@@ -126,20 +124,20 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.
 
 // forwardEvents sends events, and a comment as a heartbeat while there are
 // none.
-func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
-	beat := time.NewTicker(h.streams.Beat)
+func (h *Handlers) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
+	beat := time.NewTicker(h.Streams.Beat)
 	defer beat.Stop()
-	ended, forget := h.tokenWatch.Watch(account.FromContext(ctx))
+	ended, forget := h.TokenWatch.Watch(account.FromContext(ctx))
 	defer forget()
 	for {
 		var err error
 		select {
 		case <-ended:
 			err = auth.ErrTokenEnded
-		case <-h.draining:
+		case <-h.Draining:
 			err = chat.ErrClosed
 		case <-beat.C:
-			if err = h.gate.CheckValid(ctx, api.RequestFrom(ctx)); err == nil {
+			if err = h.Gate.CheckValid(ctx, api.RequestFrom(ctx)); err == nil {
 				err = out.writeText(":\n\n")
 			}
 		case t, ok := <-events:
@@ -158,13 +156,13 @@ func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-c
 }
 
 // sendEnd tells a connected client why the stream ends early.
-func (h *Hub) sendEnd(ctx context.Context, out *deadlineWriter, err error) {
+func (h *Handlers) sendEnd(ctx context.Context, out *deadlineWriter, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, chat.ErrClosed):
 		out.writeEvent("bye", 0, struct{}{})
 	default:
-		out.writeEvent("problem", 0, h.server.Problem(ctx, err))
+		out.writeEvent("problem", 0, h.Server.Problem(ctx, err))
 	}
 }
 

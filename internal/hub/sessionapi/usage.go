@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type contextJSON struct {
 	Window  int    `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
-func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*api.Body[spentJSON], error) {
-	spent, err := h.chat.ModelUsage(ctx, account.FromContext(ctx), in.Session)
+func (h *Handlers) getSessionUsage(ctx context.Context, in *SessionPath) (*api.Body[spentJSON], error) {
+	spent, err := h.Chat.ModelUsage(ctx, account.FromContext(ctx), in.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +46,7 @@ func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*api.Body[s
 		out.Cost = &sum
 	}
 	if spent.Last != nil {
-		out.Context = &contextJSON{spent.Model, spent.Last.Prompt(), spent.Last.Output, h.window(spent.Model)}
+		out.Context = &contextJSON{spent.Model, spent.Last.Prompt(), spent.Last.Output, h.Window(spent.Model)}
 	}
 	return api.BodyOf(out, nil)
-}
-
-// window returns the context window of a model in tokens, 0 if unknown.
-func (h *Hub) window(model string) int {
-	if h.opts.Window == nil {
-		return 0
-	}
-	return h.opts.Window(model)
 }

@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const maxHeardID = 200
 func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
-	if err := s.h.gate.CountRequest(api.RequestFrom(s.ctx)); err != nil {
+	if err := s.h.Gate.CountRequest(api.RequestFrom(s.ctx)); err != nil {
 		return s.refusal(idOf(data), err), nil
 	}
 	var m clientMessage
@@ -43,7 +43,7 @@ func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	case "attach":
 		then, err = s.attach(ctx, m.Session, m.After)
 	case "message":
-		answer.Input, err = s.h.chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
+		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
 	default:
 		err = s.do(ctx, m)
 	}
@@ -71,11 +71,11 @@ func (s *socket) do(ctx context.Context, m clientMessage) error {
 		s.detach(m.Session)
 		return nil
 	case "cancel":
-		return s.h.chat.Cancel(ctx, s.principal(), m.Session)
+		return s.h.Chat.Cancel(ctx, s.principal(), m.Session)
 	case "answer":
-		return s.h.chat.AnswerApproval(ctx, s.principal(), m.ApprovalID, m.answer())
+		return s.h.Chat.AnswerApproval(ctx, s.principal(), m.ApprovalID, m.answer())
 	case "skill:response":
-		return s.h.chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
+		return s.h.Chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
 	}
 	return &api.Problem{Status: 400, Code: "malformed", Detail: "unknown type of message", Next: "see the types: GET /openapi.json, path /ws"}
 }

@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"context"
@@ -28,22 +28,22 @@ type respondedJSON struct {
 	Success bool `json:"success"`
 }
 
-func (h *Hub) asksAPI() {
-	api.Add(h.server, api.Operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
-	api.Add(h.server, api.Operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
-	api.Add(h.server, api.Operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
+func (h *Handlers) approvalsAPI() {
+	api.Add(h.Server, api.Operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
+	api.Add(h.Server, api.Operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
+	api.Add(h.Server, api.Operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
 }
 
-func (h *Hub) listAsks(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
-	asks, err := h.chat.ListApprovals(ctx, account.FromContext(ctx))
+func (h *Handlers) listAsks(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
+	asks, err := h.Chat.ListApprovals(ctx, account.FromContext(ctx))
 	return api.PageOf(asks, "", err, func(a approval.Request) approval.Request { return a })
 }
 
-func (h *Hub) answerAsk(ctx context.Context, in *struct {
+func (h *Handlers) answerAsk(ctx context.Context, in *struct {
 	Ask  string `path:"ask" maxLength:"512" doc:"ID of an approval request"`
 	Body answerJSON
 }) (*api.NoBody, error) {
-	return nil, h.chat.AnswerApproval(ctx, account.FromContext(ctx), in.Ask, in.Body.answer())
+	return nil, h.Chat.AnswerApproval(ctx, account.FromContext(ctx), in.Ask, in.Body.answer())
 }
 
 // responseJSON is a skill:response. No field is required here, because package
@@ -57,7 +57,7 @@ type responseJSON struct {
 	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
 }
 
-func (h *Hub) respond(ctx context.Context, in *struct{ Body responseJSON }) (*api.Body[respondedJSON], error) {
-	err := h.chat.Respond(ctx, account.FromContext(ctx), chat.Response(in.Body))
+func (h *Handlers) respond(ctx context.Context, in *struct{ Body responseJSON }) (*api.Body[respondedJSON], error) {
+	err := h.Chat.Respond(ctx, account.FromContext(ctx), chat.Response(in.Body))
 	return api.BodyOf(respondedJSON{true}, err)
 }

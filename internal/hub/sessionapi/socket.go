@@ -1,4 +1,4 @@
-package hub
+package sessionapi
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ func socketOperation() huma.Operation {
 	return op
 }
 
-func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamResponse, error) {
+func (h *Handlers) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
 	if err := account.Check(p, account.SessionRead, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamRespon
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			h.server.WriteProblem(w, r, &api.Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", Header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
+			h.Server.WriteProblem(w, r, &api.Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", Header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
 			return
 		}
-		leave, err := h.sockets.Enter(p.User)
+		leave, err := h.Sockets.Enter(p.User)
 		if err != nil {
-			h.server.WriteProblem(w, r, err)
+			h.Server.WriteProblem(w, r, err)
 			return
 		}
 		defer leave()
@@ -79,7 +79,7 @@ func (h *Hub) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamRespon
 // attached conversation sends its events, and one monitors the connection.
 // Senders wait for the client, so nothing is queued.
 type socket struct {
-	h    *Hub
+	h    *Handlers
 	conn *websocket.Conn
 	open context.Context // lasts as long as the connection
 	ctx  context.Context // context of work for the client, until it ends
@@ -110,7 +110,7 @@ func (e *closeError) Error() string { return e.reason }
 var errGone = errors.New("client disconnected")
 
 // serveSocket serves a connection until it ends and waits for its goroutines.
-func serveSocket(h *Hub, conn *websocket.Conn, open context.Context, p account.Principal) {
+func serveSocket(h *Handlers, conn *websocket.Conn, open context.Context, p account.Principal) {
 	s := &socket{h: h, conn: conn, p: p, open: open, turn: make(chan struct{}, 1), attached: map[string]*attachment{}}
 	s.ctx, s.end = context.WithCancelCause(open)
 	conn.SetReadLimit(maxMessage)
@@ -118,7 +118,7 @@ func serveSocket(h *Hub, conn *websocket.Conn, open context.Context, p account.P
 	s.work.Go(s.ping)
 	select {
 	case <-s.ctx.Done():
-	case <-h.draining:
+	case <-h.Draining:
 		s.closeWith()
 		s.end(&closeError{websocket.StatusGoingAway, "node is shutting down"})
 	}
@@ -137,9 +137,9 @@ func (s *socket) closeWith() {
 
 // ping detects a disconnected client, or one whose access was revoked.
 func (s *socket) ping() {
-	beat := time.NewTicker(s.h.sockets.Beat)
+	beat := time.NewTicker(s.h.Sockets.Beat)
 	defer beat.Stop()
-	ended, forget := s.h.tokenWatch.Watch(s.principal())
+	ended, forget := s.h.TokenWatch.Watch(s.principal())
 	defer forget()
 	for {
 		p, err := s.principal(), error(nil)
@@ -149,7 +149,7 @@ func (s *socket) ping() {
 		case <-ended:
 			err = auth.ErrTokenEnded
 		case <-beat.C:
-			p, err = s.h.gate.CurrentPrincipal(s.ctx, api.RequestFrom(s.ctx))
+			p, err = s.h.Gate.CurrentPrincipal(s.ctx, api.RequestFrom(s.ctx))
 		}
 		if err != nil {
 			s.send(s.refusal("", err))
@@ -208,7 +208,7 @@ func (s *socket) send(v any) { s.write(s.open, v) }
 func (s *socket) write(ctx context.Context, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		s.h.log.Error("couldn't encode a message to a client", "error", err)
+		s.h.Log.Error("couldn't encode a message to a client", "error", err)
 		return
 	}
 	select {
@@ -219,7 +219,7 @@ func (s *socket) write(ctx context.Context, v any) {
 	case <-ctx.Done():
 		return
 	}
-	slow := time.AfterFunc(s.h.sockets.Slow, func() { s.end(&closeError{websocket.StatusPolicyViolation, "client is too slow"}) })
+	slow := time.AfterFunc(s.h.Sockets.Slow, func() { s.end(&closeError{websocket.StatusPolicyViolation, "client is too slow"}) })
 	defer slow.Stop()
 	if s.conn.Write(ctx, websocket.MessageText, data) != nil {
 		s.end(errGone)
@@ -229,7 +229,7 @@ func (s *socket) write(ctx context.Context, v any) {
 // attach attaches a conversation and returns a function that starts sending its
 // events after a number.
 func (s *socket) attach(ctx context.Context, id string, after int64) (begin func(), err error) {
-	if _, err := s.h.chat.Get(ctx, s.principal(), id); err != nil {
+	if _, err := s.h.Chat.Get(ctx, s.principal(), id); err != nil {
 		return nil, err
 	}
 	s.detach(id)
@@ -269,9 +269,9 @@ func (s *socket) detach(id string) {
 
 // watch sends the events of a conversation, and requests to the client.
 func (s *socket) watch(ctx context.Context, id string, after int64) {
-	p, watch := s.principal(), s.h.chat.WatchAsClient
+	p, watch := s.principal(), s.h.Chat.WatchAsClient
 	if !account.Can(p, account.ApprovalAnswer, account.OwnedBy(p.User)) {
-		watch = s.h.chat.Watch
+		watch = s.h.Chat.Watch
 	}
 	for event, err := range watch(ctx, p, id, after) {
 		switch {
@@ -303,7 +303,7 @@ func (s *socket) forget(id string, a *attachment) {
 func (s *socket) request(id string, event chat.Event) {
 	r := requestMessage{Type: "skill:request", Session: id}
 	if err := json.Unmarshal(event.ApprovalRequest.Payload, &r.Action); err != nil {
-		s.h.log.Warn("couldn't read a request to clients", "ask", event.ApprovalRequest.ID, "error", err)
+		s.h.Log.Warn("couldn't read a request to clients", "ask", event.ApprovalRequest.ID, "error", err)
 		return
 	}
 	r.Request = cmp.Or(r.Request, event.ApprovalRequest.ID)
@@ -336,6 +336,6 @@ type (
 
 // refusal returns the message for an error.
 func (s *socket) refusal(to string, err error) reply {
-	p := s.h.server.Problem(s.ctx, err)
+	p := s.h.Server.Problem(s.ctx, err)
 	return reply{Type: "error", To: to, Code: p.Code, Detail: p.Detail, Next: p.Next}
 }
