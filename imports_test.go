@@ -89,6 +89,10 @@ var banned = map[string]map[string]string{
 		"net/http":   "files are local",
 		"os/exec":    "starts no process",
 	},
+	"internal/exit": {
+		module + "/": "an exit code is independent of what failed",
+		notStandard:  "an exit code is independent of what failed",
+	},
 	"internal/atomicfile": {
 		module + "/": "writing a file needs no other package",
 		notStandard:  "writing a file needs no other package",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
@@ -154,7 +155,7 @@ func (a *app) suggestLocalFolder(source string, at remote.Location, to skillsDir
 		return err
 	}
 	code, _ := a.planErrorHint(err, to)
-	return fail(code, "to use the local directory: loadout add "+shellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
+	return exit.Errorf(code, "to use the local directory: loadout add "+shellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
 }
 
 // errChoiceNeeded means that a source has several skills and the user cannot be
@@ -168,9 +169,9 @@ func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Col
 	switch {
 	case len(all) == 0 && len(offer.Problems) > 0:
 		p := offer.Problems[0]
-		return nil, fail(exitNotFound, "fix the skill, or install it from another source", "no usable skill at %s: %s: %s", source, p.Path, p.Message)
+		return nil, exit.Errorf(exit.NotFound, "fix the skill, or install it from another source", "no usable skill at %s: %s: %s", source, p.Path, p.Message)
 	case len(all) == 0:
-		return nil, fail(exitNotFound, "name a directory that contains a SKILL.md, directly or below it", "no skill found at %s", source)
+		return nil, exit.Errorf(exit.NotFound, "name a directory that contains a SKILL.md, directly or below it", "no skill found at %s", source)
 	case len(o.skills) > 0:
 		return selectSkills(source, offer, o.skills)
 	case o.all || len(all) == 1:
@@ -199,7 +200,7 @@ func selectSkills(source string, offer *remote.Collection, names []string) ([]re
 			for _, s := range found {
 				dirs = append(dirs, "--skill "+shellQuote(s.Dir))
 			}
-			return nil, fail(exitUsage, "choose one by its directory: "+strings.Join(dirs, ", or "), "%d skills at %s have the name %q", len(found), source, name)
+			return nil, exit.Errorf(exit.Usage, "choose one by its directory: "+strings.Join(dirs, ", or "), "%d skills at %s have the name %q", len(found), source, name)
 		}
 	}
 	return chosen, nil
@@ -209,19 +210,19 @@ func selectSkills(source string, offer *remote.Collection, names []string) ([]re
 // unusable.
 func skillNotFoundError(source string, offer *remote.Collection, name string) error {
 	if dir, message, ok := install.FindProblem(offer, name); ok {
-		return fail(exitFailure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", dir, source, message)
+		return exit.Errorf(exit.Failure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", dir, source, message)
 	}
 	hint := "list the available skills: loadout add " + shellQuote(source) + " --dry-run"
 	if near := install.NearestName(name, offer.Skills); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return fail(exitNotFound, hint, "skill %q not found at %s", name, source)
+	return exit.Errorf(exit.NotFound, hint, "skill %q not found at %s", name, source)
 }
 
 // listChoices prints the skills of an offer to choose from.
 func (a *app) listChoices(source string, offer *remote.Collection, out addOutput) error {
 	hint := "choose with --skill NAME (repeatable), or install all with --all"
-	err := fail(exitUsage, hint, "%s has %d skills", source, len(offer.Skills))
+	err := exit.Errorf(exit.Usage, hint, "%s has %d skills", source, len(offer.Skills))
 	if out.DryRun {
 		err = nil
 	}
@@ -284,7 +285,7 @@ func (a *app) promptChoice(ctx context.Context, source string, offer *remote.Col
 		chosen, wrong := install.ParseChoice(line, offer)
 		switch {
 		case wrong == "" && len(chosen) == 0:
-			return nil, fail(exitRefused, "to choose without a prompt: loadout add "+shellQuote(source)+" --skill NAME", "no skill chosen")
+			return nil, exit.Errorf(exit.Refused, "to choose without a prompt: loadout add "+shellQuote(source)+" --skill NAME", "no skill chosen")
 		case wrong == "":
 			return chosen, nil
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -142,7 +143,7 @@ func (a *app) loadConfig(flags map[string]string) (*config.Config, error) {
 	in.Flags = flags
 	if in.File != "" {
 		if _, err := os.Stat(in.File); errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(exitNotFound, "check the path given with --config", "%s: %w", in.File, fileCause(err))
+			return nil, exit.Errorf(exit.NotFound, "check the path given with --config", "%s: %w", in.File, exit.FileCause(err))
 		}
 	}
 	c, err := config.Load(in)
@@ -204,7 +205,7 @@ func (a *app) newRuntimeWith(ctx context.Context, c *config.Config, watch bool, 
 	filter := catalogFilter(c)
 	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
-		return nil, fail(exitUsage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
+		return nil, exit.Errorf(exit.Usage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
 	}
 	sources, err := a.skillSources(c, more...)
 	if err != nil {
@@ -232,7 +233,7 @@ func (a *app) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(a.skills) == 0 {
-			a.note("skills of the project ignored: cannot read the working directory: %v", fileCause(err))
+			a.note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
 		}
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
@@ -255,8 +256,8 @@ func (a *app) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]
 				_, err = os.Stat(path)
 			}
 			if err != nil {
-				code, hint := fileErrorHint(err, "the path given with --skills")
-				return nil, fail(code, hint, "%s: %w", d, fileCause(err))
+				code, hint := exit.FileHint(err, "the path given with --skills")
+				return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
 			}
 			o.Extra = append(o.Extra, loadout.SourceLocation{Path: path, Scope: catalog.Project})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -78,7 +79,7 @@ machine. LOADOUT_HUB_TOKEN authenticates you.`,
 
 func (a *app) applyDocuments(ctx context.Context, o applyFlags) error {
 	if len(o.files) == 0 {
-		return fail(exitUsage, "loadout apply -f FILE", "no file given")
+		return exit.Errorf(exit.Usage, "loadout apply -f FILE", "no file given")
 	}
 	hub, err := a.newHubClient(o.hub)
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *app) applyDocuments(ctx context.Context, o applyFlags) error {
 	case answer.status == 403:
 		return answer.problemError()
 	case answer.status >= 300 || out.counts()["refused"] > 0:
-		return errReported
+		return exit.Reported
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (a *app) readDocuments(files []string) (*documents, error) {
 	line, stdin := 0, false
 	for i, name := range files {
 		if name == "-" && stdin {
-			return nil, fail(exitUsage, "name - only once", "standard input given twice")
+			return nil, exit.Errorf(exit.Usage, "name - only once", "standard input given twice")
 		}
 		stdin = stdin || name == "-"
 		data, err := a.readDocument(name)
@@ -176,24 +177,24 @@ func (a *app) readDocument(name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			code, hint := fileErrorHint(err, "the path given with -f")
-			return nil, fail(code, hint, "%s: %w", name, fileCause(err))
+			code, hint := exit.FileHint(err, "the path given with -f")
+			return nil, exit.Errorf(code, hint, "%s: %w", name, exit.FileCause(err))
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
-		return nil, fail(exitFailure, "name a file, not a directory", "read %s: %w", name, fileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file, not a directory", "read %s: %w", name, exit.FileCause(err))
 	}
 	if len(data) > most {
-		return nil, fail(exitFailure, "split it into several files", "%s is larger than %s", name, formatSize(most))
+		return nil, exit.Errorf(exit.Failure, "split it into several files", "%s is larger than %s", name, formatSize(most))
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
 		if name == "-" {
-			return nil, fail(exitFailure, "see: loadout apply --help", "standard input has no documents")
+			return nil, exit.Errorf(exit.Failure, "see: loadout apply --help", "standard input has no documents")
 		}
-		return nil, fail(exitFailure, "see: loadout apply --help", "%s has no documents", name)
+		return nil, exit.Errorf(exit.Failure, "see: loadout apply --help", "%s has no documents", name)
 	}
 	return data, nil
 }

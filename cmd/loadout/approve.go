@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -133,7 +134,7 @@ func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, na
 func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string, o *approveFlags) (*review.Review, error) {
 	request, err := rt.ReadApprovalRequest(ctx, name)
 	if isType[*loadout.ServersError](err) {
-		return nil, fail(exitRefused, "fix mcpServers in its SKILL.md, and try again", "%w", err)
+		return nil, exit.Errorf(exit.Refused, "fix mcpServers in its SKILL.md, and try again", "%w", err)
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review
 	fmt.Fprintln(a.stderr)
 	yes, err := a.confirm(ctx, "Approve this skill?")
 	if err == nil && !yes {
-		err = fail(exitRefused, "to review it again: loadout approve "+shellQuote(name)+" --dry-run", "skill %s not approved", r.Name)
+		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+shellQuote(name)+" --dry-run", "skill %s not approved", r.Name)
 	}
 	return err
 }

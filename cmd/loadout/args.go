@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -19,15 +20,15 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 		hint := "loadout " + strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "loadout "), " [flags]") + "; see: " + cmd.CommandPath() + " --help"
 		switch {
 		case len(args) < least:
-			return fail(exitUsage, hint, "%s needs %s", name, what)
+			return exit.Errorf(exit.Usage, hint, "%s needs %s", name, what)
 		case most == 0 && len(args) > 0:
 			hint = "see: " + cmd.CommandPath() + " --help"
 			if _, err := os.Stat(args[0]); err == nil && slices.Contains([]string{"list", "doctor", "mcp"}, name) {
 				hint = "for the skills in that directory: " + cmd.CommandPath() + " --skills " + shellQuote(args[0])
 			}
-			return fail(exitUsage, hint, "%s takes no arguments; got %q", name, args[0])
+			return exit.Errorf(exit.Usage, hint, "%s takes no arguments; got %q", name, args[0])
 		case most > 0 && len(args) > most:
-			return fail(exitUsage, hint, "%s takes %s; got %d arguments", name, what, len(args))
+			return exit.Errorf(exit.Usage, hint, "%s takes %s; got %d arguments", name, what, len(args))
 		}
 		return nil
 	}
@@ -54,7 +55,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		}
 		hint = "did you mean: " + strings.Join(near, ", ") + "?"
 	}
-	return fail(exitUsage, hint, "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" ", "loadout ")+name)
+	return exit.Errorf(exit.Usage, hint, "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" ", "loadout ")+name)
 }
 
 // flagError adds a hint to an error of a flag.
@@ -68,10 +69,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	if e, ok := err.(*pflag.InvalidValueError); ok {
 		kind := map[string]string{"int": "a number", "bool": "true or false"}[e.GetFlag().Value.Type()]
 		if kind != "" {
-			return fail(exitUsage, hint, "--%s needs %s; got %q", e.GetFlag().Name, kind, e.GetValue())
+			return exit.Errorf(exit.Usage, hint, "--%s needs %s; got %q", e.GetFlag().Name, kind, e.GetValue())
 		}
 	}
-	return fail(exitUsage, hint, "%w", err)
+	return exit.Errorf(exit.Usage, hint, "%w", err)
 }
 
 // suggestFlag returns the flag most similar to a misspelled one, or "".
@@ -124,7 +125,7 @@ func checkFlagValues(cmd *cobra.Command) error {
 			}
 		}
 		if empty && err == nil {
-			err = fail(exitUsage, "give it a value or omit it; is a shell variable unset?", "--%s is empty", f.Name)
+			err = exit.Errorf(exit.Usage, "give it a value or omit it; is a shell variable unset?", "--%s is empty", f.Name)
 		}
 	})
 	return err
@@ -133,7 +134,7 @@ func checkFlagValues(cmd *cobra.Command) error {
 // checkExclusive refuses two flags that cannot be used together.
 func checkExclusive(cmd *cobra.Command, a, b string) error {
 	if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
-		return fail(exitUsage, "omit one of them; see: "+cmd.CommandPath()+" --help", "--%s and --%s cannot be used together", a, b)
+		return exit.Errorf(exit.Usage, "omit one of them; see: "+cmd.CommandPath()+" --help", "--%s and --%s cannot be used together", a, b)
 	}
 	return nil
 }
@@ -180,7 +181,7 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 // checkDuration refuses a flag with a duration that is not positive.
 func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 	if cmd.Flags().Changed(flag) && d <= 0 {
-		return fail(exitUsage, "give a duration such as 10s, 5m or 24h, or omit it", "--%s: %v is not positive", flag, d)
+		return exit.Errorf(exit.Usage, "give a duration such as 10s, 5m or 24h, or omit it", "--%s: %v is not positive", flag, d)
 	}
 	return nil
 }

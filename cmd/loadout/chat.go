@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
@@ -73,7 +74,7 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 	switch o.approve {
 	case "", "rules", "ask":
 	default:
-		return fail(exitUsage, "use --approve rules or --approve ask", "unknown value %q of --approve", o.approve)
+		return exit.Errorf(exit.Usage, "use --approve rules or --approve ask", "unknown value %q of --approve", o.approve)
 	}
 	once := o.prompt != "" || !isTerminal(a.stdin)
 	if once {
@@ -121,7 +122,7 @@ func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (
 	k := chooseModel(c, o)
 	for _, f := range []struct{ name, value string }{{"base-url", o.baseURL}, {"key", o.key}} {
 		if f.value != "" && k.isDemo() {
-			return nil, fail(exitUsage, "loadout chat --model openai:NAME --base-url URL", "--%s needs --model openai:NAME", f.name)
+			return nil, exit.Errorf(exit.Usage, "loadout chat --model openai:NAME --base-url URL", "--%s needs --model openai:NAME", f.name)
 		}
 	}
 	m, err := a.newModel(ctx, c, k)
@@ -228,5 +229,5 @@ func (a *app) runLine(ctx context.Context, t *chatSession, line string) error {
 			})
 		}
 	}
-	return fail(exitUsage, "list the commands: /help", "unknown command /%s", name)
+	return exit.Errorf(exit.Usage, "list the commands: /help", "unknown command /%s", name)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 type connectOptions struct {
@@ -88,7 +89,7 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 				break
 			}
 		}
-		return fail(exitUsage, hint, "unknown client %q", name)
+		return exit.Errorf(exit.Usage, hint, "unknown client %q", name)
 	}
 	var entry clientconfig.Entry
 	if !o.undo {
@@ -110,7 +111,7 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 func (a *app) printEntry(c clientconfig.Client, entry clientconfig.Entry) error {
 	text, err := clientconfig.Snippet(c, entry)
 	if err != nil {
-		return fail(exitUsage, "see: loadout connect --help", "%w", err)
+		return exit.Errorf(exit.Usage, "see: loadout connect --help", "%w", err)
 	}
 	if a.json {
 		return a.printJSON(connectOutput{Client: c.Name, Action: clientconfig.None, Entry: text})
@@ -130,7 +131,7 @@ func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o con
 	}
 	switch {
 	case errors.Is(err, clientconfig.ErrUnsupported):
-		return nil, fail(exitUsage, "see: loadout connect --help", "%w", err)
+		return nil, exit.Errorf(exit.Usage, "see: loadout connect --help", "%w", err)
 	case err != nil:
 		return nil, connectError(c, o, err)
 	}
@@ -162,7 +163,7 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 		}
 		err = fmt.Errorf("%s: %s", at, fe.Problem)
 	}
-	return fail(exitFailure, hint, "%w", err)
+	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
 func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *clientconfig.Change, o connectOptions) error {
@@ -181,7 +182,7 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 		case err != nil:
 			return err
 		case !yes:
-			return fail(exitRefused, "to add the entry by hand: loadout connect "+c.Name+" --print", "Cancelled. Nothing was changed.")
+			return exit.Errorf(exit.Refused, "to add the entry by hand: loadout connect "+c.Name+" --print", "Cancelled. Nothing was changed.")
 		}
 	}
 	if err := change.Apply(); err != nil {
@@ -286,8 +287,8 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 			_, err = os.Stat(abs)
 		}
 		if err != nil {
-			code, hint := fileErrorHint(err, "the path given with "+paths[i])
-			return e, fail(code, hint, "%s: %w", paths[i+1], fileCause(err))
+			code, hint := exit.FileHint(err, "the path given with "+paths[i])
+			return e, exit.Errorf(code, hint, "%s: %w", paths[i+1], exit.FileCause(err))
 		}
 		e.Args = append(e.Args, paths[i], abs)
 	}
@@ -314,5 +315,5 @@ func installedCommand() (string, error) {
 	if p, err := exec.LookPath("loadout"); err == nil {
 		return filepath.Abs(p)
 	}
-	return "", fail(exitMissing, "install it with: go install ./cmd/loadout, or name it with --command PATH", "this program is a temporary build, which a client cannot start later")
+	return "", exit.Errorf(exit.Missing, "install it with: go install ./cmd/loadout, or name it with --command PATH", "this program is a temporary build, which a client cannot start later")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -92,7 +93,7 @@ func (t *conversation) preloadSkills(ctx context.Context, named []string) error 
 			return err
 		}
 		if res.State == session.StateFailed {
-			return fail(exitNotFound, "list the skills: loadout list", "preload %s: %s", name, strings.Join(res.Problems, "; "))
+			return exit.Errorf(exit.NotFound, "list the skills: loadout list", "preload %s: %s", name, strings.Join(res.Problems, "; "))
 		}
 	}
 	return nil
@@ -123,7 +124,7 @@ func (a *app) approvalStore() approval.Store {
 func (a *app) chats() (chatlog.Dir, error) {
 	dir := a.stateDir()
 	if dir == "" {
-		return "", fail(exitMissing, "set LOADOUT_STATE to a directory", "no directory to save the conversation in")
+		return "", exit.Errorf(exit.Missing, "set LOADOUT_STATE to a directory", "no directory to save the conversation in")
 	}
 	return chatlog.Dir(filepath.Join(dir, "sessions")), nil
 }
@@ -137,13 +138,13 @@ func (a *app) openChatLog(id string) (*session.FileLog, string, error) {
 	log, found, err := dir.Open(id)
 	switch {
 	case errors.Is(err, chatlog.ErrName):
-		return nil, "", fail(exitUsage, "conversations are files in "+string(dir), "invalid conversation name %q", id)
+		return nil, "", exit.Errorf(exit.Usage, "conversations are files in "+string(dir), "invalid conversation name %q", id)
 	case errors.Is(err, chatlog.ErrNotFound):
-		return nil, "", fail(exitNotFound, "conversations are files in "+string(dir), "conversation %s not found", id)
+		return nil, "", exit.Errorf(exit.NotFound, "conversations are files in "+string(dir), "conversation %s not found", id)
 	case errors.Is(err, session.ErrInUse):
-		return nil, "", fail(exitFailure, "end it there first", "conversation %s: %w", found, err)
+		return nil, "", exit.Errorf(exit.Failure, "end it there first", "conversation %s: %w", found, err)
 	case err != nil && !isType[*os.PathError](err):
-		return nil, "", fail(exitFailure, "start a new one: loadout chat"+a.skillFlags(), "conversation %s: %w", found, err)
+		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+a.skillFlags(), "conversation %s: %w", found, err)
 	case err != nil:
 		return nil, "", fmt.Errorf("conversation %s: %w", found, err)
 	}

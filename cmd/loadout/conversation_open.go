@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -81,7 +82,7 @@ func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 			return err
 		}
 		if named := b.flags.workspace; named != "" && !isDir(named) {
-			return fail(exitNotFound, "name its new location with --workspace", "directory %s of the conversation not found", named)
+			return exit.Errorf(exit.NotFound, "name its new location with --workspace", "directory %s of the conversation not found", named)
 		}
 	}
 	b.folder, b.rules, err = b.app.openWorkFolder(b.flags.workspace, b.id)
@@ -104,7 +105,7 @@ func (b *conversationBuilder) openSkills(ctx context.Context) error {
 	b.onClose(func() { rt.Close() })
 	if b.named != "" {
 		if err := rt.CheckWorkspace(b.named); err != nil {
-			return fail(exitRefused, "name another directory, or omit --workspace", "%w", err)
+			return exit.Errorf(exit.Refused, "name another directory, or omit --workspace", "%w", err)
 		}
 	}
 	return nil

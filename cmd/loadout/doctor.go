@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/doctor"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -71,7 +72,7 @@ load.`,
 			}
 			for _, p := range out.Problems {
 				if err == nil && p.Severity == skill.Error {
-					return errReported
+					return exit.Reported
 				}
 			}
 			return err

@@ -11,44 +11,17 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Exit codes. Scripts rely on them.
-const (
-	exitOK          = 0
-	exitFailure     = 1 // the command ran and found a problem
-	exitUsage       = 2
-	exitRefused     = 3 // refused by policy
-	exitNotFound    = 4
-	exitMissing     = 5 // a required component is missing
-	exitInterrupted = 130
-)
-
-// exitError is an error with an exit code and a hint for the next step.
-type exitError struct {
-	code int
-	err  error
-	hint string
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-func fail(code int, hint, format string, args ...any) error {
-	return &exitError{code, fmt.Errorf(format, args...), hint}
-}
-
-// errReported sets the exit code only: the problem is already printed.
-var errReported = &exitError{code: exitFailure}
-
 // reportError prints an error with its hint and returns the exit code.
 func (a *app) reportError(err error) int {
-	code, hint := exitFailure, ""
-	if e, ok := errors.AsType[*exitError](err); ok {
-		code, hint = e.code, e.hint
-		if e.err == nil {
+	code, hint := exit.Failure, ""
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		code, hint = e.Code, e.Hint
+		if e.Err == nil {
 			return code
 		}
 	} else {
@@ -72,10 +45,10 @@ func (a *app) reportError(err error) int {
 // classifyError maps errors of all packages to exit codes and hints.
 func (a *app) classifyError(err error) (code int, hint string) {
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
-		return exitNotFound, a.notFoundHint(e)
+		return exit.NotFound, a.notFoundHint(e)
 	}
 	if hint := a.ownDirHint(err); hint != "" {
-		return exitFailure, hint
+		return exit.Failure, hint
 	}
 	for _, of := range []func(error) (int, string, bool){a.classifyRunError, classifyRemoteError, classifyInstallError} {
 		if code, hint, ok := of(err); ok {
@@ -84,19 +57,19 @@ func (a *app) classifyError(err error) (code int, hint string) {
 	}
 	switch {
 	case isType[*config.Error](err):
-		return exitUsage, "list the keys and their defaults: loadout config example"
+		return exit.Usage, "list the keys and their defaults: loadout config example"
 	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
-		return exitFailure, "see the problems: loadout doctor" + a.skillFlags()
+		return exit.Failure, "see the problems: loadout doctor" + a.skillFlags()
 	case isType[*skill.RefusedError](err):
-		return exitFailure, "shrink it, or fix the named file; these are the limits of a hub"
+		return exit.Failure, "shrink it, or fix the named file; these are the limits of a hub"
 	case errors.Is(err, clientconfig.ErrUnsupported), errors.Is(err, clientconfig.ErrUnknown):
-		return exitUsage, "see: loadout connect --help"
+		return exit.Usage, "see: loadout connect --help"
 	case errors.Is(err, fs.ErrNotExist):
-		return exitNotFound, "check the path"
+		return exit.NotFound, "check the path"
 	case errors.Is(err, fs.ErrPermission):
-		return exitFailure, "check the permissions of the file"
+		return exit.Failure, "check the permissions of the file"
 	}
-	return exitFailure, "for details run it again with --verbose, or see: loadout doctor"
+	return exit.Failure, "for details run it again with --verbose, or see: loadout doctor"
 }
 
 // ownDirHint returns the next step if a directory of Loadout's own is not
@@ -118,7 +91,7 @@ func (a *app) ownDirHint(err error) string {
 		}
 		// An unwritable parent directory is named by itself.
 		if strings.Contains(err.Error(), p.dir) || isPath && filepath.IsAbs(pe.Path) && strings.HasPrefix(p.dir, pe.Path+string(filepath.Separator)) && pe.Op == "mkdir" {
-			return "set " + p.variable + " to a directory you can write to; it holds " + p.what + " are kept there"
+			return "set " + p.variable + " to a directory you can write to; it holds " + p.what
 		}
 	}
 	return ""
@@ -143,27 +116,4 @@ func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// fileCause returns the cause of a file error without its path.
-func fileCause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		return le.Err
-	}
-	return err
-}
-
-// fileErrorHint returns the exit code and hint for a named file that cannot be
-// opened.
-func fileErrorHint(err error, what string) (code int, hint string) {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return exitNotFound, "check " + what
-	case errors.Is(err, fs.ErrPermission):
-		return exitFailure, "check that you can read it"
-	}
-	return exitFailure, "check " + what
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
@@ -84,7 +85,7 @@ func (a *app) hostToken(ctx context.Context, c *config.Config, host string) (*re
 		case err != nil:
 			return nil, err
 		case token == "":
-			return nil, fail(exitMissing, "loadout secret set "+name, "secret %s for %s (sources.tokens) is not set", name, host)
+			return nil, exit.Errorf(exit.Missing, "loadout secret set "+name, "secret %s for %s (sources.tokens) is not set", name, host)
 		}
 		return &remote.Credential{User: "token", Password: token}, nil
 	}
@@ -99,7 +100,7 @@ func parseLocation(text string) (remote.Location, error) {
 	}
 	l, err := remote.Parse(text, dir)
 	if err != nil {
-		return l, fail(exitUsage, "use owner/repo, owner/repo/dir@ref, https://example.com/repo.git, ./folder or skills.zip; see: loadout add --help", "%w", err)
+		return l, exit.Errorf(exit.Usage, "use owner/repo, owner/repo/dir@ref, https://example.com/repo.git, ./folder or skills.zip; see: loadout add --help", "%w", err)
 	}
 	return l, nil
 }
@@ -123,30 +124,30 @@ func remoteNotFoundHint(e *remote.NotFoundError) string {
 // be read.
 func classifyRemoteError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*remote.AddressError](err); is && e.AlwaysBlocked {
-		return exitRefused, "this address is never allowed: find out where it comes from", true
+		return exit.Refused, "this address is never allowed: find out where it comes from", true
 	} else if is {
-		return exitRefused, "if the host is yours, allow it: sources.private in loadout.yaml, or LOADOUT_SOURCES_PRIVATE=" + shellQuote(e.Host) + "; if the loadout.lock of a project names it, add --trust", true
+		return exit.Refused, "if the host is yours, allow it: sources.private in loadout.yaml, or LOADOUT_SOURCES_PRIVATE=" + shellQuote(e.Host) + "; if the loadout.lock of a project names it, add --trust", true
 	}
 	if isType[*remote.UntrustedError](err) {
-		return exitRefused, "it comes from the loadout.lock of this project; if you trust the source, add --trust", true
+		return exit.Refused, "it comes from the loadout.lock of this project; if you trust the source, add --trust", true
 	}
 	if e, is := errors.AsType[*remote.DeniedError](err); is {
-		return exitRefused, "sign in to " + plain(e.Host) + " with git, set GH_TOKEN for github.com, or name a secret in sources.tokens of loadout.yaml", true
+		return exit.Refused, "sign in to " + plain(e.Host) + " with git, set GH_TOKEN for github.com, or name a secret in sources.tokens of loadout.yaml", true
 	}
 	if e, is := errors.AsType[*remote.NotFoundError](err); is {
-		return exitNotFound, remoteNotFoundHint(e), true
+		return exit.NotFound, remoteNotFoundHint(e), true
 	}
 	switch {
 	case isType[*remote.DigestError](err):
-		return exitRefused, "report it to the publisher of the index; nothing was installed", true
+		return exit.Refused, "report it to the publisher of the index; nothing was installed", true
 	case errors.Is(err, remote.ErrNoGit):
-		return exitMissing, "install git, and try again", true
+		return exit.Missing, "install git, and try again", true
 	case isType[*remote.StatusError](err):
-		return exitFailure, "try again later", true
+		return exit.Failure, "try again later", true
 	case isType[*remote.TooLargeError](err):
-		return exitRefused, "use a part of it: a directory of the repository, or a smaller archive", true
+		return exit.Refused, "use a part of it: a directory of the repository, or a smaller archive", true
 	case isType[*install.SourceError](err) && !isType[*skill.RefusedError](err):
-		return exitFailure, "nothing was changed; check the connection and the address, and try again", true
+		return exit.Failure, "nothing was changed; check the connection and the address, and try again", true
 	}
 	return 0, "", false
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 )
 
@@ -55,5 +56,5 @@ func (a *app) frozenTarget(o installFlags) (skillsDir, error) {
 			return p, nil
 		}
 	}
-	return skillsDir{}, fail(exitNotFound, "add skills first: loadout add SOURCE"+all[0].flag()+"; commit the file to version control", "no loadout.lock with skills in %s", all[0].Path())
+	return skillsDir{}, exit.Errorf(exit.NotFound, "add skills first: loadout add SOURCE"+all[0].flag()+"; commit the file to version control", "no loadout.lock with skills in %s", all[0].Path())
 }

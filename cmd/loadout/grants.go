@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -114,7 +115,7 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 	gone, err := a.grantStore().Revoke(ctx, what)
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):
-		return fail(exitNotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
+		return exit.Errorf(exit.NotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
 	case err != nil:
 		return fmt.Errorf("revoke the approval of %s: %w", what, err)
 	}

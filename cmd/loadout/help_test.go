@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
 )
 
@@ -47,7 +48,7 @@ func output(t *testing.T, args []string) string {
 	t.Helper()
 	var out, problems strings.Builder
 	code := run(context.Background(), args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, getenv: func(string) string { return "" }})
-	if code != exitOK || problems.Len() > 0 {
+	if code != exit.OK || problems.Len() > 0 {
 		t.Fatalf("%v: exit code %d: %s", args, code, problems.String())
 	}
 	return out.String()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/address"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 const (
@@ -40,14 +41,14 @@ func (a *app) newHubClient(flag string) (*hubClient, error) {
 	const hint = "give the address as https://HOST, with --hub or LOADOUT_HUB"
 	at, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fail(exitUsage, hint, "invalid address of the hub")
+		return nil, exit.Errorf(exit.Usage, hint, "invalid address of the hub")
 	}
 	if at.User != nil {
-		return nil, fail(exitUsage, "omit them, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub contains a user name or password")
+		return nil, exit.Errorf(exit.Usage, "omit them, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub contains a user name or password")
 	}
 	c := &hubClient{baseURL: at, token: strings.TrimSpace(a.getenv("LOADOUT_HUB_TOKEN"))}
 	if c.token != "" && at.Scheme == "http" && !address.IsLoopback(at.Host) {
-		return nil, fail(exitRefused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", plain(at.Host))
+		return nil, exit.Errorf(exit.Refused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", plain(at.Host))
 	}
 	c.http = &http.Client{Timeout: hubTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
@@ -74,7 +75,7 @@ type hubResponse struct {
 func (c *hubClient) send(ctx context.Context, method, path, kind string, body []byte) (*hubResponse, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.baseURL.String()+"/api/v1"+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fail(exitUsage, "give the address as https://HOST", "address of the hub: %w", err)
+		return nil, exit.Errorf(exit.Usage, "give the address as https://HOST", "address of the hub: %w", err)
 	}
 	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Accept", "application/json")
@@ -93,9 +94,9 @@ func (c *hubClient) send(ctx context.Context, method, path, kind string, body []
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, fail(exitFailure, "give that address with --hub or LOADOUT_HUB", "%s redirects to %s; redirects are not followed", c.baseURL, plain(resp.Header.Get("Location")))
+		return nil, exit.Errorf(exit.Failure, "give that address with --hub or LOADOUT_HUB", "%s redirects to %s; redirects are not followed", c.baseURL, plain(resp.Header.Get("Location")))
 	case len(data) > maxHubResponse, len(data) > 0 && media != "application/json" && media != "application/problem+json":
-		return nil, fail(exitMissing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", c.baseURL, resp.StatusCode)
+		return nil, exit.Errorf(exit.Missing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", c.baseURL, resp.StatusCode)
 	}
 	return &hubResponse{resp.StatusCode, data, c.baseURL}, nil
 }
@@ -108,7 +109,7 @@ func (c *hubClient) connectionError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok { // drops the repeated address
 		err = e.Err
 	}
-	return fail(exitMissing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
+	return exit.Errorf(exit.Missing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
 }
 
 // decode decodes a successful response. Any other response becomes an error
@@ -118,7 +119,7 @@ func (r *hubResponse) decode(v any) error {
 		return r.problemError()
 	}
 	if err := json.Unmarshal(r.body, v); err != nil {
-		return fail(exitMissing, "compare the versions: loadout version", "unknown response format of the hub at %s: %w", r.hub, err)
+		return exit.Errorf(exit.Missing, "compare the versions: loadout version", "unknown response format of the hub at %s: %w", r.hub, err)
 	}
 	return nil
 }
@@ -126,18 +127,18 @@ func (r *hubResponse) decode(v any) error {
 func (r *hubResponse) problemError() error {
 	var p hubProblem
 	if json.Unmarshal(r.body, &p) != nil || p.Detail == "" {
-		return fail(exitMissing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", r.hub, r.status)
+		return exit.Errorf(exit.Missing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", r.hub, r.status)
 	}
-	code, next := exitFailure, p.Next
+	code, next := exit.Failure, p.Next
 	switch {
 	case r.status == http.StatusUnauthorized:
-		code, next = exitRefused, "put your token into LOADOUT_HUB_TOKEN; create one on the hub's page, or with: POST "+r.hub.String()+"/api/v1/tokens"
+		code, next = exit.Refused, "put your token into LOADOUT_HUB_TOKEN; create one on the hub's page, or with: POST "+r.hub.String()+"/api/v1/tokens"
 	case r.status == http.StatusForbidden:
-		code = exitRefused
+		code = exit.Refused
 	case r.status == http.StatusNotFound:
-		code = exitNotFound
+		code = exit.NotFound
 	case r.status >= 500 && p.Request != "":
 		next = fmt.Sprintf("%s (request %s)", cmp.Or(next, "try again in a moment"), p.Request)
 	}
-	return fail(code, cmp.Or(next, "see the API: "+r.hub.String()+"/openapi.json"), "hub: %s", p.Detail)
+	return exit.Errorf(code, cmp.Or(next, "see the API: "+r.hub.String()+"/openapi.json"), "hub: %s", p.Detail)
 }

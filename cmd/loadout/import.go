@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -113,7 +114,7 @@ type importRun struct {
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
 	c, err := clientconfig.Lookup(name)
 	if err != nil {
-		return fail(exitUsage, "known clients: "+strings.Join(clientconfig.Names(), ", "), "unknown client %q", name)
+		return exit.Errorf(exit.Usage, "known clients: "+strings.Join(clientconfig.Names(), ", "), "unknown client %q", name)
 	}
 	im := &importRun{app: a, flags: o, client: c}
 	from, err := im.open()
@@ -142,7 +143,7 @@ func (a *app) importClient(ctx context.Context, name string, o importFlags) erro
 func (im *importRun) open() (*clientimport.Importer, error) {
 	a := im.app
 	if im.out.Into = a.serversFile(); im.out.Into == "" || a.stateDir() == "" {
-		return nil, fail(exitFailure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
+		return nil, exit.Errorf(exit.Failure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
 	}
 	store, err := a.secretStore()
 	if err != nil {
@@ -179,14 +180,14 @@ func (im *importRun) explain(err error) error {
 	case clientimport.SecretStore:
 		return im.app.secretError(e.Err)
 	case clientimport.Projects:
-		return fail(exitUsage, "omit --all-projects", "%w", err)
+		return exit.Errorf(exit.Usage, "omit --all-projects", "%w", err)
 	}
 	hint := map[clientimport.Part]string{
 		clientimport.ServersFile: "fix the file, or move it away, and try again",
 		clientimport.Record:      "move it away; --undo is not possible then",
 		clientimport.Backup:      "delete it yourself",
 	}[e.Part]
-	return fail(exitFailure, hint, "%w", err)
+	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
 // setOutput sets the output to the plan.
@@ -229,7 +230,7 @@ func (im *importRun) confirm(ctx context.Context) (bool, error) {
 		case err != nil:
 			return false, err
 		case !yes:
-			return false, fail(exitRefused, "to see the changes again: loadout import "+im.client.Name+" --dry-run", "Cancelled. Nothing was changed.")
+			return false, exit.Errorf(exit.Refused, "to see the changes again: loadout import "+im.client.Name+" --dry-run", "Cancelled. Nothing was changed.")
 		}
 	}
 	return true, nil

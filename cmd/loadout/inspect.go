@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -40,7 +41,7 @@ refused.`,
 				a.printInspected(args[0], out)
 			}
 			if err == nil && !out.OK {
-				return errReported
+				return exit.Reported
 			}
 			return err
 		},
@@ -53,17 +54,17 @@ func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 	fi, err := os.Stat(file) // before opening: a pipe would wait
 	switch {
 	case err == nil && fi.IsDir():
-		return nil, fail(exitUsage, "to check a directory: loadout validate "+shellQuote(file), "%s is a directory", file)
+		return nil, exit.Errorf(exit.Usage, "to check a directory: loadout validate "+shellQuote(file), "%s is a directory", file)
 	case err == nil && !fi.Mode().IsRegular():
-		return nil, fail(exitUsage, "give the path of a .zip or .skill archive", "%s is not a regular file", file)
+		return nil, exit.Errorf(exit.Usage, "give the path of a .zip or .skill archive", "%s is not a regular file", file)
 	}
 	var f *os.File
 	if err == nil {
 		f, err = os.Open(file)
 	}
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path")
-		return nil, fail(code, hint, "%s: %w", file, fileCause(err))
+		code, hint := exit.FileHint(err, "the path")
+		return nil, exit.Errorf(code, hint, "%s: %w", file, exit.FileCause(err))
 	}
 	defer f.Close()
 	archive, err := skillcheck.InspectArchive(f, fi.Size(), file, anyFolder)

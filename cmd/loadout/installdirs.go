@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -54,11 +55,11 @@ func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
 	case o.dir != "":
 		dir, err := filepath.Abs(o.dir)
 		if err != nil {
-			return nil, fail(exitUsage, "give an absolute path", "--dir: %w", err)
+			return nil, exit.Errorf(exit.Usage, "give an absolute path", "--dir: %w", err)
 		}
 		return []skillsDir{{"", installed.Open(dir)}}, nil
 	case o.scope != "" && o.scope != "user" && o.scope != "project":
-		return nil, fail(exitUsage, "use user or project", "unknown value %q of --scope", o.scope)
+		return nil, exit.Errorf(exit.Usage, "use user or project", "unknown value %q of --scope", o.scope)
 	}
 	var all []skillsDir
 	project := filepath.Join(a.projectRoot(), installDir)
@@ -80,7 +81,7 @@ func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
 		if o.scope == "project" {
 			hint = "this is your home directory: omit --scope, or change to a project"
 		}
-		return nil, fail(exitUsage, hint, "no skills directory for this scope")
+		return nil, exit.Errorf(exit.Usage, hint, "no skills directory for this scope")
 	}
 	return all, nil
 }
@@ -125,7 +126,7 @@ func checkInsideProject(root, dir string) error {
 		real, err := filepath.EvalSymlinks(d)
 		rel, notBelow := filepath.Rel(top, real)
 		if err != nil || notBelow != nil || !filepath.IsLocal(rel) {
-			return fail(exitRefused, "remove the symlink, or use --scope user", "symlink %s leads out of the project", d)
+			return exit.Errorf(exit.Refused, "remove the symlink, or use --scope user", "symlink %s leads out of the project", d)
 		}
 		break
 	}
@@ -186,5 +187,5 @@ func notInstalledError(all []skillsDir, name string) error {
 	for _, p := range all {
 		dirs = append(dirs, p.Path())
 	}
-	return fail(exitNotFound, hint, "skill %q not installed in %s", name, strings.Join(dirs, " or "))
+	return exit.Errorf(exit.NotFound, hint, "skill %q not installed in %s", name, strings.Join(dirs, " or "))
 }

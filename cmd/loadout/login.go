@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -138,25 +139,25 @@ func (a *app) findSignInServer(name string, files []string, out bool) (*upstream
 		for _, f := range findings {
 			a.note("%s", f)
 		}
-		return nil, nil, fail(exitNotFound, "list your servers: loadout servers", "MCP server %q not found", name)
+		return nil, nil, exit.Errorf(exit.NotFound, "list your servers: loadout servers", "MCP server %q not found", name)
 	}
 	s := all[i]
 	switch {
 	case s.Owner != "":
-		return nil, nil, fail(exitRefused, "if you trust it, copy it into your servers.yaml", "%s comes from %s: you can sign in to your own servers only", name, s.Owner)
+		return nil, nil, exit.Errorf(exit.Refused, "if you trust it, copy it into your servers.yaml", "%s comes from %s: you can sign in to your own servers only", name, s.Owner)
 	case serverTransport(s) != upstream.HTTP:
-		return nil, nil, fail(exitUsage, "set env or headers with ${{secrets.NAME}}; see: loadout secret --help", "%s uses %s: only servers with a url support signing in", name, serverTransport(s))
+		return nil, nil, exit.Errorf(exit.Usage, "set env or headers with ${{secrets.NAME}}; see: loadout secret --help", "%s uses %s: only servers with a url support signing in", name, serverTransport(s))
 	}
 	if out {
 		s = &upstream.Config{Name: s.Name, Type: s.Type, URLs: s.URLs, File: s.File}
 	}
 	resolved, unset := s.Resolve(a.serverVariables(c))
 	if len(unset) > 0 { // the hint is the end of the message
-		return nil, nil, fail(exitFailure, unset[0].Hint, "%s is not configured: %s", name, strings.TrimSuffix(unset[0].String(), ": "+unset[0].Hint))
+		return nil, nil, exit.Errorf(exit.Failure, unset[0].Hint, "%s is not configured: %s", name, strings.TrimSuffix(unset[0].String(), ": "+unset[0].Hint))
 	}
 	store := a.signInStore()
 	if store == nil {
-		return nil, nil, fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store the sign-in")
+		return nil, nil, exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store the sign-in")
 	}
 	return resolved, store, nil
 }
@@ -167,7 +168,7 @@ func (a *app) loginServer(ctx context.Context, name string, files []string, quie
 		return err
 	}
 	if hasCredentials(s) {
-		return fail(exitUsage, "remove the Authorization header or the user in its url from "+s.File, "%s has credentials in its configuration, which take precedence over a sign-in", name)
+		return exit.Errorf(exit.Usage, "remove the Authorization header or the user in its url from "+s.File, "%s has credentials in its configuration, which take precedence over a sign-in", name)
 	}
 	out := loginOutput{Name: name, Scopes: []string{}}
 	for _, at := range s.URLs { // each instance is a server of its own
@@ -209,7 +210,7 @@ func (a *app) printLogin(out loginOutput) error {
 		}
 	}
 	if out.State != upstream.Ready {
-		return errReported
+		return exit.Reported
 	}
 	return nil
 }
@@ -260,24 +261,24 @@ func (a *app) loginError(ctx context.Context, s *upstream.Config, files []string
 		return context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
-		return fail(exitRefused, "check its owner and permissions; delete it, or run chmod 600", "sign in to %s: %w", s.Name, err)
+		return exit.Errorf(exit.Refused, "check its owner and permissions; delete it, or run chmod 600", "sign in to %s: %w", s.Name, err)
 	}
 	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {
 		next := "ask the operator of the server which issuer is right; to use the one the server names, correct oauth.issuer in " + s.File
 		if !other.Configured {
 			next = "ask the operator of the server whether its issuer changed; if so: " + a.signInCommand("logout", s.Name, files) + ", then: " + a.loginCommand(s.Name, files)
 		}
-		return fail(exitRefused, next, "sign in to %s: %w", s.Name, err)
+		return exit.Errorf(exit.Refused, next, "sign in to %s: %w", s.Name, err)
 	}
 	again := "try again: " + a.loginCommand(s.Name, files)
 	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return fail(exitFailure, "check its url, and that it is running; then "+again, "sign in to %s: cannot connect: %w", s.Name, err)
+		return exit.Errorf(exit.Failure, "check its url, and that it is running; then "+again, "sign in to %s: cannot connect: %w", s.Name, err)
 	}
 	var denied *oauth.DeniedError
 	if !errors.As(err, &denied) && !errors.Is(err, oauth.ErrTimeout) {
 		again = "check its url and its documentation about signing in; configure a client that you registered as oauth: {clientId: …}"
 	}
-	return fail(exitFailure, again, "sign in to %s: %w", s.Name, err)
+	return exit.Errorf(exit.Failure, again, "sign in to %s: %w", s.Name, err)
 }
 
 func (a *app) logoutServer(ctx context.Context, name string, files []string) error {
@@ -289,7 +290,7 @@ func (a *app) logoutServer(ctx context.Context, name string, files []string) err
 	for _, at := range s.URLs {
 		found, revoked, err := store.Logout(ctx, at)
 		if err != nil {
-			return fail(exitFailure, "check its owner and permissions, or delete it yourself in the directory oauth of "+a.stateDir(), "sign out of %s: %w", name, err)
+			return exit.Errorf(exit.Failure, "check its owner and permissions, or delete it yourself in the directory oauth of "+a.stateDir(), "sign out of %s: %w", name, err)
 		}
 		out.SignedOut = out.SignedOut || found
 		out.Revoked = out.Revoked && (revoked || !found)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -101,35 +102,35 @@ func TestLogin(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &login); err != nil {
 		t.Fatalf("%v in %q, %s", err, out, stderr)
 	}
-	if code != exitOK || login.State != "READY" || login.Tools != 1 || login.Issuer != issuer.URL || !login.Renewed {
+	if code != exit.OK || login.State != "READY" || login.Tools != 1 || login.Issuer != issuer.URL || !login.Renewed {
 		t.Errorf("exit code %d, %+v", code, login)
 	}
 	if strings.Contains(out+stderr, "access-") || strings.Contains(out+stderr, "refresh-") {
 		t.Error("a token is shown")
 	}
 
-	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitOK || !strings.Contains(out, "guarded is READY") {
+	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exit.OK || !strings.Contains(out, "guarded is READY") {
 		t.Errorf("another process: %d, %s", code, out)
 	}
-	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exitOK || !strings.HasPrefix(out, "Signed out of guarded and revoked the token.") {
+	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exit.OK || !strings.HasPrefix(out, "Signed out of guarded and revoked the token.") {
 		t.Errorf("signing out: %d, %s", code, out)
 	}
 	if n := issuer.Good(); n != 0 {
 		t.Errorf("%d tokens are still good", n)
 	}
-	if code, out, _ = ended(t, home, "servers", "logout", "guarded", "--json"); code != exitOK || !strings.Contains(out, `"signed_out": false`) {
+	if code, out, _ = ended(t, home, "servers", "logout", "guarded", "--json"); code != exit.OK || !strings.Contains(out, `"signed_out": false`) {
 		t.Errorf("signing out again: %d, %s", code, out)
 	}
-	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitFailure || !strings.Contains(out, "loadout servers login guarded") {
+	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exit.Failure || !strings.Contains(out, "loadout servers login guarded") {
 		t.Errorf("after it: %d, %s", code, out)
 	}
 
 	code, out, stderr = person(t, home, "guarded")
-	if code != exitOK || !strings.HasSuffix(out, " It has 1 tool.\n") {
+	if code != exit.OK || !strings.HasSuffix(out, " It has 1 tool.\n") {
 		t.Errorf("for people: %d, %s%s", code, out, stderr)
 	}
 	issuer.Deny("access_denied")
-	if code, _, stderr = person(t, home, "guarded"); code != exitFailure || !strings.Contains(stderr, "denied: access_denied\n  try again: loadout servers login guarded\n") {
+	if code, _, stderr = person(t, home, "guarded"); code != exit.Failure || !strings.Contains(stderr, "denied: access_denied\n  try again: loadout servers login guarded\n") {
 		t.Errorf("where the person says no: %d, %s", code, stderr)
 	}
 }
@@ -146,11 +147,11 @@ func TestLoginRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nope", exitNotFound, "MCP server \"nope\" not found\n  list your servers: loadout servers"},
-		{"local", exitUsage, "local uses stdio"},
-		{"header", exitUsage, "header has credentials in its configuration"},
-		{"user", exitUsage, "user has credentials in its configuration"},
-		{"unset", exitFailure, "unset is not configured"},
+		{"nope", exit.NotFound, "MCP server \"nope\" not found\n  list your servers: loadout servers"},
+		{"local", exit.Usage, "local uses stdio"},
+		{"header", exit.Usage, "header has credentials in its configuration"},
+		{"user", exit.Usage, "user has credentials in its configuration"},
+		{"unset", exit.Failure, "unset is not configured"},
 	} {
 		if code, out, stderr := ended(t, home, "servers", "login", tt.name); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, want %d; %s", tt.name, code, tt.code, stderr)
@@ -163,10 +164,10 @@ func TestLoginOnAnotherHub(t *testing.T) {
 	server := issuer.Serve(t)
 	home := withServersFile(t, "  guarded: {url: '"+server+"', oauth: {issuer: 'https://login.example.com'}}\n  free: {url: '"+server+"'}\n")
 	code, _, stderr := person(t, home, "guarded")
-	if want := "issuer mismatch: the server names " + issuer.URL + ", but its configuration has https://login.example.com\n  ask the operator of the server which issuer is right;"; code != exitRefused || !strings.Contains(stderr, want) {
+	if want := "issuer mismatch: the server names " + issuer.URL + ", but its configuration has https://login.example.com\n  ask the operator of the server which issuer is right;"; code != exit.Refused || !strings.Contains(stderr, want) {
 		t.Errorf("another one than written: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr = person(t, home, "free"); code != exitOK {
+	if code, _, stderr = person(t, home, "free"); code != exit.OK {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	kept, err := filepath.Glob(filepath.Join(home, ".local", "state", "loadout", "oauth", "*.json"))
@@ -181,13 +182,13 @@ func TestLoginOnAnotherHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr = person(t, home, "free")
-	if want := ", but the last sign-in was at https://login.example.com\n  ask the operator of the server whether its issuer changed; if so: loadout servers logout free, then: loadout servers login free\n"; code != exitRefused || !strings.Contains(stderr, want) {
+	if want := ", but the last sign-in was at https://login.example.com\n  ask the operator of the server whether its issuer changed; if so: loadout servers logout free, then: loadout servers login free\n"; code != exit.Refused || !strings.Contains(stderr, want) {
 		t.Errorf("another one than before: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr = ended(t, home, "servers", "logout", "free"); code != exitOK {
+	if code, _, stderr = ended(t, home, "servers", "logout", "free"); code != exit.OK {
 		t.Errorf("signing out: %d, %s", code, stderr)
 	}
-	if code, _, stderr = person(t, home, "free"); code != exitOK {
+	if code, _, stderr = person(t, home, "free"); code != exit.OK {
 		t.Errorf("after it: %d, %s", code, stderr)
 	}
 }
@@ -202,7 +203,7 @@ func TestLoginWithTokenFile(t *testing.T) {
 	if _, out, _ := ended(t, home, "servers", "--mcp-config", "my servers.json"); !strings.Contains(out, "loadout servers login guarded --mcp-config 'my servers.json'") {
 		t.Errorf("it says %s", out)
 	}
-	if code, out, stderr := person(t, home, "guarded", "--mcp-config", "my servers.json"); code != exitOK {
+	if code, out, stderr := person(t, home, "guarded", "--mcp-config", "my servers.json"); code != exit.OK {
 		t.Errorf("exit code %d, %s%s", code, out, stderr)
 	}
 }
@@ -234,7 +235,7 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if code := p.end(t); code != exitOK {
+	if code := p.end(t); code != exit.OK {
 		t.Errorf("exit code %d, %s", code, p.stderr.String())
 	}
 }
@@ -243,14 +244,14 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 func TestLoginImpossible(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
 	code, _, stderr := ended(t, home, "servers", "login", "unset")
-	if code != exitFailure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
+	if code != exit.Failure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
 		t.Errorf("without its variable: %d, %s", code, stderr)
 	}
-	if code, out, stderr := ended(t, home, "servers", "logout", "unset"); code != exitOK || out != "You were not signed in to unset.\n" {
+	if code, out, stderr := ended(t, home, "servers", "logout", "unset"); code != exit.OK || out != "You were not signed in to unset.\n" {
 		t.Errorf("signing out needs no variable: %d, %s, %s", code, out, stderr)
 	}
 	code, _, stderr = ended(t, home, "servers", "login", "--no-browser", "refused")
-	if code != exitFailure || !strings.Contains(stderr, "sign in to refused: cannot connect: ") || !strings.Contains(stderr, "check its url, and that it is running") {
+	if code != exit.Failure || !strings.Contains(stderr, "sign in to refused: cannot connect: ") || !strings.Contains(stderr, "check its url, and that it is running") {
 		t.Errorf("nobody listens there: %d, %s", code, stderr)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
@@ -41,7 +42,7 @@ func main() {
 	case code := <-ended:
 		os.Exit(code)
 	case <-time.After(time.Duration(needs.Load())):
-		os.Exit(exitInterrupted)
+		os.Exit(exit.Interrupted)
 	}
 }
 
@@ -80,13 +81,13 @@ func run(ctx context.Context, args []string, env environment) int {
 		if isTerminal(env.stderr) {
 			fmt.Fprintln(env.stderr) // after ^C
 		}
-		return exitInterrupted
+		return exit.Interrupted
 	case err != nil:
 		return a.reportError(err)
 	case errors.Is(out.err, syscall.EPIPE):
-		return exitFailure // the reader is gone
+		return exit.Failure // the reader is gone
 	case out.err != nil:
-		return a.reportError(fail(exitFailure, "free disk space, or write to another location", "write standard output: %w", fileCause(out.err)))
+		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.err)))
 	}
-	return exitOK
+	return exit.OK
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -63,7 +64,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 				c.MCP.Address = ""
 			}
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
-				return fail(exitUsage, "add --http ADDR, or omit --token-file", "--token-file needs --http")
+				return exit.Errorf(exit.Usage, "add --http ADDR, or omit --token-file", "--token-file needs --http")
 			}
 			o.exposed = cmd.Flags().Changed("expose")
 			return a.runMCP(cmd.Context(), c, o)
@@ -102,7 +103,7 @@ func (o *mcpFlags) validate() error {
 		of          []string
 	}{{"--expose", o.expose, []string{"meta", "direct"}}, {"--prefix", o.prefix, []string{"server", "none"}}} {
 		if !slices.Contains(f.of, f.value) {
-			return fail(exitUsage, "use one of "+strings.Join(f.of, ", "), "%s: unknown value %q", f.name, f.value)
+			return exit.Errorf(exit.Usage, "use one of "+strings.Join(f.of, ", "), "%s: unknown value %q", f.name, f.value)
 		}
 	}
 	return nil
@@ -113,9 +114,9 @@ func (o *mcpFlags) checkGrow(c *config.Config) error {
 	switch {
 	case !o.grow:
 	case c.MCP.Compat != "":
-		return fail(exitUsage, "omit one of them; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system has no tools of skills", c.MCP.Compat)
+		return exit.Errorf(exit.Usage, "omit one of them; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system has no tools of skills", c.MCP.Compat)
 	case o.expose == "direct":
-		return fail(exitUsage, "omit one of them, or add --expose meta if the profile says direct", "--grow has no effect with --expose direct: all tools are listed")
+		return exit.Errorf(exit.Usage, "omit one of them, or add --expose meta if the profile says direct", "--grow has no effect with --expose direct: all tools are listed")
 	}
 	return nil
 }
@@ -214,10 +215,10 @@ func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, er
 		if ae, ok := errors.AsType[*net.AddrError](err); ok {
 			err = errors.New(ae.Err)
 		}
-		return nil, false, fail(exitUsage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %w", c.MCP.Address, err)
+		return nil, false, exit.Errorf(exit.Usage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %w", c.MCP.Address, err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return nil, false, fail(exitUsage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %q is not a port", c.MCP.Address, port)
+		return nil, false, exit.Errorf(exit.Usage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %q is not a port", c.MCP.Address, port)
 	}
 	if c.MCP.TokenFile != "" {
 		if o.Token, err = readToken(c.MCP.TokenFile); err != nil {
@@ -226,7 +227,7 @@ func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, er
 	}
 	remote = !address.IsLoopback(host)
 	if remote && o.Token == "" {
-		return nil, false, fail(exitRefused, "give --token-file FILE, or a loopback address such as 127.0.0.1:"+port,
+		return nil, false, exit.Errorf(exit.Refused, "give --token-file FILE, or a loopback address such as 127.0.0.1:"+port,
 			"serve MCP at %s: other machines could reach it without credentials", c.MCP.Address)
 	}
 	return o, remote, nil
@@ -236,12 +237,12 @@ func readToken(file string) (string, error) {
 	const hint = "write a long random token into it: openssl rand -hex 32 > "
 	b, err := configfile.ReadFile(file, 64<<10)
 	if err != nil {
-		code, _ := fileErrorHint(err, "")
-		return "", fail(code, hint+shellQuote(file), "token file %s: %w", file, fileCause(err))
+		code, _ := exit.FileHint(err, "")
+		return "", exit.Errorf(code, hint+shellQuote(file), "token file %s: %w", file, exit.FileCause(err))
 	}
 	token := strings.TrimSpace(string(b))
 	if len(token) < 16 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", fail(exitUsage, hint+shellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
+		return "", exit.Errorf(exit.Usage, hint+shellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
 	}
 	return token, nil
 }
@@ -360,7 +361,7 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			err = oe.Err
 		}
-		return fail(exitFailure, "if it is in use, use another port; --http 127.0.0.1:0 picks a free one", "serve MCP at %s: %w", address, err)
+		return exit.Errorf(exit.Failure, "if it is in use, use another port; --http 127.0.0.1:0 picks a free one", "serve MCP at %s: %w", address, err)
 	}
 	// Long-lived streams of clients end with this context only.
 	requests, drop := context.WithCancel(context.WithoutCancel(ctx))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/llm"
@@ -107,7 +108,7 @@ func (a *app) newModel(ctx context.Context, c *config.Config, k modelChoice) (m 
 	}
 	vendor, model, known := vendors.Parse(k.name)
 	if !known || vendor.Name == vendors.Demo {
-		return nil, fail(exitUsage, "use anthropic:NAME, openai:NAME or demo", "unknown model %q", k.name)
+		return nil, exit.Errorf(exit.Usage, "use anthropic:NAME, openai:NAME or demo", "unknown model %q", k.name)
 	}
 	value, err := a.findModelKey(ctx, vendor.KeyVariable, k.key, k.server)
 	if err != nil {
@@ -115,7 +116,7 @@ func (a *app) newModel(ctx context.Context, c *config.Config, k modelChoice) (m 
 	}
 	m, err = vendor.New(model, vendors.Options{Key: value, BaseURL: k.server, MaxTokens: c.Models.MaxTokens, Logger: a.logger()})
 	if err != nil {
-		return nil, fail(exitUsage, "see: loadout chat --help", "model %s: %w", k.name, err)
+		return nil, exit.Errorf(exit.Usage, "see: loadout chat --help", "model %s: %w", k.name, err)
 	}
 	return llm.Retry(m, nil), nil
 }
@@ -149,16 +150,16 @@ func (a *app) findModelKey(ctx context.Context, variable, name, server string) (
 	if server != "" {
 		u, err := url.Parse(server)
 		if err != nil || u.Host == "" {
-			return "", fail(exitUsage, "use an address such as https://models.example.com/v1", "--base-url is not a valid address")
+			return "", exit.Errorf(exit.Usage, "use an address such as https://models.example.com/v1", "--base-url is not a valid address")
 		}
 		here := address.IsLoopback(u.Hostname())
 		switch {
 		case name == "" && here:
 			return "", nil
 		case name == "":
-			return "", fail(exitUsage, "name the secret or variable with its key with --key NAME or models.key; the key in "+variable+" is not sent to another server", "no key for %s", u.Host)
+			return "", exit.Errorf(exit.Usage, "name the secret or variable with its key with --key NAME or models.key; the key in "+variable+" is not sent to another server", "no key for %s", u.Host)
 		case u.Scheme != "https" && !here:
-			return "", fail(exitUsage, "give an address with https", "refusing to send a key to %s unencrypted", u.Host)
+			return "", exit.Errorf(exit.Usage, "give an address with https", "refusing to send a key to %s unencrypted", u.Host)
 		}
 	}
 	name = cmp.Or(name, variable)
@@ -168,5 +169,5 @@ func (a *app) findModelKey(ctx context.Context, variable, name, server string) (
 	if key, err := a.secretValue(ctx, name); err == nil && key != "" {
 		return key, nil
 	}
-	return "", fail(exitMissing, "set the variable, or store a secret: loadout secret set "+name+"; to try without a key: --model demo", "no key: %s is not set", name)
+	return "", exit.Errorf(exit.Missing, "set the variable, or store a secret: loadout secret set "+name+"; to try without a key: --model demo", "no key: %s is not set", name)
 }

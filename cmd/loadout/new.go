@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -65,11 +66,11 @@ func (a *app) createSkill(name string, o newOptions) error {
 		}
 	}
 	if name == "" && o.from == "" {
-		return fail(exitUsage, "loadout new release-notes", "no name given")
+		return exit.Errorf(exit.Usage, "loadout new release-notes", "no name given")
 	}
 	if !skill.IsPortableName(draft.Name) {
 		if o.from == "" || name != "" {
-			return fail(exitUsage, "for example: loadout new "+skill.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
+			return exit.Errorf(exit.Usage, "for example: loadout new "+skill.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
 		}
 		draft.Name = skill.Slug(draft.Name)
 	}
@@ -97,7 +98,7 @@ func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 	}
 	for _, d := range ds {
 		if d.Rule > 0 && o.description != "" {
-			return nil, fail(exitUsage, d.Fix, "--description: %s", d.Message)
+			return nil, exit.Errorf(exit.Usage, d.Fix, "--description: %s", d.Message)
 		}
 		if d.Rule > 0 {
 			a.note("%s: %s (%s)", o.from, d.Message, d.Fix)
@@ -127,19 +128,19 @@ func truncateDescription(s string) (string, bool) {
 func writeSkillDir(parent, dir string, text []byte) error {
 	const hint = "choose another directory with --dir"
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fail(exitFailure, hint, "create %s: %w", parent, fileCause(err))
+		return exit.Errorf(exit.Failure, hint, "create %s: %w", parent, exit.FileCause(err))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fail(exitFailure, "choose another name, or remove it first", "%s already exists", dir)
+			return exit.Errorf(exit.Failure, "choose another name, or remove it first", "%s already exists", dir)
 		}
-		return fail(exitFailure, hint, "create %s: %w", dir, fileCause(err))
+		return exit.Errorf(exit.Failure, hint, "create %s: %w", dir, exit.FileCause(err))
 	}
 	file := filepath.Join(dir, skill.FileName)
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		os.Remove(file)
 		os.Remove(dir)
-		return fail(exitFailure, hint, "write %s: %w", file, fileCause(err))
+		return exit.Errorf(exit.Failure, hint, "write %s: %w", file, exit.FileCause(err))
 	}
 	return nil
 }
@@ -149,8 +150,8 @@ func writeSkillDir(parent, dir string, text []byte) error {
 func readManifest(from string) (*skill.Draft, error) {
 	fi, err := os.Stat(from)
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path given with --from")
-		return nil, fail(code, hint, "%s: %w", from, fileCause(err))
+		code, hint := exit.FileHint(err, "the path given with --from")
+		return nil, exit.Errorf(code, hint, "%s: %w", from, exit.FileCause(err))
 	}
 	files := []string{from}
 	if fi.IsDir() {
@@ -177,7 +178,7 @@ func readManifest(from string) (*skill.Draft, error) {
 	case fi.IsDir() && errors.Is(wrong, pythonskill.ErrNoManifest):
 		wrong = fmt.Errorf("no Python file in %s has SKILL_MANIFEST = … at the top level", from)
 	}
-	return nil, fail(exitFailure, "create the skill by hand: loadout new NAME", "%w", wrong)
+	return nil, exit.Errorf(exit.Failure, "create the skill by hand: loadout new NAME", "%w", wrong)
 }
 
 func escapeGlob(p string) string {

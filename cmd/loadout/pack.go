@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -38,30 +39,30 @@ is NAME.zip in the current directory, or beside DIR if you are inside DIR.`,
 func (a *app) packSkill(dir, out string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return fail(exitNotFound, "change to another directory", "find the working directory: %w", fileCause(err))
+		return exit.Errorf(exit.NotFound, "change to another directory", "find the working directory: %w", exit.FileCause(err))
 	}
 	const hint = "give the directory of a skill, which contains a SKILL.md"
 	if skill.IsFileName(filepath.Base(abs)) {
 		abs = filepath.Dir(abs)
 	} else if fi, err := os.Stat(abs); err == nil && !fi.IsDir() {
-		return fail(exitUsage, hint, "pack %s: not a directory", dir)
+		return exit.Errorf(exit.Usage, hint, "pack %s: not a directory", dir)
 	}
 	b, err := skill.OpenDir(abs)
 	if err != nil {
-		code, _ := fileErrorHint(err, "")
-		return fail(code, hint, "pack %s: %w", dir, fileCause(err))
+		code, _ := exit.FileHint(err, "")
+		return exit.Errorf(code, hint, "pack %s: %w", dir, exit.FileCause(err))
 	}
 	defer b.Close()
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if err != nil {
-		code, _ := fileErrorHint(err, "")
-		return fail(code, hint, "pack %s: %w", dir, err)
+		code, _ := exit.FileHint(err, "")
+		return exit.Errorf(code, hint, "pack %s: %w", dir, err)
 	}
 	for _, d := range ds.Problems() {
 		a.note("%s: %s", filepath.Join(abs, skill.FileName), d)
 	}
 	if s == nil || !ds.Loads() {
-		return fail(exitFailure, "fix it first: loadout validate "+shellQuote(dir), "pack %s: the skill does not load", dir)
+		return exit.Errorf(exit.Failure, "fix it first: loadout validate "+shellQuote(dir), "pack %s: the skill does not load", dir)
 	}
 	if out, err = archivePath(out, abs, s.Name); err != nil {
 		return err
@@ -97,7 +98,7 @@ func archivePath(out, dir, name string) (string, error) {
 		out = filepath.Join(out, name+".zip")
 	}
 	if isInside(dir, filepath.Dir(out)) {
-		return "", fail(exitUsage, "write it elsewhere: -o "+shellQuote(filepath.Join(filepath.Dir(dir), filepath.Base(out))), "output file %s is inside of the skill, and would become part of it", out)
+		return "", exit.Errorf(exit.Usage, "write it elsewhere: -o "+shellQuote(filepath.Join(filepath.Dir(dir), filepath.Base(out))), "output file %s is inside of the skill, and would become part of it", out)
 	}
 	return out, nil
 }
@@ -134,7 +135,7 @@ func writeArchive(out string, b *skill.Bundle, name string) (skill.Manifest, ski
 	}
 	switch {
 	case isType[*skill.RefusedError](err):
-		return nil, ds, fail(exitFailure, "remove large files from the skill; importers would refuse the archive", "pack %s: %w", name, err)
+		return nil, ds, exit.Errorf(exit.Failure, "remove large files from the skill; importers would refuse the archive", "pack %s: %w", name, err)
 	case err != nil:
 		return nil, ds, writeError(out, err)
 	}
@@ -148,7 +149,7 @@ func writeArchive(out string, b *skill.Bundle, name string) (skill.Manifest, ski
 }
 
 func writeError(out string, err error) error {
-	return fail(exitFailure, "choose another location with -o FILE", "write %s: %w", out, fileCause(err))
+	return exit.Errorf(exit.Failure, "choose another location with -o FILE", "write %s: %w", out, exit.FileCause(err))
 }
 
 // checkArchive refuses an archive that importers would refuse.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -80,7 +81,7 @@ func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
 	}
 	yes, err := a.confirm(ctx, question)
 	if err == nil && !yes {
-		err = fail(exitRefused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
+		err = exit.Errorf(exit.Refused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
 	}
 	return err
 }
@@ -111,32 +112,32 @@ func (a *app) failedSkillsError(p *plan) error {
 		return nil
 	}
 	if len(p.Changes()) > 0 {
-		return errReported
+		return exit.Reported
 	}
 	code, fix := a.planErrorHint(p.Failures[0].Err, p.to)
 	if a.json {
-		return &exitError{code: code}
+		return &exit.Error{Code: code}
 	}
-	return fail(code, fix, "cannot install %s", pluralize(len(p.Failures), "skill"))
+	return exit.Errorf(code, fix, "cannot install %s", pluralize(len(p.Failures), "skill"))
 }
 
 // planError adds the exit code and the hint to an error of a plan.
 func (a *app) planError(err error, to skillsDir) error {
 	code, fix := a.planErrorHint(err, to)
-	return fail(code, fix, "%w", err)
+	return exit.Errorf(code, fix, "%w", err)
 }
 
 // planErrorHint returns the exit code and hint for a skill that cannot be
 // installed into a directory.
 func (a *app) planErrorHint(err error, to skillsDir) (code int, fix string) {
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code, e.hint
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		return e.Code, e.Hint
 	}
 	if e, ok := errors.AsType[*install.SkillError](err); ok {
 		return skillErrorHint(e, to)
 	}
 	if isType[*skill.RefusedError](err) {
-		return exitFailure, "the author of the skill has to fix it"
+		return exit.Failure, "the author of the skill has to fix it"
 	}
 	return a.classifyError(err)
 }
@@ -145,25 +146,25 @@ func skillErrorHint(e *install.SkillError, to skillsDir) (code int, fix string) 
 	name := shellQuote(e.Name)
 	switch e.Reason {
 	case install.Invalid:
-		return exitFailure, e.Fix
+		return exit.Failure, e.Fix
 	case install.NameTaken:
-		return exitUsage, "choose one of them by its directory: --skill " + shellQuote(e.Dir)
+		return exit.Usage, "choose one of them by its directory: --skill " + shellQuote(e.Dir)
 	case install.NotInstalled:
-		return exitFailure, "move it away, or replace it with --force"
+		return exit.Failure, "move it away, or replace it with --force"
 	case install.OtherSource:
-		return exitFailure, "keep it, or replace it with --force; to remove it: loadout remove " + name + to.flag()
+		return exit.Failure, "keep it, or replace it with --force; to remove it: loadout remove " + name + to.flag()
 	case install.Pinned:
-		return exitFailure, "choose a version with @, or install this one with --force"
+		return exit.Failure, "choose a version with @, or install this one with --force"
 	case install.TagMoved:
-		return exitRefused, "find out why; to install it anyway: --force"
+		return exit.Refused, "find out why; to install it anyway: --force"
 	case install.Edited:
-		return exitFailure, "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: --force"
+		return exit.Failure, "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: --force"
 	case install.LockMismatch:
-		return exitFailure, "see the differences: loadout verify" + to.flag() + "; to discard them: --force"
+		return exit.Failure, "see the differences: loadout verify" + to.flag() + "; to discard them: --force"
 	case install.Missing:
-		return exitFailure, "report it to the owner of the source, or add the skill from another source"
+		return exit.Failure, "report it to the owner of the source, or add the skill from another source"
 	case install.DigestMismatch:
-		return exitRefused, "the source changed after the skill was added; find out why, then: loadout update " + name
+		return exit.Refused, "the source changed after the skill was added; find out why, then: loadout update " + name
 	}
-	return exitFailure, "check the installed skills: loadout list; then try again"
+	return exit.Failure, "check the installed skills: loadout list; then try again"
 }

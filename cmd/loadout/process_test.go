@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // process is a loadout process with its own home directory.
@@ -155,8 +157,8 @@ func TestHTTPInterrupted(t *testing.T) {
 			if err := p.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			if code := p.end(t); code != exitInterrupted {
-				t.Errorf("exit code %d, want %d; %s", code, exitInterrupted, p.stderr.String())
+			if code := p.end(t); code != exit.Interrupted {
+				t.Errorf("exit code %d, want %d; %s", code, exit.Interrupted, p.stderr.String())
 			}
 			if p.stderr.Len() > 0 {
 				t.Errorf("standard error: %s", p.stderr.String())
@@ -222,8 +224,8 @@ func TestHTTPInUse(t *testing.T) {
 	}
 	defer l.Close()
 	p, _ := start(t, "mcp", "--http", l.Addr().String())
-	if code := p.end(t); code != exitFailure {
-		t.Errorf("exit code %d, want %d", code, exitFailure)
+	if code := p.end(t); code != exit.Failure {
+		t.Errorf("exit code %d, want %d", code, exit.Failure)
 	}
 	if got := p.stderr.String(); !regexp.MustCompile(`^loadout: serve MCP at 127\.0\.0\.1:\d+: .*in use\n  .*another port`).MatchString(got) {
 		t.Errorf("standard error: %s", got)
@@ -238,9 +240,9 @@ func TestStdioEnds(t *testing.T) {
 		end  func(p *process, in io.Closer) error
 		code int
 	}{
-		"interrupt":    {func(p *process, _ io.Closer) error { return p.Process.Signal(os.Interrupt) }, exitInterrupted},
-		"terminate":    {func(p *process, _ io.Closer) error { return p.Process.Signal(syscall.SIGTERM) }, exitInterrupted},
-		"end of input": {func(_ *process, in io.Closer) error { return in.Close() }, exitOK},
+		"interrupt":    {func(p *process, _ io.Closer) error { return p.Process.Signal(os.Interrupt) }, exit.Interrupted},
+		"terminate":    {func(p *process, _ io.Closer) error { return p.Process.Signal(syscall.SIGTERM) }, exit.Interrupted},
+		"end of input": {func(_ *process, in io.Closer) error { return in.Close() }, exit.OK},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +330,7 @@ func TestClosedOutput(t *testing.T) {
 	for _, args := range []string{"list", "list --json", "version", "config example", "--help"} {
 		out, err := exec.CommandContext(ctx, "sh", "-c", "loadout "+args+" > /dev/full").CombinedOutput()
 		ee, _ := errors.AsType[*exec.ExitError](err)
-		if ee == nil || ee.ExitCode() != exitFailure || !strings.HasPrefix(string(out), "loadout: write standard output: no space left on device\n  ") {
+		if ee == nil || ee.ExitCode() != exit.Failure || !strings.HasPrefix(string(out), "loadout: write standard output: no space left on device\n  ") {
 			t.Errorf("%s: %v: %s", args, err, out)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/trust"
@@ -82,7 +83,7 @@ func (a *app) loadOwnProfiles(note func(format string, args ...any)) ([]*profile
 	defer root.Close()
 	all, problems, err := profile.ReadDir(root.FS())
 	if err != nil {
-		return nil, fail(exitFailure, "fix it, or omit --profile", "profiles in %s: %w", dir, err)
+		return nil, exit.Errorf(exit.Failure, "fix it, or omit --profile", "profiles in %s: %w", dir, err)
 	}
 	for _, p := range problems {
 		note("%s: %s", dir, p)
@@ -121,7 +122,7 @@ func (a *app) findProfile(name string) (*profile.Profile, error) {
 	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(trust.ProfilesDir))) {
 		hint = "to use the profiles of this project, trust it: loadout trust " + shellQuote(root)
 	}
-	return nil, fail(exitNotFound, hint, "profile %q not found", name)
+	return nil, exit.Errorf(exit.NotFound, hint, "profile %q not found", name)
 }
 
 // profileFlag adds the flag --profile.
@@ -182,7 +183,7 @@ func (s *profileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, err := s.open(strings.TrimPrefix(r.URL.Path, profilePath))
 	if err != nil {
 		code := http.StatusInternalServerError
-		if e, ok := errors.AsType[*exitError](err); ok && e.code == exitNotFound {
+		if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.NotFound {
 			code = http.StatusNotFound
 		}
 		http.Error(w, err.Error(), code)
@@ -205,7 +206,7 @@ func (s *profileServer) open(name string) (*servedProfile, error) {
 	}
 	p, err := s.a.findProfile(name)
 	if err == nil && p == nil {
-		err = fail(exitNotFound, "append a profile name to "+profilePath, "no profile in the path")
+		err = exit.Errorf(exit.NotFound, "append a profile name to "+profilePath, "no profile in the path")
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // maxPrompt bounds a message of the user, in bytes.
@@ -22,7 +24,7 @@ func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
 			return err
 		}
 		if len(text)+len(o.prompt) > maxPrompt {
-			return fail(exitUsage, "put it into a file, and name the file", "prompt larger than %d bytes", maxPrompt)
+			return exit.Errorf(exit.Usage, "put it into a file, and name the file", "prompt larger than %d bytes", maxPrompt)
 		}
 		o.prompt = strings.TrimSpace(o.prompt)
 		switch text = strings.TrimSpace(text); {
@@ -33,7 +35,7 @@ func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
 		}
 	}
 	if strings.TrimSpace(o.prompt) == "" {
-		return fail(exitUsage, "loadout chat -p \"what is in sales.csv?\"", "no prompt given")
+		return exit.Errorf(exit.Usage, "loadout chat -p \"what is in sales.csv?\"", "no prompt given")
 	}
 	return nil
 }

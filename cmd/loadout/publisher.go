@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
@@ -33,7 +34,7 @@ func (a *app) forgetKey(ctx context.Context, source string) error {
 	}
 	switch _, err := pins.Remove(ctx, at.CanonicalURL()); {
 	case errors.Is(err, signature.ErrNotPinned):
-		return fail(exitNotFound, "give the source as for loadout add", "no key remembered for %s", at.CanonicalURL())
+		return exit.Errorf(exit.NotFound, "give the source as for loadout add", "no key remembered for %s", at.CanonicalURL())
 	case err != nil:
 		return err
 	}
@@ -52,8 +53,8 @@ func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill
 	}
 	b, err := skill.OpenDir(dir)
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path")
-		return signedSkill{}, fail(code, hint, "open the skill %s: %w", dir, fileCause(err))
+		code, hint := exit.FileHint(err, "the path")
+		return signedSkill{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, exit.FileCause(err))
 	}
 	defer b.Close()
 	name, digest, err := signature.VerifyBundle(b, key)
@@ -81,7 +82,7 @@ func (a *app) resolveSkillDir(ctx context.Context, arg string) (string, error) {
 		return "", err
 	}
 	if e.Location() == "" {
-		return "", fail(exitUsage, "give the path of its directory", "skill %s is not in a directory", arg)
+		return "", exit.Errorf(exit.Usage, "give the path of its directory", "skill %s is not in a directory", arg)
 	}
 	return e.Location(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
 )
 
@@ -79,7 +80,7 @@ func checkUnambiguous(byPlace [][]string) error {
 	seen := map[string]bool{}
 	for _, name := range slices.Concat(byPlace...) {
 		if seen[name] {
-			return fail(exitUsage, "choose with --scope user or --scope project", "skill %s is installed both for you and for the project", name)
+			return exit.Errorf(exit.Usage, "choose with --scope user or --scope project", "skill %s is installed both for you and for the project", name)
 		}
 		seen[name] = true
 	}

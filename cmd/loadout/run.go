@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -54,7 +55,7 @@ exit code.`,
 				return err
 			}
 			if cmd.ArgsLenAtDash() < 0 && len(args) > 2 {
-				return fail(exitUsage, "put -- before the arguments of the script: loadout run "+shellQuote(args[0])+" "+shellQuote(args[1])+" -- "+shellQuote(args[2])+" …",
+				return exit.Errorf(exit.Usage, "put -- before the arguments of the script: loadout run "+shellQuote(args[0])+" "+shellQuote(args[1])+" -- "+shellQuote(args[2])+" …",
 					"unexpected argument %q after the skill and the script", args[2])
 			}
 			return a.runScript(cmd.Context(), args, &o)
@@ -96,11 +97,11 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	a.recordScriptUse(ctx, c, rt, args[0], res, err)
 	switch {
 	case isType[*script.NotFoundError](err):
-		return fail(exitNotFound, "list its files: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.NotFound, "list its files: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*script.NotScriptError](err), isType[*script.OutsideError](err):
-		return fail(exitUsage, "name one of its scripts; see: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*sandboxprocess.NotAllowedError](err):
-		return fail(exitRefused, "review it, then allow it: loadout approve "+shellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
+		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+shellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
 	case err != nil && res != nil && a.json: // the script ran, but its files could not be saved
 		return errors.Join(a.printJSON(res), err)
 	case err != nil:
@@ -158,9 +159,9 @@ func (a *app) openScripts(ctx context.Context) (*loadout.Runtime, *config.Config
 	}
 	switch {
 	case !c.Skills.Enabled:
-		return nil, nil, fail(exitRefused, hint, "skills are disabled (skills.enabled)")
+		return nil, nil, exit.Errorf(exit.Refused, hint, "skills are disabled (skills.enabled)")
 	case !c.Sandbox.Enabled:
-		return nil, nil, fail(exitRefused, hint, "scripts are disabled (sandbox.enabled)")
+		return nil, nil, exit.Errorf(exit.Refused, hint, "scripts are disabled (sandbox.enabled)")
 	}
 	rt, err := a.newRuntime(ctx, c, false)
 	return rt, c, err
@@ -183,7 +184,7 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 		return r, err
 	}
 	if o.workspace == "" && o.write {
-		return r, fail(exitUsage, "add --workspace DIR", "--write needs --workspace")
+		return r, exit.Errorf(exit.Usage, "add --workspace DIR", "--write needs --workspace")
 	}
 	if r.Workspace, err = resolveWorkspace(o.workspace); err != nil {
 		return r, err
@@ -191,7 +192,7 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	for _, name := range o.secrets {
 		value := a.getenv(name)
 		if value == "" {
-			return r, fail(exitUsage, "set it for this command: "+name+"=… loadout run …", "--secret %s: environment variable not set", name)
+			return r, exit.Errorf(exit.Usage, "set it for this command: "+name+"=… loadout run …", "--secret %s: environment variable not set", name)
 		}
 		r.Secrets = append(r.Secrets, sandbox.NewSecret(name, value))
 	}
@@ -212,11 +213,11 @@ func resolveWorkspace(path string) (string, error) {
 		_, err = os.ReadDir(dir)
 	}
 	if real, e := filepath.EvalSymlinks(dir); e == nil && real == filepath.Dir(real) {
-		return "", fail(exitUsage, "give a directory below it", "--workspace %s: the root of the file system is not allowed", path)
+		return "", exit.Errorf(exit.Usage, "give a directory below it", "--workspace %s: the root of the file system is not allowed", path)
 	}
 	if err != nil {
-		code, hint := fileErrorHint(err, "the directory given with --workspace")
-		return "", fail(code, hint, "%s: %w", path, fileCause(err))
+		code, hint := exit.FileHint(err, "the directory given with --workspace")
+		return "", exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
 	}
 	return dir, nil
 }
@@ -232,7 +233,7 @@ func checkDirectory(flag, path string) error {
 		if flag == "workspace" {
 			hint = "name its directory; to provide only this file: --in " + shellQuote(path)
 		}
-		return fail(exitUsage, hint, "--%s %s: not a directory", flag, path)
+		return exit.Errorf(exit.Usage, hint, "--%s %s: not a directory", flag, path)
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func openInputs(paths []string) ([]loadout.Input, error) {
 			if filepath.Clean(before) != filepath.Clean(p) {
 				hint = "rename one of them, or give a directory that contains both"
 			}
-			return nil, fail(exitUsage, hint, "--in %s and --in %s have the same path /work/in/%s", before, p, in.Name)
+			return nil, exit.Errorf(exit.Usage, hint, "--in %s and --in %s have the same path /work/in/%s", before, p, in.Name)
 		}
 		given[in.Name] = p
 		out = append(out, in)
@@ -266,12 +267,12 @@ func openInput(p string) (loadout.Input, error) {
 		_, err = os.Stat(abs)
 	}
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path given with --in")
-		return loadout.Input{}, fail(code, hint, "%s: %w", p, fileCause(err))
+		code, hint := exit.FileHint(err, "the path given with --in")
+		return loadout.Input{}, exit.Errorf(code, hint, "%s: %w", p, exit.FileCause(err))
 	}
 	dir, base := filepath.Split(abs)
 	if base == "" {
-		return loadout.Input{}, fail(exitUsage, "give a directory below it", "%s: the root of the file system is not allowed", p)
+		return loadout.Input{}, exit.Errorf(exit.Usage, "give a directory below it", "%s: the root of the file system is not allowed", p)
 	}
 	return loadout.Input{Name: base, FS: os.DirFS(dir), Path: base}, nil
 }
@@ -283,7 +284,7 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 			return err
 		}
 		if res.ExitCode != 0 {
-			return errReported
+			return exit.Reported
 		}
 		return nil
 	}
@@ -307,7 +308,7 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	case res.Killed:
 		what = "was stopped: " + string(res.Reason)
 	}
-	return fail(exitFailure, "for the result as JSON, add --json", "%s %s", res.Script, what)
+	return exit.Errorf(exit.Failure, "for the result as JSON, add --json", "%s %s", res.Script, what)
 }
 
 // noteFiles prints the output files of a script and their location.
@@ -357,7 +358,7 @@ func (a *app) classifyRunError(err error) (code int, hint string, ok bool) {
 		if strings.HasPrefix(hint, "loadout approve") {
 			hint = "review it, then approve it: " + hint + a.skillFlags()
 		}
-		return exitRefused, hint, true
+		return exit.Refused, hint, true
 	}
 	return classifyScriptError(err)
 }

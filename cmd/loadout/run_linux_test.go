@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // scriptSkill writes a skill with one script, and returns the flags that name
@@ -176,7 +177,7 @@ sleep `+marker+`
 		t.Fatal("the script is not seen from outside")
 	}
 	c.types(t, "\x03")
-	c.end(t, exitInterrupted)
+	c.end(t, exit.Interrupted)
 	if strings.Contains(c.output(), "loadout:") {
 		t.Errorf("an interrupted run is no error:\n%s", c.output())
 	}
@@ -199,7 +200,7 @@ func TestTerminalRunInput(t *testing.T) {
 	c.await(t, "name?")
 	c.types(t, "Ada\n")
 	c.await(t, "hello Ada")
-	c.end(t, exitOK)
+	c.end(t, exit.OK)
 }
 
 // What a probe says fits the terminal.
@@ -207,7 +208,7 @@ func TestTerminalProbe(t *testing.T) {
 	exe := needsSandbox(t)
 	c := openConsoleOf(t, exe, 80, nil, "sandbox", "probe")
 	c.await(t, "used for scripts")
-	c.end(t, exitOK)
+	c.end(t, exit.OK)
 	for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
 		line = line[strings.LastIndexByte(line, '\r')+1:] // behind the progress
 		if line = strings.TrimSuffix(line, "\n"); textWidth(line) > 80 {
@@ -223,13 +224,13 @@ func TestTerminalApprove(t *testing.T) {
 		args, answer string
 		code, grants int
 	}{
-		"yes":          {"", "y\n", exitOK, 1},
-		"no":           {"", "n\n", exitRefused, 0},
-		"nothing":      {"", "\n", exitRefused, 0},
-		"end of input": {"", "\x04", exitRefused, 0},
-		"interrupt":    {"", "\x03", exitInterrupted, 0},
-		"not asked":    {"--yes", "", exitOK, 1},
-		"only shown":   {"--dry-run", "", exitOK, 0},
+		"yes":          {"", "y\n", exit.OK, 1},
+		"no":           {"", "n\n", exit.Refused, 0},
+		"nothing":      {"", "\n", exit.Refused, 0},
+		"end of input": {"", "\x04", exit.Refused, 0},
+		"interrupt":    {"", "\x03", exit.Interrupted, 0},
+		"not asked":    {"--yes", "", exit.OK, 1},
+		"only shown":   {"--dry-run", "", exit.OK, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

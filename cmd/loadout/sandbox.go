@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
@@ -190,6 +191,6 @@ func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []st
 	if res.Reason != sandbox.StartFailed {
 		return err
 	}
-	return fail(exitMissing, "name a program in /usr or /bin, or a path in the sandbox; to list programs: loadout sandbox run -- ls /usr/bin",
+	return exit.Errorf(exit.Missing, "name a program in /usr or /bin, or a path in the sandbox; to list programs: loadout sandbox run -- ls /usr/bin",
 		"cannot start the command %s in the sandbox: %s", shellQuote(args[0]), strings.TrimPrefix(res.Detail, "start "+args[0]+": "))
 }

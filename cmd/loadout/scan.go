@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
@@ -63,9 +64,9 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	level, err := scan.ParseSeverity(o.severity)
 	switch {
 	case err != nil:
-		return fail(exitUsage, "use one of: info, low, medium, high", "--severity: %w", err)
+		return exit.Errorf(exit.Usage, "use one of: info, low, medium, high", "--severity: %w", err)
 	case o.sarif && a.json:
-		return fail(exitUsage, "omit one of them", "--sarif and --json cannot be used together")
+		return exit.Errorf(exit.Usage, "omit one of them", "--sarif and --json cannot be used together")
 	}
 	out := scanOutput{Results: []skillcheck.Scanned{}, Level: level, Clean: true, Notice: scanNotice}
 	done := a.showProgress("scanning skills")
@@ -100,7 +101,7 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 		a.printScanResults(out)
 	}
 	if err == nil && !out.Clean {
-		return errReported
+		return exit.Reported
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanne
 	}
 	all, err := skillcheck.ScanPath(ctx, arg)
 	if errors.Is(err, skillcheck.ErrNotSkill) {
-		return nil, fail(exitUsage, "give a skill's directory, its SKILL.md, a .zip or .skill archive, or a NAME", "not a skill: %s", arg)
+		return nil, exit.Errorf(exit.Usage, "give a skill's directory, its SKILL.md, a .zip or .skill archive, or a NAME", "not a skill: %s", arg)
 	}
 	return all, classifyScanError(err)
 }
@@ -153,18 +154,18 @@ func classifyScanError(err error) error {
 		return err
 	}
 	if _, refused := skill.Refusals(e.Err); refused {
-		return fail(exitFailure, "list the reasons: loadout inspect "+shellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
+		return exit.Errorf(exit.Failure, "list the reasons: loadout inspect "+shellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
 	}
-	code, hint := fileErrorHint(e.Err, "the path")
+	code, hint := exit.FileHint(e.Err, "the path")
 	switch {
 	case isType[*skillcheck.TimeoutError](err):
-		code, hint = exitFailure, "review it yourself; scanning a normal skill does not take that long"
+		code, hint = exit.Failure, "review it yourself; scanning a normal skill does not take that long"
 	case errors.Is(err, skill.ErrTooLarge):
-		code, hint = exitFailure, "review it yourself"
+		code, hint = exit.Failure, "review it yourself"
 	case e.Opened:
-		code, hint = exitFailure, "check that you can read it"
+		code, hint = exit.Failure, "check that you can read it"
 	}
-	return fail(code, hint, "%w", err)
+	return exit.Errorf(code, hint, "%w", err)
 }
 
 // printScanResults prints findings by skill. Informational findings are only

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -158,7 +159,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if slices.Contains(args, "--json") && stdout != "" {
 		parseJSON(ts, stdout)
 	}
-	if code != exitOK && code != exitInterrupted && args[1] == "loadout" {
+	if code != exit.OK && code != exit.Interrupted && args[1] == "loadout" {
 		checkHint(ts, code, stdout, stderr)
 	}
 }
@@ -166,7 +167,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 var hint = regexp.MustCompile(`(?m)^loadout: [^\n]+\n(  [^\n]+\n)*  \S[^\n]*\n\z`)
 
 func checkHint(ts *testscript.TestScript, code int, stdout, stderr string) {
-	if code == exitFailure && stdout != "" {
+	if code == exit.Failure && stdout != "" {
 		return // it ran and reported findings
 	}
 	if !hint.MatchString(stderr) {

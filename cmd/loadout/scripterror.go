@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/packages"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -20,42 +21,42 @@ func classifyScriptError(err error) (code int, hint string, ok bool) {
 		if fixes := e.Fixes(); len(fixes) > 0 {
 			hint = strings.Join(fixes, "\n  or ")
 		}
-		return exitMissing, hint, true
+		return exit.Missing, hint, true
 	}
 	if e, is := errors.AsType[*sandbox.UnavailableError](err); is {
 		if e.Fix != "" {
-			return exitMissing, e.Fix, true
+			return exit.Missing, e.Fix, true
 		}
-		return exitMissing, "see: loadout sandbox probe", true
+		return exit.Missing, "see: loadout sandbox probe", true
 	}
 	if e, is := errors.AsType[*sandbox.UnsupportedError](err); is {
 		if e.Fix != "" {
-			return exitMissing, e.Fix, true
+			return exit.Missing, e.Fix, true
 		}
-		return exitMissing, "use another back end: loadout sandbox probe", true
+		return exit.Missing, "use another back end: loadout sandbox probe", true
 	}
 	if e, is := errors.AsType[*script.MissingError](err); is {
-		return exitMissing, e.Hint, true
+		return exit.Missing, e.Hint, true
 	}
 	if isType[*sandboxprocess.NotAllowedError](err) {
-		return exitRefused, "allow the current version of the skill to run without isolation: loadout approve NAME --unsandboxed; or use another back end", true
+		return exit.Refused, "allow the current version of the skill to run without isolation: loadout approve NAME --unsandboxed; or use another back end", true
 	}
 	if e, is := errors.AsType[*packages.MissingToolError](err); is {
-		return exitMissing, e.Hint, true
+		return exit.Missing, e.Hint, true
 	}
 	switch {
 	case isType[*packages.OfflineError](err):
-		return exitMissing, "run it once with access to the registry, or set sandbox.python_index or sandbox.npm_registry to a reachable one", true
+		return exit.Missing, "run it once with access to the registry, or set sandbox.python_index or sandbox.npm_registry to a reachable one", true
 	case isType[*packages.FailedError](err):
-		return exitFailure, "see the output of the installer; packages without a wheel need sandbox.build_scripts", true
+		return exit.Failure, "see the output of the installer; packages without a wheel need sandbox.build_scripts", true
 	case isType[*sandbox.ChangedError](err):
-		return exitRefused, "run it again; if the error repeats, find out what changes the skill", true
+		return exit.Refused, "run it again; if the error repeats, find out what changes the skill", true
 	case isType[*script.ShebangError](err), isType[*script.NeedsError](err):
-		return exitFailure, "fix the skill, or report it to its author", true
+		return exit.Failure, "fix the skill, or report it to its author", true
 	case errors.Is(err, loadout.ErrWorkspace):
-		return exitUsage, "name the project directory to work on", true
+		return exit.Usage, "name the project directory to work on", true
 	case errors.Is(err, loadout.ErrNoFolder):
-		return exitNotFound, "omit --folder, or create one: --folder new", true
+		return exit.NotFound, "omit --folder, or create one: --folder new", true
 	}
 	return 0, "", false
 }

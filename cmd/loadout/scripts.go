@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
@@ -93,7 +94,7 @@ func (a *app) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 			}
 		}
 		if err != nil {
-			return nil, fail(exitUsage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
+			return nil, exit.Errorf(exit.Usage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
 		}
 		s.PrivateNetworks = append(s.PrivateNetworks, prefix)
 	}

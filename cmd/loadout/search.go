@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 type searchOutput struct {
@@ -38,11 +39,11 @@ the skills that a site, a hub or a repository offers; install them with loadout 
 		Args: argCount(1, -1, "search words"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return fail(exitUsage, "use a --limit of at least 1", "--limit is %d", limit)
+				return exit.Errorf(exit.Usage, "use a --limit of at least 1", "--limit is %d", limit)
 			}
 			query := strings.TrimSpace(strings.Join(args, " "))
 			if query == "" {
-				return fail(exitUsage, "loadout search fill in a pdf form; to list all: loadout list", "no search words given")
+				return exit.Errorf(exit.Usage, "loadout search fill in a pdf form; to list all: loadout list", "no search words given")
 			}
 			if len(indexes) > 0 {
 				return a.searchIndexes(cmd.Context(), indexes, query, limit)

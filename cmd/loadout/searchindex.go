@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -36,7 +37,7 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 			return err
 		case err != nil: // continue with the other sources
 			a.note("%s: %v", plain(text), err)
-			failed = errReported
+			failed = exit.Reported
 		}
 		all = append(all, found...)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/policy"
@@ -67,7 +68,7 @@ of the skill; to stop what is already running, use loadout approve --revoke.`,
 		Args:    argCount(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if skill == "" {
-				return fail(exitUsage, "loadout secret grant NAME --skill SKILL", "no --skill given")
+				return exit.Errorf(exit.Usage, "loadout secret grant NAME --skill SKILL", "no --skill given")
 			}
 			if remove {
 				return a.revokeSecret(cmd.Context(), args[0], skill)
@@ -106,7 +107,7 @@ see arguments.`,
 func (a *app) secretStore() (*secrets.Store, error) {
 	d := a.stateDir()
 	if d == "" {
-		return nil, fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store secrets")
+		return nil, exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store secrets")
 	}
 	return secrets.New(filepath.Join(d, "secrets")), nil
 }
@@ -129,7 +130,7 @@ func (a *app) secretValue(_ context.Context, name string) (string, error) {
 // the text, which may be a value.
 func checkSecretName(name string) error {
 	if policy.CheckSecretName(name) != nil {
-		return fail(exitUsage, "loadout secret set GITHUB_TOKEN; the value is prompted for", "invalid secret name: use letters, digits and _")
+		return exit.Errorf(exit.Usage, "loadout secret set GITHUB_TOKEN; the value is prompted for", "invalid secret name: use letters, digits and _")
 	}
 	return nil
 }
@@ -193,11 +194,11 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 		return "", context.Cause(ctx)
 	case got := <-read:
 		if got.err != nil {
-			return "", fail(exitFailure, "give it on standard input: loadout secret set "+name+" < FILE", "read value: %w", fileCause(got.err))
+			return "", exit.Errorf(exit.Failure, "give it on standard input: loadout secret set "+name+" < FILE", "read value: %w", exit.FileCause(got.err))
 		}
 		value := bytes.TrimSuffix(bytes.TrimSuffix(got.value, []byte("\n")), []byte("\r"))
 		if len(value) == 0 {
-			return "", fail(exitUsage, "to delete a secret: loadout secret rm "+name, "the value of %s is empty", name)
+			return "", exit.Errorf(exit.Usage, "to delete a secret: loadout secret rm "+name, "the value of %s is empty", name)
 		}
 		return string(value), nil
 	}
@@ -206,12 +207,12 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 // secretError adds a hint to an error of the secret store.
 func (a *app) secretError(err error) error {
 	if _, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
-		return fail(exitRefused, "check its owner and permissions; for example, run chmod 600", "%w", err)
+		return exit.Errorf(exit.Refused, "check its owner and permissions; for example, run chmod 600", "%w", err)
 	}
 	if a.ownDirHint(err) != "" {
 		return err
 	}
-	return fail(exitFailure, "list the secrets: loadout secret list", "%w", err)
+	return exit.Errorf(exit.Failure, "list the secrets: loadout secret list", "%w", err)
 }
 
 func (a *app) listSecrets(ctx context.Context) error {
@@ -301,9 +302,9 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	case errors.Is(err, secrets.ErrNotSet):
 		granted, err := a.grantedSkills(ctx)
 		if skills := granted[name]; err == nil && len(skills) > 0 {
-			return fail(exitNotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, shellQuote(skills[0].Name)), "secret %s is not set", name)
+			return exit.Errorf(exit.NotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, shellQuote(skills[0].Name)), "secret %s is not set", name)
 		}
-		return fail(exitNotFound, "list the secrets: loadout secret list", "secret %s is not set", name)
+		return exit.Errorf(exit.NotFound, "list the secrets: loadout secret list", "secret %s is not set", name)
 	case err != nil:
 		return a.secretError(err)
 	}
@@ -434,7 +435,7 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 		changed = append(changed, g)
 	}
 	if len(changed) == 0 {
-		return fail(exitNotFound, "list the skills that may use it: loadout secret list", "skill %s has no grant for secret %s", skill, name)
+		return exit.Errorf(exit.NotFound, "list the skills that may use it: loadout secret list", "skill %s has no grant for secret %s", skill, name)
 	}
 	if a.json {
 		out, err := a.describeSecret(ctx, name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +26,7 @@ func TestSecretInputIsNotEchoed(t *testing.T) {
 		if typed := strings.HasSuffix(keys, "\r"); typed != strings.Contains(string(b), `"s3cr3t"`) || typed != (err == nil) {
 			t.Errorf("after %q there is %s %v", keys, b, err)
 		}
-		if want := map[bool]int{true: exitOK, false: exitInterrupted}[strings.HasSuffix(keys, "\r")]; c.ProcessState.ExitCode() != want {
+		if want := map[bool]int{true: exit.OK, false: exit.Interrupted}[strings.HasSuffix(keys, "\r")]; c.ProcessState.ExitCode() != want {
 			t.Errorf("after %q the exit code is %d, want %d", keys, c.ProcessState.ExitCode(), want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 )
@@ -168,7 +169,7 @@ func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tra
 	}
 	t, err := telemetry.Start(ctx, a.getenv, telemetry.Options{Version: buildVersion().Version, Node: name, Logger: log})
 	if err != nil {
-		return nil, fail(exitUsage, "see the variables in docs/hub.md, or unset OTEL_EXPORTER_OTLP_ENDPOINT", "%w", err)
+		return nil, exit.Errorf(exit.Usage, "see the variables in docs/hub.md, or unset OTEL_EXPORTER_OTLP_ENDPOINT", "%w", err)
 	}
 	return t, nil
 }
@@ -181,10 +182,10 @@ func parseHubAddress(c *config.Config) (host, port string, err error) {
 		err = errors.New(ae.Err)
 	}
 	if err != nil {
-		return "", "", fail(exitUsage, hint, "serve at %q: %w", c.Hub.Address, err)
+		return "", "", exit.Errorf(exit.Usage, hint, "serve at %q: %w", c.Hub.Address, err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return "", "", fail(exitUsage, hint, "serve at %q: %q is not a port", c.Hub.Address, port)
+		return "", "", exit.Errorf(exit.Usage, hint, "serve at %q: %q is not a port", c.Hub.Address, port)
 	}
 	return host, port, nil
 }
@@ -199,10 +200,10 @@ func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 	if h.Single() {
 		switch {
 		case !address.IsLoopback(host):
-			return nil, fail(exitRefused, "enable sign-in with --accounts, or use a loopback address such as 127.0.0.1:"+port,
+			return nil, exit.Errorf(exit.Refused, "enable sign-in with --accounts, or use a loopback address such as 127.0.0.1:"+port,
 				"serve at %s: other machines could reach it without signing in", c.Hub.Address)
 		case len(c.Hub.Proxies) > 0 || c.Hub.Public != "" && !isLoopbackURL(c.Hub.Public):
-			return nil, fail(exitRefused, "enable sign-in with --accounts, or omit --proxy and --public",
+			return nil, exit.Errorf(exit.Refused, "enable sign-in with --accounts, or omit --proxy and --public",
 				"serve behind a proxy: others could reach it without signing in")
 		}
 	}
@@ -211,7 +212,7 @@ func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			err = oe.Err
 		}
-		return nil, fail(exitFailure, "if it is in use, use another port: --addr "+net.JoinHostPort(host, "0")+" picks a free one", "serve at %s: %w", c.Hub.Address, err)
+		return nil, exit.Errorf(exit.Failure, "if it is in use, use another port: --addr "+net.JoinHostPort(host, "0")+" picks a free one", "serve at %s: %w", c.Hub.Address, err)
 	}
 	return l, nil
 }

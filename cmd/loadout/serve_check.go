@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 )
 
@@ -45,7 +46,7 @@ func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 		a.printReport(out)
 	}
 	if err == nil && !out.OK {
-		err = errReported
+		err = exit.Reported
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/spawn"
@@ -35,7 +36,7 @@ func (a *app) hubLocation(c *config.Config) (hub.Options, error) {
 	if o.Data == "" {
 		state := a.stateDir()
 		if state == "" {
-			return o, fail(exitUsage, "name a directory with --data", "no directory for the hub")
+			return o, exit.Errorf(exit.Usage, "name a directory with --data", "no directory for the hub")
 		}
 		o.Data = filepath.Join(state, "hub")
 	}
@@ -50,17 +51,17 @@ func (a *app) readHubKeys(c *config.Config) ([]encryption.Key, error) {
 	text := a.getenv(keyVariable)
 	switch {
 	case text != "" && c.Hub.KeyFile != "":
-		return nil, fail(exitUsage, "omit one of them", "both "+keyVariable+" and hub.key_file are set")
+		return nil, exit.Errorf(exit.Usage, "omit one of them", "both "+keyVariable+" and hub.key_file are set")
 	case text != "":
 		keys, err := encryption.ParseKeys(text)
 		if err != nil {
-			return nil, fail(exitUsage, hint, keyVariable+": %w", err)
+			return nil, exit.Errorf(exit.Usage, hint, keyVariable+": %w", err)
 		}
 		return keys, nil
 	case c.Hub.KeyFile != "":
 		keys, err := encryption.LoadMountedKeys(c.Hub.KeyFile)
 		if err != nil {
-			return nil, fail(exitUsage, hint, "hub.key_file: %w", err)
+			return nil, exit.Errorf(exit.Usage, hint, "hub.key_file: %w", err)
 		}
 		return keys, nil
 	}
@@ -111,12 +112,12 @@ func readFirstAdmin(c *config.Config) (*hub.FirstAdmin, error) {
 	const hint = "write a password of at least 10 characters into it, on one line"
 	b, err := configfile.ReadFile(file, 4<<10)
 	if err != nil {
-		code, _ := fileErrorHint(err, "")
-		return nil, fail(code, hint, "password file %s: %w", file, fileCause(err))
+		code, _ := exit.FileHint(err, "")
+		return nil, exit.Errorf(code, hint, "password file %s: %w", file, exit.FileCause(err))
 	}
 	password := strings.TrimRight(string(b), "\r\n")
 	if password == "" || strings.ContainsAny(password, "\r\n") {
-		return nil, fail(exitUsage, hint, "password file %s: want exactly one line", file)
+		return nil, exit.Errorf(exit.Usage, hint, "password file %s: want exactly one line", file)
 	}
 	return &hub.FirstAdmin{Name: c.Hub.Admin, Password: password}, nil
 }
@@ -128,7 +129,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		return nil, nil
 	}
 	if h.OIDCClient == "" || h.Public == "" {
-		return nil, fail(exitUsage, "add --oidc-client ID and --public URL", "sign-in with %s needs a client id and a public URL", h.OIDCIssuer)
+		return nil, exit.Errorf(exit.Usage, "add --oidc-client ID and --public URL", "sign-in with %s needs a client id and a public URL", h.OIDCIssuer)
 	}
 	name := cmp.Or(h.OIDCSecret, "LOADOUT_OIDC_SECRET")
 	value := a.getenv(name)
@@ -139,7 +140,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		}
 	}
 	if value == "" {
-		return nil, fail(exitMissing, "set the variable, or store a secret: loadout secret set "+name, "sign-in with %s: client secret not found: %s is not set", h.OIDCIssuer, name)
+		return nil, exit.Errorf(exit.Missing, "set the variable, or store a secret: loadout secret set "+name, "sign-in with %s: client secret not found: %s is not set", h.OIDCIssuer, name)
 	}
 	return &hub.Provider{Issuer: h.OIDCIssuer, ClientID: h.OIDCClient, ClientSecret: value, Scopes: h.OIDCScopes, NameClaim: h.OIDCName,
 		GroupsClaim: h.OIDCGroups, Everyone: h.OIDCEveryone}, nil
@@ -218,35 +219,35 @@ func isLoopbackURL(text string) bool {
 // classifyHubError adds the exit code and hint to an error of opening a hub.
 func classifyHubError(err error) error {
 	if k, ok := errors.AsType[*hub.KeyError](err); ok {
-		return fail(exitMissing, k.Next+"; set "+keyVariable+" or --key-file", "%w", err)
+		return exit.Errorf(exit.Missing, k.Next+"; set "+keyVariable+" or --key-file", "%w", err)
 	}
 	if w, ok := errors.AsType[*account.WeakPasswordError](err); ok {
-		return fail(exitUsage, "use a stronger password in the password file", "password of the first administrator: %w", w)
+		return exit.Errorf(exit.Usage, "use a stronger password in the password file", "password of the first administrator: %w", w)
 	}
 	if t, ok := errors.AsType[*hub.DatabaseExistsError](err); ok {
-		return fail(exitRefused, "to restore the backup and move the existing database aside: --force", "%w", t)
+		return exit.Errorf(exit.Refused, "to restore the backup and move the existing database aside: --force", "%w", t)
 	}
 	for _, c := range []struct {
 		is   error
 		code int
 		next string
 	}{
-		{store.ErrTooNew, exitFailure, "use the newer loadout that created it"},
-		{store.ErrTooOld, exitFailure, "start loadout serve once to upgrade it"},
-		{store.ErrCorrupt, exitFailure, "restore a backup: loadout restore FILE --force"},
-		{store.ErrFull, exitFailure, "free disk space"},
-		{store.ErrBusy, exitFailure, "close other programs that use it, and try again"},
-		{store.ErrUnavailable, exitMissing, "check that the database server is running, and that --database or LOADOUT_DATABASE names it"},
-		{store.ErrUnsupported, exitUsage, "use the tools of PostgreSQL"},
-		{fs.ErrNotExist, exitNotFound, "check the path; loadout serve creates a hub"},
-		{fs.ErrExist, exitRefused, "name a file that does not exist"},
+		{store.ErrTooNew, exit.Failure, "use the newer loadout that created it"},
+		{store.ErrTooOld, exit.Failure, "start loadout serve once to upgrade it"},
+		{store.ErrCorrupt, exit.Failure, "restore a backup: loadout restore FILE --force"},
+		{store.ErrFull, exit.Failure, "free disk space"},
+		{store.ErrBusy, exit.Failure, "close other programs that use it, and try again"},
+		{store.ErrUnavailable, exit.Missing, "check that the database server is running, and that --database or LOADOUT_DATABASE names it"},
+		{store.ErrUnsupported, exit.Usage, "use the tools of PostgreSQL"},
+		{fs.ErrNotExist, exit.NotFound, "check the path; loadout serve creates a hub"},
+		{fs.ErrExist, exit.Refused, "name a file that does not exist"},
 	} {
 		if errors.Is(err, c.is) {
-			return fail(c.code, c.next, "%w", err)
+			return exit.Errorf(c.code, c.next, "%w", err)
 		}
 	}
 	if inUse, ok := errors.AsType[*hub.InUseError](err); ok {
-		return fail(exitFailure, "stop that hub first, or name another directory with --data", "%w", inUse)
+		return exit.Errorf(exit.Failure, "stop that hub first, or name another directory with --data", "%w", inUse)
 	}
-	return fail(exitFailure, "see: loadout serve --help", "%w", err)
+	return exit.Errorf(exit.Failure, "see: loadout serve --help", "%w", err)
 }

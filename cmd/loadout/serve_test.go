@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -198,7 +199,7 @@ func TestServeWithoutConfiguration(t *testing.T) {
 			t.Errorf("%q has the mode %v (%v), want %v", name, fi, err, want)
 		}
 	}
-	if code := s.stop(t); code != exitOK {
+	if code := s.stop(t); code != exit.OK {
 		t.Errorf("exit code %d\n%s", code, s.log)
 	}
 	for line := range strings.Lines(s.log.String()) {
@@ -214,7 +215,7 @@ func TestServeRefusesDirectoryInUse(t *testing.T) {
 	home := t.TempDir()
 	s := serveHub(t, home, nil)
 	code, _, stderr := loadoutIn(home, nil, "serve", "--addr", "127.0.0.1:0")
-	if code != exitFailure || !strings.Contains(stderr, "is in use by another hub") || !strings.Contains(stderr, "--data") {
+	if code != exit.Failure || !strings.Contains(stderr, "is in use by another hub") || !strings.Contains(stderr, "--data") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _ := s.ask(t, "GET", "/readyz", "", nil); code != 200 {
@@ -302,7 +303,7 @@ func TestServeDrains(t *testing.T) {
 		t.Errorf("it was answered with %s", res.Status)
 	}
 	conn.Close()
-	if code := s.exit(t); code != exitOK {
+	if code := s.exit(t); code != exit.OK {
 		t.Errorf("exit code %d\n%s", code, s.log)
 	}
 }
@@ -319,7 +320,7 @@ func TestServeStopsAtSecondSignal(t *testing.T) {
 	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := s.exit(t); code == exitOK {
+	if code := s.exit(t); code == exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -400,32 +401,32 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatalf("no group: %d %s", code, body)
 	}
 	code, stdout, stderr := loadoutIn(home, nil, "backup", file)
-	if code != exitOK || !strings.Contains(stdout, "Backed up the database") || !strings.Contains(stdout, "hub/key") {
+	if code != exit.OK || !strings.Contains(stdout, "Backed up the database") || !strings.Contains(stdout, "hub/key") {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := loadoutIn(home, nil, "backup", file); code != exitRefused {
+	if code, _, stderr := loadoutIn(home, nil, "backup", file); code != exit.Refused {
 		t.Errorf("a copy is written over another: %d %s", code, stderr)
 	}
-	if code, _, stderr := loadoutIn(home, nil, "restore", file, "--force"); code != exitFailure || !strings.Contains(stderr, "in use by another hub") {
+	if code, _, stderr := loadoutIn(home, nil, "restore", file, "--force"); code != exit.Failure || !strings.Contains(stderr, "in use by another hub") {
 		t.Errorf("a hub that runs is restored: %d %s", code, stderr)
 	}
-	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check"); code != exitOK || !strings.Contains(stdout, "No problems found") {
+	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check"); code != exit.OK || !strings.Contains(stdout, "No problems found") {
 		t.Errorf("a hub that runs is not in order: %d %s", code, stdout)
 	}
 	s.stop(t)
-	if code, _, stderr := loadoutIn(home, nil, "restore", file); code != exitRefused || !strings.Contains(stderr, "--force") {
+	if code, _, stderr := loadoutIn(home, nil, "restore", file); code != exit.Refused || !strings.Contains(stderr, "--force") {
 		t.Errorf("it is replaced unasked: %d %s", code, stderr)
 	}
 	code, stdout, stderr = loadoutIn(home, nil, "restore", file, "--force", "--json")
 	var out struct{ Database, Aside string }
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != exit.OK {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(out.Aside); err != nil {
 		t.Errorf("what was there is gone: %v", err)
 	}
 	other := t.TempDir()
-	if code, stdout, stderr := loadoutIn(other, nil, "restore", file); code != exitOK {
+	if code, stdout, stderr := loadoutIn(other, nil, "restore", file); code != exit.OK {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	for _, dir := range []string{home, other} {
@@ -442,7 +443,7 @@ func TestRestoreRefusesOtherFiles(t *testing.T) {
 	home := t.TempDir()
 	serveHub(t, home, nil).stop(t)
 	good := filepath.Join(home, "good.db")
-	if code, _, stderr := loadoutIn(home, nil, "backup", good); code != exitOK {
+	if code, _, stderr := loadoutIn(home, nil, "backup", good); code != exit.OK {
 		t.Fatal(stderr)
 	}
 	whole, err := os.ReadFile(good)
@@ -454,11 +455,11 @@ func TestRestoreRefusesOtherFiles(t *testing.T) {
 		if err := os.WriteFile(bad, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := loadoutIn(home, nil, "restore", bad, "--force"); code != exitFailure || stderr == "" {
+		if code, _, stderr := loadoutIn(home, nil, "restore", bad, "--force"); code != exit.Failure || stderr == "" {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 	}
-	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check", "--json"); code != exitOK || !strings.Contains(stdout, `"ok": true`) {
+	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check", "--json"); code != exit.OK || !strings.Contains(stdout, `"ok": true`) {
 		t.Errorf("what was there is not in order: %d %s", code, stdout)
 	}
 	left, err := filepath.Glob(filepath.Join(home, ".local/state/loadout/hub/.restore-*"))
@@ -482,7 +483,7 @@ func TestCheckDetectsDamage(t *testing.T) {
 	}
 	code, stdout, _ := loadoutIn(home, nil, "serve", "--check", "--json")
 	var r hubReport
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitFailure || r.OK || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "has no owner") {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exit.Failure || r.OK || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "has no owner") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }
@@ -494,15 +495,15 @@ func TestHubErrors(t *testing.T) {
 		code int
 		next string
 	}{
-		{&hub.KeyError{Reason: "there is none", Next: "make one"}, exitMissing, "make one; set LOADOUT_HUB_KEY or --key-file"},
-		{&hub.InUseError{Dir: "/srv/hub"}, exitFailure, "stop that hub first, or name another directory with --data"},
-		{fmt.Errorf("open: %w", store.ErrTooNew), exitFailure, "use the newer loadout that created it"},
-		{fmt.Errorf("open: %w", store.ErrUnavailable), exitMissing, "check that the database server is running, and that --database or LOADOUT_DATABASE names it"},
-		{fmt.Errorf("open: %w", store.ErrFull), exitFailure, "free disk space"},
-		{errors.New("another"), exitFailure, "see: loadout serve --help"},
+		{&hub.KeyError{Reason: "there is none", Next: "make one"}, exit.Missing, "make one; set LOADOUT_HUB_KEY or --key-file"},
+		{&hub.InUseError{Dir: "/srv/hub"}, exit.Failure, "stop that hub first, or name another directory with --data"},
+		{fmt.Errorf("open: %w", store.ErrTooNew), exit.Failure, "use the newer loadout that created it"},
+		{fmt.Errorf("open: %w", store.ErrUnavailable), exit.Missing, "check that the database server is running, and that --database or LOADOUT_DATABASE names it"},
+		{fmt.Errorf("open: %w", store.ErrFull), exit.Failure, "free disk space"},
+		{errors.New("another"), exit.Failure, "see: loadout serve --help"},
 	} {
-		e, ok := errors.AsType[*exitError](classifyHubError(tt.err))
-		if !ok || e.code != tt.code || e.hint != tt.next {
+		e, ok := errors.AsType[*exit.Error](classifyHubError(tt.err))
+		if !ok || e.Code != tt.code || e.Hint != tt.next {
 			t.Errorf("%v: %+v", tt.err, e)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -108,7 +109,7 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 		}
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
-			return fail(exitFailure, "test the server: loadout servers test "+name, "accept the tools of %s: %w", name, err)
+			return exit.Errorf(exit.Failure, "test the server: loadout servers test "+name, "accept the tools of %s: %w", name, err)
 		}
 		if a.json {
 			return a.printJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
@@ -294,7 +295,7 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 			a.printServer(t)
 		}
 		if s.State != upstream.Ready || s.Problem != "" {
-			return errReported
+			return exit.Reported
 		}
 		return nil
 	})
@@ -316,7 +317,7 @@ func checkServerExists(set *toolset, name string) error {
 	if len(names) > 0 {
 		hint = "known servers: " + strings.Join(names, ", ")
 	}
-	return fail(exitNotFound, hint, "MCP server %q not found", name)
+	return exit.Errorf(exit.NotFound, hint, "MCP server %q not found", name)
 }
 
 func (a *app) printServer(t serverTest) {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/clientname"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
@@ -108,7 +109,7 @@ func (a *app) runningProcesses() []serverstate.Process {
 	if dir := a.processesDir(); dir != "" {
 		found, err := serverstate.List(dir)
 		if err != nil {
-			a.note("%v", fileCause(err))
+			a.note("%v", exit.FileCause(err))
 		}
 		all = append(all, found...)
 	}

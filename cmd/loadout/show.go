@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -175,7 +176,7 @@ func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string)
 	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
 		for _, p := range rt.Catalog().Snapshot().Problems() {
 			if p.Severity == skill.Error && skill.IsFileName(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
-				return nil, fail(exitFailure, "list all problems: loadout validate "+shellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
+				return nil, exit.Errorf(exit.Failure, "list all problems: loadout validate "+shellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
 			}
 		}
 	}

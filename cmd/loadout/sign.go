@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/atomicfile"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -51,7 +52,7 @@ key cannot be restored.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.key == "" {
-				return fail(exitUsage, "loadout sign PATH --key FILE; to create a key: loadout sign --new-key NAME --key FILE", "no --key given")
+				return exit.Errorf(exit.Usage, "loadout sign PATH --key FILE; to create a key: loadout sign --new-key NAME --key FILE", "no --key given")
 			}
 			if o.newKey != "" {
 				return a.createKey(o.newKey, o.key)
@@ -67,11 +68,11 @@ key cannot be restored.`,
 func (a *app) createKey(name, file string) error {
 	private, public, err := signature.GenerateKey(name)
 	if err != nil {
-		return fail(exitUsage, "use a name without spaces and +, such as your domain", "%w", err)
+		return exit.Errorf(exit.Usage, "use a name without spaces and +, such as your domain", "%w", err)
 	}
 	err = signature.WritePrivateKey(file, private)
 	if errors.Is(err, fs.ErrExist) {
-		return fail(exitFailure, "name another file: a lost key cannot be restored", "%s already exists", file)
+		return exit.Errorf(exit.Failure, "name another file: a lost key cannot be restored", "%s already exists", file)
 	}
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func (a *app) signSkills(paths []string, file string) error {
 		return err
 	}
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path given with --key")
-		return fail(code, hint, "%w", err)
+		code, hint := exit.FileHint(err, "the path given with --key")
+		return exit.Errorf(code, hint, "%w", err)
 	}
 	out := signOutput{Signed: []signedSkill{}}
 	for _, p := range paths {
@@ -116,16 +117,16 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 	}
 	b, err := skill.OpenDir(dir)
 	if err != nil {
-		code, hint := fileErrorHint(err, "the path")
-		return s, "", fail(code, hint, "open the skill %s: %w", dir, fileCause(err))
+		code, hint := exit.FileHint(err, "the path")
+		return s, "", exit.Errorf(code, hint, "open the skill %s: %w", dir, exit.FileCause(err))
 	}
 	defer b.Close()
 	parsed, found, err := skill.Parse(b, b.Folder)
 	if err != nil {
-		return s, "", fail(exitNotFound, "give the directory of a skill", "%s: %w", dir, fileCause(err))
+		return s, "", exit.Errorf(exit.NotFound, "give the directory of a skill", "%s: %w", dir, exit.FileCause(err))
 	}
 	if !found.Loads() {
-		return s, "", fail(exitFailure, "see the problems: loadout validate "+shellQuote(dir), "the skill in %s does not load", dir)
+		return s, "", exit.Errorf(exit.Failure, "see the problems: loadout validate "+shellQuote(dir), "the skill in %s does not load", dir)
 	}
 	m, _, err := skill.ReadManifest(b)
 	if err != nil {
@@ -155,7 +156,7 @@ func (a *app) verifySignatures(ctx context.Context, args []string, key string) e
 		key = strings.TrimSpace(string(b))
 	}
 	if signature.KeyName(key) == "" {
-		return fail(exitUsage, "give it as published, NAME+HASH+KEY, or a file that contains it", "--key is not a public key")
+		return exit.Errorf(exit.Usage, "give it as published, NAME+HASH+KEY, or a file that contains it", "--key is not a public key")
 	}
 	out := signOutput{Key: key, Signed: []signedSkill{}}
 	for _, arg := range args {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // exportConversation writes the conversation to a new file.
@@ -22,11 +23,11 @@ func (t *chatSession) exportConversation(_ context.Context, path string) (string
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return "", fail(exitFailure, "name another file: /export FILE", "%s already exists", path)
+		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "%s already exists", path)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fail(exitNotFound, "name a file in an existing directory", "write %s: %w", path, fileCause(err))
+		return "", exit.Errorf(exit.NotFound, "name a file in an existing directory", "write %s: %w", path, exit.FileCause(err))
 	case err != nil:
-		return "", fail(exitFailure, "name another file: /export FILE", "write %s: %w", path, fileCause(err))
+		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "write %s: %w", path, exit.FileCause(err))
 	}
 	_, err = f.WriteString(safe(chatlog.Markdown(t.id, t.session.Events(0))))
 	if err = errors.Join(err, f.Close()); err != nil {

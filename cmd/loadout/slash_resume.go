@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
@@ -30,7 +31,7 @@ func (a *app) checkConversation(id string) error {
 		return err
 	}
 	if !chatlog.ValidID(id) {
-		return fail(exitUsage, "list the conversations: loadout chat, then /resume", "invalid conversation name %q", id)
+		return exit.Errorf(exit.Usage, "list the conversations: loadout chat, then /resume", "invalid conversation name %q", id)
 	}
 	hint := "start one: loadout chat"
 	if like := chatlog.Similar(all, id); len(like) > 0 {
@@ -38,7 +39,7 @@ func (a *app) checkConversation(id string) error {
 	} else if len(all) > 0 {
 		hint = "the latest conversation is " + all[0].ID
 	}
-	return fail(exitNotFound, hint, "conversation %s not found", id)
+	return exit.Errorf(exit.NotFound, hint, "conversation %s not found", id)
 }
 
 // resumeConversation lists the latest conversations, or continues one.

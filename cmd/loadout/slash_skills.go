@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -114,7 +115,7 @@ func (t *chatSession) unknownSkillError(err error) error {
 			hint = h
 		}
 	}
-	return fail(exitNotFound, hint, "%w", err)
+	return exit.Errorf(exit.NotFound, hint, "%w", err)
 }
 
 // listSkills lists all skills, loaded skills first.
@@ -154,7 +155,7 @@ func (t *chatSession) listSkills(context.Context, string) (string, error) {
 // loadSkill loads a skill until the user unloads it.
 func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		return "", fail(exitUsage, "/load NAME; list the skills: /skills", "no skill name given")
+		return "", exit.Errorf(exit.Usage, "/load NAME; list the skills: /skills", "no skill name given")
 	}
 	r, err := t.LoadSkill(ctx, name, session.RetainPinned)
 	if err != nil {
@@ -164,7 +165,7 @@ func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error
 		if _, err := t.runtime.Catalog().Snapshot().Get(name); errors.Is(err, fs.ErrNotExist) || err != nil {
 			return "", t.unknownSkillError(err)
 		}
-		return "", fail(exitFailure, "see: loadout show "+shellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
+		return "", exit.Errorf(exit.Failure, "see: loadout show "+shellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
 	}
 	var b strings.Builder
 	state := map[session.LoadState]string{session.StateAlreadyLoaded: "is already loaded", session.StateDegraded: "is loaded, but parts of it do not work"}[r.State]
@@ -184,14 +185,14 @@ func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error
 // unloadSkill unloads a skill.
 func (t *chatSession) unloadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		return "", fail(exitUsage, "/unload NAME; list the loaded skills: /skills", "no skill name given")
+		return "", exit.Errorf(exit.Usage, "/unload NAME; list the loaded skills: /skills", "no skill name given")
 	}
 	gone, err := t.session.Unload(ctx, name, "unloaded by the user", false)
 	if needed := (*session.NeededByOthersError)(nil); errors.As(err, &needed) {
-		return "", fail(exitFailure, "first unload the skills that need it", "%w", err)
+		return "", exit.Errorf(exit.Failure, "first unload the skills that need it", "%w", err)
 	}
 	if errors.Is(err, session.ErrNotLoaded) {
-		return "", fail(exitNotFound, "list the loaded skills: /skills", "%w", err)
+		return "", exit.Errorf(exit.NotFound, "list the loaded skills: /skills", "%w", err)
 	}
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"golang.org/x/sys/unix"
 )
 
@@ -131,7 +132,7 @@ func TestTerminalWidth(t *testing.T) {
 		for _, args := range []string{"list", "search data", "doctor", "explain csv-analysis", "config show"} {
 			t.Run(fmt.Sprint(args, width), func(t *testing.T) {
 				c := openConsole(t, width, nil, strings.Fields(args)...)
-				c.end(t, exitOK)
+				c.end(t, exit.OK)
 				if !colours.MatchString(c.output()) {
 					t.Error("there are no colours")
 				}
@@ -145,7 +146,7 @@ func TestTerminalWidth(t *testing.T) {
 	}
 	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
 		c := openConsole(t, 80, []string{env}, "list")
-		c.end(t, exitOK)
+		c.end(t, exit.OK)
 		if strings.Contains(c.output(), "\x1b") || !strings.Contains(c.output(), "To read one: loadout show NAME") {
 			t.Errorf("%s: %s", env, c.output())
 		}
@@ -160,12 +161,12 @@ func TestTerminalConnect(t *testing.T) {
 		code         int
 		written      bool
 	}{
-		"yes":          {"", "y\n", exitOK, true},
-		"no":           {"", "n\n", exitRefused, false},
-		"nothing":      {"", "\n", exitRefused, false},
-		"end of input": {"", "\x04", exitRefused, false},
-		"interrupt":    {"", "\x03", exitInterrupted, false},
-		"not asked":    {"--yes", "", exitOK, true},
+		"yes":          {"", "y\n", exit.OK, true},
+		"no":           {"", "n\n", exit.Refused, false},
+		"nothing":      {"", "\n", exit.Refused, false},
+		"end of input": {"", "\x04", exit.Refused, false},
+		"interrupt":    {"", "\x03", exit.Interrupted, false},
+		"not asked":    {"--yes", "", exit.OK, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestTerminalServer(t *testing.T) {
 			c.await(t, hint)
 			c.await(t, "Ctrl-C")
 			c.types(t, ctrlC)
-			c.end(t, exitInterrupted)
+			c.end(t, exit.Interrupted)
 		})
 		t.Run(args+" hung up", func(t *testing.T) {
 			c := openConsole(t, 80, nil, strings.Fields(args)...)
@@ -209,14 +210,14 @@ func TestTerminalServer(t *testing.T) {
 	c := openConsole(t, 80, nil, "mcp")
 	c.await(t, "Ctrl-C")
 	c.types(t, "\x04")
-	c.end(t, exitOK)
+	c.end(t, exit.OK)
 }
 
 func TestServersOnANarrowTerminal(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE_TO_BE_FOUND}'}}\n")
 	c := openConsole(t, 80, []string{"HOME=" + home, "LOADOUT_CONFIG="}, "servers")
 	c.await(t, "NOWHERE_TO_BE_FOUND")
-	c.end(t, exitOK)
+	c.end(t, exit.OK)
 	text := colours.ReplaceAllString(c.output(), "")
 	if !strings.Contains(text, "NAME   TRANSPORT  STATE           ERA  TOOLS  LATENCY\n") || strings.Contains(text, "…\n") {
 		t.Errorf("the table is\n%s", text)

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -62,16 +63,16 @@ func (a *app) readServers(c *config.Config, given []string) ([]*upstream.Config,
 		files, err := configfile.ListFiles(path)
 		if err != nil {
 			if i < len(given) {
-				code, hint := fileErrorHint(err, "the path given with --mcp-config")
-				return nil, nil, fail(code, hint, "%s: %w", path, fileCause(err))
+				code, hint := exit.FileHint(err, "the path given with --mcp-config")
+				return nil, nil, exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
 			}
-			findings = append(findings, fmt.Sprintf("%s: %v", path, fileCause(err)))
+			findings = append(findings, fmt.Sprintf("%s: %v", path, exit.FileCause(err)))
 			continue
 		}
 		for _, file := range files {
 			b, err := configfile.ReadFile(file, 1<<20)
 			if err != nil {
-				findings = append(findings, fmt.Sprintf("%s: %v", file, fileCause(err)))
+				findings = append(findings, fmt.Sprintf("%s: %v", file, exit.FileCause(err)))
 				continue
 			}
 			if i >= own && !a.isCovered(file, b) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -135,7 +136,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		return err
 	}
 	if len(p.Files) == 0 {
-		return fail(exitNotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
+		return exit.Errorf(exit.NotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
 			"%s has no loadout.yaml, .mcp.json or .loadout", p.Dir)
 	}
 	e := p.Effects(a.trustUser())
@@ -155,7 +156,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 				return err
 			}
 		}
-		return fail(exitFailure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.Dir, strings.Join(out.Problems, "; "))
+		return exit.Errorf(exit.Failure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.Dir, strings.Join(out.Problems, "; "))
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
 		fmt.Fprintln(a.stderr)
@@ -164,12 +165,12 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 			return err
 		}
 		if !yes {
-			return fail(exitRefused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
+			return exit.Errorf(exit.Refused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
 		}
 	}
 	store := a.trustStore()
 	if store == nil {
-		return fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
+		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
 	}
 	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
@@ -190,14 +191,14 @@ func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		code, hint := fileErrorHint(err, "the path of the project")
-		return nil, fail(code, hint, "%s: %w", dir, fileCause(err))
+		code, hint := exit.FileHint(err, "the path of the project")
+		return nil, exit.Errorf(code, hint, "%s: %w", dir, exit.FileCause(err))
 	case !info.IsDir():
-		return nil, fail(exitUsage, "name the directory that contains it", "%s is not a directory", dir)
+		return nil, exit.Errorf(exit.Usage, "name the directory that contains it", "%s is not a directory", dir)
 	}
 	p, err := a.readProject(dir)
 	if err != nil && p == nil {
-		return nil, fail(exitFailure, "fix the named problem, and try again", "%s: %w", dir, err)
+		return nil, exit.Errorf(exit.Failure, "fix the named problem, and try again", "%s: %w", dir, err)
 	}
 	return p, nil
 }
@@ -313,7 +314,7 @@ func (a *app) removeTrust(ctx context.Context, dir string) error {
 	}
 	switch {
 	case errors.Is(err, trust.ErrNotTrusted):
-		return fail(exitNotFound, "list trusted projects: loadout trust --list", "%s is not trusted", dir)
+		return exit.Errorf(exit.NotFound, "list trusted projects: loadout trust --list", "%s is not trusted", dir)
 	case err != nil:
 		return err
 	}

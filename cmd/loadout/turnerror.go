@@ -7,32 +7,33 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/llm"
 )
 
 // classifyTurnError returns the error of a turn with its exit code and hint.
 // again is the hint for an error that may not repeat.
-func (t *chatSession) classifyTurnError(err error, again string) *exitError {
+func (t *chatSession) classifyTurnError(err error, again string) *exit.Error {
 	status, refused := errors.AsType[*llm.StatusError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &exitError{exitFailure, err, again}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 	case refused && (status.Code == 401 || status.Code == 403):
-		return &exitError{exitRefused, err, t.answering.now.keyHint()}
+		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.answering.now.keyHint()}
 	case refused && status.Code == 404:
-		return &exitError{exitNotFound, err, "check the name of the model" + t.answering.now.serverHint(" and the address given with --base-url")}
+		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.now.serverHint(" and the address given with --base-url")}
 	case refused && !status.Again():
-		return &exitError{exitFailure, err, "a retry would be refused too: check the message" + t.answering.now.serverHint(", and the address given with --base-url")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.now.serverHint(", and the address given with --base-url")}
 	case isType[*url.Error](err) && !isType[*llm.CutError](err):
-		return &exitError{exitFailure, err, "check " + t.answering.now.serverHint("that the server runs, and the address given with --base-url", "that this machine is online")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.now.serverHint("that the server runs, and the address given with --base-url", "that this machine is online")}
 	}
-	return &exitError{exitFailure, err, again}
+	return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 }
 
 // describeError returns the error of a turn or command as text for a screen.
 func (t *chatSession) describeError(err error) string {
-	if e, ok := errors.AsType[*exitError](err); ok && e.err != nil {
-		return plain(e.Error()) + "\n" + plain(e.hint)
+	if e, ok := errors.AsType[*exit.Error](err); ok && e.Err != nil {
+		return plain(e.Error()) + "\n" + plain(e.Hint)
 	}
 	const another = "switch the model with /model"
 	_, refused := errors.AsType[*llm.StatusError](err)
@@ -43,10 +44,10 @@ func (t *chatSession) describeError(err error) string {
 		return plain(err.Error())
 	}
 	e := t.classifyTurnError(err, "Try again, or "+another+".")
-	if !strings.Contains(e.hint, another) {
-		e.hint = strings.ToUpper(e.hint[:1]) + e.hint[1:] + "; or " + another + "."
+	if !strings.Contains(e.Hint, another) {
+		e.Hint = strings.ToUpper(e.Hint[:1]) + e.Hint[1:] + "; or " + another + "."
 	}
-	return plain(err.Error()) + "\n" + plain(e.hint)
+	return plain(err.Error()) + "\n" + plain(e.Hint)
 }
 
 // resumeCommand returns the shell command that continues the conversation with

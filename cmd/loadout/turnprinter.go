@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -59,7 +60,7 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	if !s.app.json {
 		return err
 	}
-	line := failedEvent{Event: *s.failed, Hint: described.hint}
+	line := failedEvent{Event: *s.failed, Hint: described.Hint}
 	if status, ok := errors.AsType[*llm.StatusError](described); ok {
 		line.Status = status.Code
 	}
@@ -67,7 +68,7 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &exitError{code: described.code} // the event was printed
+	return &exit.Error{Code: described.Code} // the event was printed
 }
 
 // failedEvent is the error of a turn as a line of JSON.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -133,7 +134,7 @@ func TestInterruptedTurn(t *testing.T) {
 		}))
 		got := chats(ctx, t, "", append([]string{"-p", "hello", "--model", "openai:x", "--base-url", s.URL + "/v1"}, more...)...)
 		s.Close()
-		if got.code != exitInterrupted || got.stderr != "" {
+		if got.code != exit.Interrupted || got.stderr != "" {
 			t.Errorf("%v: it ends with %d, %s", more, got.code, got.stderr)
 		}
 	}
@@ -143,7 +144,7 @@ func TestInterruptedTurn(t *testing.T) {
 func TestBaseURLNeedsModel(t *testing.T) {
 	for _, args := range [][]string{{"--base-url", "http://127.0.0.1:1/v1"}, {"--key", "OWN"}, {"--model", "demo", "--key", "OWN"}} {
 		got := chats(t.Context(), t, "", append(args, "-p", "hello")...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, "needs --model openai:NAME") || got.stdout != "" {
+		if got.code != exit.Usage || !strings.Contains(got.stderr, "needs --model openai:NAME") || got.stdout != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -169,7 +170,7 @@ func TestPromptAndPipe(t *testing.T) {
 	if said := messages[len(messages)-1].(map[string]any)["content"]; said != "Which is wrong?\n\n````\na,b\n1,```2\n````" {
 		t.Errorf("the model is told %q", said)
 	}
-	if got := chats(t.Context(), t, strings.Repeat("x", maxPrompt), args...); got.code != exitUsage || !strings.Contains(got.stderr, "larger than") {
+	if got := chats(t.Context(), t, strings.Repeat("x", maxPrompt), args...); got.code != exit.Usage || !strings.Contains(got.stderr, "larger than") {
 		t.Errorf("%d %s", got.code, got.stderr)
 	}
 }
@@ -215,7 +216,7 @@ func TestDamagedConversation(t *testing.T) {
 	var errs bytes.Buffer
 	code := run(t.Context(), []string{"chat", "-p", "hello", "--session", "one", "--model", "demo"}, environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs,
 		getenv: func(k string) string { return map[string]string{"HOME": state, "LOADOUT_STATE": state}[k] }})
-	if code != exitFailure || !strings.Contains(errs.String(), "is damaged") || !strings.Contains(errs.String(), "start a new one: loadout chat") {
+	if code != exit.Failure || !strings.Contains(errs.String(), "is damaged") || !strings.Contains(errs.String(), "start a new one: loadout chat") {
 		t.Errorf("%d %s", code, errs.String())
 	}
 }
@@ -290,7 +291,7 @@ func TestErrorsOnAScreen(t *testing.T) {
 		{&llm.CutError{}, own, "Try again, or " + another},
 		{fmt.Errorf("cannot be reached: %w", &url.Error{Op: "Post", Err: io.EOF}), vendors, "Check that this machine is online; or " + another},
 		{agent.ErrTooManySteps, own, "Ask the agent to continue."},
-		{fail(exitUsage, "/load NAME", "no name"), own, "/load NAME"},
+		{exit.Errorf(exit.Usage, "/load NAME", "no name"), own, "/load NAME"},
 	} {
 		person := &chatSession{conversation: &conversation{}, answering: &activeModel{now: tt.at}}
 		_, hint, _ := strings.Cut(person.describeError(tt.err), "\n")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 )
 
@@ -61,7 +62,7 @@ needs a new approval. --check changes nothing, and exits with 1 if there are upd
 				return err
 			}
 			if o.all && len(args) > 0 {
-				return fail(exitUsage, "omit one of them", "--all and names cannot be used together")
+				return exit.Errorf(exit.Usage, "omit one of them", "--all and names cannot be used together")
 			}
 			return a.updateSkills(cmd.Context(), args, &o)
 		},
@@ -164,21 +165,21 @@ func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 	} else if err := a.printJSON(out); err != nil {
 		return err
 	}
-	code := exitOK
+	code := exit.OK
 	for _, s := range out.Skills {
 		switch s.State {
 		case "refused":
-			return &exitError{code: exitRefused}
+			return &exit.Error{Code: exit.Refused}
 		case "moved", "gone", "renamed", "unknown", "edited":
-			code = exitFailure
+			code = exit.Failure
 		case "newer":
 			if o.check {
-				code = exitFailure
+				code = exit.Failure
 			}
 		}
 	}
-	if code == exitFailure {
-		return errReported
+	if code == exit.Failure {
+		return exit.Reported
 	}
 	return nil
 }

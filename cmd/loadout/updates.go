@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
@@ -23,7 +24,7 @@ func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill 
 			c.State = "unknown"
 		case install.Unusable:
 			c.State = "unknown"
-			if code, _ := a.planErrorHint(u.Err, p.to); code == exitRefused || isType[*skill.RefusedError](u.Err) {
+			if code, _ := a.planErrorHint(u.Err, p.to); code == exit.Refused || isType[*skill.RefusedError](u.Err) {
 				c.State = "refused"
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -58,7 +59,7 @@ usage.enabled: false or LOADOUT_USAGE=off; --clear deletes it.`,
 				return err
 			}
 			if cmd.Flags().Changed("days") && (days < 1 || days > 36_500) {
-				return fail(exitUsage, "use a --days of at least 1", "--days is %d", days)
+				return exit.Errorf(exit.Usage, "use a --days of at least 1", "--days is %d", days)
 			}
 			if clear {
 				return a.clearUsage(cmd.Context())
@@ -79,7 +80,7 @@ func (a *app) clearUsage(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := usage.NewLog(file, nil).Clear(ctx); err != nil {
-		return fail(exitFailure, "exit the other loadout programs, or delete "+shellQuote(file)+" yourself", "%w", err)
+		return exit.Errorf(exit.Failure, "exit the other loadout programs, or delete "+shellQuote(file)+" yourself", "%w", err)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"cleared": true, "file": file})
@@ -88,7 +89,7 @@ func (a *app) clearUsage(ctx context.Context) error {
 	return nil
 }
 
-var errNoUsageFile = fail(exitMissing, "name a directory with LOADOUT_STATE", "no directory for usage data")
+var errNoUsageFile = exit.Errorf(exit.Missing, "name a directory with LOADOUT_STATE", "no directory for usage data")
 
 func (a *app) showUsage(ctx context.Context, days int) error {
 	c, err := a.loadConfig(nil)
@@ -103,7 +104,7 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 		out.Since = time.Now().UTC().AddDate(0, 0, -days).Truncate(time.Second)
 	}
 	if out.Report, err = usage.Read(usage.Options{Path: out.File, Since: out.Since}); err != nil {
-		return fail(exitFailure, "check the file, or delete it: loadout usage --clear", "%w", err)
+		return exit.Errorf(exit.Failure, "check the file, or delete it: loadout usage --clear", "%w", err)
 	}
 	for _, m := range out.Report.Models {
 		p, known := c.Models.Price(m.Name)

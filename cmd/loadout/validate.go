@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -56,7 +57,7 @@ func (a *app) validateSkills(ctx context.Context, paths []string) error {
 		}
 	}
 	if failed == nil && slices.ContainsFunc(results, func(v skillcheck.Validation) bool { return !v.Valid }) {
-		return errReported
+		return exit.Reported
 	}
 	return failed
 }
@@ -68,12 +69,12 @@ func validatePath(ctx context.Context, p string) ([]skillcheck.Validation, error
 	case err == nil || ctx.Err() != nil:
 		return out, err
 	case errors.Is(err, skillcheck.ErrNotSkill):
-		return nil, fail(exitUsage, "give a skill's directory, its SKILL.md, or a .zip or .skill archive", "Not a directory: %s", p)
+		return nil, exit.Errorf(exit.Usage, "give a skill's directory, its SKILL.md, or a .zip or .skill archive", "Not a directory: %s", p)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(exitNotFound, "check the path", "Path does not exist: %s", p)
+		return nil, exit.Errorf(exit.NotFound, "check the path", "Path does not exist: %s", p)
 	}
-	_, hint := fileErrorHint(err, "the path")
-	return nil, fail(exitFailure, hint, "%s: %w", p, fileCause(err))
+	_, hint := exit.FileHint(err, "the path")
+	return nil, exit.Errorf(exit.Failure, hint, "%s: %w", p, exit.FileCause(err))
 }
 
 func (a *app) printValidated(results []skillcheck.Validation) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/signature"
@@ -111,7 +112,7 @@ func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) 
 		a.printVerified(out, all)
 	}
 	if err == nil && !out.OK {
-		return errReported
+		return exit.Reported
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
@@ -40,7 +41,7 @@ func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, 
 	if dir == "" {
 		data := a.dataDir()
 		if data == "" {
-			return "", rules, fail(exitMissing, "name one with --workspace, or set XDG_DATA_HOME", "no directory for a working folder")
+			return "", rules, exit.Errorf(exit.Missing, "name one with --workspace, or set XDG_DATA_HOME", "no directory for a working folder")
 		}
 		dir = filepath.Join(data, "chats", id)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
