@@ -130,6 +130,13 @@ var banned = map[string]map[string]string{
 		"github.com/openai/":        "independent of model vendors",
 		"github.com/spf13/":         "the chat does not parse command lines",
 	},
+	"internal/console": {
+		module + "/internal/config": "prints what a command found",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
+	"internal/stdio": {
+		module + "/": "messages are passed on, whatever serves them",
+	},
 	"internal/workspace": {
 		module + "/mcpserver": "imports point down only",
 		module + "/tools":     "calls are authorized before they get here",
@@ -443,6 +450,7 @@ var excepted = map[string][]string{
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
 	"internal/clientimport":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":    {"skill"},
+	"internal/stdio":         {"internal/rpcmessage"},
 	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
 	"internal/encryption":    {"sandbox", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -155,7 +156,7 @@ func (a *app) suggestLocalFolder(source string, at remote.Location, to skillsDir
 		return err
 	}
 	code, _ := a.planErrorHint(err, to)
-	return exit.Errorf(code, "to use the local directory: loadout add "+shellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
+	return exit.Errorf(code, "to use the local directory: loadout add "+console.ShellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
 }
 
 // errChoiceNeeded means that a source has several skills and the user cannot be
@@ -176,7 +177,7 @@ func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Col
 		return selectSkills(source, offer, o.skills)
 	case o.all || len(all) == 1:
 		return all, nil
-	case a.json || o.yes || o.dryRun || !isTerminal(a.stdin) || !isTerminal(a.stderr):
+	case a.JSON || o.yes || o.dryRun || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr):
 		return nil, errChoiceNeeded
 	}
 	return a.promptChoice(ctx, source, offer)
@@ -198,7 +199,7 @@ func selectSkills(source string, offer *remote.Collection, names []string) ([]re
 		default:
 			dirs := make([]string, 0, len(found))
 			for _, s := range found {
-				dirs = append(dirs, "--skill "+shellQuote(s.Dir))
+				dirs = append(dirs, "--skill "+console.ShellQuote(s.Dir))
 			}
 			return nil, exit.Errorf(exit.Usage, "choose one by its directory: "+strings.Join(dirs, ", or "), "%d skills at %s have the name %q", len(found), source, name)
 		}
@@ -212,7 +213,7 @@ func skillNotFoundError(source string, offer *remote.Collection, name string) er
 	if dir, message, ok := install.FindProblem(offer, name); ok {
 		return exit.Errorf(exit.Failure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", dir, source, message)
 	}
-	hint := "list the available skills: loadout add " + shellQuote(source) + " --dry-run"
+	hint := "list the available skills: loadout add " + console.ShellQuote(source) + " --dry-run"
 	if near := install.NearestName(name, offer.Skills); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
@@ -226,29 +227,29 @@ func (a *app) listChoices(source string, offer *remote.Collection, out addOutput
 	if out.DryRun {
 		err = nil
 	}
-	if a.json {
+	if a.JSON {
 		out.Available, out.Problems = offer.Skills, append(out.Problems, offer.Problems...)
-		if printed := a.printJSON(out); printed != nil {
+		if printed := a.PrintJSON(out); printed != nil {
 			return printed
 		}
 		return err
 	}
-	a.printTable("", offerRows(offer.Skills))
+	a.PrintTable("", offerRows(offer.Skills))
 	a.printUnavailable(offer.Problems)
 	if err == nil {
-		fmt.Fprintf(a.stderr, "%s; %s\n", pluralize(len(offer.Skills), "skill"), hint)
+		fmt.Fprintf(a.Stderr, "%s; %s\n", console.Pluralize(len(offer.Skills), "skill"), hint)
 	}
 	return err
 }
 
 // printUnavailable prints why some skills of a source cannot be installed.
 func (a *app) printUnavailable(ps []catalog.Problem) {
-	if a.quiet {
+	if a.Quiet {
 		return
 	}
 	bad := slices.DeleteFunc(slices.Clone(ps), func(p catalog.Problem) bool { return p.Severity != skill.Error })
 	if rest := len(bad) - a.printErrors(bad); rest > 0 {
-		fmt.Fprintf(a.stderr, "%d more cannot be installed; list them with --json\n", rest)
+		fmt.Fprintf(a.Stderr, "%d more cannot be installed; list them with --json\n", rest)
 	}
 }
 
@@ -276,19 +277,19 @@ func (a *app) promptChoice(ctx context.Context, source string, offer *remote.Col
 	for i := range rows {
 		rows[i] = append([]string{fmt.Sprint(i + 1)}, rows[i]...)
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	for {
-		line, err := a.promptLine(ctx, "\nWhich skills? Numbers, ranges or names (1 3-5 pdf), all, or none: ")
+		line, err := a.PromptLine(ctx, "\nWhich skills? Numbers, ranges or names (1 3-5 pdf), all, or none: ")
 		if err != nil {
 			return nil, err
 		}
 		chosen, wrong := install.ParseChoice(line, offer)
 		switch {
 		case wrong == "" && len(chosen) == 0:
-			return nil, exit.Errorf(exit.Refused, "to choose without a prompt: loadout add "+shellQuote(source)+" --skill NAME", "no skill chosen")
+			return nil, exit.Errorf(exit.Refused, "to choose without a prompt: loadout add "+console.ShellQuote(source)+" --skill NAME", "no skill chosen")
 		case wrong == "":
 			return chosen, nil
 		}
-		fmt.Fprintf(a.stderr, "%s is not in the list.\n", plain(wrong))
+		fmt.Fprintf(a.Stderr, "%s is not in the list.\n", plain(wrong))
 	}
 }

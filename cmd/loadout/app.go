@@ -1,36 +1,45 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 // app is one run of the program.
 type app struct {
-	environment
-	skills      []string
-	config      string
-	profileName string // the profile named by --profile
-	json        bool
-	quiet       bool
-	verbose     bool
-	stdinReader *bufio.Reader // buffers standard input after the first prompt
+	console.Console
+	skills       []string
+	config       string
+	profileName  string // the profile named by --profile
+	verbose      bool
+	shutdownTime *atomic.Int64 // see setShutdownTimeout; may be nil
+}
+
+func newApp(env environment) *app {
+	return &app{Console: console.Console{Stdin: env.stdin, Stdout: env.stdout, Stderr: env.stderr, Getenv: env.getenv}, shutdownTime: env.shutdownTime}
+}
+
+// setShutdownTimeout sets the time the command may take to shut down.
+func (a *app) setShutdownTimeout(d time.Duration) {
+	if a.shutdownTime != nil {
+		a.shutdownTime.Store(int64(max(d, shutdownTimeout)))
+	}
 }
 
 func (a *app) command() *cobra.Command {
@@ -65,8 +74,8 @@ it needs to choose one, and loads instructions and files on demand.`,
 	f := root.PersistentFlags()
 	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, in an archive or in a SKILL.md (repeatable)")
 	f.StringVar(&a.config, "config", "", "read the configuration `FILE` after the default ones")
-	f.BoolVar(&a.json, "json", false, "print the result as JSON")
-	f.BoolVar(&a.quiet, "quiet", false, "print no notes about minor problems")
+	f.BoolVar(&a.JSON, "json", false, "print the result as JSON")
+	f.BoolVar(&a.Quiet, "quiet", false, "print no notes about minor problems")
 	f.BoolVar(&a.verbose, "verbose", false, "print log messages to standard error")
 	a.addCommands(root)
 	return root
@@ -108,10 +117,10 @@ func (a *app) addCommands(root *cobra.Command) {
 func (a *app) skillFlags() string {
 	var b strings.Builder
 	for _, d := range a.skills {
-		b.WriteString(" --skills " + shellQuote(d))
+		b.WriteString(" --skills " + console.ShellQuote(d))
 	}
 	if a.config != "" {
-		b.WriteString(" --config " + shellQuote(a.config))
+		b.WriteString(" --config " + console.ShellQuote(a.config))
 	}
 	return b.String()
 }
@@ -121,20 +130,7 @@ func (a *app) profileFlags() string {
 	if a.profileName == "" {
 		return a.skillFlags()
 	}
-	return " --profile " + shellQuote(a.profileName) + a.skillFlags()
-}
-
-// shellQuote quotes a word for a shell if necessary.
-func shellQuote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, needsQuoting) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// needsQuoting reports whether a character could have a meaning in a shell.
-func needsQuoting(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
+	return " --profile " + console.ShellQuote(a.profileName) + a.skillFlags()
 }
 
 // loadConfig reads the configuration. flags are the values of flags by key.
@@ -151,7 +147,7 @@ func (a *app) loadConfig(flags map[string]string) (*config.Config, error) {
 		return nil, err
 	}
 	for _, n := range c.Notes {
-		a.note("%s: %s", n.Where, n.Message)
+		a.Note("%s: %s", n.Where, n.Message)
 	}
 	return c, nil
 }
@@ -161,11 +157,11 @@ func (a *app) configInput() config.Input {
 	if err != nil {
 		dir = "."
 	}
-	return config.Input{WorkDir: dir, Home: a.home(), Getenv: a.getenv, File: a.config, Trusted: a.isTrustedFile}
+	return config.Input{WorkDir: dir, Home: a.home(), Getenv: a.Getenv, File: a.config, Trusted: a.isTrustedFile}
 }
 
 func (a *app) home() string {
-	if h := a.getenv("HOME"); h != "" {
+	if h := a.Getenv("HOME"); h != "" {
 		return h
 	}
 	h, _ := os.UserHomeDir()
@@ -174,10 +170,10 @@ func (a *app) home() string {
 
 // cacheDir returns the cache directory, or "" if there is none.
 func (a *app) cacheDir() string {
-	if d := a.getenv("LOADOUT_CACHE"); d != "" {
+	if d := a.Getenv("LOADOUT_CACHE"); d != "" {
 		return d
 	}
-	if d := a.getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
+	if d := a.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "loadout")
 	}
 	if h := a.home(); h != "" {
@@ -215,7 +211,7 @@ func (a *app) newRuntimeWith(ctx context.Context, c *config.Config, watch bool, 
 	if err != nil {
 		return nil, err
 	}
-	defer a.showProgress("reading skills")()
+	defer a.ShowProgress("reading skills")()
 	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: a.logger()})
 }
 
@@ -233,7 +229,7 @@ func (a *app) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(a.skills) == 0 {
-			a.note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
+			a.Note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
 		}
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
@@ -270,14 +266,7 @@ func (a *app) logger() *slog.Logger {
 	if !a.verbose {
 		return nil
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, nil))
-}
-
-// note prints a problem that does not stop the command, unless --quiet is given.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		fmt.Fprintln(a.stderr, "loadout: "+plain(fmt.Sprintf(format, args...)))
-	}
+	return slog.New(slog.NewTextHandler(a.Stderr, nil))
 }
 
 // compatNames returns the supported earlier systems, for help texts.

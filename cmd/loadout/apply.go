@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -106,11 +107,11 @@ func (a *app) applyDocuments(ctx context.Context, o applyFlags) error {
 	for i := range out.Changes {
 		docs.locateChange(&out.Changes[i])
 	}
-	if a.json {
+	if a.JSON {
 		if out.Changes == nil {
 			out.Changes = []applyChange{}
 		}
-		if err := a.printJSON(out); err != nil {
+		if err := a.PrintJSON(out); err != nil {
 			return err
 		}
 	} else {
@@ -173,7 +174,7 @@ func (a *app) readDocuments(files []string) (*documents, error) {
 
 func (a *app) readDocument(name string) ([]byte, error) {
 	const most = 1 << 20 // limit of the hub
-	in := a.stdin
+	in := a.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -188,7 +189,7 @@ func (a *app) readDocument(name string) ([]byte, error) {
 		return nil, exit.Errorf(exit.Failure, "name a file, not a directory", "read %s: %w", name, exit.FileCause(err))
 	}
 	if len(data) > most {
-		return nil, exit.Errorf(exit.Failure, "split it into several files", "%s is larger than %s", name, formatSize(most))
+		return nil, exit.Errorf(exit.Failure, "split it into several files", "%s is larger than %s", name, console.FormatSize(most))
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
 		if name == "-" {
@@ -234,11 +235,11 @@ func (o *applyOutput) counts() map[string]int {
 // summary.
 func (a *app) printApplied(o applyOutput) {
 	for _, c := range o.Changes {
-		style := map[string]func(string) string{"created": a.green, "updated": a.green, "refused": a.red}[c.Outcome]
+		style := map[string]func(string) string{"created": a.Green, "updated": a.Green, "refused": a.Red}[c.Outcome]
 		if style == nil {
-			style = a.faint
+			style = a.Faint
 		}
-		fmt.Fprintf(a.stdout, "%s %s\n", style(fmt.Sprintf("%-9s", plain(c.Outcome))), a.bold(plain(c.title())))
+		fmt.Fprintf(a.Stdout, "%s %s\n", style(fmt.Sprintf("%-9s", plain(c.Outcome))), a.Bold(plain(c.title())))
 		a.printFieldChanges(c)
 		for _, f := range c.Findings {
 			if f.Severity != skill.Info {
@@ -246,7 +247,7 @@ func (a *app) printApplied(o applyOutput) {
 			}
 		}
 	}
-	fmt.Fprintln(a.stdout, o.summary())
+	fmt.Fprintln(a.Stdout, o.summary())
 }
 
 func (c applyChange) title() string {
@@ -267,18 +268,18 @@ func (a *app) printFieldChanges(c applyChange) {
 	}
 	for _, f := range c.Diff {
 		if f.Old != "" {
-			fmt.Fprintln(a.stdout, "  "+a.red("- "+plain(f.Path)+": "+plain(f.Old)))
+			fmt.Fprintln(a.Stdout, "  "+a.Red("- "+plain(f.Path)+": "+plain(f.Old)))
 		}
 		if f.New != "" {
-			fmt.Fprintln(a.stdout, "  "+a.green("+ "+plain(f.Path)+": "+plain(f.New)))
+			fmt.Fprintln(a.Stdout, "  "+a.Green("+ "+plain(f.Path)+": "+plain(f.New)))
 		}
 	}
 }
 
 func (a *app) printDocumentFinding(c applyChange, f skill.Diagnostic) {
-	fmt.Fprintf(a.stdout, "  %s:%d:%d: %s: %s [%s]\n", plain(c.File), max(cmp.Or(f.Line, c.Line), 1), max(f.Column, 1), plain(string(f.Severity)), plain(f.Message), plain(f.Code))
+	fmt.Fprintf(a.Stdout, "  %s:%d:%d: %s: %s [%s]\n", plain(c.File), max(cmp.Or(f.Line, c.Line), 1), max(f.Column, 1), plain(string(f.Severity)), plain(f.Message), plain(f.Code))
 	if f.Fix != "" {
-		fmt.Fprintf(a.stdout, "      %s\n", plain(f.Fix))
+		fmt.Fprintf(a.Stdout, "      %s\n", plain(f.Fix))
 	}
 }
 
@@ -290,7 +291,7 @@ func (o *applyOutput) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[outcome], outcome))
 		}
 	}
-	all := pluralize(len(o.Changes), "document")
+	all := console.Pluralize(len(o.Changes), "document")
 	if len(parts) > 0 {
 		all += ": " + strings.Join(parts, ", ")
 	}

@@ -77,7 +77,7 @@ func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval
 	}
 	answer.By = policy.LocalUser()
 	if err := desk.Resolve(ctx, q.ID, answer); err != nil && ctx.Err() == nil {
-		a.note("%v", err)
+		a.Note("%v", err)
 	}
 }
 
@@ -87,10 +87,10 @@ func (a *app) promptUser(ctx context.Context, q approval.Request, input *termina
 	if q.Kind == approval.KindApproval {
 		return a.promptApproval(ctx, q, input)
 	}
-	fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
+	fmt.Fprintf(a.Stderr, "\n%s\n", safe(q.Message))
 	fields, err := terminal.Fields(q.Schema)
 	if err != nil {
-		a.note("%v", err)
+		a.Note("%v", err)
 		return approval.Answer{Outcome: approval.Cancelled}
 	}
 	if len(fields) == 0 {
@@ -122,9 +122,9 @@ func (a *app) promptApproval(ctx context.Context, q approval.Request, input *ter
 		if r.Skill != "" {
 			owner = "the skill " + r.Skill
 		}
-		fmt.Fprintf(a.stderr, "\nRun %s of %s? Reason: %s.\n%s", plain(r.Tool), plain(owner), plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
+		fmt.Fprintf(a.Stderr, "\nRun %s of %s? Reason: %s.\n%s", plain(r.Tool), plain(owner), plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
 	} else {
-		fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
+		fmt.Fprintf(a.Stderr, "\n%s\n", safe(q.Message))
 	}
 	said, _ := a.promptField(ctx, terminal.Pick("Allow?", choices...), input)
 	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
@@ -149,10 +149,10 @@ func (a *app) promptField(ctx context.Context, f terminal.Field, input *terminal
 		prompt += " (" + f.Default + ")"
 	}
 	if f.Help != "" {
-		fmt.Fprintf(a.stderr, "(%s)\n", f.Help)
+		fmt.Fprintf(a.Stderr, "(%s)\n", f.Help)
 	}
 	for {
-		fmt.Fprintf(a.stderr, "%s: ", a.colorize(a.stderr, "1", prompt))
+		fmt.Fprintf(a.Stderr, "%s: ", a.Colorize(a.Stderr, "1", prompt))
 		line, err := input.ReadLine(ctx)
 		if err != nil {
 			return nil, false

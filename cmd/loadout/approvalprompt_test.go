@@ -39,7 +39,7 @@ func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var shown bytes.Buffer
-			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+			a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
 			input := terminal.NewLineReader(strings.NewReader(tt.typed))
 			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
@@ -55,7 +55,7 @@ func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 
 func TestResolvedPromptReadsNoLine(t *testing.T) {
 	var shown bytes.Buffer
-	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+	a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
 	lines := make(chan string)
 	input := terminal.NewLineReader(readerOf(lines))
 	defer input.Close()
@@ -107,7 +107,7 @@ func TestKeysGoToPromptOrEditor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OWN": "c", "HOME": t.TempDir()}
-			a := &app{environment: environment{getenv: func(k string) string { return env[k] }}}
+			a := newApp(environment{getenv: func(k string) string { return env[k] }})
 			c := &config.Config{Models: tt.models}
 			_, err := a.newModel(t.Context(), c, chooseModel(c, &tt.flags))
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -135,7 +135,7 @@ func TestApprovalLineByLine(t *testing.T) {
 	} {
 		t.Run(tt.typed, func(t *testing.T) {
 			var shown bytes.Buffer
-			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+			a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
 			input := terminal.NewLineReader(strings.NewReader(tt.typed))
 			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Kind: approval.KindApproval, Message: "?", Payload: call}, input)

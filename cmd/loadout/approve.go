@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/policy"
@@ -99,8 +100,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		return err
 	}
 	out := approvalOutput{Review: r}
-	if !a.json {
-		fmt.Fprint(a.stdout, a.formatReview(r, c))
+	if !a.JSON {
+		fmt.Fprint(a.Stdout, a.formatReview(r, c))
 	}
 	if !o.dryRun {
 		if err := a.confirmApproval(ctx, name, r, o); err != nil {
@@ -111,8 +112,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		}
 	}
 	switch {
-	case a.json:
-		return a.printJSON(out)
+	case a.JSON:
+		return a.PrintJSON(out)
 	case out.Grant != nil:
 		a.printApproved(r)
 	}
@@ -122,11 +123,11 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 // installServerPackages installs the packages of a skill's servers. A failure is
 // a note, because the other servers and the scripts can be approved.
 func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, name string) {
-	done := a.showProgress("installing server packages")
+	done := a.ShowProgress("installing server packages")
 	err := rt.InstallPackages(ctx, name, nil)
 	done()
 	if err != nil && !isType[*loadout.ServersError](err) && !errors.Is(err, loadout.ErrNoScripts) {
-		a.note("cannot install a package of %s, so its server will not start: %v", name, err)
+		a.Note("cannot install a package of %s, so its server will not start: %v", name, err)
 	}
 }
 
@@ -141,7 +142,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	}
 	r := review.New(request, review.Options{Secrets: a.grantedSecrets(ctx, request.Digest, request.Needs),
 		WorkspaceWrite: o.workspace, HostNetwork: o.host, Unsandboxed: o.unsandboxed})
-	done := a.showProgress("scanning the skill")
+	done := a.ShowProgress("scanning the skill")
 	r.Scan(ctx, rt, promptScanTimeout)
 	done()
 	return r, r.ReadLimits(ctx, rt)
@@ -149,13 +150,13 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 
 // confirmApproval asks the user on a terminal to confirm.
 func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review, o *approveFlags) error {
-	if o.yes || a.json || !isTerminal(a.stdin) || !isTerminal(a.stderr) {
+	if o.yes || a.JSON || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr) {
 		return nil
 	}
-	fmt.Fprintln(a.stderr)
-	yes, err := a.confirm(ctx, "Approve this skill?")
+	fmt.Fprintln(a.Stderr)
+	yes, err := a.Confirm(ctx, "Approve this skill?")
 	if err == nil && !yes {
-		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+shellQuote(name)+" --dry-run", "skill %s not approved", r.Name)
+		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+console.ShellQuote(name)+" --dry-run", "skill %s not approved", r.Name)
 	}
 	return err
 }

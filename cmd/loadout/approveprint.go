@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -17,14 +18,14 @@ import (
 // formatReview returns the text the user decides on.
 func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s from %s: %s\n\n", a.bold(plain(r.Name)), r.Origin, plain(r.Path))
+	fmt.Fprintf(&b, "%s from %s: %s\n\n", a.Bold(plain(r.Name)), r.Origin, plain(r.Path))
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%s %s\n", a.faint(fmt.Sprintf("%-10s", name)), plain(value))
+			fmt.Fprintf(&b, "%s %s\n", a.Faint(fmt.Sprintf("%-10s", name)), plain(value))
 		}
 	}
 	row("digest", string(r.Digest))
-	row("files", fmt.Sprintf("%d, %s", r.Files, formatSize(r.Bytes)))
+	row("files", fmt.Sprintf("%d, %s", r.Files, console.FormatSize(r.Bytes)))
 	for i, s := range r.Scripts {
 		row(map[bool]string{true: "scripts", false: ""}[i == 0], s)
 	}
@@ -82,7 +83,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		fmt.Fprintf(&b, "\nBundled with Loadout: agents can run its scripts without an approval.\n")
 	}
 	fmt.Fprintf(&b, "\n%s", a.formatScanSummary(r.Findings))
-	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", shellQuote(r.Name), a.skillFlags())
+	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", console.ShellQuote(r.Name), a.skillFlags())
 	return b.String()
 }
 
@@ -142,10 +143,10 @@ func formatLimits(l *review.Limits, c *config.Config) string {
 
 // printApproved prints what agents can do now, and how to revoke it.
 func (a *app) printApproved(r *review.Review) {
-	fmt.Fprintf(a.stdout, "\n%s Agents can use %s until a file changes. To revoke: loadout approve --revoke %s%s\n",
-		a.green("Approved."), describeContents(r), shellQuote(r.Name), a.skillFlags())
+	fmt.Fprintf(a.Stdout, "\n%s Agents can use %s until a file changes. To revoke: loadout approve --revoke %s%s\n",
+		a.Green("Approved."), describeContents(r), console.ShellQuote(r.Name), a.skillFlags())
 	if dead := r.UninstalledServers(); len(dead) > 0 {
-		fmt.Fprintf(a.stdout, "Will not start: %s. Approve the skill again when its package can be installed.\n", plain("server "+strings.Join(dead, ", server ")))
+		fmt.Fprintf(a.Stdout, "Will not start: %s. Approve the skill again when its package can be installed.\n", plain("server "+strings.Join(dead, ", server ")))
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // argCount checks the number of arguments. A negative most means no limit. what
@@ -24,7 +26,7 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 		case most == 0 && len(args) > 0:
 			hint = "see: " + cmd.CommandPath() + " --help"
 			if _, err := os.Stat(args[0]); err == nil && slices.Contains([]string{"list", "doctor", "mcp"}, name) {
-				hint = "for the skills in that directory: " + cmd.CommandPath() + " --skills " + shellQuote(args[0])
+				hint = "for the skills in that directory: " + cmd.CommandPath() + " --skills " + console.ShellQuote(args[0])
 			}
 			return exit.Errorf(exit.Usage, hint, "%s takes no arguments; got %q", name, args[0])
 		case most > 0 && len(args) > most:

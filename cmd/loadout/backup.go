@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -39,7 +40,7 @@ func (a *app) backupHub(ctx context.Context, c *config.Config, file string) erro
 	if err != nil {
 		return err
 	}
-	done := a.showProgress("copying the database")
+	done := a.ShowProgress("copying the database")
 	err = hub.Backup(ctx, o, file)
 	done()
 	if err != nil {
@@ -53,12 +54,12 @@ func (a *app) backupHub(ctx context.Context, c *config.Config, file string) erro
 	if own := filepath.Join(o.Data, hub.KeyFile); len(o.Keys) == 0 && exists(own) {
 		key = own
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"file": file, "bytes": fi.Size(), "key_file": key})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"file": file, "bytes": fi.Size(), "key_file": key})
 	}
-	fmt.Fprintf(a.stdout, "Backed up the database to %s, %s.\n", plain(file), formatSize(fi.Size()))
+	fmt.Fprintf(a.Stdout, "Backed up the database to %s, %s.\n", plain(file), console.FormatSize(fi.Size()))
 	if key != "" {
-		fmt.Fprintf(a.stdout, "The backup does not include the key of its secrets: keep a copy of\n%s elsewhere.\n", a.homeRelative(key))
+		fmt.Fprintf(a.Stdout, "The backup does not include the key of its secrets: keep a copy of\n%s elsewhere.\n", a.homeRelative(key))
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (a *app) restoreHub(ctx context.Context, c *config.Config, file string, for
 	if err != nil {
 		return err
 	}
-	done := a.showProgress("checking the backup")
+	done := a.ShowProgress("checking the backup")
 	aside, err := hub.Restore(ctx, o, file, force)
 	done()
 	if err != nil {
@@ -101,12 +102,12 @@ func (a *app) restoreHub(ctx context.Context, c *config.Config, file string, for
 	if o.Database != "" {
 		path = store.SQLitePath(o.Database)
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"database": path, "aside": aside})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"database": path, "aside": aside})
 	}
-	fmt.Fprintf(a.stdout, "Restored %s from %s.\n", a.homeRelative(path), plain(file))
+	fmt.Fprintf(a.Stdout, "Restored %s from %s.\n", a.homeRelative(path), plain(file))
 	if aside != "" {
-		fmt.Fprintf(a.stdout, "The previous database is now %s; delete it when you no longer need it.\n", a.homeRelative(aside))
+		fmt.Fprintf(a.Stdout, "The previous database is now %s; delete it when you no longer need it.\n", a.homeRelative(aside))
 	}
 	return nil
 }

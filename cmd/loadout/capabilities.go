@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
@@ -48,12 +49,12 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 		var wrong map[string]string
 		unknown := false
 		if o.connect {
-			done := a.showProgress("connecting")
+			done := a.ShowProgress("connecting")
 			set.OpenPermittedServers(ctx) // also servers of approved skills
 			wrong = set.Connect(ctx, "")
 			done()
 		}
-		done := a.showProgress("reading skills")
+		done := a.ShowProgress("reading skills")
 		p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 		done()
 		if err != nil {
@@ -65,17 +66,17 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 			}
 			unknown = unknown || s.Listing == nil && s.State == upstream.Init
 		}
-		if a.json {
+		if a.JSON {
 			a.addLatencyHints(p)
-			return a.printJSON(p)
+			return a.PrintJSON(p)
 		}
 		a.printCapabilities(p)
 		if unknown && !o.connect {
 			given := ""
 			for _, f := range o.files {
-				given += " --mcp-config " + shellQuote(f)
+				given += " --mcp-config " + console.ShellQuote(f)
 			}
-			a.note("to connect to them and list their tools: loadout capabilities --connect%s", given+a.profileFlags())
+			a.Note("to connect to them and list their tools: loadout capabilities --connect%s", given+a.profileFlags())
 		}
 		return nil
 	})
@@ -93,14 +94,14 @@ func (a *app) addLatencyHints(p *tools.Inventory) {
 	}
 	for i, c := range p.Hints.Capabilities {
 		if t, ok := report.Tool(c.Name); ok && c.Kind == tools.ToolCapability && t.P50 > 0 {
-			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, pluralize(t.Calls, "call"))
+			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, console.Pluralize(t.Calls, "call"))
 		}
 	}
 }
 
 func (a *app) printCapabilities(p *tools.Inventory) {
 	if len(p.Hints.Capabilities) == 0 {
-		fmt.Fprintln(a.stdout, "No skills or tools found. To find out why: loadout doctor")
+		fmt.Fprintln(a.Stdout, "No skills or tools found. To find out why: loadout doctor")
 	} else {
 		rows := [][]string{{"ID", "SAFETY", "APPROVAL", "DESCRIPTION"}}
 		for _, c := range p.Hints.Capabilities {
@@ -110,9 +111,9 @@ func (a *app) printCapabilities(p *tools.Inventory) {
 			}
 			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, clip(plain(c.Description), maxToolWidth)})
 		}
-		a.printTable("", rows)
+		a.PrintTable("", rows)
 	}
 	for _, text := range p.Problems {
-		a.note("%s", text)
+		a.Note("%s", text)
 	}
 }

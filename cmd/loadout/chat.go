@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
@@ -76,7 +77,7 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 	default:
 		return exit.Errorf(exit.Usage, "use --approve rules or --approve ask", "unknown value %q of --approve", o.approve)
 	}
-	once := o.prompt != "" || !isTerminal(a.stdin)
+	once := o.prompt != "" || !console.IsTerminal(a.Stdin)
 	if once {
 		if err := a.readPrompt(ctx, o); err != nil {
 			return err
@@ -91,7 +92,7 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 			return err
 		}
 	}
-	input := terminal.NewLineReader(a.stdin)
+	input := terminal.NewLineReader(a.Stdin)
 	defer input.Close()
 	if once {
 		t, err := a.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.approve == "ask", input: input}, who)
@@ -104,7 +105,7 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 		return t.printTurn(ctx, o.prompt)
 	}
 	if o.approve != "rules" {
-		o.confirm, o.confirmTo = a.confirm, a.stderr
+		o.confirm, o.confirmTo = a.Confirm, a.Stderr
 	}
 	for {
 		err := a.runInteractive(ctx, c, o, who, input)
@@ -130,7 +131,7 @@ func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (
 		return nil, err
 	}
 	if k.name == "" {
-		a.note("no model configured; the built-in demo answers")
+		a.Note("no model configured; the built-in demo answers")
 	}
 	return &activeModel{k, k, m}, nil
 }
@@ -140,16 +141,16 @@ func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (
 func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *activeModel, input *terminal.LineReader) error {
 	options := conversationOptions{config: c, flags: o, asks: o.approve != "rules", input: input}
 	if a.canUseScreen() {
-		notices := terminal.NewNotices(a.stderr)
+		notices := terminal.NewNotices(a.Stderr)
 		own := *a
-		own.stderr, own.stdout = notices, notices // the conversation owns the screen
+		own.Stderr, own.Stdout = notices, notices // the conversation owns the screen
 		options.input = nil
 		t, err := own.openChat(ctx, options, who)
 		if err != nil {
 			return err
 		}
 		defer t.close()
-		return t.runScreen(ctx, a.stdin, a.stdout, notices)
+		return t.runScreen(ctx, a.Stdin, a.Stdout, notices)
 	}
 	t, err := a.openChat(ctx, options, who)
 	if err != nil {
@@ -187,10 +188,10 @@ func (t *chatSession) sendMessage(ctx context.Context, text string, tell func(ag
 
 // readLoop handles one line after the other until the input ends.
 func (a *app) readLoop(ctx context.Context, t *chatSession, input *terminal.LineReader) error {
-	fmt.Fprintf(a.stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", plain(t.Model().Name()), t.id)
+	fmt.Fprintf(a.Stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", plain(t.Model().Name()), t.id)
 	t.printPreloaded()
 	for {
-		fmt.Fprint(a.stderr, a.colorize(a.stderr, "1", "> "))
+		fmt.Fprint(a.Stderr, a.Colorize(a.Stderr, "1", "> "))
 		line, err := input.ReadLine(ctx)
 		if line = strings.TrimSpace(line); line != "" {
 			err := a.runLine(ctx, t, line)
@@ -205,7 +206,7 @@ func (a *app) readLoop(ctx context.Context, t *chatSession, input *terminal.Line
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			fmt.Fprintln(a.stderr)
+			fmt.Fprintln(a.Stderr)
 			return nil
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -31,8 +32,8 @@ var _ terminal.Conversation = (*chatSession)(nil)
 
 // canUseScreen reports whether the terminal supports a full-screen interface.
 func (a *app) canUseScreen() bool {
-	term := a.getenv("TERM")
-	return !a.json && isTerminal(a.stdin) && isTerminal(a.stdout) && term != "dumb" && term != ""
+	term := a.Getenv("TERM")
+	return !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stdout) && term != "dumb" && term != ""
 }
 
 // Status implements [terminal.Conversation].
@@ -80,8 +81,8 @@ func (a *app) shortPath(path string) string {
 // runScreen runs the conversation in a terminal until the user leaves.
 func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
 	a := t.app
-	in, isFile := asFile(from)
-	out, isFileToo := asFile(to)
+	in, isFile := console.AsFile(from)
+	out, isFileToo := console.AsFile(to)
 	if !isFile || !isFileToo {
 		return errors.New("not a terminal")
 	}
@@ -89,7 +90,7 @@ func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *term
 	if dir := a.stateDir(); dir != "" {
 		h, err := terminal.OpenHistory(filepath.Join(dir, "chat-history"))
 		if err != nil {
-			a.note("%v", err)
+			a.Note("%v", err)
 		}
 		history = h
 	}
@@ -99,7 +100,7 @@ func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *term
 	}
 	defer root.Close()
 	return terminal.Run(ctx, t, &terminal.Options{
-		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.getenv("NO_COLOR") != "",
+		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.Getenv("NO_COLOR") != "",
 		Greeting: t.greeting(), Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
 		Approvals: t.desk, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
 		Before: func(path string) (string, bool) { return readTextFile(root, path) }, Notices: notices, Describe: t.describeError,
@@ -115,7 +116,7 @@ func (t *chatSession) greeting() string {
 func (a *app) terminalEnv() []string {
 	var out []string
 	for _, name := range []string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "SSH_TTY", "WT_SESSION", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE"} {
-		if v := a.getenv(name); v != "" {
+		if v := a.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}
 	}
@@ -125,9 +126,9 @@ func (a *app) terminalEnv() []string {
 // editorCommand returns a function that opens the user's editor, or nil if none
 // is set.
 func (a *app) editorCommand() func(string) *exec.Cmd {
-	words := strings.Fields(a.getenv("VISUAL"))
+	words := strings.Fields(a.Getenv("VISUAL"))
 	if len(words) == 0 {
-		words = strings.Fields(a.getenv("EDITOR"))
+		words = strings.Fields(a.Getenv("EDITOR"))
 	}
 	if len(words) == 0 {
 		return nil

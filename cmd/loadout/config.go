@@ -38,10 +38,10 @@ directories inside the project and deny tools.`,
   loadout config example > ~/.config/loadout/loadout.yaml`,
 		Args: argCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.printJSON(map[string]string{"file": config.FileName, "text": config.Example()})
+			if a.JSON {
+				return a.PrintJSON(map[string]string{"file": config.FileName, "text": config.Example()})
 			}
-			fmt.Fprint(a.stdout, config.Example())
+			fmt.Fprint(a.Stdout, config.Example())
 			return nil
 		},
 	})
@@ -53,19 +53,19 @@ func (a *app) configShow() error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(configOutput{c.Values(), append([]string{}, c.Files...), append([]string{}, c.Inherited...), append([]config.Note{}, c.Notes...)})
+	if a.JSON {
+		return a.PrintJSON(configOutput{c.Values(), append([]string{}, c.Files...), append([]string{}, c.Inherited...), append([]config.Note{}, c.Notes...)})
 	}
 	var rows [][]string
 	for _, v := range c.Values() {
 		rows = append(rows, []string{v.Key, v.From, v.Text()})
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	for _, d := range c.Inherited {
-		fmt.Fprintf(a.stdout, "also read, from the variables of an earlier system: %s\n", plain(d))
+		fmt.Fprintf(a.Stdout, "also read, from the variables of an earlier system: %s\n", plain(d))
 	}
 	for _, n := range c.Notes {
-		a.note("%s: %s", n.Where, n.Message)
+		a.Note("%s: %s", n.Where, n.Message)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (f *configWatcher) refresh(ctx context.Context) error {
 	f.stamps = now
 	filter := catalog.Filter{Disabled: true}
 	quiet := *f.a
-	quiet.quiet = true
+	quiet.Quiet = true
 	c, err := quiet.loadConfig(nil)
 	rules, _ := policy.ParseRules([]string{"deny"}) // deny everything if the configuration is unreadable
 	if f.failed = err; err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 )
 
@@ -113,10 +114,10 @@ func (a *app) printEntry(c clientconfig.Client, entry clientconfig.Entry) error 
 	if err != nil {
 		return exit.Errorf(exit.Usage, "see: loadout connect --help", "%w", err)
 	}
-	if a.json {
-		return a.printJSON(connectOutput{Client: c.Name, Action: clientconfig.None, Entry: text})
+	if a.JSON {
+		return a.PrintJSON(connectOutput{Client: c.Name, Action: clientconfig.None, Entry: text})
 	}
-	fmt.Fprint(a.stdout, safe(text))
+	fmt.Fprint(a.Stdout, safe(text))
 	return nil
 }
 
@@ -145,7 +146,7 @@ func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file
 		dir = "" // checked where it is needed
 	}
 	return clientconfig.Target{Client: c, Scope: scope, File: file,
-		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
+		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.Getenv}}
 }
 
 // connectError adds the next step to an error about a client's file. A
@@ -168,17 +169,17 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 
 func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *clientconfig.Change, o connectOptions) error {
 	out := connectOutput{Client: c.Name, File: change.File, Action: change.Action, Backup: change.Backup, Notes: change.Notes, Diff: change.Diff()}
-	if !a.json {
+	if !a.JSON {
 		a.printChange(c, change, o)
 	}
 	if change.Action == clientconfig.None {
-		if a.json {
-			return a.printJSON(out)
+		if a.JSON {
+			return a.PrintJSON(out)
 		}
 		return nil
 	}
-	if !o.yes && !a.json && isTerminal(a.stdin) {
-		switch yes, err := a.confirm(ctx, "Apply this change?"); {
+	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) {
+		switch yes, err := a.Confirm(ctx, "Apply this change?"); {
 		case err != nil:
 			return err
 		case !yes:
@@ -188,15 +189,15 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 	if err := change.Apply(); err != nil {
 		return connectError(c, o, err)
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
-	fmt.Fprintln(a.stdout, "Done.")
+	fmt.Fprintln(a.Stdout, "Done.")
 	if change.Backup != "" {
-		fmt.Fprintf(a.stdout, "Backup: %s. To undo: loadout connect %s --undo%s\n", plain(change.Backup), c.Name, o.flags())
+		fmt.Fprintf(a.Stdout, "Backup: %s. To undo: loadout connect %s --undo%s\n", plain(change.Backup), c.Name, o.flags())
 	}
 	if change.Next != "" {
-		fmt.Fprintf(a.stdout, "Now %s.\n", plain(change.Next))
+		fmt.Fprintf(a.Stdout, "Now %s.\n", plain(change.Next))
 	}
 	return nil
 }
@@ -208,50 +209,40 @@ func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o 
 		if o.undo {
 			what = "has no entry for Loadout"
 		}
-		fmt.Fprintf(a.stdout, "%s %s; nothing to do.\n", plain(change.File), what)
+		fmt.Fprintf(a.Stdout, "%s %s; nothing to do.\n", plain(change.File), what)
 	} else {
-		fmt.Fprintf(a.stdout, "%s: %s\n\n", c.Title, plain(change.File))
+		fmt.Fprintf(a.Stdout, "%s: %s\n\n", c.Title, plain(change.File))
 		for line := range strings.Lines(safe(change.Diff())) {
 			switch {
 			case strings.HasPrefix(line, "+"):
-				line = a.green(strings.TrimSuffix(line, "\n")) + "\n"
+				line = a.Green(strings.TrimSuffix(line, "\n")) + "\n"
 			case strings.HasPrefix(line, "-"):
-				line = a.red(strings.TrimSuffix(line, "\n")) + "\n"
+				line = a.Red(strings.TrimSuffix(line, "\n")) + "\n"
 			}
-			fmt.Fprint(a.stdout, line)
+			fmt.Fprint(a.Stdout, line)
 		}
-		fmt.Fprintln(a.stdout)
+		fmt.Fprintln(a.Stdout)
 	}
 	var b strings.Builder
 	for _, n := range change.Notes {
-		a.writeWrapped(&b, "", "Note: "+n, noStyle)
+		a.WriteWrapped(&b, "", "Note: "+n, console.NoStyle)
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // flags returns the flags that selected the file and the entry.
 func (o connectOptions) flags() string {
 	s := ""
 	if o.scope != "" {
-		s += " --scope " + shellQuote(o.scope)
+		s += " --scope " + console.ShellQuote(o.scope)
 	}
 	if o.file != "" {
-		s += " --file " + shellQuote(o.file)
+		s += " --file " + console.ShellQuote(o.file)
 	}
 	if o.name != clientconfig.DefaultName {
-		s += " --name " + shellQuote(o.name)
+		s += " --name " + console.ShellQuote(o.name)
 	}
 	return s
-}
-
-// confirm asks the user at the terminal a yes-or-no question.
-func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	line, err := a.promptLine(ctx, question+" [y/N] ")
-	if err != nil {
-		return false, err
-	}
-	line = strings.ToLower(strings.TrimSpace(line))
-	return line == "y" || line == "yes", nil
 }
 
 // clientEntry returns the server entry for the client's configuration.

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
@@ -113,7 +114,7 @@ const maxScripts = 10
 // do, then its contents. It fails if the text would have to be cut.
 func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string, error) {
 	own := *c.app
-	own.stdout = io.Discard // an approval request has no colors
+	own.Stdout = io.Discard // an approval request has no colors
 	short := *r
 	if rest := len(short.Scripts) - maxScripts; rest > 0 {
 		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
@@ -128,7 +129,7 @@ func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string
 	}
 	b.WriteString(own.formatReview(&short, c.config))
 	if b.Len() > approval.MaxMessage {
-		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", shellQuote(r.Name))
+		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
 	}
 	return b.String(), nil
 }

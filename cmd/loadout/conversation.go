@@ -76,7 +76,7 @@ func (a *app) markedSkills(ctx context.Context, t *conversation, o *chatFlags) (
 			if wanted, err := a.projectAllowed(ctx, a.skillProject(e, o)); err != nil {
 				return nil, err
 			} else if !wanted {
-				a.note("skill %s not preloaded: the skills of this project are not allowed yet; loadout chat asks", e.Name)
+				a.Note("skill %s not preloaded: the skills of this project are not allowed yet; loadout chat asks", e.Name)
 				continue
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -65,8 +66,8 @@ load.`,
 			out.Profiles = a.inspectProfiles(rt, own)
 			out.Secrets = a.inspectSecrets()
 			out.Installed = a.inspectInstalled()
-			if a.json {
-				err = a.printJSON(out)
+			if a.JSON {
+				err = a.PrintJSON(out)
 			} else {
 				a.printDoctor(out)
 			}
@@ -95,7 +96,7 @@ func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.
 	}
 	for _, o := range doctor.OversizedSkills(ctx, rt.Catalog(), known) {
 		out.NotServed = append(out.NotServed, mcpserver.NotServed{Name: o.Name, Path: o.Path,
-			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, formatSize(o.Bytes), skill.PortableFiles)})
+			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, console.FormatSize(o.Bytes), skill.PortableFiles)})
 	}
 	return out
 }
@@ -110,7 +111,7 @@ func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctor.Sandb
 func (a *app) printDoctor(d doctorOutput) {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("%s %s (%s, %s)\n\n%s\n", a.bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform, a.bold("Configuration"))
+	p("%s %s (%s, %s)\n\n%s\n", a.Bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform, a.Bold("Configuration"))
 	if len(d.Config) == 0 {
 		p("  no loadout.yaml; using the defaults\n")
 	}
@@ -123,42 +124,42 @@ func (a *app) printDoctor(d doctorOutput) {
 	if d.Disabled {
 		p("  skills are disabled (skills.enabled); see: loadout config show\n")
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 	b.Reset()
 	a.printSources(d)
 	a.printFindings(&b, d.Problems)
 	if len(d.Shadowed) > 0 {
-		p("\n%s: %d\n", a.bold("Shadowed by another skill of the same name"), len(d.Shadowed))
+		p("\n%s: %d\n", a.Bold("Shadowed by another skill of the same name"), len(d.Shadowed))
 		for _, s := range d.Shadowed {
-			p("  %s  %s\n", a.bold(plain(s.Name)), plain(s.Path))
-			a.writeWrapped(&b, "      ", s.Reason, a.faint)
+			p("  %s  %s\n", a.Bold(plain(s.Name)), plain(s.Path))
+			a.WriteWrapped(&b, "      ", s.Reason, a.Faint)
 		}
 	}
 	if len(d.NotServed) > 0 {
-		p("\n%s: %d\n  They remain available through the tools search_skills and load_skill.\n", a.bold("Not available as MCP skill resources"), len(d.NotServed))
+		p("\n%s: %d\n  They remain available through the tools search_skills and load_skill.\n", a.Bold("Not available as MCP skill resources"), len(d.NotServed))
 		for _, u := range d.NotServed {
-			p("  %s  %s\n", a.bold(plain(u.Name)), plain(u.Path))
-			a.writeWrapped(&b, "      ", u.Reason, a.faint)
+			p("  %s  %s\n", a.Bold(plain(u.Name)), plain(u.Path))
+			a.WriteWrapped(&b, "      ", u.Reason, a.Faint)
 		}
 	}
 	a.printSandbox(&b, d.Sandbox)
 	a.printSetup(&b, d)
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 func (a *app) printSandbox(b *strings.Builder, s doctor.Sandbox) {
-	fmt.Fprintf(b, "\n%s\n", a.bold("Scripts of skills"))
+	fmt.Fprintf(b, "\n%s\n", a.Bold("Scripts of skills"))
 	switch {
 	case !s.Enabled:
 		fmt.Fprintf(b, "  are disabled (sandbox.enabled); see: loadout config show\n")
 		return
 	case s.Backend == "":
-		fmt.Fprintf(b, "  %s: no sandbox is usable\n", a.red("cannot run"))
+		fmt.Fprintf(b, "  %s: no sandbox is usable\n", a.Red("cannot run"))
 		for _, m := range s.Missing {
-			a.writeWrapped(b, "    ", m, noStyle)
+			a.WriteWrapped(b, "    ", m, console.NoStyle)
 		}
 		for _, f := range s.Fixes {
-			a.writeWrapped(b, "    ", "to get one: "+f, a.faint)
+			a.WriteWrapped(b, "    ", "to get one: "+f, a.Faint)
 		}
 		return
 	}
@@ -170,13 +171,13 @@ func (a *app) printSandbox(b *strings.Builder, s doctor.Sandbox) {
 	}
 	all := "all layers are enforced"
 	if len(missing) > 0 {
-		all = pluralize(len(missing), "layer") + " of " + strconv.Itoa(len(s.Layers)) + " not enforced"
+		all = console.Pluralize(len(missing), "layer") + " of " + strconv.Itoa(len(s.Layers)) + " not enforced"
 	}
-	a.writeWrapped(b, "  ", fmt.Sprintf("run in the sandbox %s, tier %v; %s", s.Backend, sandbox.Tier(s.Tier), all), noStyle)
+	a.WriteWrapped(b, "  ", fmt.Sprintf("run in the sandbox %s, tier %v; %s", s.Backend, sandbox.Tier(s.Tier), all), console.NoStyle)
 	for _, l := range missing {
-		a.writeWrapped(b, "    ", strings.TrimSuffix(strings.ReplaceAll(l.Name, "_", " ")+" is not enforced: "+l.By, ": "), noStyle)
+		a.WriteWrapped(b, "    ", strings.TrimSuffix(strings.ReplaceAll(l.Name, "_", " ")+" is not enforced: "+l.By, ": "), console.NoStyle)
 		if l.Fix != "" {
-			a.writeWrapped(b, "      ", l.Fix, a.faint)
+			a.WriteWrapped(b, "      ", l.Fix, a.Faint)
 		}
 	}
 }
@@ -191,17 +192,17 @@ func (a *app) printSources(d doctorOutput) {
 			if !s.Exists {
 				at += " (not readable)"
 			}
-			rows = append(rows, []string{s.Origin, pluralize(s.Skills, "skill"), s.Scope.String(), at, ""}) // the last column is empty so that the path is not cut
+			rows = append(rows, []string{s.Origin, console.Pluralize(s.Skills, "skill"), s.Scope.String(), at, ""}) // the last column is empty so that the path is not cut
 		}
 	}
 	hidden := ""
 	if all > d.Skills {
 		hidden = fmt.Sprintf(", and %d shadowed by others of the same name", all-d.Skills)
 	}
-	fmt.Fprintf(a.stdout, "\n%s: %s%s\n", a.bold("Sources"), pluralize(d.Skills, "skill"), hidden)
-	a.printTable("  ", rows)
+	fmt.Fprintf(a.Stdout, "\n%s: %s%s\n", a.Bold("Sources"), console.Pluralize(d.Skills, "skill"), hidden)
+	a.PrintTable("  ", rows)
 	if absent := len(d.Sources) - len(rows); absent > 0 {
-		fmt.Fprintf(a.stdout, "  %s not found; list them with --json\n", pluralize(absent, "more location"))
+		fmt.Fprintf(a.Stdout, "  %s not found; list them with --json\n", console.Pluralize(absent, "more location"))
 	}
 }
 
@@ -214,7 +215,7 @@ func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
 	for _, p := range problems {
 		count[p.Severity]++
 	}
-	fmt.Fprintf(b, "\n%s: %s, %s, %s\n", a.bold("Findings about skills"), pluralize(count[skill.Error], "error"), pluralize(count[skill.Warning], "warning"), pluralize(count[skill.Info], "remark"))
+	fmt.Fprintf(b, "\n%s: %s, %s, %s\n", a.Bold("Findings about skills"), console.Pluralize(count[skill.Error], "error"), console.Pluralize(count[skill.Warning], "warning"), console.Pluralize(count[skill.Info], "remark"))
 	for _, sev := range []skill.Severity{skill.Error, skill.Warning, skill.Info} {
 		for _, p := range problems {
 			if p.Severity == sev {
@@ -229,13 +230,13 @@ func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
 func (a *app) printFinding(b *strings.Builder, p catalog.Problem) {
 	severity := string(p.Severity)
 	if p.Severity == skill.Error {
-		severity = a.red(severity)
+		severity = a.Red(severity)
 	}
-	if a.terminalWidth() == 0 {
+	if a.TerminalWidth() == 0 {
 		fmt.Fprintf(b, "  %s: %s: %s [%s]\n", formatPosition(p), severity, plain(p.Message), p.Code)
 	} else {
 		fmt.Fprintf(b, "  %s: %s\n", formatPosition(p), severity)
-		a.writeWrapped(b, "      ", fmt.Sprintf("%s [%s]", p.Message, p.Code), noStyle)
+		a.WriteWrapped(b, "      ", fmt.Sprintf("%s [%s]", p.Message, p.Code), console.NoStyle)
 	}
-	a.writeWrapped(b, "      ", p.Fix, a.faint)
+	a.WriteWrapped(b, "      ", p.Fix, a.Faint)
 }

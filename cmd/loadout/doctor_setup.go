@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -96,49 +97,49 @@ func (a *app) printInstalled(b *strings.Builder, all []doctorInstalled) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", a.bold("Installed skills"))
+	fmt.Fprintf(b, "\n%s\n", a.Bold("Installed skills"))
 	for _, d := range all {
 		if d.Problem != "" {
-			a.writeWrapped(b, "  ", plain(d.Path)+": "+d.Problem, noStyle)
+			a.WriteWrapped(b, "  ", plain(d.Path)+": "+d.Problem, console.NoStyle)
 			continue
 		}
-		fmt.Fprintf(b, "  %s: %s. To verify them: loadout verify\n", plain(d.Path), pluralize(d.Skills, "skill"))
+		fmt.Fprintf(b, "  %s: %s. To verify them: loadout verify\n", plain(d.Path), console.Pluralize(d.Skills, "skill"))
 		for _, n := range d.Newer {
-			fmt.Fprintf(b, "    %s: update found on %s: %s\n", a.bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
+			fmt.Fprintf(b, "    %s: update found on %s: %s\n", a.Bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
 		}
 	}
 }
 
 // printSetup prints servers, profiles, installed skills and secrets.
 func (a *app) printSetup(b *strings.Builder, d doctorOutput) {
-	head := func(title string, n int) { fmt.Fprintf(b, "\n%s: %d\n", a.bold(title), n) }
+	head := func(title string, n int) { fmt.Fprintf(b, "\n%s: %d\n", a.Bold(title), n) }
 	head("MCP servers", d.Servers.Count)
 	for _, f := range d.Servers.Files {
-		fmt.Fprintf(b, "  %s: %s\n", plain(f.Path), pluralize(f.Servers, "server"))
+		fmt.Fprintf(b, "  %s: %s\n", plain(f.Path), console.Pluralize(f.Servers, "server"))
 	}
 	for _, s := range d.Servers.NotConfigured {
-		a.writeWrapped(b, "  ", fmt.Sprintf("%s is not configured: %s", s.Name, s.Problem), noStyle)
+		a.WriteWrapped(b, "  ", fmt.Sprintf("%s is not configured: %s", s.Name, s.Problem), console.NoStyle)
 	}
 	for _, p := range d.Servers.Problems {
-		a.writeWrapped(b, "  ", p, noStyle)
+		a.WriteWrapped(b, "  ", p, console.NoStyle)
 	}
 	if d.Servers.Count > 0 {
 		fmt.Fprintf(b, "  To test them: loadout servers%s\n", a.skillFlags())
 	}
 	head("Profiles", len(d.Profiles.Profiles))
 	for _, p := range d.Profiles.Profiles {
-		fmt.Fprintf(b, "  %s  %s\n", a.bold(plain(p.Name)), plain(p.File))
+		fmt.Fprintf(b, "  %s  %s\n", a.Bold(plain(p.Name)), plain(p.File))
 		for _, wrong := range p.Problems {
-			a.writeWrapped(b, "      ", wrong, noStyle)
+			a.WriteWrapped(b, "      ", wrong, console.NoStyle)
 		}
 	}
 	for _, p := range d.Profiles.Problems {
-		a.writeWrapped(b, "  ", p, noStyle)
+		a.WriteWrapped(b, "  ", p, console.NoStyle)
 	}
 	a.printInstalled(b, d.Installed)
 	if d.Secrets.Problem != "" {
-		fmt.Fprintf(b, "\n%s\n", a.bold("Secrets"))
-		a.writeWrapped(b, "  ", a.red("cannot be read")+": "+d.Secrets.Problem, noStyle)
+		fmt.Fprintf(b, "\n%s\n", a.Bold("Secrets"))
+		a.WriteWrapped(b, "  ", a.Red("cannot be read")+": "+d.Secrets.Problem, console.NoStyle)
 		return
 	}
 	head("Secrets", d.Secrets.Count)

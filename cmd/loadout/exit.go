@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
@@ -38,7 +39,7 @@ func (a *app) reportError(err error) int {
 		}
 	}
 	text = strings.TrimSuffix(text, "; "+plain(hint)) // printed below
-	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", text, plain(hint))
+	fmt.Fprintf(a.Stderr, "loadout: %s\n  %s\n", text, plain(hint))
 	return code
 }
 
@@ -102,15 +103,15 @@ func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	case strings.Contains(e.Reason, "skills.enabled"):
 		return "see where that is set: loadout config show" + a.skillFlags()
 	case e.Reason != "" && plain(e.Ref) == e.Ref:
-		return "see why: loadout explain " + shellQuote(e.Ref) + a.profileFlags()
+		return "see why: loadout explain " + console.ShellQuote(e.Ref) + a.profileFlags()
 	}
 	if _, err := os.Stat(e.Ref); err == nil && len(a.skills) == 0 {
-		return "to use a skill at a path: loadout show NAME --skills " + shellQuote(e.Ref)
+		return "to use a skill at a path: loadout show NAME --skills " + console.ShellQuote(e.Ref)
 	}
 	if !skill.IsPortableName(e.Ref) {
 		return "list the skills: loadout list" + a.profileFlags()
 	}
-	return "list the skills: loadout list" + a.profileFlags() + "; or search: loadout search " + shellQuote(e.Ref) + a.profileFlags()
+	return "list the skills: loadout list" + a.profileFlags() + "; or search: loadout search " + console.ShellQuote(e.Ref) + a.profileFlags()
 }
 
 func isType[E error](err error) bool {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 )
 
 type explainOutput struct {
@@ -34,15 +35,15 @@ because a setting hides them.`,
 			snap := rt.Catalog().Snapshot()
 			found := snap.Explain(args[0])
 			_, missing := a.resolveSkill(cmd.Context(), rt, args[0])
-			if a.json {
-				if err := a.printJSON(explainOutput{args[0], append([]catalog.Candidate{}, found...)}); err != nil {
+			if a.JSON {
+				if err := a.PrintJSON(explainOutput{args[0], append([]catalog.Candidate{}, found...)}); err != nil {
 					return err
 				}
 			}
 			if len(found) == 0 {
 				return missing
 			}
-			if !a.json {
+			if !a.JSON {
 				a.printCandidates(args[0], found, missing)
 			}
 			return nil
@@ -60,17 +61,17 @@ func (a *app) printCandidates(name string, found []catalog.Candidate, missing er
 	for _, c := range found {
 		mark := "  "
 		if c.Chosen {
-			mark = a.green("→ ")
+			mark = a.Green("→ ")
 		}
 		version := ""
 		if c.Version != "" {
 			version = " " + plain(c.Version)
 		}
-		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.bold(plain(c.Origin+"/"+c.Name)), version, c.Scope, plain(c.Path))
-		a.writeWrapped(&b, "    ", c.Reason, noStyle)
+		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.Bold(plain(c.Origin+"/"+c.Name)), version, c.Scope, plain(c.Path))
+		a.WriteWrapped(&b, "    ", c.Reason, console.NoStyle)
 	}
 	if missing != nil {
 		fmt.Fprintf(&b, "None of them is chosen: %s\n", plain(missing.Error()))
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -126,7 +127,7 @@ func classifyRemoteError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*remote.AddressError](err); is && e.AlwaysBlocked {
 		return exit.Refused, "this address is never allowed: find out where it comes from", true
 	} else if is {
-		return exit.Refused, "if the host is yours, allow it: sources.private in loadout.yaml, or LOADOUT_SOURCES_PRIVATE=" + shellQuote(e.Host) + "; if the loadout.lock of a project names it, add --trust", true
+		return exit.Refused, "if the host is yours, allow it: sources.private in loadout.yaml, or LOADOUT_SOURCES_PRIVATE=" + console.ShellQuote(e.Host) + "; if the loadout.lock of a project names it, add --trust", true
 	}
 	if isType[*remote.UntrustedError](err) {
 		return exit.Refused, "it comes from the loadout.lock of this project; if you trust the source, add --trust", true

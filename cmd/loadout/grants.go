@@ -34,25 +34,25 @@ func (a *app) listGrants(ctx context.Context) error {
 		return err
 	}
 	changed := a.changedGrants(ctx, grants)
-	if a.json {
+	if a.JSON {
 		out := listedGrants{[]listedGrant{}, append([]policy.Problem{}, problems...)}
 		for _, g := range grants {
 			out.Grants = append(out.Grants, listedGrant{g, changed[g.ID]})
 		}
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
 	for _, p := range problems {
-		a.note("approval ignored: %s", p)
+		a.Note("approval ignored: %s", p)
 	}
 	if len(grants) == 0 {
-		fmt.Fprintln(a.stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
+		fmt.Fprintln(a.Stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
 		return nil
 	}
 	rows := [][]string{}
 	for _, g := range grants {
 		rows = append(rows, []string{g.Name, g.Subject.Short(), g.Created.Local().Format("2006-01-02 15:04"), describeGrant(g, changed[g.ID])})
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[stri
 	}
 	rt, err := a.openRuntime(ctx)
 	if err != nil {
-		a.note("cannot check whether skills changed: %v", err)
+		a.Note("cannot check whether skills changed: %v", err)
 		return nil
 	}
 	defer rt.Close()
@@ -124,11 +124,11 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 			return err
 		}
 	}
-	if a.json {
-		return a.printJSON(revokeOutput{gone, []policy.Problem{}})
+	if a.JSON {
+		return a.PrintJSON(revokeOutput{gone, []policy.Problem{}})
 	}
 	for _, g := range gone {
-		fmt.Fprintf(a.stdout, "Revoked: %s %s\n", plain(g.Name), g.Subject.Short())
+		fmt.Fprintf(a.Stdout, "Revoked: %s %s\n", plain(g.Name), g.Subject.Short())
 	}
 	return nil
 }

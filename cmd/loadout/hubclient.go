@@ -37,7 +37,7 @@ type hubClient struct {
 // newHubClient returns a client for the hub of the flag, of LOADOUT_HUB, or on
 // this machine.
 func (a *app) newHubClient(flag string) (*hubClient, error) {
-	text := cmp.Or(flag, a.getenv("LOADOUT_HUB"), defaultHub)
+	text := cmp.Or(flag, a.Getenv("LOADOUT_HUB"), defaultHub)
 	const hint = "give the address as https://HOST, with --hub or LOADOUT_HUB"
 	at, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "" {
@@ -46,7 +46,7 @@ func (a *app) newHubClient(flag string) (*hubClient, error) {
 	if at.User != nil {
 		return nil, exit.Errorf(exit.Usage, "omit them, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub contains a user name or password")
 	}
-	c := &hubClient{baseURL: at, token: strings.TrimSpace(a.getenv("LOADOUT_HUB_TOKEN"))}
+	c := &hubClient{baseURL: at, token: strings.TrimSpace(a.Getenv("LOADOUT_HUB_TOKEN"))}
 	if c.token != "" && at.Scheme == "http" && !address.IsLoopback(at.Host) {
 		return nil, exit.Errorf(exit.Refused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", plain(at.Host))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -198,7 +199,7 @@ func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 	o.Notes, o.Next = []string{}, []string{}
 	if p.OtherServers > 0 {
 		o.Notes = append(o.Notes, fmt.Sprintf("other projects have %s; to import them: loadout import %s --all-projects%s",
-			pluralize(p.OtherServers, "server"), im.client.Name, im.fileFlag()))
+			console.Pluralize(p.OtherServers, "server"), im.client.Name, im.fileFlag()))
 	}
 	o.Notes = append(o.Notes, p.Notes...)
 	for _, name := range p.Unset {
@@ -206,18 +207,18 @@ func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 	}
 	for _, s := range p.Servers {
 		if s.Login && s.State == clientimport.Added {
-			o.Next = append(o.Next, "loadout servers login "+shellQuote(s.As))
+			o.Next = append(o.Next, "loadout servers login "+console.ShellQuote(s.As))
 		}
 	}
 }
 
-// confirm prints the planned changes and reports whether to apply them.
+// Confirm prints the planned changes and reports whether to apply them.
 func (im *importRun) confirm(ctx context.Context) (bool, error) {
 	a := im.app
 	idle := im.out.Action == "none"
-	if a.json {
+	if a.JSON {
 		if idle || im.flags.dryRun {
-			return false, a.printJSON(im.out)
+			return false, a.PrintJSON(im.out)
 		}
 		return true, nil
 	}
@@ -225,8 +226,8 @@ func (im *importRun) confirm(ctx context.Context) (bool, error) {
 	if idle || im.flags.dryRun {
 		return false, nil
 	}
-	if !im.flags.yes && isTerminal(a.stdin) {
-		switch yes, err := a.confirm(ctx, "Apply these changes?"); {
+	if !im.flags.yes && console.IsTerminal(a.Stdin) {
+		switch yes, err := a.Confirm(ctx, "Apply these changes?"); {
 		case err != nil:
 			return false, err
 		case !yes:
@@ -238,25 +239,25 @@ func (im *importRun) confirm(ctx context.Context) (bool, error) {
 
 func (im *importRun) printPlan() {
 	a := im.app
-	fmt.Fprintf(a.stdout, "%s: %s\n", im.client.Title, plain(im.out.File))
+	fmt.Fprintf(a.Stdout, "%s: %s\n", im.client.Title, plain(im.out.File))
 	var rows [][]string
 	for _, s := range im.out.Servers {
 		rows = append(rows, []string{s.Name, s.Transport, describeImport(s)})
 	}
-	a.printTable("  ", rows)
+	a.PrintTable("  ", rows)
 	for _, m := range im.out.Secrets {
-		fmt.Fprintf(a.stdout, "  %s of %s: move to the secret %s\n", plain(m.Where), plain(m.Server), m.Secret)
+		fmt.Fprintf(a.Stdout, "  %s of %s: move to the secret %s\n", plain(m.Where), plain(m.Server), m.Secret)
 	}
 	if im.out.Action == "none" {
-		fmt.Fprintln(a.stdout, "Nothing to do.")
+		fmt.Fprintln(a.Stdout, "Nothing to do.")
 	} else if im.out.Diff != "" {
-		fmt.Fprintf(a.stdout, "\n%s\n", safe(im.out.Diff))
+		fmt.Fprintf(a.Stdout, "\n%s\n", safe(im.out.Diff))
 	}
 	var b strings.Builder
 	for _, n := range im.out.Notes {
-		a.writeWrapped(&b, "", "Note: "+n, noStyle)
+		a.WriteWrapped(&b, "", "Note: "+n, console.NoStyle)
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // describeImport returns what happens to a server.
@@ -306,19 +307,19 @@ func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) erro
 // notices the change.
 func (im *importRun) printResult(restart string) error {
 	a := im.app
-	if a.json {
-		return a.printJSON(im.out)
+	if a.JSON {
+		return a.PrintJSON(im.out)
 	}
-	fmt.Fprintln(a.stdout, "Done.")
+	fmt.Fprintln(a.Stdout, "Done.")
 	if im.out.Backup != "" {
-		fmt.Fprintf(a.stdout, "Backup: %s. To undo: loadout import %s --undo%s\n", plain(im.out.Backup), im.client.Name, im.fileFlag())
-		fmt.Fprintln(a.stdout, "The backup contains tokens in clear text. Delete it when everything works; --undo deletes it too.")
+		fmt.Fprintf(a.Stdout, "Backup: %s. To undo: loadout import %s --undo%s\n", plain(im.out.Backup), im.client.Name, im.fileFlag())
+		fmt.Fprintln(a.Stdout, "The backup contains tokens in clear text. Delete it when everything works; --undo deletes it too.")
 	}
 	for _, n := range im.out.Next {
-		fmt.Fprintf(a.stdout, "Next: %s\n", plain(n))
+		fmt.Fprintf(a.Stdout, "Next: %s\n", plain(n))
 	}
 	if restart != "" {
-		fmt.Fprintf(a.stdout, "Now %s.\n", plain(restart))
+		fmt.Fprintf(a.Stdout, "Now %s.\n", plain(restart))
 	}
 	return nil
 }
@@ -327,5 +328,5 @@ func (im *importRun) fileFlag() string {
 	if im.flags.file == "" {
 		return ""
 	}
-	return " --file " + shellQuote(im.flags.file)
+	return " --file " + console.ShellQuote(im.flags.file)
 }

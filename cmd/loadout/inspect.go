@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
@@ -35,8 +36,8 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				err = a.printJSON(out)
+			if a.JSON {
+				err = a.PrintJSON(out)
 			} else {
 				a.printInspected(args[0], out)
 			}
@@ -54,7 +55,7 @@ func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 	fi, err := os.Stat(file) // before opening: a pipe would wait
 	switch {
 	case err == nil && fi.IsDir():
-		return nil, exit.Errorf(exit.Usage, "to check a directory: loadout validate "+shellQuote(file), "%s is a directory", file)
+		return nil, exit.Errorf(exit.Usage, "to check a directory: loadout validate "+console.ShellQuote(file), "%s is a directory", file)
 	case err == nil && !fi.Mode().IsRegular():
 		return nil, exit.Errorf(exit.Usage, "give the path of a .zip or .skill archive", "%s is not a regular file", file)
 	}
@@ -82,17 +83,17 @@ func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 func (a *app) printInspected(file string, out *inspectOutput) {
 	var b strings.Builder
 	if !out.OK {
-		fmt.Fprintf(&b, "%s %s:\n", plain(file), a.red("refused"))
+		fmt.Fprintf(&b, "%s %s:\n", plain(file), a.Red("refused"))
 		for _, p := range out.Problems {
-			a.writeWrapped(&b, "  ", fmt.Sprintf("%s [%s]", p.String(), p.Code), noStyle)
+			a.WriteWrapped(&b, "  ", fmt.Sprintf("%s [%s]", p.String(), p.Code), console.NoStyle)
 		}
-		fmt.Fprint(a.stdout, b.String())
+		fmt.Fprint(a.Stdout, b.String())
 		return
 	}
 	s := out.Skill
-	fmt.Fprintf(&b, "%s contains %s\n", plain(file), a.bold(plain(s.Name)))
-	a.writeWrapped(&b, "  ", s.Description, noStyle)
-	fmt.Fprintf(&b, "%s\n%s, %s\n", s.Digest, pluralize(len(s.Files), "file"), formatSize(skill.Manifest(s.Files).Size()))
+	fmt.Fprintf(&b, "%s contains %s\n", plain(file), a.Bold(plain(s.Name)))
+	a.WriteWrapped(&b, "  ", s.Description, console.NoStyle)
+	fmt.Fprintf(&b, "%s\n%s, %s\n", s.Digest, console.Pluralize(len(s.Files), "file"), console.FormatSize(skill.Manifest(s.Files).Size()))
 	a.writeFileList(&b, s.Files, len(s.Files))
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/skill"
@@ -136,7 +137,7 @@ func checkInsideProject(root, dir string) error {
 // flag returns the flag that selects this directory, for a hint.
 func (p skillsDir) flag() string {
 	if p.scope == "" {
-		return " --dir " + shellQuote(p.Path())
+		return " --dir " + console.ShellQuote(p.Path())
 	}
 	return " --scope " + p.scope
 }
@@ -179,7 +180,7 @@ func installedNames(all []skillsDir, names []string) ([][]string, error) {
 }
 
 func notInstalledError(all []skillsDir, name string) error {
-	hint := "find out where it comes from: loadout explain " + shellQuote(name)
+	hint := "find out where it comes from: loadout explain " + console.ShellQuote(name)
 	if !skill.IsPortableName(name) {
 		hint = "give the name of a skill as loadout list shows it"
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
@@ -17,15 +18,15 @@ func classifyInstallError(err error) (code int, hint string, ok bool) {
 		case !e.Replaceable():
 			return exit.Failure, "move it away: it is a symlink or a file, and was not installed by Loadout", true
 		case e.InLockfile:
-			return exit.Failure, "see your edits: loadout verify " + shellQuote(e.Name) + "; to discard them: --force", true
+			return exit.Failure, "see your edits: loadout verify " + console.ShellQuote(e.Name) + "; to discard them: --force", true
 		}
 		return exit.Failure, "it was not installed by loadout add: move it away, or replace it with --force", true
 	}
 	if e, is := errors.AsType[*signature.ChangedKeyError](err); is {
-		return exit.Refused, "ask the publisher, through another channel, for the fingerprint of their key; if it is the new one: loadout verify --forget " + shellQuote(e.Source) + ", then remove the skill with loadout remove, and add it again", true
+		return exit.Refused, "ask the publisher, through another channel, for the fingerprint of their key; if it is the new one: loadout verify --forget " + console.ShellQuote(e.Source) + ", then remove the skill with loadout remove, and add it again", true
 	}
 	if e, is := errors.AsType[*signature.ExposedError](err); is {
-		return exit.Refused, "chmod 600 " + shellQuote(e.Path), true
+		return exit.Refused, "chmod 600 " + console.ShellQuote(e.Path), true
 	}
 	switch {
 	case isType[*signature.DamagedError](err):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -72,9 +73,9 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 	}
 	problems := append(slices.Clone(snap.Problems()), unread...)
 	newer := a.availableUpdates()
-	if a.json {
+	if a.JSON {
 		addUpdates(skills, newer)
-		return a.printJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
+		return a.PrintJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
 	a.printList(snap, skills)
 	a.printProblems(problems)
@@ -86,7 +87,7 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 // their files.
 func (a *app) describeSkills(ctx context.Context, rt *loadout.Runtime, full bool) (skills []listedSkill, unread []catalog.Problem, err error) {
 	if full {
-		defer a.showProgress("reading every file")()
+		defer a.ShowProgress("reading every file")()
 	}
 	skills = []listedSkill{}
 	for _, e := range rt.Catalog().Snapshot().Skills() {
@@ -120,37 +121,37 @@ func newListedSkill(e *catalog.Entry) listedSkill {
 
 func (a *app) printList(snap *catalog.Snapshot, skills []listedSkill) {
 	if snap.Disabled {
-		fmt.Fprintln(a.stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
+		fmt.Fprintln(a.Stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return
 	}
 	if len(skills) == 0 && a.profileName != "" {
-		fmt.Fprintf(a.stdout, "No skills of profile %s found. To list all skills: loadout list%s\n", plain(a.profileName), a.skillFlags())
+		fmt.Fprintf(a.Stdout, "No skills of profile %s found. To list all skills: loadout list%s\n", plain(a.profileName), a.skillFlags())
 		return
 	}
 	if len(skills) == 0 {
-		fmt.Fprintf(a.stdout, "No skills yet. Create one with: loadout new NAME; or see the searched directories: loadout doctor%s\n", a.skillFlags())
+		fmt.Fprintf(a.Stdout, "No skills yet. Create one with: loadout new NAME; or see the searched directories: loadout doctor%s\n", a.skillFlags())
 		return
 	}
-	a.printTable("", a.skillRows(skills, len(skillOrigins(skills)) > 1 || a.terminalWidth() == 0))
+	a.PrintTable("", a.skillRows(skills, len(skillOrigins(skills)) > 1 || a.TerminalWidth() == 0))
 }
 
 // printListFooter prints counts and next steps after the list.
 func (a *app) printListFooter(snap *catalog.Snapshot, skills []listedSkill, newer []availableUpdate) {
-	if a.quiet || len(skills) == 0 {
+	if a.Quiet || len(skills) == 0 {
 		return
 	}
 	if n := len(snap.Shadowed()); n > 0 {
-		fmt.Fprintf(a.stderr, "%s shadowed by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
+		fmt.Fprintf(a.Stderr, "%s shadowed by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
 	}
 	if len(newer) > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s. To install: loadout update\n", formatUpdateCount(newer), formatUpdateNames(newer))
+		fmt.Fprintf(a.Stderr, "%s: %s. To install: loadout update\n", formatUpdateCount(newer), formatUpdateNames(newer))
 	}
-	if isTerminal(a.stdout) && isTerminal(a.stderr) {
+	if console.IsTerminal(a.Stdout) && console.IsTerminal(a.Stderr) {
 		from := skills[0].Origin
 		if n := len(skillOrigins(skills)); n > 1 {
-			from = pluralize(n, "source")
+			from = console.Pluralize(n, "source")
 		}
-		fmt.Fprintf(a.stderr, "\n%s from %s. To read one: loadout show NAME%s\n", pluralize(len(skills), "skill"), from, a.skillFlags())
+		fmt.Fprintf(a.Stderr, "\n%s from %s. To read one: loadout show NAME%s\n", console.Pluralize(len(skills), "skill"), from, a.skillFlags())
 	}
 }
 
@@ -174,8 +175,8 @@ func (a *app) skillRows(skills []listedSkill, origin bool) [][]string {
 			if *s.HasScripts {
 				scripts = "scripts"
 			}
-			row = append(row, pluralize(*s.Files, "file"), scripts)
-			if a.terminalWidth() == 0 {
+			row = append(row, console.Pluralize(*s.Files, "file"), scripts)
+			if a.TerminalWidth() == 0 {
 				row = append(row, s.Digest)
 			}
 		}

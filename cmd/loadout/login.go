@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/privatefile"
@@ -86,9 +87,9 @@ func (a *app) loginCommand(name string, files []string) string {
 
 func (a *app) signInCommand(verb, name string, files []string) string {
 	var b strings.Builder
-	b.WriteString("loadout servers " + verb + " " + shellQuote(name))
+	b.WriteString("loadout servers " + verb + " " + console.ShellQuote(name))
 	for _, f := range files {
-		b.WriteString(" --mcp-config " + shellQuote(f))
+		b.WriteString(" --mcp-config " + console.ShellQuote(f))
 	}
 	return b.String() + a.skillFlags()
 }
@@ -137,7 +138,7 @@ func (a *app) findSignInServer(name string, files []string, out bool) (*upstream
 	i := slices.IndexFunc(all, func(s *upstream.Config) bool { return s.Name == name })
 	if i < 0 {
 		for _, f := range findings {
-			a.note("%s", f)
+			a.Note("%s", f)
 		}
 		return nil, nil, exit.Errorf(exit.NotFound, "list your servers: loadout servers", "MCP server %q not found", name)
 	}
@@ -194,19 +195,19 @@ func (a *app) loginServer(ctx context.Context, name string, files []string, quie
 }
 
 func (a *app) printLogin(out loginOutput) error {
-	if a.json {
-		if err := a.printJSON(out); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(out); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.stdout, "Signed in to %s, at %s.", a.bold(plain(out.Name)), plain(out.Issuer))
+		fmt.Fprintf(a.Stdout, "Signed in to %s, at %s.", a.Bold(plain(out.Name)), plain(out.Issuer))
 		if !out.Renewed && out.Expires != nil {
-			fmt.Fprintf(a.stdout, " Expires %s.", out.Expires.Local().Format("2006-01-02 15:04"))
+			fmt.Fprintf(a.Stdout, " Expires %s.", out.Expires.Local().Format("2006-01-02 15:04"))
 		}
 		if out.State == upstream.Ready {
-			fmt.Fprintf(a.stdout, " It has %s.\n", pluralize(out.Tools, "tool"))
+			fmt.Fprintf(a.Stdout, " It has %s.\n", console.Pluralize(out.Tools, "tool"))
 		} else {
-			fmt.Fprintf(a.stdout, " But the server does not work: %s\n", plain(skill.OneLine(out.Error)))
+			fmt.Fprintf(a.Stdout, " But the server does not work: %s\n", plain(skill.OneLine(out.Error)))
 		}
 	}
 	if out.State != upstream.Ready {
@@ -217,18 +218,18 @@ func (a *app) printLogin(out loginOutput) error {
 
 // newLogin returns the sign-in to one address of a server.
 func (a *app) newLogin(s *upstream.Config, at string, quietly bool) *oauth.Login {
-	l := &oauth.Login{Target: oauth.Target{Server: at, Headers: s.Headers}, Print: func(text string) { fmt.Fprintln(a.stderr, text) }}
+	l := &oauth.Login{Target: oauth.Target{Server: at, Headers: s.Headers}, Print: func(text string) { fmt.Fprintln(a.Stderr, text) }}
 	if c := s.OAuth; c != nil {
 		l.ID, l.Secret, l.Scopes, l.Redirect, l.Issuer = c.ID, c.Secret, c.Scopes, c.Redirect, c.Issuer
 	}
-	pasting := isTerminal(a.stdin)
+	pasting := console.IsTerminal(a.Stdin)
 	if pasting {
-		l.Paste = io.LimitReader(a.stdin, 1<<20)
+		l.Paste = io.LimitReader(a.Stdin, 1<<20)
 	}
 	l.Show = func(page string) {
-		fmt.Fprintf(a.stderr, "To sign in to %s, open this page:\n\n  %s\n\n", plain(s.Name), plain(page))
+		fmt.Fprintf(a.Stderr, "To sign in to %s, open this page:\n\n  %s\n\n", plain(s.Name), plain(page))
 		if pasting {
-			fmt.Fprintln(a.stderr, "If the browser runs on another machine, paste the address of its final page here.")
+			fmt.Fprintln(a.Stderr, "If the browser runs on another machine, paste the address of its final page here.")
 		}
 		if !quietly {
 			a.openBrowser(page)
@@ -241,7 +242,7 @@ func (a *app) newLogin(s *upstream.Config, at string, quietly bool) *oauth.Login
 // printed too.
 func (a *app) openBrowser(page string) {
 	argv := []string{"xdg-open"}
-	switch own := a.getenv("BROWSER"); {
+	switch own := a.Getenv("BROWSER"); {
 	case own != "" && !strings.ContainsAny(own, " :%"): // a single program, not a list
 		argv = []string{own}
 	case runtime.GOOS == "darwin":
@@ -297,14 +298,14 @@ func (a *app) logoutServer(ctx context.Context, name string, files []string) err
 	}
 	out.Revoked = out.Revoked && out.SignedOut
 	switch {
-	case a.json:
-		return a.printJSON(out)
+	case a.JSON:
+		return a.PrintJSON(out)
 	case !out.SignedOut:
-		fmt.Fprintf(a.stdout, "You were not signed in to %s.\n", plain(name))
+		fmt.Fprintf(a.Stdout, "You were not signed in to %s.\n", plain(name))
 	case out.Revoked:
-		fmt.Fprintf(a.stdout, "Signed out of %s and revoked the token.\n", plain(name))
+		fmt.Fprintf(a.Stdout, "Signed out of %s and revoked the token.\n", plain(name))
 	default:
-		fmt.Fprintf(a.stdout, "Signed out of %s. The token was deleted here but could not be revoked: it may stay valid until it expires.\n", plain(name))
+		fmt.Fprintf(a.Stdout, "Signed out of %s. The token was deleted here but could not be revoked: it may stay valid until it expires.\n", plain(name))
 	}
 	return nil
 }

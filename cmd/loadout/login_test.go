@@ -257,12 +257,12 @@ func TestLoginImpossible(t *testing.T) {
 }
 
 func TestLoginIsPerServer(t *testing.T) {
-	a := &app{environment: environment{getenv: func(name string) string {
+	a := newApp(environment{getenv: func(name string) string {
 		if name == "LOADOUT_STATE" {
 			return filepath.Join(t.TempDir(), "state")
 		}
 		return ""
-	}}}
+	}})
 	const at = "https://mcp.example.com/mcp"
 	for _, tt := range []struct {
 		name string

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/wasm"
@@ -58,18 +59,11 @@ type environment struct {
 	shutdownTime   *atomic.Int64 // see setShutdownTimeout; may be nil
 }
 
-// setShutdownTimeout sets the time the command may take to shut down.
-func (e environment) setShutdownTimeout(d time.Duration) {
-	if e.shutdownTime != nil {
-		e.shutdownTime.Store(int64(max(d, shutdownTimeout)))
-	}
-}
-
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, env environment) int {
-	out := &stdoutWriter{Writer: env.stdout}
+	out := &console.StdoutWriter{Writer: env.stdout}
 	env.stdout = out
-	a := &app{environment: env}
+	a := newApp(env)
 	cmd := a.command()
 	cmd.SetArgs(args)
 	cmd.SetIn(env.stdin)
@@ -78,16 +72,16 @@ func run(ctx context.Context, args []string, env environment) int {
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		if isTerminal(env.stderr) {
+		if console.IsTerminal(env.stderr) {
 			fmt.Fprintln(env.stderr) // after ^C
 		}
 		return exit.Interrupted
 	case err != nil:
 		return a.reportError(err)
-	case errors.Is(out.err, syscall.EPIPE):
+	case errors.Is(out.Err, syscall.EPIPE):
 		return exit.Failure // the reader is gone
-	case out.err != nil:
-		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.err)))
+	case out.Err != nil:
+		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.Err)))
 	}
 	return exit.OK
 }

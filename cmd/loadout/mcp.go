@@ -25,14 +25,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/stdio"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
 	var address, compat, token string
 	var budget int
-	var stdio bool
+	var onStdio bool
 	var o mcpFlags
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -60,7 +62,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 			if err != nil {
 				return err
 			}
-			if stdio {
+			if onStdio {
 				c.MCP.Address = ""
 			}
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
@@ -72,7 +74,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, such as 127.0.0.1:8485")
-	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
+	f.BoolVar(&onStdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
 	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
 	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
@@ -125,7 +127,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	tuneMemory(a.getenv)
+	tuneMemory(a.Getenv)
 	httpOptions, remote, err := newHTTPOptions(c)
 	if err != nil {
 		return err
@@ -238,11 +240,11 @@ func readToken(file string) (string, error) {
 	b, err := configfile.ReadFile(file, 64<<10)
 	if err != nil {
 		code, _ := exit.FileHint(err, "")
-		return "", exit.Errorf(code, hint+shellQuote(file), "token file %s: %w", file, exit.FileCause(err))
+		return "", exit.Errorf(code, hint+console.ShellQuote(file), "token file %s: %w", file, exit.FileCause(err))
 	}
 	token := strings.TrimSpace(string(b))
 	if len(token) < 16 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", exit.Errorf(exit.Usage, hint+shellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
+		return "", exit.Errorf(exit.Usage, hint+console.ShellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
 	}
 	return token, nil
 }
@@ -271,7 +273,7 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 					return
 				}
 				if err := rt.Catalog().Reload(ctx); err == nil {
-					a.note("reloaded %s", pluralize(len(rt.Catalog().Snapshot().Skills()), "skill"))
+					a.Note("reloaded %s", console.Pluralize(len(rt.Catalog().Snapshot().Skills()), "skill"))
 				}
 			}
 		}
@@ -282,8 +284,8 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 // countTerminals returns the number of standard streams that are terminals now.
 func (a *app) countTerminals() int {
 	n := 0
-	for _, f := range []any{a.stdin, a.stdout, a.stderr} {
-		if isTerminal(f) {
+	for _, f := range []any{a.Stdin, a.Stdout, a.Stderr} {
+		if console.IsTerminal(f) {
 			n++
 		}
 	}
@@ -291,8 +293,8 @@ func (a *app) countTerminals() int {
 }
 
 func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server, shown mcpEndpoint) error {
-	if isTerminal(a.stdin) {
-		fmt.Fprintf(a.stderr, `%s
+	if console.IsTerminal(a.Stdin) {
+		fmt.Fprintf(a.Stderr, `%s
 
 This is an MCP server on standard input and output, waiting for a client.
   Let a client start it:  loadout connect CLIENT%s
@@ -301,7 +303,7 @@ This is an MCP server on standard input and output, waiting for a client.
   Exit:                   Ctrl-C
 `, a.formatSummary(rt, s), a.skillFlags(), strings.Join(clientconfig.Names(), ", "), a.skillFlags())
 	}
-	err := shown.Run(ctx, &lineTransport{in: a.stdin, out: a.stdout})
+	err := shown.Run(ctx, &stdio.Transport{In: a.Stdin, Out: a.Stdout})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -322,16 +324,16 @@ func (a *app) formatSummary(rt *loadout.Runtime, s *mcpserver.Server) string {
 		origins[e.Origin]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Loadout serves %s%s.", pluralize(len(snap.Skills()), "skill"), formatOrigins(order, origins))
+	fmt.Fprintf(&b, "Loadout serves %s%s.", console.Pluralize(len(snap.Skills()), "skill"), formatOrigins(order, origins))
 	if snap.Disabled {
 		b.WriteString(" Skills are disabled (skills.enabled); see: loadout config show")
 	}
 	if n := len(snap.Problems()); n > 0 {
-		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", pluralize(n, "finding"), a.skillFlags())
+		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", console.Pluralize(n, "finding"), a.skillFlags())
 	}
 	if n := len(s.NotServed()); n > 0 {
 		fmt.Fprintf(&b, "\n%s available through tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
-			map[bool]string{true: "1 skill is", false: pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
+			map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
 	}
 	return b.String()
 }
@@ -350,7 +352,7 @@ func formatOrigins(order []string, count map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d from %s", count[o], o))
 	}
 	if rest := len(order) - most; rest > 0 {
-		parts = append(parts, "the others from "+pluralize(rest, "more location"))
+		parts = append(parts, "the others from "+console.Pluralize(rest, "more location"))
 	}
 	return ": " + strings.Join(parts, ", ")
 }
@@ -413,19 +415,19 @@ func clientAddress(at net.Addr) string {
 // printGreeting prints the served skills and how to connect.
 func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server, token bool) {
 	snap := rt.Catalog().Snapshot()
-	if a.json {
-		_ = a.printJSON(map[string]any{"url": url, "skills": len(snap.Skills()), "problems": len(snap.Problems())})
+	if a.JSON {
+		_ = a.PrintJSON(map[string]any{"url": url, "skills": len(snap.Skills()), "problems": len(snap.Problems())})
 		return
 	}
-	fmt.Fprintf(a.stdout, "%s\n\n", a.formatSummary(rt, s))
+	fmt.Fprintf(a.Stdout, "%s\n\n", a.formatSummary(rt, s))
 	const most = 12
 	var rows [][]string
 	for _, e := range snap.Skills()[:min(len(snap.Skills()), most)] {
 		rows = append(rows, []string{e.Name, e.Description})
 	}
-	a.printTable("  ", rows)
+	a.PrintTable("  ", rows)
 	if n := len(snap.Skills()) - most; n > 0 {
-		fmt.Fprintf(a.stdout, "  … and %d more: loadout list%s\n", n, a.skillFlags())
+		fmt.Fprintf(a.Stdout, "  … and %d more: loadout list%s\n", n, a.skillFlags())
 	}
 	entry := map[string]any{"type": "http", "url": url}
 	header := ""
@@ -433,19 +435,19 @@ func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server
 		entry["headers"] = map[string]string{"Authorization": "Bearer YOUR-TOKEN"}
 		header = " --header 'Authorization: Bearer YOUR-TOKEN'"
 	}
-	js, err := encodeJSON(map[string]any{"mcpServers": map[string]any{"loadout": entry}})
+	js, err := console.EncodeJSON(map[string]any{"mcpServers": map[string]any{"loadout": entry}})
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(a.stdout, "\nMCP endpoint: %s\n\nFor a client that reads mcpServers:\n\n", a.bold(url))
+	fmt.Fprintf(a.Stdout, "\nMCP endpoint: %s\n\nFor a client that reads mcpServers:\n\n", a.Bold(url))
 	for line := range strings.Lines(string(js)) {
-		fmt.Fprintf(a.stdout, "  %s", line)
+		fmt.Fprintf(a.Stdout, "  %s", line)
 	}
-	fmt.Fprintf(a.stdout, "\nClaude Code:  claude mcp add --transport http loadout %s%s\n", url, header)
+	fmt.Fprintf(a.Stdout, "\nClaude Code:  claude mcp add --transport http loadout %s%s\n", url, header)
 	if !token { // other clients store tokens in their own ways
-		fmt.Fprintf(a.stdout, "Others:       loadout connect CLIENT --url %s\n              (CLIENT is one of %s)\n", url, strings.Join(remoteClients(), ", "))
+		fmt.Fprintf(a.Stdout, "Others:       loadout connect CLIENT --url %s\n              (CLIENT is one of %s)\n", url, strings.Join(remoteClients(), ", "))
 	}
-	fmt.Fprintln(a.stdout, "\nPress Ctrl-C to exit.")
+	fmt.Fprintln(a.Stdout, "\nPress Ctrl-C to exit.")
 }
 
 // remoteClients returns the clients whose configuration supports servers by

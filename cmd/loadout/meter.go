@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
@@ -10,7 +11,7 @@ import (
 // meter shows the progress of reading remote skills.
 type meter struct{ *terminal.Progress }
 
-func (a *app) newMeter() *meter { return &meter{a.newProgress()} }
+func (a *app) newMeter() *meter { return &meter{a.NewProgress()} }
 
 func (m *meter) report(p remote.Progress) { m.Report(formatProgress(p)) }
 
@@ -20,7 +21,7 @@ func (m *meter) begin(what string) (done func()) { return m.Begin(what) }
 func formatProgress(p remote.Progress) string {
 	amount := func(n int64) string {
 		if p.Bytes {
-			return formatSize(n)
+			return console.FormatSize(n)
 		}
 		return fmt.Sprint(n)
 	}

@@ -163,7 +163,7 @@ func (a *app) findModelKey(ctx context.Context, variable, name, server string) (
 		}
 	}
 	name = cmp.Or(name, variable)
-	if key := a.getenv(name); key != "" {
+	if key := a.Getenv(name); key != "" {
 		return key, nil
 	}
 	if key, err := a.secretValue(ctx, name); err == nil && key != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/skill"
@@ -55,7 +56,7 @@ func (a *app) createSkill(name string, o newOptions) error {
 		}
 		draft = *d
 		if cut, ok := truncateDescription(d.Description); ok && o.description == "" {
-			a.note("%s: description truncated to %d characters", o.from, maxDescription)
+			a.Note("%s: description truncated to %d characters", o.from, maxDescription)
 			draft.Description = cut
 		}
 		if name != "" {
@@ -82,10 +83,10 @@ func (a *app) createSkill(name string, o newOptions) error {
 	if err := writeSkillDir(o.dir, dir, text); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]string{"name": draft.Name, "path": dir})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"name": draft.Name, "path": dir})
 	}
-	fmt.Fprintf(a.stdout, "Created %s\nEdit it, then check it: loadout validate %s\n", plain(filepath.Join(dir, skill.FileName)), shellQuote(dir))
+	fmt.Fprintf(a.Stdout, "Created %s\nEdit it, then check it: loadout validate %s\n", plain(filepath.Join(dir, skill.FileName)), console.ShellQuote(dir))
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 			return nil, exit.Errorf(exit.Usage, d.Fix, "--description: %s", d.Message)
 		}
 		if d.Rule > 0 {
-			a.note("%s: %s (%s)", o.from, d.Message, d.Fix)
+			a.Note("%s: %s (%s)", o.from, d.Message, d.Fix)
 		}
 	}
 	return text, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -59,18 +60,18 @@ func (a *app) packSkill(dir, out string) error {
 		return exit.Errorf(code, hint, "pack %s: %w", dir, err)
 	}
 	for _, d := range ds.Problems() {
-		a.note("%s: %s", filepath.Join(abs, skill.FileName), d)
+		a.Note("%s: %s", filepath.Join(abs, skill.FileName), d)
 	}
 	if s == nil || !ds.Loads() {
-		return exit.Errorf(exit.Failure, "fix it first: loadout validate "+shellQuote(dir), "pack %s: the skill does not load", dir)
+		return exit.Errorf(exit.Failure, "fix it first: loadout validate "+console.ShellQuote(dir), "pack %s: the skill does not load", dir)
 	}
 	if out, err = archivePath(out, abs, s.Name); err != nil {
 		return err
 	}
-	defer a.showProgress("packing")()
+	defer a.ShowProgress("packing")()
 	m, ds, err := writeArchive(out, b, s.Name)
 	for _, d := range ds {
-		a.note("%s: %s", dir, d)
+		a.Note("%s: %s", dir, d)
 	}
 	if err != nil {
 		return err
@@ -80,10 +81,10 @@ func (a *app) packSkill(dir, out string) error {
 		return err
 	}
 	p := packOutput{out, s.Name, m.Digest(), len(m), fi.Size()}
-	if a.json {
-		return a.printJSON(p)
+	if a.JSON {
+		return a.PrintJSON(p)
 	}
-	fmt.Fprintf(a.stdout, "%s: %s, %s\n%s\n", plain(p.Path), pluralize(p.Files, "file"), formatSize(p.Bytes), p.Digest)
+	fmt.Fprintf(a.Stdout, "%s: %s, %s\n%s\n", plain(p.Path), console.Pluralize(p.Files, "file"), console.FormatSize(p.Bytes), p.Digest)
 	return nil
 }
 
@@ -98,7 +99,7 @@ func archivePath(out, dir, name string) (string, error) {
 		out = filepath.Join(out, name+".zip")
 	}
 	if isInside(dir, filepath.Dir(out)) {
-		return "", exit.Errorf(exit.Usage, "write it elsewhere: -o "+shellQuote(filepath.Join(filepath.Dir(dir), filepath.Base(out))), "output file %s is inside of the skill, and would become part of it", out)
+		return "", exit.Errorf(exit.Usage, "write it elsewhere: -o "+console.ShellQuote(filepath.Join(filepath.Dir(dir), filepath.Base(out))), "output file %s is inside of the skill, and would become part of it", out)
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/skill"
@@ -36,22 +37,22 @@ func (a *app) newPlan(to skillsDir, from fetcher, o planOptions) (*plan, error) 
 // executePlan prints a plan, asks for confirmation on a terminal, and installs
 // it.
 func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOptions) error {
-	if len(p.Steps) == 0 && len(p.Failures) == 1 && !a.json { // nothing else was requested
+	if len(p.Steps) == 0 && len(p.Failures) == 1 && !a.JSON { // nothing else was requested
 		return a.planError(p.Failures[0].Err, p.to)
 	}
 	out.Problems = append(out.Problems, a.planProblems(p)...)
 	for _, st := range p.Steps {
 		out.Skills = append(out.Skills, st.Skill)
 	}
-	if !a.json {
+	if !a.JSON {
 		a.printPlan(p, out.Problems, o)
 	}
 	if err := a.applyPlan(ctx, p, o); err != nil {
 		return err
 	}
-	if !a.json {
+	if !a.JSON {
 		a.printPlanResult(ctx, p, o)
-	} else if err := a.printJSON(out); err != nil {
+	} else if err := a.PrintJSON(out); err != nil {
 		return err
 	}
 	return a.failedSkillsError(p)
@@ -72,14 +73,14 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 // running the command is consent: nothing that is installed runs before it is
 // approved.
 func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
-	if o.yes || a.json || !isTerminal(a.stdin) || !isTerminal(a.stderr) {
+	if o.yes || a.JSON || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr) {
 		return nil
 	}
 	question := fmt.Sprintf("\nInstall into %s?", p.to.Path())
 	if o.verb == "update" {
 		question = "\nUpdate?"
 	}
-	yes, err := a.confirm(ctx, question)
+	yes, err := a.Confirm(ctx, question)
 	if err == nil && !yes {
 		err = exit.Errorf(exit.Refused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
 	}
@@ -115,10 +116,10 @@ func (a *app) failedSkillsError(p *plan) error {
 		return exit.Reported
 	}
 	code, fix := a.planErrorHint(p.Failures[0].Err, p.to)
-	if a.json {
+	if a.JSON {
 		return &exit.Error{Code: code}
 	}
-	return exit.Errorf(code, fix, "cannot install %s", pluralize(len(p.Failures), "skill"))
+	return exit.Errorf(code, fix, "cannot install %s", console.Pluralize(len(p.Failures), "skill"))
 }
 
 // planError adds the exit code and the hint to an error of a plan.
@@ -143,12 +144,12 @@ func (a *app) planErrorHint(err error, to skillsDir) (code int, fix string) {
 }
 
 func skillErrorHint(e *install.SkillError, to skillsDir) (code int, fix string) {
-	name := shellQuote(e.Name)
+	name := console.ShellQuote(e.Name)
 	switch e.Reason {
 	case install.Invalid:
 		return exit.Failure, e.Fix
 	case install.NameTaken:
-		return exit.Usage, "choose one of them by its directory: --skill " + shellQuote(e.Dir)
+		return exit.Usage, "choose one of them by its directory: --skill " + console.ShellQuote(e.Dir)
 	case install.NotInstalled:
 		return exit.Failure, "move it away, or replace it with --force"
 	case install.OtherSource:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
@@ -29,10 +30,10 @@ func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
 		for _, st := range changes {
 			a.formatStep(&b, st, o.fullDiff)
 		}
-		fmt.Fprint(a.stdout, b.String())
+		fmt.Fprint(a.Stdout, b.String())
 	}
 	if len(changes) > 0 && !slices.ContainsFunc(changes, hasScanResult) {
-		fmt.Fprintln(a.stdout, "Scan: no findings (not a guarantee).")
+		fmt.Fprintln(a.Stdout, "Scan: no findings (not a guarantee).")
 	}
 	a.printUnavailable(problems)
 }
@@ -47,12 +48,12 @@ func (a *app) printPlanTable(changes []*install.Step) {
 	var rows [][]string
 	var b strings.Builder
 	for _, st := range changes {
-		what, about := pluralize(st.Files, "file"), skill.OneLine(st.Description)
+		what, about := console.Pluralize(st.Files, "file"), skill.OneLine(st.Description)
 		if n := len(st.Scripts); n > 0 {
-			what += ", " + pluralize(n, "script")
+			what += ", " + console.Pluralize(n, "script")
 		}
 		if st.Diff != nil {
-			what, about = pluralize(len(st.Diff.Files), "changed file"), formatOrigin(st)
+			what, about = console.Pluralize(len(st.Diff.Files), "changed file"), formatOrigin(st)
 			a.formatPermissionChanges(&b, plain(st.Name)+" ", st.Diff)
 		}
 		rows = append(rows, []string{st.Name, what, about})
@@ -63,33 +64,33 @@ func (a *app) printPlanTable(changes []*install.Step) {
 			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), text)
 		}
 	}
-	a.printTable("", rows)
-	fmt.Fprint(a.stdout, b.String())
+	a.PrintTable("", rows)
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // formatStep writes the details of one skill.
 func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	what := ""
 	if st.State == "replaced" {
-		what = a.faint(" replaces the installed version")
+		what = a.Faint(" replaces the installed version")
 	}
-	fmt.Fprintf(b, "%s %s%s\n", a.bold(plain(st.Name)), a.faint(plain(formatOrigin(st))), what)
+	fmt.Fprintf(b, "%s %s%s\n", a.Bold(plain(st.Name)), a.Faint(plain(formatOrigin(st))), what)
 	if st.Diff == nil {
-		a.writeWrapped(b, "  ", terminal.Clip(plain(skill.OneLine(st.Description)), 240), noStyle)
+		a.WriteWrapped(b, "  ", terminal.Clip(plain(skill.OneLine(st.Description)), 240), console.NoStyle)
 	}
-	a.writeWrapped(b, "  ", fmt.Sprintf("%s, %s%s", pluralize(st.Files, "file"), formatSize(st.Bytes), formatScripts(st.Scripts)), noStyle)
+	a.WriteWrapped(b, "  ", fmt.Sprintf("%s, %s%s", console.Pluralize(st.Files, "file"), console.FormatSize(st.Bytes), formatScripts(st.Scripts)), console.NoStyle)
 	if st.Publisher != nil {
-		a.writeWrapped(b, "  ", formatPublisher(st.Publisher), noStyle)
+		a.WriteWrapped(b, "  ", formatPublisher(st.Publisher), console.NoStyle)
 	}
 	if st.From.Kind == remote.Git && st.Entry.Ref == "" {
-		a.writeWrapped(b, "  ", "installed by commit, which may not be on a branch: Git hosts also serve commits of forks", noStyle)
+		a.WriteWrapped(b, "  ", "installed by commit, which may not be on a branch: Git hosts also serve commits of forks", console.NoStyle)
 	}
 	if st.Diff != nil {
 		a.formatDiff(b, st.Diff, full)
 	}
 	switch {
 	case st.ScanErr != nil:
-		a.writeWrapped(b, "  ", "scan failed: "+st.ScanErr.Error(), noStyle)
+		a.WriteWrapped(b, "  ", "scan failed: "+st.ScanErr.Error(), console.NoStyle)
 	case hasScanResult(st):
 		b.WriteString(indentLines(a.formatFindings(st.Report, "the same with --dry-run --json")))
 	}
@@ -135,7 +136,7 @@ func (a *app) formatWorstFinding(st *install.Step) string {
 	}
 	text := "scan found " + formatSeverities(st.Report)
 	if f := st.Report.Findings[0]; f.Severity == scan.High {
-		text = a.red(text) + ", such as " + plain(formatLocation(f)+": "+f.Message)
+		text = a.Red(text) + ", such as " + plain(formatLocation(f)+": "+f.Message)
 	}
 	return text
 }
@@ -153,14 +154,14 @@ func (a *app) formatDiff(b *strings.Builder, d *skilldiff.Diff, full bool) {
 	}
 	for i, f := range d.Files {
 		if i == most && !full {
-			fmt.Fprintf(b, "  and %s more\n", pluralize(len(d.Files)-most, "file"))
+			fmt.Fprintf(b, "  and %s more\n", console.Pluralize(len(d.Files)-most, "file"))
 			break
 		}
 		script := ""
 		if f.Script {
-			script = a.red(" script")
+			script = a.Red(" script")
 		}
-		fmt.Fprintf(b, "  %-7s %s%s %s\n", f.Change, formatPath(f), script, a.faint(formatLineCounts(f)))
+		fmt.Fprintf(b, "  %-7s %s%s %s\n", f.Change, formatPath(f), script, a.Faint(formatLineCounts(f)))
 		if full && f.Diff != "" && !skill.IsFileName(f.Path) {
 			b.WriteString(indentLines(indentLines(a.colorDiff(f.Diff))))
 		}
@@ -182,7 +183,7 @@ func (a *app) formatDiff(b *strings.Builder, d *skilldiff.Diff, full bool) {
 // or less than the previous one.
 func (a *app) formatPermissionChanges(b *strings.Builder, before string, d *skilldiff.Diff) {
 	for _, ask := range d.Permissions.More {
-		fmt.Fprintf(b, "%s%s %s\n", before, a.red("new permission:"), formatPermission(ask))
+		fmt.Fprintf(b, "%s%s %s\n", before, a.Red("new permission:"), formatPermission(ask))
 	}
 	for _, ask := range d.Permissions.Less {
 		fmt.Fprintf(b, "%sno longer requested: %s\n", before, formatPermission(ask))
@@ -236,11 +237,11 @@ func (a *app) colorDiff(text string) string {
 	for i, l := range lines {
 		switch {
 		case strings.HasPrefix(l, "+"):
-			lines[i] = a.green(l)
+			lines[i] = a.Green(l)
 		case strings.HasPrefix(l, "-"):
-			lines[i] = a.red(l)
+			lines[i] = a.Red(l)
 		case strings.HasPrefix(l, "@@"):
-			lines[i] = a.faint(l)
+			lines[i] = a.Faint(l)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -250,21 +251,21 @@ func (a *app) colorDiff(text string) string {
 func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	changes := p.Changes()
 	switch same := len(p.Steps) - len(changes); {
-	case a.quiet || same == 0:
+	case a.Quiet || same == 0:
 	case same == 1:
-		fmt.Fprintln(a.stderr, "1 skill is already up to date.")
+		fmt.Fprintln(a.Stderr, "1 skill is already up to date.")
 	default:
-		fmt.Fprintf(a.stderr, "%d skills are already up to date.\n", same)
+		fmt.Fprintf(a.Stderr, "%d skills are already up to date.\n", same)
 	}
 	if len(changes) == 0 {
 		return
 	}
 	if o.dryRun {
-		fmt.Fprintf(a.stderr, "Dry run: nothing was changed. Target directory: %s\n", p.to.Path())
+		fmt.Fprintf(a.Stderr, "Dry run: nothing was changed. Target directory: %s\n", p.to.Path())
 		return
 	}
 	done := map[string]string{"add": "Added", "update": "Updated"}[o.verb]
-	fmt.Fprintf(a.stdout, "\n%s %s in %s\n", a.green(done), pluralize(len(changes), "skill"), p.to.Path())
+	fmt.Fprintf(a.Stdout, "\n%s %s in %s\n", a.Green(done), console.Pluralize(len(changes), "skill"), p.to.Path())
 	var scripted []string
 	for _, st := range changes {
 		if len(st.Scripts) > 0 {
@@ -273,22 +274,22 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	}
 	hidden := a.findHidden(ctx, p, changes)
 	switch n := len(scripted); {
-	case len(hidden) > 0 || a.quiet && p.to.scope == "":
+	case len(hidden) > 0 || a.Quiet && p.to.scope == "":
 		// their names resolve to other skills, so approving by name is not
 		// enough
 	case n == 1:
-		fmt.Fprintf(a.stdout, "To let agents run the scripts of %s: loadout approve %s\n", plain(scripted[0]), shellQuote(scripted[0]))
+		fmt.Fprintf(a.Stdout, "To let agents run the scripts of %s: loadout approve %s\n", plain(scripted[0]), console.ShellQuote(scripted[0]))
 	case n > 1:
-		fmt.Fprintf(a.stdout, "%d of them have scripts. To let agents run them: loadout approve NAME\n", n)
+		fmt.Fprintf(a.Stdout, "%d of them have scripts. To let agents run them: loadout approve NAME\n", n)
 	}
 	for _, h := range hidden {
-		fmt.Fprintf(a.stderr, "%s resolves to another skill here: %s takes precedence. See: loadout explain %s\n", plain(h.name), plain(h.by), shellQuote(h.name))
+		fmt.Fprintf(a.Stderr, "%s resolves to another skill here: %s takes precedence. See: loadout explain %s\n", plain(h.name), plain(h.by), console.ShellQuote(h.name))
 	}
-	if p.to.scope == "" && o.verb == "add" && !a.quiet {
-		fmt.Fprintf(a.stderr, "To update or verify these skills, add%s\n", p.to.flag())
+	if p.to.scope == "" && o.verb == "add" && !a.Quiet {
+		fmt.Fprintf(a.Stderr, "To update or verify these skills, add%s\n", p.to.flag())
 	}
 	if local := p.to.scope == "project" && slices.ContainsFunc(changes, func(st *install.Step) bool { return st.From.Kind == remote.Local }); local {
-		a.note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
+		a.Note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 	"github.com/loadout-dev/loadout/internal/profile"
@@ -26,7 +27,7 @@ import (
 
 // loadProfiles returns the active profiles: the user's own, then those of the
 // trusted project.
-func (a *app) loadProfiles() ([]*profile.Profile, error) { return a.loadProfilesNoting(a.note) }
+func (a *app) loadProfiles() ([]*profile.Profile, error) { return a.loadProfilesNoting(a.Note) }
 
 // loadProfilesNoting is loadProfiles with a function that reports problems.
 func (a *app) loadProfilesNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
@@ -120,7 +121,7 @@ func (a *app) findProfile(name string) (*profile.Profile, error) {
 	if len(names) > 0 {
 		hint = "available profiles: " + strings.Join(names, ", ")
 	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(trust.ProfilesDir))) {
-		hint = "to use the profiles of this project, trust it: loadout trust " + shellQuote(root)
+		hint = "to use the profiles of this project, trust it: loadout trust " + console.ShellQuote(root)
 	}
 	return nil, exit.Errorf(exit.NotFound, hint, "profile %q not found", name)
 }
@@ -269,7 +270,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolse
 			if sv.Name == "loadout" {
 				why = "the name is reserved for Loadout: rename the server"
 			}
-			a.note("MCP server %s ignored: %s", sv.Name, why)
+			a.Note("MCP server %s ignored: %s", sv.Name, why)
 			continue
 		}
 		taken[sv.Name] = true
@@ -283,7 +284,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolse
 	}
 	return mcpproxy.New(ups, &mcpproxy.Options{Version: buildVersion().Version, Logger: a.logger(),
 		OnCall:  a.recordDirectUse(c),
-		OnError: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
+		OnError: func(server string, err error) { a.Note("MCP server %s: %v", server, err) },
 		AuthorizeAccess: func(_ context.Context, server, kind, name string) error {
 			if server == "loadout" {
 				return nil

@@ -28,7 +28,7 @@ func (a *app) noteMissingSkills(ctx context.Context, c *config.Config, p *profil
 	}
 	defer all.Close()
 	for _, text := range missingSkills(p, all) {
-		a.note("profile %s: %s", p.Name, text)
+		a.Note("profile %s: %s", p.Name, text)
 	}
 }
 

@@ -18,7 +18,7 @@ const maxPrompt = 1 << 20
 // the prompt. With --approve ask, standard input is for answers unless it is
 // piped.
 func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
-	if o.prompt == "" || o.approve != "ask" && isPiped(a.stdin) {
+	if o.prompt == "" || o.approve != "ask" && isPiped(a.Stdin) {
 		text, err := a.readStdin(ctx, o.prompt == "")
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (a *app) readStdin(ctx context.Context, needed bool) (string, error) {
 	}
 	began, read := make(chan struct{}), make(chan input, 1)
 	go func() { // ends with the input or the program
-		from := bufio.NewReader(io.LimitReader(a.stdin, maxPrompt+1))
+		from := bufio.NewReader(io.LimitReader(a.Stdin, maxPrompt+1))
 		if _, err := from.Peek(1); err == nil {
 			close(began)
 		}
@@ -78,10 +78,10 @@ func (a *app) readStdin(ctx context.Context, needed bool) (string, error) {
 			began, needed = nil, true
 		case <-slow.C:
 			if !needed {
-				a.note("no input on standard input, continuing without it")
+				a.Note("no input on standard input, continuing without it")
 				return "", nil
 			}
-			a.note("reading standard input; to continue without input use </dev/null")
+			a.Note("reading standard input; to continue without input use </dev/null")
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}

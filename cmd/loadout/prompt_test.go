@@ -30,7 +30,7 @@ func TestPromptFromAPipe(t *testing.T) {
 					to.Close()
 				}()
 				var shown bytes.Buffer
-				a := &app{environment: environment{stdin: in, stdout: io.Discard, stderr: &shown, getenv: func(string) string { return "" }}}
+				a := newApp(environment{stdin: in, stdout: io.Discard, stderr: &shown, getenv: func(string) string { return "" }})
 				o := &chatFlags{prompt: tt.prompt}
 				if err := a.readPrompt(t.Context(), o); err != nil {
 					t.Fatal(err)

@@ -38,11 +38,11 @@ func (a *app) forgetKey(ctx context.Context, source string) error {
 	case err != nil:
 		return err
 	}
-	if !a.json {
-		fmt.Fprintf(a.stdout, "Forgot the key of %s. Its next key will be accepted.\n", at.CanonicalURL())
+	if !a.JSON {
+		fmt.Fprintf(a.Stdout, "Forgot the key of %s. Its next key will be accepted.\n", at.CanonicalURL())
 		return nil
 	}
-	return a.printJSON(map[string]string{"forgotten": at.CanonicalURL()})
+	return a.PrintJSON(map[string]string{"forgotten": at.CanonicalURL()})
 }
 
 // verifySignature checks the signature of the skill at a path or with a name.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // removeFlags are the flags of loadout remove.
@@ -66,11 +67,11 @@ func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) 
 		}
 		out.Removed = append(out.Removed, removed...)
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	for _, r := range out.Removed {
-		fmt.Fprintf(a.stdout, "Removed %s from %s\n", r.Name, r.Directory)
+		fmt.Fprintf(a.Stdout, "Removed %s from %s\n", r.Name, r.Directory)
 	}
 	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -55,7 +54,7 @@ exit code.`,
 				return err
 			}
 			if cmd.ArgsLenAtDash() < 0 && len(args) > 2 {
-				return exit.Errorf(exit.Usage, "put -- before the arguments of the script: loadout run "+shellQuote(args[0])+" "+shellQuote(args[1])+" -- "+shellQuote(args[2])+" …",
+				return exit.Errorf(exit.Usage, "put -- before the arguments of the script: loadout run "+console.ShellQuote(args[0])+" "+console.ShellQuote(args[1])+" -- "+console.ShellQuote(args[2])+" …",
 					"unexpected argument %q after the skill and the script", args[2])
 			}
 			return a.runScript(cmd.Context(), args, &o)
@@ -85,65 +84,29 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 		return err
 	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
-		a.note("--timeout %v exceeds sandbox.seconds; the script is stopped after %v", o.timeout, most)
+		a.Note("--timeout %v exceeds sandbox.seconds; the script is stopped after %v", o.timeout, most)
 	}
-	line := &progressLine{a: a}
-	r.Progress = line.show
-	if !a.json {
-		r.Stdout, r.Stderr = line.wrapWriter(a.stdout), line.wrapWriter(a.stderr)
+	line := &console.ProgressLine{Console: &a.Console}
+	r.Progress = line.Show
+	if !a.JSON {
+		r.Stdout, r.Stderr = line.WrapWriter(a.Stdout), line.WrapWriter(a.Stderr)
 	}
 	res, err := rt.Run(ctx, r)
-	line.end()
+	line.End()
 	a.recordScriptUse(ctx, c, rt, args[0], res, err)
 	switch {
 	case isType[*script.NotFoundError](err):
-		return exit.Errorf(exit.NotFound, "list its files: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*script.NotScriptError](err), isType[*script.OutsideError](err):
-		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+console.ShellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*sandboxprocess.NotAllowedError](err):
-		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+shellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
-	case err != nil && res != nil && a.json: // the script ran, but its files could not be saved
-		return errors.Join(a.printJSON(res), err)
+		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+console.ShellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
+	case err != nil && res != nil && a.JSON: // the script ran, but its files could not be saved
+		return errors.Join(a.PrintJSON(res), err)
 	case err != nil:
 		return err
 	}
 	return a.printRun(res, o)
-}
-
-// progressLine is a progress line that disappears before other output. It is
-// safe for concurrent use.
-type progressLine struct {
-	a    *app
-	mu   sync.Mutex
-	done func() // ends the shown progress; nil if none
-}
-
-func (p *progressLine) show(what string) {
-	p.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = p.a.showProgress(what)
-}
-
-func (p *progressLine) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.done != nil {
-		p.done()
-		p.done = nil
-	}
-}
-
-func (p *progressLine) wrapWriter(w io.Writer) io.Writer { return progressWriter{w, p} }
-
-type progressWriter struct {
-	io.Writer
-	line *progressLine
-}
-
-func (w progressWriter) Write(b []byte) (int, error) {
-	w.line.end()
-	return w.Writer.Write(b)
 }
 
 // openScripts opens the configuration and the skills for commands that run
@@ -155,7 +118,7 @@ func (a *app) openScripts(ctx context.Context) (*loadout.Runtime, *config.Config
 	}
 	hint := "see where it is set: loadout config show"
 	if a.config != "" {
-		hint += " --config " + shellQuote(a.config)
+		hint += " --config " + console.ShellQuote(a.config)
 	}
 	switch {
 	case !c.Skills.Enabled:
@@ -171,7 +134,7 @@ func (a *app) openScripts(ctx context.Context) (*loadout.Runtime, *config.Config
 func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	r := loadout.Run{
 		Skill: args[0], Script: args[1], Args: args[2:], ByUser: true, OutputDir: o.out, Folder: o.folder,
-		WriteWorkspace: o.write, HostNetwork: o.host, Timeout: o.timeout, Stdin: a.stdin,
+		WriteWorkspace: o.write, HostNetwork: o.host, Timeout: o.timeout, Stdin: a.Stdin,
 	}
 	if o.folder == "new" {
 		r.Folder, r.NewFolder = "", true
@@ -190,7 +153,7 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 		return r, err
 	}
 	for _, name := range o.secrets {
-		value := a.getenv(name)
+		value := a.Getenv(name)
 		if value == "" {
 			return r, exit.Errorf(exit.Usage, "set it for this command: "+name+"=… loadout run …", "--secret %s: environment variable not set", name)
 		}
@@ -231,7 +194,7 @@ func checkDirectory(flag, path string) error {
 	if err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
 		hint := "name a directory; it is created if needed"
 		if flag == "workspace" {
-			hint = "name its directory; to provide only this file: --in " + shellQuote(path)
+			hint = "name its directory; to provide only this file: --in " + console.ShellQuote(path)
 		}
 		return exit.Errorf(exit.Usage, hint, "--%s %s: not a directory", flag, path)
 	}
@@ -279,8 +242,8 @@ func openInput(p string) (loadout.Input, error) {
 
 // printRun prints the result of a script. Its output was printed while it ran.
 func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
-	if a.json {
-		if err := a.printJSON(res); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(res); err != nil {
 			return err
 		}
 		if res.ExitCode != 0 {
@@ -289,13 +252,13 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 		return nil
 	}
 	for _, n := range res.Notes {
-		a.note("%s", n)
+		a.Note("%s", n)
 	}
 	if res.Truncated {
-		a.note("output too long; only the beginning is shown")
+		a.Note("output too long; only the beginning is shown")
 	}
 	if len(res.DeniedHosts) > 0 {
-		a.note("refused connections to %s", strings.Join(res.DeniedHosts, ", "))
+		a.Note("refused connections to %s", strings.Join(res.DeniedHosts, ", "))
 	}
 	a.noteFiles(res, o)
 	if res.ExitCode == 0 {
@@ -319,11 +282,11 @@ func (a *app) noteFiles(res *loadout.RunResult, o *runFlags) {
 	}
 	switch {
 	case len(res.Files) > 0 && where != "":
-		a.note("%s in %s", pluralize(len(res.Files), "file"), where)
+		a.Note("%s in %s", console.Pluralize(len(res.Files), "file"), where)
 	case len(res.Files) > 0:
-		a.note("%s discarded; save them with --out DIR", pluralize(len(res.Files), "file"))
+		a.Note("%s discarded; save them with --out DIR", console.Pluralize(len(res.Files), "file"))
 	case res.UnsavedFiles > 0 && res.Folder == "":
-		a.note("%s left in the working directory; write files to /work/out (LOADOUT_OUT) to save them, or use --folder new", pluralize(res.UnsavedFiles, "file"))
+		a.Note("%s left in the working directory; write files to /work/out (LOADOUT_OUT) to save them, or use --folder new", console.Pluralize(res.UnsavedFiles, "file"))
 	}
 }
 
@@ -332,7 +295,7 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 	if len(args) == 0 {
 		return a.completeSkill(cmd, args, word)
 	}
-	a.quiet = true
+	a.Quiet = true
 	rt, err := a.openRuntime(cmd.Context())
 	if err != nil || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -342,7 +305,7 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 	if e, err := rt.Catalog().Resolve(cmd.Context(), args[0]); err == nil {
 		files, _ := rt.Catalog().ListFiles(cmd.Context(), e) // only what can be listed is completed
 		for _, f := range files {
-			if f.Script && !strings.ContainsFunc(f.Path, needsQuoting) {
+			if f.Script && !strings.ContainsFunc(f.Path, console.NeedsQuoting) {
 				names = append(names, f.Path)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
@@ -56,7 +57,7 @@ inside. Exits with 5 if none isolates enough.`,
 			if err != nil {
 				return err
 			}
-			done := a.showProgress("testing sandboxes")
+			done := a.ShowProgress("testing sandboxes")
 			out := probeBackends(cmd.Context(), a.candidates(c))
 			b, _, chooseErr := a.newBackend(c).Choose(cmd.Context())
 			done()
@@ -66,8 +67,8 @@ inside. Exits with 5 if none isolates enough.`,
 					out.Backends[i].Chosen = out.Backends[i].Backend == out.Chosen
 				}
 			}
-			if a.json {
-				if err := a.printJSON(out); err != nil {
+			if a.JSON {
+				if err := a.PrintJSON(out); err != nil {
 					return err
 				}
 			} else {
@@ -102,35 +103,35 @@ const layerIndent = "                       "
 func (a *app) printProbe(out probeOutput) {
 	var b strings.Builder
 	for _, p := range out.Backends {
-		mark, state := a.red("✗"), "not usable"
+		mark, state := a.Red("✗"), "not usable"
 		if p.Usable {
-			mark, state = a.green("✓"), "tier "+sandbox.Tier(p.Tier).String()
+			mark, state = a.Green("✓"), "tier "+sandbox.Tier(p.Tier).String()
 		}
 		if p.Chosen {
 			state += ", used for scripts"
 		}
-		fmt.Fprintf(&b, "%s %s  %s\n", mark, a.bold(p.Backend), plain(state))
+		fmt.Fprintf(&b, "%s %s  %s\n", mark, a.Bold(p.Backend), plain(state))
 		if p.Missing != "" {
-			a.writeWrapped(&b, "    ", p.Missing, noStyle)
+			a.WriteWrapped(&b, "    ", p.Missing, console.NoStyle)
 		}
 		if p.Fix != "" {
-			a.writeWrapped(&b, "    ", "to get it: "+p.Fix, a.faint)
+			a.WriteWrapped(&b, "    ", "to get it: "+p.Fix, a.Faint)
 		}
 		for _, l := range p.Layers {
 			name := strings.ReplaceAll(l.Name, "_", " ")
-			by, style := l.By, a.faint
+			by, style := l.By, a.Faint
 			if !l.Enforced {
-				by, style = strings.TrimSuffix("not enforced: "+l.By, ": "), a.red
+				by, style = strings.TrimSuffix("not enforced: "+l.By, ": "), a.Red
 			}
 			var text strings.Builder
-			a.writeWrapped(&text, layerIndent, by, style)
+			a.WriteWrapped(&text, layerIndent, by, style)
 			fmt.Fprintf(&b, "    %-18s %s", name, strings.TrimPrefix(text.String(), layerIndent))
 			if l.Fix != "" {
-				a.writeWrapped(&b, layerIndent, l.Fix, a.faint)
+				a.WriteWrapped(&b, layerIndent, l.Fix, a.Faint)
 			}
 		}
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 func (a *app) sandboxRunCommand() *cobra.Command {
@@ -171,7 +172,7 @@ see: no network, none of your files, an empty /work.`,
 }
 
 func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []string, out string, timeout time.Duration) error {
-	r := loadout.Run{OutputDir: out, Timeout: timeout, Stdin: a.stdin}
+	r := loadout.Run{OutputDir: out, Timeout: timeout, Stdin: a.Stdin}
 	var err error
 	if r.Inputs, err = openInputs(in); err != nil {
 		return err
@@ -179,8 +180,8 @@ func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []st
 	if err := checkDirectory("out", out); err != nil {
 		return err
 	}
-	if !a.json {
-		r.Stdout, r.Stderr = a.stdout, a.stderr
+	if !a.JSON {
+		r.Stdout, r.Stderr = a.Stdout, a.Stderr
 	}
 	res, err := loadout.RunCommand(ctx, b, args, r)
 	if err != nil {
@@ -192,5 +193,5 @@ func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []st
 		return err
 	}
 	return exit.Errorf(exit.Missing, "name a program in /usr or /bin, or a path in the sandbox; to list programs: loadout sandbox run -- ls /usr/bin",
-		"cannot start the command %s in the sandbox: %s", shellQuote(args[0]), strings.TrimPrefix(res.Detail, "start "+args[0]+": "))
+		"cannot start the command %s in the sandbox: %s", console.ShellQuote(args[0]), strings.TrimPrefix(res.Detail, "start "+args[0]+": "))
 }

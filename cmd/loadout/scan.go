@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
@@ -65,11 +66,11 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	switch {
 	case err != nil:
 		return exit.Errorf(exit.Usage, "use one of: info, low, medium, high", "--severity: %w", err)
-	case o.sarif && a.json:
+	case o.sarif && a.JSON:
 		return exit.Errorf(exit.Usage, "omit one of them", "--sarif and --json cannot be used together")
 	}
 	out := scanOutput{Results: []skillcheck.Scanned{}, Level: level, Clean: true, Notice: scanNotice}
-	done := a.showProgress("scanning skills")
+	done := a.ShowProgress("scanning skills")
 	for _, arg := range args {
 		found, failed := a.scanArgument(ctx, arg)
 		if err = failed; err != nil {
@@ -89,14 +90,14 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	}
 	out.Counts = skillcheck.CountFindings(reports...)
 	switch {
-	case a.json:
-		err = a.printJSON(out)
+	case a.JSON:
+		err = a.PrintJSON(out)
 	case o.sarif:
 		var all []scan.PathReport
 		for _, r := range out.Results {
 			all = append(all, scan.PathReport{Path: filepath.ToSlash(r.Path), Report: r.Report})
 		}
-		err = scan.WriteSARIF(a.stdout, buildVersion().Version, scan.Info, all)
+		err = scan.WriteSARIF(a.Stdout, buildVersion().Version, scan.Info, all)
 	default:
 		a.printScanResults(out)
 	}
@@ -154,7 +155,7 @@ func classifyScanError(err error) error {
 		return err
 	}
 	if _, refused := skill.Refusals(e.Err); refused {
-		return exit.Errorf(exit.Failure, "list the reasons: loadout inspect "+shellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
+		return exit.Errorf(exit.Failure, "list the reasons: loadout inspect "+console.ShellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
 	}
 	code, hint := exit.FileHint(e.Err, "the path")
 	switch {
@@ -173,46 +174,46 @@ func classifyScanError(err error) error {
 // level are printed.
 func (a *app) printScanResults(out scanOutput) {
 	from := min(out.Level, scan.Low)
-	if a.quiet {
+	if a.Quiet {
 		from = out.Level
 	}
 	var b strings.Builder
 	for _, r := range out.Results {
-		verdict := a.green("no findings")
+		verdict := a.Green("no findings")
 		if worst, any := r.Worst(); any && worst >= out.Level {
-			verdict = a.red(pluralize(len(r.Findings), "finding"))
+			verdict = a.Red(console.Pluralize(len(r.Findings), "finding"))
 		} else if any {
-			verdict = pluralize(len(r.Findings), "finding") + " below " + out.Level.String()
+			verdict = console.Pluralize(len(r.Findings), "finding") + " below " + out.Level.String()
 		}
-		if worst, any := r.Worst(); a.quiet && (!any || worst < from) {
+		if worst, any := r.Worst(); a.Quiet && (!any || worst < from) {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", a.bold(plain(r.Path)), verdict)
+		fmt.Fprintf(&b, "%s: %s\n", a.Bold(plain(r.Path)), verdict)
 		for _, f := range r.Findings {
 			if f.Severity >= from {
 				a.printScanFinding(&b, f, out.Level)
 			}
 		}
 		if r.Truncated {
-			a.writeWrapped(&b, "  ", "incomplete: too much content to scan or list", a.red)
+			a.WriteWrapped(&b, "  ", "incomplete: too much content to scan or list", a.Red)
 		}
 	}
 	c := out.Counts
-	fmt.Fprintf(&b, "%s: %d high, %d medium, %d low, %d informational\n", pluralize(len(out.Results), "skill"), c["high"], c["medium"], c["low"], c["info"])
-	if !a.quiet {
-		a.writeWrapped(&b, "", out.Notice, a.faint)
+	fmt.Fprintf(&b, "%s: %d high, %d medium, %d low, %d informational\n", console.Pluralize(len(out.Results), "skill"), c["high"], c["medium"], c["low"], c["info"])
+	if !a.Quiet {
+		a.WriteWrapped(&b, "", out.Notice, a.Faint)
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 func (a *app) printScanFinding(b *strings.Builder, f scan.Finding, level scan.Severity) {
-	style := noStyle
+	style := console.NoStyle
 	if f.Severity >= level {
-		style = a.red
+		style = a.Red
 	}
-	a.writeWrapped(b, "  ", fmt.Sprintf("%s: %s: %s [%s]", formatLocation(f), f.Severity, f.Message, f.Rule), style)
+	a.WriteWrapped(b, "  ", fmt.Sprintf("%s: %s: %s [%s]", formatLocation(f), f.Severity, f.Message, f.Rule), style)
 	if f.Excerpt != "" {
-		a.writeWrapped(b, "      ", "“"+f.Excerpt+"”", noStyle)
+		a.WriteWrapped(b, "      ", "“"+f.Excerpt+"”", console.NoStyle)
 	}
-	a.writeWrapped(b, "      ", f.Advice, a.faint)
+	a.WriteWrapped(b, "      ", f.Advice, a.Faint)
 }

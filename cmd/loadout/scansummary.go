@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/scan"
 )
@@ -25,7 +26,7 @@ func (a *app) formatScanSummary(v *review.Findings) string {
 	}
 	name := "PATH"
 	if v.Report.Name != "" {
-		name = shellQuote(v.Report.Name)
+		name = console.ShellQuote(v.Report.Name)
 	}
 	return a.formatFindings(v.Report, "loadout scan "+name+a.skillFlags())
 }
@@ -46,15 +47,15 @@ func (a *app) formatFindings(r *scan.Report, all string) string {
 		if f.Severity < scan.Medium {
 			break
 		}
-		style := noStyle
+		style := console.NoStyle
 		if f.Severity == scan.High {
-			style = a.red
+			style = a.Red
 		}
 		text := fmt.Sprintf("%s: %s: %s", formatLocation(f), f.Severity, f.Message)
 		if f.Excerpt != "" {
 			text += ": “" + clip(plain(f.Excerpt), maxExcerptWidth) + "”"
 		}
-		fmt.Fprintf(&b, "  %s\n      %s\n", style(plain(text)), a.faint(f.Advice))
+		fmt.Fprintf(&b, "  %s\n      %s\n", style(plain(text)), a.Faint(f.Advice))
 	}
 	fmt.Fprintf(&b, "  Show all: %s\n", all)
 	return b.String()

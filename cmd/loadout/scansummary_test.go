@@ -14,7 +14,7 @@ import (
 )
 
 func TestFindingsTextIsShort(t *testing.T) {
-	a := &app{environment: environment{stdout: io.Discard}}
+	a := newApp(environment{stdout: io.Discard})
 	finding := scan.Finding{Rule: "r", Severity: scan.High, File: "a\x1b[2J.sh", Line: 3, Column: 1, Excerpt: strings.Repeat("long ", 50), Message: "it is bad", Advice: "leave it"}
 	for _, tt := range []struct {
 		name  string
@@ -43,7 +43,7 @@ func TestReportFailedScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	a := &app{environment: environment{stdout: io.Discard}}
+	a := newApp(environment{stdout: io.Discard})
 	v := review.ScanEntry(context.Background(), rt, &catalog.Entry{Name: "gone", Origin: "nowhere", Path: "gone"}, time.Second)
 	if got := a.formatScanSummary(v); v.Problem == "" || v.List == nil || !strings.HasPrefix(got, "Not scanned: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("got %+v, %q", v, got)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/console"
 )
 
 // pane is loadout in a terminal of tmux, which shows what a user would see.
@@ -53,7 +55,7 @@ func openTerminal(t *testing.T, columns int, home string, env []string, args ...
 	command := []string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
 	command = append(append(append(command, env...), exe), args...)
 	for i, word := range command {
-		command[i] = shellQuote(word)
+		command[i] = console.ShellQuote(word)
 	}
 	p.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "30", "-c", home, "sh")
 	p.tmux("set-option", "-g", "status", "off")
@@ -351,7 +353,7 @@ func TestScreenResumesAndResizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.types("clear; HOME="+shellQuote(p.home)+" NO_COLOR=1 "+shellQuote(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
+	p.types("clear; HOME="+console.ShellQuote(p.home)+" NO_COLOR=1 "+console.ShellQuote(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
 	p.shows("Message…")
 	p.types("/resume "+id[1], "Enter")
 	p.shows("hello there")

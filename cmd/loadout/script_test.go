@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -149,7 +150,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	stdout, stderr := ts.ReadFile("stdout"), ts.ReadFile("stderr")
 	for _, out := range []string{stdout, stderr} {
-		if i := strings.IndexFunc(out, isUnsafe); i >= 0 {
+		if i := strings.IndexFunc(out, terminal.IsControl); i >= 0 {
 			ts.Fatalf("the output has the control character %q", out[i:i+1])
 		}
 		if i := strings.Index(out, "goroutine "); i >= 0 {

@@ -19,10 +19,10 @@ import (
 // stateDir returns the directory for decisions of the user and other state, or
 // "" if there is none.
 func (a *app) stateDir() string {
-	if d := a.getenv("LOADOUT_STATE"); d != "" {
+	if d := a.Getenv("LOADOUT_STATE"); d != "" {
 		return d
 	}
-	if d := a.getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+	if d := a.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "loadout")
 	}
 	if h := a.home(); h != "" {
@@ -83,7 +83,7 @@ func (a *app) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 		return nil, nil
 	}
 	s := &loadout.Scripts{
-		Sandbox: a.newBackend(c), Grants: a.grantStore(), Audit: a.auditLog(), Getenv: a.getenv, ReadServers: tools.ReadServers, Secret: a.secretValue, Logger: a.logger(),
+		Sandbox: a.newBackend(c), Grants: a.grantStore(), Audit: a.auditLog(), Getenv: a.Getenv, ReadServers: tools.ReadServers, Secret: a.secretValue, Logger: a.logger(),
 		Bounds: policyBounds(c), Packages: a.packageOptions(c),
 	}
 	for _, p := range c.Sandbox.Private {

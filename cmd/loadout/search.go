@@ -67,19 +67,19 @@ the skills that a site, a hub or a repository offers; install them with loadout 
 }
 
 func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit) error {
-	if a.json {
+	if a.JSON {
 		out := searchOutput{Query: query, Hits: []searchHit{}}
 		for _, h := range hits {
 			out.Hits = append(out.Hits, searchHit{Name: h.Name, Origin: h.Origin, Score: h.Score, Description: h.Description})
 		}
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
 	switch {
 	case snap.Disabled:
-		fmt.Fprintln(a.stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
+		fmt.Fprintln(a.Stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return nil
 	case len(hits) == 0:
-		fmt.Fprintf(a.stdout, "No matching skills. Try other words, or list all: loadout list%s\n", a.skillFlags())
+		fmt.Fprintf(a.Stdout, "No matching skills. Try other words, or list all: loadout list%s\n", a.skillFlags())
 		return nil
 	}
 	var rows [][]string
@@ -89,11 +89,11 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 	}
 	for _, h := range hits {
 		row := []string{h.Name, h.Origin, h.Description}
-		if len(origins) == 1 && a.terminalWidth() > 0 {
+		if len(origins) == 1 && a.TerminalWidth() > 0 {
 			row = []string{h.Name, h.Description}
 		}
 		rows = append(rows, row)
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
@@ -36,7 +37,7 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 		case err != nil && len(places) == 1:
 			return err
 		case err != nil: // continue with the other sources
-			a.note("%s: %v", plain(text), err)
+			a.Note("%s: %v", plain(text), err)
 			failed = exit.Reported
 		}
 		all = append(all, found...)
@@ -57,16 +58,16 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 		rows = append(rows, []string{s.Name, s.origin, description})
 	}
 	switch {
-	case a.json:
-		if err := a.printJSON(out); err != nil {
+	case a.JSON:
+		if err := a.PrintJSON(out); err != nil {
 			return err
 		}
 	case len(rows) == 0:
-		fmt.Fprintf(a.stdout, "No matching skills among %s. Try other words.\n", pluralize(len(all), "skill"))
+		fmt.Fprintf(a.Stdout, "No matching skills among %s. Try other words.\n", console.Pluralize(len(all), "skill"))
 	default:
-		a.printTable("", rows)
-		if !a.quiet {
-			fmt.Fprintf(a.stderr, "These skills are not installed. To install the first: loadout add %s --skill %s\n", shellQuote(out.Hits[0].Source), shellQuote(out.Hits[0].Name))
+		a.PrintTable("", rows)
+		if !a.Quiet {
+			fmt.Fprintf(a.Stderr, "These skills are not installed. To install the first: loadout add %s --skill %s\n", console.ShellQuote(out.Hits[0].Source), console.ShellQuote(out.Hits[0].Name))
 		}
 	}
 	return failed

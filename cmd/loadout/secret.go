@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
@@ -123,7 +124,7 @@ func (a *app) secretValue(_ context.Context, name string) (string, error) {
 			return "", err
 		}
 	}
-	return a.getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
+	return a.Getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
 }
 
 // checkSecretName checks a name typed by the user. Its error does not repeat
@@ -153,14 +154,14 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	if err := a.recordSecret(ctx, "secret-set", name); err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		out, err := a.describeSecret(ctx, name)
 		if err != nil {
 			return err
 		}
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Set %s. To let a skill use it: loadout secret grant %s --skill SKILL\n", name, name)
+	fmt.Fprintf(a.Stdout, "Set %s. To let a skill use it: loadout secret grant %s --skill SKILL\n", name, name)
 	return nil
 }
 
@@ -172,19 +173,19 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	}
 	read := make(chan answer, 1)
 	restore := func() {}
-	if f, ok := asFile(a.stdin); ok && isTerminal(a.stdin) {
-		fmt.Fprintf(a.stderr, "Value of %s (hidden): ", name)
+	if f, ok := console.AsFile(a.Stdin); ok && console.IsTerminal(a.Stdin) {
+		fmt.Fprintf(a.Stderr, "Value of %s (hidden): ", name)
 		if state, err := term.GetState(int(f.Fd())); err == nil {
 			restore = func() { _ = term.Restore(int(f.Fd()), state) } // turns echo on again after an interrupt
 		}
 		go func() { // ends with the program if the user does not answer
 			b, err := term.ReadPassword(int(f.Fd()))
-			fmt.Fprintln(a.stderr)
+			fmt.Fprintln(a.Stderr)
 			read <- answer{b, err}
 		}()
 	} else {
 		go func() {
-			b, err := io.ReadAll(io.LimitReader(a.stdin, secrets.MaxValue+3))
+			b, err := io.ReadAll(io.LimitReader(a.Stdin, secrets.MaxValue+3))
 			read <- answer{b, err}
 		}()
 	}
@@ -243,11 +244,11 @@ func (a *app) listSecrets(ctx context.Context) error {
 	for _, name := range others { // granted but not set
 		out.Secrets = append(out.Secrets, secretOutput{Name: name, Skills: granted[name]})
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	if len(out.Secrets) == 0 {
-		fmt.Fprintln(a.stdout, "No secrets yet. To set one: loadout secret set NAME")
+		fmt.Fprintln(a.Stdout, "No secrets yet. To set one: loadout secret set NAME")
 		return nil
 	}
 	var rows [][]string
@@ -265,7 +266,7 @@ func (a *app) listSecrets(ctx context.Context) error {
 		}
 		rows = append(rows, []string{s.Name, when, who})
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	return nil
 }
 
@@ -276,7 +277,7 @@ func (a *app) grantedSkills(ctx context.Context) (map[string][]secretSkill, erro
 		return nil, err
 	}
 	for _, p := range problems {
-		a.note("approval ignored: %s", p)
+		a.Note("approval ignored: %s", p)
 	}
 	out := map[string][]secretSkill{}
 	for _, g := range grants {
@@ -302,7 +303,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	case errors.Is(err, secrets.ErrNotSet):
 		granted, err := a.grantedSkills(ctx)
 		if skills := granted[name]; err == nil && len(skills) > 0 {
-			return exit.Errorf(exit.NotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, shellQuote(skills[0].Name)), "secret %s is not set", name)
+			return exit.Errorf(exit.NotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, console.ShellQuote(skills[0].Name)), "secret %s is not set", name)
 		}
 		return exit.Errorf(exit.NotFound, "list the secrets: loadout secret list", "secret %s is not set", name)
 	case err != nil:
@@ -315,12 +316,12 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Deleted %s.\n", name)
+	fmt.Fprintf(a.Stdout, "Deleted %s.\n", name)
 	for _, k := range out.Skills {
-		a.note("skill %s may still use it if it is set again; to revoke: loadout secret grant %s --skill %s --remove", k.Name, name, shellQuote(k.Name))
+		a.Note("skill %s may still use it if it is set again; to revoke: loadout secret grant %s --skill %s --remove", k.Name, name, console.ShellQuote(k.Name))
 	}
 	return nil
 }
@@ -389,16 +390,16 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if err != nil {
 		return a.secretError(err)
 	}
-	if a.json {
-		return a.printJSON(secretGrantOutput{name, value != "", w.Entry.Name, w.Entry.Origin, w.Digest, kept})
+	if a.JSON {
+		return a.PrintJSON(secretGrantOutput{name, value != "", w.Entry.Name, w.Entry.Origin, w.Digest, kept})
 	}
 	if value == "" {
-		fmt.Fprintf(a.stdout, "Granted: skill %s may use %s until one of its files changes. The secret is not set yet: loadout secret set %s\n", plain(w.Entry.Name), name, name)
+		fmt.Fprintf(a.Stdout, "Granted: skill %s may use %s until one of its files changes. The secret is not set yet: loadout secret set %s\n", plain(w.Entry.Name), name, name)
 	} else {
-		fmt.Fprintf(a.stdout, "Granted: skill %s may use %s until one of its files changes.\n", plain(w.Entry.Name), name)
+		fmt.Fprintf(a.Stdout, "Granted: skill %s may use %s until one of its files changes.\n", plain(w.Entry.Name), name)
 	}
 	if !kept.Permissions.Run {
-		a.note("its scripts and servers are not approved; to approve them: loadout approve %s%s", shellQuote(w.Entry.Name), a.skillFlags())
+		a.Note("its scripts and servers are not approved; to approve them: loadout approve %s%s", console.ShellQuote(w.Entry.Name), a.skillFlags())
 	}
 	return nil
 }
@@ -437,14 +438,14 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 	if len(changed) == 0 {
 		return exit.Errorf(exit.NotFound, "list the skills that may use it: loadout secret list", "skill %s has no grant for secret %s", skill, name)
 	}
-	if a.json {
+	if a.JSON {
 		out, err := a.describeSecret(ctx, name)
 		if err != nil {
 			return err
 		}
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Revoked: skill %s may no longer use %s.\n", plain(skill), name)
+	fmt.Fprintf(a.Stdout, "Revoked: skill %s may no longer use %s.\n", plain(skill), name)
 	return nil
 }
 

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/exit"
 	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 func TestSecretInputIsNotEchoed(t *testing.T) {
@@ -33,7 +34,7 @@ func TestSecretInputIsNotEchoed(t *testing.T) {
 }
 
 // awaitEcho waits until the terminal's echo is on or off.
-func awaitEcho(t *testing.T, c *console, want bool) {
+func awaitEcho(t *testing.T, c *terminalUser, want bool) {
 	t.Helper()
 	for range 400 {
 		conn, err := c.master.SyscallConn() // Fd would make it block

@@ -160,14 +160,14 @@ const traceFlushTimeout = 3 * time.Second
 
 // startTracer returns a tracer if the environment enables traces, else nil.
 func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, error) {
-	if !telemetry.Enabled(a.getenv) {
+	if !telemetry.Enabled(a.Getenv) {
 		return nil, nil
 	}
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"
 	}
-	t, err := telemetry.Start(ctx, a.getenv, telemetry.Options{Version: buildVersion().Version, Node: name, Logger: log})
+	t, err := telemetry.Start(ctx, a.Getenv, telemetry.Options{Version: buildVersion().Version, Node: name, Logger: log})
 	if err != nil {
 		return nil, exit.Errorf(exit.Usage, "see the variables in docs/hub.md, or unset OTEL_EXPORTER_OTLP_ENDPOINT", "%w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 )
@@ -32,7 +33,7 @@ func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	done := a.showProgress("reading the hub")
+	done := a.ShowProgress("reading the hub")
 	r, err := hub.Check(ctx, o)
 	done()
 	if err != nil {
@@ -40,8 +41,8 @@ func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 	}
 	out := hubReport{OK: len(r.Problems) == 0, Skills: r.Skills, Versions: r.Versions, Files: r.Files, Bytes: r.Bytes,
 		Orphans: orphanFiles{r.Orphans.Files, r.Orphans.Bytes}, Problems: append([]string{}, r.Problems...)}
-	if a.json {
-		err = a.printJSON(out)
+	if a.JSON {
+		err = a.PrintJSON(out)
 	} else {
 		a.printReport(out)
 	}
@@ -52,17 +53,17 @@ func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 }
 
 func (a *app) printReport(r hubReport) {
-	fmt.Fprintf(a.stdout, "%s in %s, with %s of %s.\n", pluralize(int(r.Skills), "skill"), pluralize(int(r.Versions), "version"), pluralize(int(r.Files), "file"), formatSize(r.Bytes))
+	fmt.Fprintf(a.Stdout, "%s in %s, with %s of %s.\n", console.Pluralize(int(r.Skills), "skill"), console.Pluralize(int(r.Versions), "version"), console.Pluralize(int(r.Files), "file"), console.FormatSize(r.Bytes))
 	if r.Orphans.Files > 0 {
-		fmt.Fprintf(a.stdout, "%s of %s are not used by any version; a running hub deletes them after a day.\n", pluralize(int(r.Orphans.Files), "file"), formatSize(r.Orphans.Bytes))
+		fmt.Fprintf(a.Stdout, "%s of %s are not used by any version; a running hub deletes them after a day.\n", console.Pluralize(int(r.Orphans.Files), "file"), console.FormatSize(r.Orphans.Bytes))
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintln(a.stdout, a.red("✗")+" "+plain(p))
+		fmt.Fprintln(a.Stdout, a.Red("✗")+" "+plain(p))
 	}
 	switch {
 	case r.OK:
-		fmt.Fprintln(a.stdout, "No problems found.")
+		fmt.Fprintln(a.Stdout, "No problems found.")
 	default:
-		fmt.Fprintln(a.stdout, "\nRestore a backup: loadout restore FILE --force; or upload the damaged skills again.")
+		fmt.Fprintln(a.Stdout, "\nRestore a backup: loadout restore FILE --force; or upload the damaged skills again.")
 	}
 }

@@ -24,7 +24,7 @@ type hubGreeting struct {
 // error only, never as JSON.
 func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url, setup string) {
 	if setup != "" {
-		fmt.Fprintf(a.stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, setup)
+		fmt.Fprintf(a.Stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, setup)
 	}
 	g := hubGreeting{URL: url, Mode: "accounts", Database: "PostgreSQL", Data: o.Data, Model: "demo", Setup: setup != ""}
 	if single {
@@ -36,8 +36,8 @@ func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url
 	if choice := chooseModel(c, &chatFlags{}); !choice.isDemo() {
 		g.Model = choice.name
 	}
-	if a.json {
-		_ = a.printJSON(g)
+	if a.JSON {
+		_ = a.PrintJSON(g)
 		return
 	}
 	a.printHubText(g)
@@ -53,7 +53,7 @@ func (a *app) printHubText(g hubGreeting) {
 	if g.Model == "demo" {
 		b.WriteString("No model configured (models.default): the built-in demo answers.\n")
 	}
-	fmt.Fprintf(&b, "\n  Hub:           %s\n  MCP endpoint:  %s\n", a.bold(g.URL), g.URL+"/mcp")
+	fmt.Fprintf(&b, "\n  Hub:           %s\n  MCP endpoint:  %s\n", a.Bold(g.URL), g.URL+"/mcp")
 	b.WriteString("\n")
 	if token != "" {
 		fmt.Fprintf(&b, "Get a TOKEN:     open the setup link, or sign in with POST %s/api/v1/login, then POST /api/v1/tokens\n", g.URL)
@@ -65,7 +65,7 @@ func (a *app) printHubText(g hubGreeting) {
 		b.WriteString("For a team:      loadout serve --help\n")
 	}
 	b.WriteString("\nPress Ctrl-C to exit.\n")
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // homeRelative returns a path with ~ for the home directory.

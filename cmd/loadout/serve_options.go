@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
@@ -48,7 +49,7 @@ func (a *app) hubLocation(c *config.Config) (hub.Options, error) {
 // readHubKeys returns the configured encryption keys, or nil if there are none.
 func (a *app) readHubKeys(c *config.Config) ([]encryption.Key, error) {
 	const hint = "create a key with: openssl rand -base64 32"
-	text := a.getenv(keyVariable)
+	text := a.Getenv(keyVariable)
 	switch {
 	case text != "" && c.Hub.KeyFile != "":
 		return nil, exit.Errorf(exit.Usage, "omit one of them", "both "+keyVariable+" and hub.key_file are set")
@@ -94,7 +95,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 		return o, err
 	}
 	if c.Sandbox.Enabled {
-		o.Sandbox, o.Bounds, o.Packages, o.Getenv = a.hubSandbox(c), policyBounds(c), a.packageOptions(c), a.getenv
+		o.Sandbox, o.Bounds, o.Packages, o.Getenv = a.hubSandbox(c), policyBounds(c), a.packageOptions(c), a.Getenv
 	}
 	if exe, err := os.Executable(); err == nil {
 		o.Command = exe
@@ -132,7 +133,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		return nil, exit.Errorf(exit.Usage, "add --oidc-client ID and --public URL", "sign-in with %s needs a client id and a public URL", h.OIDCIssuer)
 	}
 	name := cmp.Or(h.OIDCSecret, "LOADOUT_OIDC_SECRET")
-	value := a.getenv(name)
+	value := a.Getenv(name)
 	if value == "" {
 		var err error
 		if value, err = a.secretValue(ctx, name); err != nil {
@@ -172,7 +173,7 @@ func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
 		return nil, err
 	}
 	for _, f := range findings {
-		a.note("%s", f)
+		a.Note("%s", f)
 	}
 	var own []*upstream.Config
 	for _, s := range all {
@@ -198,7 +199,7 @@ func (a *app) hubSandbox(c *config.Config) sandbox.Backend {
 // --verbose is given.
 func (a *app) hubLogger(c *config.Config) *slog.Logger {
 	form, level := c.Hub.Log, slog.LevelInfo
-	if form == "" && isTerminal(a.stderr) {
+	if form == "" && console.IsTerminal(a.Stderr) {
 		form, level = "text", slog.LevelWarn
 	}
 	if a.verbose {
@@ -206,9 +207,9 @@ func (a *app) hubLogger(c *config.Config) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if form == "text" {
-		return slog.New(slog.NewTextHandler(a.stderr, o))
+		return slog.New(slog.NewTextHandler(a.Stderr, o))
 	}
-	return slog.New(slog.NewJSONHandler(a.stderr, o))
+	return slog.New(slog.NewJSONHandler(a.Stderr, o))
 }
 
 func isLoopbackURL(text string) bool {

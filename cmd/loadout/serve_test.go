@@ -525,9 +525,9 @@ func TestDefinedModels(t *testing.T) {
 	go server.Serve(l)
 	defer server.Close()
 	models := func(private ...netip.Prefix) func(*agents.ModelChoice, string) (llm.Model, error) {
-		a := &app{environment: environment{getenv: func(name string) string {
+		a := newApp(environment{getenv: func(name string) string {
 			return map[string]string{"OPENAI_API_KEY": "of the operator"}[name]
-		}}}
+		}})
 		f, err := a.newHubModels(t.Context(), &config.Config{Models: config.Models{Default: "openai:ours"}}, private)
 		if err != nil {
 			t.Fatal(err)
@@ -577,7 +577,7 @@ func streamError(t *testing.T, m llm.Model) error {
 // The pages that show serve quote its first line.
 func TestServeGreetingIsQuoted(t *testing.T) {
 	var out bytes.Buffer
-	a := &app{environment: environment{stdout: &out, getenv: func(string) string { return "" }}}
+	a := newApp(environment{stdout: &out, getenv: func(string) string { return "" }})
 	a.printHubText(hubGreeting{Mode: "single", Database: "SQLite", Data: "DIR"})
 	line, _, _ := strings.Cut(out.String(), "DIR")
 	for _, page := range []string{"README.md", "README.zh.md", "docs/hub.md", "docs/zh/hub.md"} {

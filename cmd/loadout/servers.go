@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/spawn"
@@ -111,8 +112,8 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 		if err != nil {
 			return exit.Errorf(exit.Failure, "test the server: loadout servers test "+name, "accept the tools of %s: %w", name, err)
 		}
-		if a.json {
-			return a.printJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
+		if a.JSON {
+			return a.PrintJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
 		}
 		for _, s := range set.Servers() {
 			if s.Name != name || s.Listing == nil {
@@ -120,11 +121,11 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 			}
 			for _, t := range s.Listing.Tools {
 				if slices.Contains(changed, t.Name) {
-					fmt.Fprintf(a.stdout, "%s has a new description:\n  %s\n", a.bold(plain(t.Name)), plain(strings.Join(strings.Fields(t.Description), " ")))
+					fmt.Fprintf(a.Stdout, "%s has a new description:\n  %s\n", a.Bold(plain(t.Name)), plain(strings.Join(strings.Fields(t.Description), " ")))
 				}
 			}
 		}
-		fmt.Fprintf(a.stdout, "Accepted the current tools of %s; %s changed.\n", name, pluralize(len(changed), "tool"))
+		fmt.Fprintf(a.Stdout, "Accepted the current tools of %s; %s changed.\n", name, console.Pluralize(len(changed), "tool"))
 		return nil
 	})
 }
@@ -157,7 +158,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 	defer set.Close()
 	var wrong map[string]string
 	if connect {
-		done := a.showProgress("connecting")
+		done := a.ShowProgress("connecting")
 		wrong = set.Connect(ctx, name)
 		done()
 		if ctx.Err() != nil {
@@ -173,15 +174,15 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		for _, s := range set.Servers() {
 			out.Servers = append(out.Servers, newServerInfo(s, wrong))
 		}
-		if a.json {
-			return a.printJSON(out)
+		if a.JSON {
+			return a.PrintJSON(out)
 		}
 		if len(out.Servers) == 0 {
 			none := "No MCP servers yet. Import those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help"
 			if a.profileName != "" {
 				none = "Profile " + plain(a.profileName) + " has no available MCP servers. To list all: loadout servers" + a.skillFlags()
 			}
-			fmt.Fprintln(a.stdout, none)
+			fmt.Fprintln(a.Stdout, none)
 			a.printRunning(out.Running)
 			return nil
 		}
@@ -198,8 +199,8 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 // printServerTable prints rows whose last column is an error. On a terminal,
 // errors are printed below the table.
 func (a *app) printServerTable(indent string, rows [][]string) {
-	if a.terminalWidth() == 0 {
-		a.printTable(indent, rows)
+	if a.TerminalWidth() == 0 {
+		a.PrintTable(indent, rows)
 		return
 	}
 	var b strings.Builder
@@ -208,12 +209,12 @@ func (a *app) printServerTable(indent string, rows [][]string) {
 		last := len(r) - 1
 		short[i] = r[:last]
 		if i > 0 && r[last] != "" {
-			fmt.Fprintf(&b, "\n%s%s\n", indent, a.bold(plain(r[0])))
-			a.writeWrapped(&b, indent+"  ", r[last], noStyle)
+			fmt.Fprintf(&b, "\n%s%s\n", indent, a.Bold(plain(r[0])))
+			a.WriteWrapped(&b, indent+"  ", r[last], console.NoStyle)
 		}
 	}
-	a.printTable(indent, short)
-	fmt.Fprint(a.stdout, b.String())
+	a.PrintTable(indent, short)
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // formatMilliseconds returns a latency for users, or "" for none.
@@ -287,8 +288,8 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, skill.OneLine(d.Description)})
 			}
 		}
-		if a.json {
-			if err := a.printJSON(t); err != nil {
+		if a.JSON {
+			if err := a.PrintJSON(t); err != nil {
 				return err
 			}
 		} else {
@@ -321,25 +322,25 @@ func checkServerExists(set *toolset, name string) error {
 }
 
 func (a *app) printServer(t serverTest) {
-	fmt.Fprintf(a.stdout, "%s is %s", a.bold(t.Name), t.State)
+	fmt.Fprintf(a.Stdout, "%s is %s", a.Bold(t.Name), t.State)
 	if t.Era != "" {
-		fmt.Fprintf(a.stdout, ", over %s, %s protocol era", t.Transport, t.Era)
+		fmt.Fprintf(a.Stdout, ", over %s, %s protocol era", t.Transport, t.Era)
 	}
-	fmt.Fprintf(a.stdout, ", with %s.\n", pluralize(len(t.ToolList), "tool"))
+	fmt.Fprintf(a.Stdout, ", with %s.\n", console.Pluralize(len(t.ToolList), "tool"))
 	for _, text := range []string{t.Error, t.Problem} {
 		if text != "" {
-			fmt.Fprintln(a.stdout, plain(text))
+			fmt.Fprintln(a.Stdout, plain(text))
 		}
 	}
 	if t.Dir != "" {
-		fmt.Fprintf(a.stdout, "Working directory: %s\n", plain(t.Dir))
+		fmt.Fprintf(a.Stdout, "Working directory: %s\n", plain(t.Dir))
 	}
 	var rows [][]string
 	for _, tool := range t.ToolList { // --json has the whole descriptions
 		rows = append(rows, []string{tool.Name, clip(tool.Description, maxToolWidth)})
 	}
-	a.printTable("  ", rows)
+	a.PrintTable("  ", rows)
 	if t.Stderr != "" && (a.verbose || t.State != upstream.Ready) {
-		fmt.Fprintf(a.stdout, "\nStandard error:\n%s\n", plain(t.Stderr))
+		fmt.Fprintf(a.Stdout, "\nStandard error:\n%s\n", plain(t.Stderr))
 	}
 }

@@ -109,7 +109,7 @@ func (a *app) runningProcesses() []serverstate.Process {
 	if dir := a.processesDir(); dir != "" {
 		found, err := serverstate.List(dir)
 		if err != nil {
-			a.note("%v", exit.FileCause(err))
+			a.Note("%v", exit.FileCause(err))
 		}
 		all = append(all, found...)
 	}
@@ -123,7 +123,7 @@ func (a *app) printRunning(all []serverstate.Process) {
 		if p.Client != "" {
 			who += ", " + p.Client
 		}
-		fmt.Fprintf(a.stdout, "\nRunning: loadout mcp (%s)\n", plain(who))
+		fmt.Fprintf(a.Stdout, "\nRunning: loadout mcp (%s)\n", plain(who))
 		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "SINCE", "TOOLS", "LATENCY", "ERROR"}}
 		for _, s := range p.Servers {
 			since := ""
@@ -137,7 +137,7 @@ func (a *app) printRunning(all []serverstate.Process) {
 			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), skill.OneLine(s.Error)})
 		}
 		if len(p.Servers) == 0 {
-			fmt.Fprintln(a.stdout, "  no MCP servers")
+			fmt.Fprintln(a.Stdout, "  no MCP servers")
 			continue
 		}
 		a.printServerTable("  ", rows)

@@ -23,12 +23,12 @@ import (
 // The publisher takes its first snapshot at once, while publishState still runs.
 func TestPublishStateImmediately(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{environment: environment{stderr: io.Discard, getenv: func(name string) string {
+	a := newApp(environment{stderr: io.Discard, getenv: func(name string) string {
 		if name == "LOADOUT_STATE" {
 			return dir
 		}
 		return ""
-	}}}
+	}})
 	rt, err := loadout.New(t.Context(), &loadout.Options{})
 	if err != nil {
 		t.Fatal(err)

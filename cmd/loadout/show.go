@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -86,8 +87,8 @@ func (a *app) showSkill(cmd *cobra.Command, rt *loadout.Runtime, ref string) err
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(newShownSkill(e, s, m))
+	if a.JSON {
+		return a.PrintJSON(newShownSkill(e, s, m))
 	}
 	a.printSkill(e, s, m)
 	return nil
@@ -113,16 +114,16 @@ func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkil
 
 func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	var b strings.Builder
-	b.WriteString(a.bold(plain(s.Title())))
+	b.WriteString(a.Bold(plain(s.Title())))
 	if s.Version != "" {
 		b.WriteString(" " + plain(s.Version))
 	}
 	b.WriteString("\n")
-	a.writeWrapped(&b, "", s.Description, noStyle)
+	a.WriteWrapped(&b, "", s.Description, console.NoStyle)
 	b.WriteString("\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%s %s\n", a.faint(fmt.Sprintf("%-13s", name)), plain(value))
+			fmt.Fprintf(&b, "%s %s\n", a.Faint(fmt.Sprintf("%-13s", name)), plain(value))
 		}
 	}
 	row("name", s.Name)
@@ -139,10 +140,10 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 		row("for", "users only, not offered to models")
 	}
 	row("digest", m.Digest())
-	row("size", fmt.Sprintf("about %s of instructions; %s, %s", pluralize(skill.EstimateTokens(s.Instructions), "token"), pluralize(len(m), "file"), formatSize(m.Size())))
+	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(skill.EstimateTokens(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
 	a.writeFileList(&b, m, 24)
 	fmt.Fprintf(&b, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // writeFileList lists the files of a skill except its SKILL.md, at most the
@@ -156,7 +157,7 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 		}
 	}
 	for i, f := range others {
-		if i == most && a.terminalWidth() > 0 && len(others) > most+1 {
+		if i == most && a.TerminalWidth() > 0 && len(others) > most+1 {
 			fmt.Fprintf(b, "  … and %d more; --json lists them\n", len(others)-most)
 			return
 		}
@@ -165,7 +166,7 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 			kind = "  script"
 		}
 		name := plain(f.Path)
-		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-textWidth(name), 0)), a.faint(formatSize(f.Size)+kind))
+		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-textWidth(name), 0)), a.Faint(console.FormatSize(f.Size)+kind))
 	}
 }
 
@@ -176,7 +177,7 @@ func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string)
 	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
 		for _, p := range rt.Catalog().Snapshot().Problems() {
 			if p.Severity == skill.Error && skill.IsFileName(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
-				return nil, exit.Errorf(exit.Failure, "list all problems: loadout validate "+shellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
+				return nil, exit.Errorf(exit.Failure, "list all problems: loadout validate "+console.ShellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
 			}
 		}
 	}
@@ -188,7 +189,7 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.quiet = true
+	a.Quiet = true
 	rt, err := a.openRuntime(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -197,7 +198,7 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 	var names []string
 	for _, e := range rt.Catalog().Snapshot().Skills() {
 		// Names that need quoting are not completed.
-		if !strings.ContainsFunc(e.Name, needsQuoting) {
+		if !strings.ContainsFunc(e.Name, console.NeedsQuoting) {
 			names = append(names, e.Name+"\t"+clip(e.Description, 60))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/atomicfile"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
@@ -77,10 +78,10 @@ func (a *app) createKey(name, file string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(signOutput{Key: public, Signed: []signedSkill{}})
+	if a.JSON {
+		return a.PrintJSON(signOutput{Key: public, Signed: []signedSkill{}})
 	}
-	fmt.Fprintf(a.stdout, "Private key: %s. Keep it secret, and back it up.\nPublic key, to publish:\n\n  %s\n", file, public)
+	fmt.Fprintf(a.Stdout, "Private key: %s. Keep it secret, and back it up.\nPublic key, to publish:\n\n  %s\n", file, public)
 	return nil
 }
 
@@ -101,11 +102,11 @@ func (a *app) signSkills(paths []string, file string) error {
 		}
 		out.Key, out.Signed = public, append(out.Signed, s)
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	for _, s := range out.Signed {
-		fmt.Fprintf(a.stdout, "Signed %s: %s\n", plain(s.Name), s.Path)
+		fmt.Fprintf(a.Stdout, "Signed %s: %s\n", plain(s.Name), s.Path)
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 		return s, "", exit.Errorf(exit.NotFound, "give the directory of a skill", "%s: %w", dir, exit.FileCause(err))
 	}
 	if !found.Loads() {
-		return s, "", exit.Errorf(exit.Failure, "see the problems: loadout validate "+shellQuote(dir), "the skill in %s does not load", dir)
+		return s, "", exit.Errorf(exit.Failure, "see the problems: loadout validate "+console.ShellQuote(dir), "the skill in %s does not load", dir)
 	}
 	m, _, err := skill.ReadManifest(b)
 	if err != nil {
@@ -166,11 +167,11 @@ func (a *app) verifySignatures(ctx context.Context, args []string, key string) e
 		}
 		out.Signed = append(out.Signed, s)
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	for _, s := range out.Signed {
-		fmt.Fprintf(a.stdout, "%s: %s matches the signature with the key %s\n", a.green("OK"), plain(s.Name), signature.Fingerprint(key))
+		fmt.Fprintf(a.Stdout, "%s: %s matches the signature with the key %s\n", a.Green("OK"), plain(s.Name), signature.Fingerprint(key))
 	}
 	return nil
 }

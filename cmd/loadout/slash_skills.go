@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/session"
@@ -165,7 +166,7 @@ func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error
 		if _, err := t.runtime.Catalog().Snapshot().Get(name); errors.Is(err, fs.ErrNotExist) || err != nil {
 			return "", t.unknownSkillError(err)
 		}
-		return "", exit.Errorf(exit.Failure, "see: loadout show "+shellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
+		return "", exit.Errorf(exit.Failure, "see: loadout show "+console.ShellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
 	}
 	var b strings.Builder
 	state := map[session.LoadState]string{session.StateAlreadyLoaded: "is already loaded", session.StateDegraded: "is loaded, but parts of it do not work"}[r.State]

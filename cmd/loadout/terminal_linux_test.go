@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/exit"
 	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
-// console is loadout on its own terminal.
-type console struct {
+// terminalUser is loadout on its own terminal.
+type terminalUser struct {
 	*exec.Cmd
 	master *os.File
 	ended  chan struct{}
@@ -27,13 +28,13 @@ type console struct {
 	text strings.Builder
 }
 
-func openConsole(t *testing.T, width int, env []string, args ...string) *console {
+func openConsole(t *testing.T, width int, env []string, args ...string) *terminalUser {
 	t.Helper()
 	return openConsoleOf(t, "loadout", width, env, args...)
 }
 
 // openConsoleOf is openConsole of an executable.
-func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...string) *console {
+func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...string) *terminalUser {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -56,7 +57,7 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 	}
 	defer slave.Close()
 	home := t.TempDir()
-	c := &console{Cmd: exec.Command(exe, args...), master: master, ended: make(chan struct{}), read: make(chan struct{})}
+	c := &terminalUser{Cmd: exec.Command(exe, args...), master: master, ended: make(chan struct{}), read: make(chan struct{})}
 	c.Stdin, c.Stdout, c.Stderr, c.Dir = slave, slave, slave, home
 	c.Env = append(append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_STATE=", "NO_COLOR=", "TERM=xterm"), env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -85,14 +86,14 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 	return c
 }
 
-func (c *console) output() string {
+func (c *terminalUser) output() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.ReplaceAll(c.text.String(), "\r\n", "\n")
 }
 
 // await waits until the screen has a text.
-func (c *console) await(t *testing.T, text string) {
+func (c *terminalUser) await(t *testing.T, text string) {
 	t.Helper()
 	for late := time.Now().Add(30 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(c.output(), text) {
@@ -102,7 +103,7 @@ func (c *console) await(t *testing.T, text string) {
 	t.Fatalf("there is no %q on the screen:\n%s", text, c.output())
 }
 
-func (c *console) types(t *testing.T, keys string) {
+func (c *terminalUser) types(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := c.master.WriteString(keys); err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func (c *console) types(t *testing.T, keys string) {
 }
 
 // end waits for the program and all that it wrote, and checks its exit code.
-func (c *console) end(t *testing.T, code int) {
+func (c *terminalUser) end(t *testing.T, code int) {
 	t.Helper()
 	for _, over := range []chan struct{}{c.ended, c.read} {
 		select {

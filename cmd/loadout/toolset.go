@@ -128,7 +128,7 @@ func parseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 func (a *app) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	rules, problems := policy.ParseRules(c.Policy.Rules)
 	for _, p := range problems {
-		a.note("policy.rules: %s; no tool can be called until this is fixed", p)
+		a.Note("policy.rules: %s; no tool can be called until this is fixed", p)
 	}
 	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
 	if p == nil {
@@ -136,7 +136,7 @@ func (a *app) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	}
 	more, problems := parseProfileRules(p)
 	for _, problem := range problems {
-		a.note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
+		a.Note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
 	}
 	return rules.Append(more)
 }
@@ -179,7 +179,7 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		return nil, nil, err
 	}
 	for _, f := range findings {
-		a.note("%s", f)
+		a.Note("%s", f)
 	}
 	rules := a.policyRules(c, p).Append(o.rules)
 	safety, _ := policy.ParseLevel(c.Servers.Safety)
@@ -188,7 +188,7 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		theirs = p.MCPServers
 		if len(p.ServerNames) > 0 { // keep only the servers that the profile names
 			for _, text := range missingServers(p, own) {
-				a.note("profile %s: %s", p.Name, text)
+				a.Note("profile %s: %s", p.Name, text)
 			}
 			own = slices.DeleteFunc(own, func(s *upstream.Config) bool { return !slices.Contains(p.ServerNames, s.Name) })
 		}
@@ -197,7 +197,7 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 	spawn.ExtendTimeouts(theirs, configured)
 	if o.builtin != nil {
 		if slices.ContainsFunc(own, func(s *upstream.Config) bool { return s.Name == builtinName }) {
-			a.note("MCP server %s ignored: the name is reserved for the working folder of a chat; rename the server", builtinName)
+			a.Note("MCP server %s ignored: the name is reserved for the working folder of a chat; rename the server", builtinName)
 		}
 		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Dir: o.folder, Safety: policy.High.String()}}, own...)
 	}
@@ -260,7 +260,7 @@ func (a *app) serverVariables(c *config.Config) upstream.Variables {
 	}
 	return upstream.Variables{
 		Home: a.home(), Secret: secret, Input: secret, // inputs are stored as secrets
-		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
+		Env: func(name string) (string, bool) { v := a.Getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
 		File: a.readEnvFile, Dir: a.serverDir(),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
@@ -121,11 +122,11 @@ func (a *app) isTrustedFile(file string, data []byte) bool {
 	dir := config.ProjectDir(file)
 	p, err := a.readProject(dir)
 	if err != nil {
-		a.note("cannot check whether %s is trusted, so it is not: %v", dir, err)
+		a.Note("cannot check whether %s is trusted, so it is not: %v", dir, err)
 		return false
 	}
 	if p.Changed {
-		a.note("%s changed since it was trusted; review it, then trust it again: loadout trust %s", dir, shellQuote(dir))
+		a.Note("%s changed since it was trusted; review it, then trust it again: loadout trust %s", dir, console.ShellQuote(dir))
 	}
 	return p.Trusted && p.Covers(file, data)
 }
@@ -141,31 +142,31 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	}
 	e := p.Effects(a.trustUser())
 	out := &trustOutput{Dir: p.Dir, Digest: p.Digest, Files: p.Files, State: p.State(), Effects: e.Applied, Ignored: e.Ignored, Problems: e.Problems}
-	if !a.json {
+	if !a.JSON {
 		a.printTrust(p, out)
 	}
 	if o.dryRun {
-		if a.json {
-			return a.printJSON(out)
+		if a.JSON {
+			return a.PrintJSON(out)
 		}
 		return nil
 	}
 	if len(out.Problems) > 0 {
-		if a.json {
-			if err := a.printJSON(out); err != nil {
+		if a.JSON {
+			if err := a.PrintJSON(out); err != nil {
 				return err
 			}
 		}
 		return exit.Errorf(exit.Failure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.Dir, strings.Join(out.Problems, "; "))
 	}
-	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
-		fmt.Fprintln(a.stderr)
-		yes, err := a.confirm(ctx, "Trust this project?")
+	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stderr) {
+		fmt.Fprintln(a.Stderr)
+		yes, err := a.Confirm(ctx, "Trust this project?")
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return exit.Errorf(exit.Refused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
+			return exit.Errorf(exit.Refused, "to review it again: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
 		}
 	}
 	store := a.trustStore()
@@ -178,10 +179,10 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if err := a.recordTrust(ctx, "trust", p.Dir, p.Digest); err != nil {
 		return err
 	}
-	if out.State = "trusted"; a.json {
-		return a.printJSON(out)
+	if out.State = "trusted"; a.JSON {
+		return a.PrintJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.green("Trusted."), shellQuote(p.Dir))
+	fmt.Fprintf(a.Stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.Green("Trusted."), console.ShellQuote(p.Dir))
 	return nil
 }
 
@@ -225,21 +226,21 @@ func (a *app) trustUser() trust.User {
 
 func (a *app) printTrust(p *trust.Project, out *trustOutput) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s %s\n", a.bold(plain(p.Dir)), a.faint("digest "), p.Digest)
+	fmt.Fprintf(&b, "%s\n\n%s %s\n", a.Bold(plain(p.Dir)), a.Faint("digest "), p.Digest)
 	for _, e := range out.Effects {
-		fmt.Fprintf(&b, "%s %s\n", a.faint("applies"), plain(e))
+		fmt.Fprintf(&b, "%s %s\n", a.Faint("applies"), plain(e))
 	}
 	for _, n := range out.Ignored {
-		fmt.Fprintf(&b, "%s %s\n", a.faint("ignored"), plain(n.Where+": "+n.Message))
+		fmt.Fprintf(&b, "%s %s\n", a.Faint("ignored"), plain(n.Where+": "+n.Message))
 	}
 	for _, text := range out.Problems {
-		fmt.Fprintf(&b, "%s %s\n", a.red("invalid"), plain(text))
+		fmt.Fprintf(&b, "%s %s\n", a.Red("invalid"), plain(text))
 	}
 	for _, f := range p.Files {
-		fmt.Fprintf(&b, "\n%s %s\n", a.bold(plain(f.Path)), a.faint(formatSize(f.Size)))
+		fmt.Fprintf(&b, "\n%s %s\n", a.Bold(plain(f.Path)), a.Faint(console.FormatSize(f.Size)))
 		b.WriteString(readExcerpt(p, f))
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }
 
 // readExcerpt returns the beginning of a file, if it has not changed since its
@@ -283,14 +284,14 @@ func (a *app) listTrust() error {
 			out.Projects = append(out.Projects, trustedDir{t, err != nil || !p.Trusted})
 		}
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	for _, p := range out.Problems {
-		a.note("trust ignored: %s", p)
+		a.Note("trust ignored: %s", p)
 	}
 	if len(out.Projects) == 0 {
-		fmt.Fprintln(a.stdout, "No trusted projects yet. To trust one: loadout trust DIR")
+		fmt.Fprintln(a.Stdout, "No trusted projects yet. To trust one: loadout trust DIR")
 		return nil
 	}
 	var rows [][]string
@@ -301,7 +302,7 @@ func (a *app) listTrust() error {
 		}
 		rows = append(rows, []string{t.Dir, t.Digest.Short(), t.Created.Local().Format("2006-01-02 15:04"), state})
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	return nil
 }
 
@@ -321,10 +322,10 @@ func (a *app) removeTrust(ctx context.Context, dir string) error {
 	if err := a.recordTrust(ctx, "untrust", t.Dir, t.Digest); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []trust.File{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
+	if a.JSON {
+		return a.PrintJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []trust.File{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
 	}
-	fmt.Fprintf(a.stdout, "No longer trusted: %s\n", plain(t.Dir))
+	fmt.Fprintf(a.Stdout, "No longer trusted: %s\n", plain(t.Dir))
 	return nil
 }
 

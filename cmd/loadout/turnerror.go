@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -57,7 +58,7 @@ func (t *chatSession) resumeCommand() string {
 	words := "loadout chat --session " + t.id
 	add := func(flag, value string) {
 		if value != "" {
-			words += " --" + flag + " " + shellQuote(value)
+			words += " --" + flag + " " + console.ShellQuote(value)
 		}
 	}
 	usual := chooseModel(t.config, &chatFlags{model: now.asked})

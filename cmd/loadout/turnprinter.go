@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -34,8 +35,8 @@ type deniedCall struct{ rule string }
 func (t *chatSession) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
 	s := &turnPrinter{chatSession: t}
 	err := do(s.handleEvent)
-	if err != nil && s.answered && !t.app.json {
-		fmt.Fprintln(t.app.stdout) // after a partial answer
+	if err != nil && s.answered && !t.app.JSON {
+		fmt.Fprintln(t.app.Stdout) // after a partial answer
 	}
 	if err != nil && s.failed != nil {
 		err = s.finishError(ctx, err)
@@ -57,14 +58,14 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	} else {
 		err = described
 	}
-	if !s.app.json {
+	if !s.app.JSON {
 		return err
 	}
 	line := failedEvent{Event: *s.failed, Hint: described.Hint}
 	if status, ok := errors.AsType[*llm.StatusError](described); ok {
 		line.Status = status.Code
 	}
-	s.app.printJSONLine(line)
+	s.app.PrintJSONLine(line)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 	case e.Type == agent.ToolResult && e.Result.Denied:
 		s.denied = append(s.denied, deniedCall{s.allowRule(e)})
 	}
-	if s.app.json {
-		s.app.printJSONLine(e)
+	if s.app.JSON {
+		s.app.PrintJSONLine(e)
 		return
 	}
 	s.printEvent(e)
@@ -98,10 +99,10 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 // printEvent prints an event for the user.
 func (s *turnPrinter) printEvent(e agent.Event) {
 	a := s.app
-	happens := func(colour, text string) { fmt.Fprintln(a.stderr, a.colorize(a.stderr, colour, "· "+text)) }
+	happens := func(colour, text string) { fmt.Fprintln(a.Stderr, a.Colorize(a.Stderr, colour, "· "+text)) }
 	switch e.Type {
 	case agent.Text:
-		fmt.Fprint(a.stdout, safe(e.Text))
+		fmt.Fprint(a.Stdout, safe(e.Text))
 	case agent.ToolCall:
 		happens("2", plain(e.Call.Name)+" "+clip(plain(e.Call.Arguments), 100))
 	case agent.SkillLoaded:
@@ -116,7 +117,7 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 		}
 	case agent.Done:
 		if s.answered {
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(a.Stdout)
 		} else if e.Reason != "wait" {
 			happens("2", "the model returned no answer")
 		}
@@ -160,7 +161,7 @@ func (s *turnPrinter) printDenied() {
 	if len(s.denied) == 1 {
 		verb = "was"
 	}
-	fmt.Fprintf(s.app.stderr, "loadout: %s %s denied\n  %s\n", pluralize(len(s.denied), "call"), verb, plain(hint))
+	fmt.Fprintf(s.app.Stderr, "loadout: %s %s denied\n  %s\n", console.Pluralize(len(s.denied), "call"), verb, plain(hint))
 }
 
 // allowRule returns the rule that would allow a call that needs approval.
@@ -191,20 +192,13 @@ func (s *turnPrinter) allowRule(e agent.Event) string {
 	return ""
 }
 
-// printJSONLine prints v as a line of JSON.
-func (a *app) printJSONLine(v any) {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // a closed output is reported elsewhere
-}
-
 // printCommandOutput prints the Markdown output of a command.
 func (a *app) printCommandOutput(text string) {
 	switch {
 	case text == "":
-	case a.json:
-		a.printJSONLine(agent.Event{Type: agent.Notice, Text: strings.TrimSpace(terminal.Render(text, 0, true))})
+	case a.JSON:
+		a.PrintJSONLine(agent.Event{Type: agent.Notice, Text: strings.TrimSpace(terminal.Render(text, 0, true))})
 	default:
-		fmt.Fprint(a.stdout, terminal.Render(text, a.terminalWidth(), a.colorize(a.stdout, "1", "x") == "x"))
+		fmt.Fprint(a.Stdout, terminal.Render(text, a.TerminalWidth(), a.Colorize(a.Stdout, "1", "x") == "x"))
 	}
 }

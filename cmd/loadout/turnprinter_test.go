@@ -197,7 +197,8 @@ func TestCommandsAsJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	var out bytes.Buffer
-	a := &app{json: true, environment: environment{stdout: &out, stderr: io.Discard, getenv: func(string) string { return "" }}}
+	a := newApp(environment{stdout: &out, stderr: io.Discard, getenv: func(string) string { return "" }})
+	a.JSON = true
 	a.printCommandOutput("**Commands**\n\n- `/help` what there is\n")
 	if want := `{"type":"notice","text":"Commands\n\n• /help what there is"}` + "\n"; out.String() != want {
 		t.Errorf("it prints %s, want %s", out.String(), want)

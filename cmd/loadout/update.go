@@ -115,7 +115,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 		}
 	}
 	if err := a.saveUpdates(ctx, all, updates); err != nil {
-		a.note("cannot save the available updates: %v", err)
+		a.Note("cannot save the available updates: %v", err)
 	}
 	return a.printUpdates(out, o)
 }
@@ -135,13 +135,13 @@ func (a *app) updateDir(ctx context.Context, to skillsDir, from fetcher, names [
 	if o.check || len(p.Changes()) == 0 {
 		return a.describeUpdates(updates, p), nil
 	}
-	if !a.json {
+	if !a.JSON {
 		a.printPlan(p, nil, show)
 	}
 	if err := a.applyPlan(ctx, p, show); err != nil {
 		return nil, err
 	}
-	if !a.json {
+	if !a.JSON {
 		a.printPlanResult(ctx, p, show)
 	}
 	checks := a.describeUpdates(updates, p)
@@ -160,9 +160,9 @@ func (a *app) updateDir(ctx context.Context, to skillsDir, from fetcher, names [
 
 // printUpdates prints the result. Its error sets the exit code.
 func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
-	if !a.json {
+	if !a.JSON {
 		a.printChecks(out, o)
-	} else if err := a.printJSON(out); err != nil {
+	} else if err := a.PrintJSON(out); err != nil {
 		return err
 	}
 	code := exit.OK
@@ -186,7 +186,7 @@ func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 
 func (a *app) printChecks(out updateOutput, o *updateFlags) {
 	if len(out.Skills) == 0 {
-		fmt.Fprintln(a.stdout, "No skills installed with loadout add. See: loadout add --help")
+		fmt.Fprintln(a.Stdout, "No skills installed with loadout add. See: loadout add --help")
 		return
 	}
 	var rows [][]string
@@ -202,22 +202,22 @@ func (a *app) printChecks(out updateOutput, o *updateFlags) {
 		newer = newer || s.State == "newer"
 		rows = append(rows, []string{s.Name, s.State, s.Reason})
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	switch {
 	case current == len(out.Skills) && current == 1:
-		fmt.Fprintln(a.stdout, "1 skill is up to date.")
+		fmt.Fprintln(a.Stdout, "1 skill is up to date.")
 	case current == len(out.Skills):
-		fmt.Fprintf(a.stdout, "%d skills are up to date.\n", current)
+		fmt.Fprintf(a.Stdout, "%d skills are up to date.\n", current)
 	}
-	if a.quiet {
+	if a.Quiet {
 		return
 	}
 	for i, s := range out.Skills {
 		if s.Fix != "" && (i == 0 || s.Fix != out.Skills[i-1].Fix) {
-			fmt.Fprintf(a.stderr, "%s: %s\n", plain(s.Name), plain(s.Fix))
+			fmt.Fprintf(a.Stderr, "%s: %s\n", plain(s.Name), plain(s.Fix))
 		}
 	}
 	if newer {
-		fmt.Fprintln(a.stderr, "To see the changes and install them: loadout update")
+		fmt.Fprintln(a.Stderr, "To see the changes and install them: loadout update")
 	}
 }

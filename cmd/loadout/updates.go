@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -36,8 +37,8 @@ func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill 
 
 // updateHint returns the next step for an installed skill, or "".
 func (a *app) updateHint(u install.Update, to skillsDir) string {
-	name := shellQuote(u.Name)
-	again := func(at *remote.Location) string { return "loadout add " + shellQuote(at.String()) + to.flag() }
+	name := console.ShellQuote(u.Name)
+	again := func(at *remote.Location) string { return "loadout add " + console.ShellQuote(at.String()) + to.flag() }
 	if u.Err != nil {
 		_, fix := a.planErrorHint(u.Err, to)
 		return fix

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
@@ -80,12 +81,12 @@ func (a *app) clearUsage(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := usage.NewLog(file, nil).Clear(ctx); err != nil {
-		return exit.Errorf(exit.Failure, "exit the other loadout programs, or delete "+shellQuote(file)+" yourself", "%w", err)
+		return exit.Errorf(exit.Failure, "exit the other loadout programs, or delete "+console.ShellQuote(file)+" yourself", "%w", err)
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"cleared": true, "file": file})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"cleared": true, "file": file})
 	}
-	fmt.Fprintln(a.stdout, "Deleted all recorded usage.")
+	fmt.Fprintln(a.Stdout, "Deleted all recorded usage.")
 	return nil
 }
 
@@ -116,8 +117,8 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 	}
 	defer rt.Close()
 	out.NeverUsed = unusedSkills(rt.Catalog().Snapshot(), out.Skills)
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	a.printUsage(out)
 	return nil
@@ -158,30 +159,30 @@ func (a *app) printUsage(u *usageOutput) {
 	}
 	a.printNeverUsed(u.NeverUsed)
 	if u.Unknown > 0 {
-		fmt.Fprintf(a.stdout, "%s with an unknown skill or tool.\n", pluralize(u.Unknown, "use"))
+		fmt.Fprintf(a.Stdout, "%s with an unknown skill or tool.\n", console.Pluralize(u.Unknown, "use"))
 	}
 	if u.Damaged > 0 {
-		a.note("%s of %s invalid and not counted", pluralize(u.Damaged, "line"), u.File)
+		a.Note("%s of %s invalid and not counted", console.Pluralize(u.Damaged, "line"), u.File)
 	}
-	fmt.Fprintf(a.stdout, "Recorded in %s; never sent anywhere.\n", plain(u.File))
+	fmt.Fprintf(a.Stdout, "Recorded in %s; never sent anywhere.\n", plain(u.File))
 	if !u.Enabled && !u.First.IsZero() {
-		fmt.Fprintln(a.stdout, "Recording is disabled: usage.enabled is false.")
+		fmt.Fprintln(a.Stdout, "Recording is disabled: usage.enabled is false.")
 	}
 }
 
 func (a *app) printNothingUsed(u *usageOutput) {
 	switch {
 	case !u.Enabled:
-		fmt.Fprintln(a.stdout, "Recording is disabled: usage.enabled is false. See: loadout config show")
+		fmt.Fprintln(a.Stdout, "Recording is disabled: usage.enabled is false. See: loadout config show")
 	case !u.Since.IsZero():
-		fmt.Fprintf(a.stdout, "No usage since %s.\n", formatDay(u.Since))
+		fmt.Fprintf(a.Stdout, "No usage since %s.\n", formatDay(u.Since))
 	default:
-		fmt.Fprintln(a.stdout, "No usage yet. It is recorded when a client loads a skill: loadout connect CLIENT, or loadout chat")
+		fmt.Fprintln(a.Stdout, "No usage yet. It is recorded when a client loads a skill: loadout connect CLIENT, or loadout chat")
 	}
 }
 
 func (a *app) printFaces(u *usageOutput) {
-	fmt.Fprintf(a.stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
+	fmt.Fprintf(a.Stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
 	rows := [][]string{{"face", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
 	for _, f := range u.Interfaces {
 		rows = append(rows, []string{f.Name, formatNumber(f.Loads), formatNumber(f.Tokens), formatNumber(f.Files), formatNumber(f.Scripts), formatNumber(f.Calls), formatNumber(f.Answers), formatNumber(f.Failures), formatNumber(f.Refused), formatDay(f.Last)})
@@ -226,7 +227,7 @@ func (a *app) printModels(models []usage.ModelCost) {
 	}
 	a.printColumns(rows)
 	if len(unknown) > 0 {
-		fmt.Fprintf(a.stdout, "No price configured for %s (models.prices). te are token equivalents: input 1,\ncache read 0.1, cache write 1.25, output 5.\n\n", plain(strings.Join(unknown, ", ")))
+		fmt.Fprintf(a.Stdout, "No price configured for %s (models.prices). te are token equivalents: input 1,\ncache read 0.1, cache write 1.25, output 5.\n\n", plain(strings.Join(unknown, ", ")))
 	}
 }
 
@@ -244,8 +245,8 @@ func (a *app) printNeverUsed(skills []neverUsed) {
 		text += fmt.Sprintf(" and %d more; list them with: loadout usage --json", rest)
 	}
 	var b strings.Builder
-	a.writeWrapped(&b, "", text, noStyle)
-	fmt.Fprintln(a.stdout, b.String())
+	a.WriteWrapped(&b, "", text, console.NoStyle)
+	fmt.Fprintln(a.Stdout, b.String())
 }
 
 // printColumns prints rows of numbers after a name, followed by an empty line.
@@ -266,8 +267,8 @@ func (a *app) printColumns(rows [][]string) {
 			kept[i] = append(kept[i], r[col])
 		}
 	}
-	a.printTable("", kept)
-	fmt.Fprintln(a.stdout)
+	a.PrintTable("", kept)
+	fmt.Fprintln(a.Stdout)
 }
 
 // formatNumber returns a number with thousands separators.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
@@ -34,7 +35,7 @@ load; repairs are listed. Exits with 1 if a skill is invalid.`,
 func (a *app) validateSkills(ctx context.Context, paths []string) error {
 	results := []skillcheck.Validation{}
 	var failed error
-	done := a.showProgress("checking skills")
+	done := a.ShowProgress("checking skills")
 	for _, p := range paths {
 		found, err := validatePath(ctx, p)
 		if failed == nil {
@@ -49,10 +50,10 @@ func (a *app) validateSkills(ctx context.Context, paths []string) error {
 	switch {
 	case failed != nil && len(results) == 0:
 		return failed
-	case !a.json:
+	case !a.JSON:
 		a.printValidated(results)
 	default:
-		if err := a.printJSON(map[string]any{"results": results}); err != nil {
+		if err := a.PrintJSON(map[string]any{"results": results}); err != nil {
 			return err
 		}
 	}
@@ -81,29 +82,29 @@ func (a *app) printValidated(results []skillcheck.Validation) {
 	valid, loads := 0, 0
 	var b strings.Builder
 	for _, r := range results {
-		verdict := a.red("does not load")
+		verdict := a.Red("does not load")
 		switch {
 		case r.Valid:
 			valid++
-			verdict = a.green("valid")
+			verdict = a.Green("valid")
 		case r.Loads:
 			loads++
-			verdict = a.red("invalid, but loads")
+			verdict = a.Red("invalid, but loads")
 		}
-		if a.quiet && r.Valid {
+		if a.Quiet && r.Valid {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", a.bold(plain(r.Path)), verdict)
+		fmt.Fprintf(&b, "%s: %s\n", a.Bold(plain(r.Path)), verdict)
 		for _, d := range r.Diagnostics {
-			if a.quiet && d.Severity == skill.Info {
+			if a.Quiet && d.Severity == skill.Info {
 				continue
 			}
-			a.writeWrapped(&b, "  ", d.String(), noStyle)
-			a.writeWrapped(&b, "      ", d.Fix, a.faint)
+			a.WriteWrapped(&b, "  ", d.String(), console.NoStyle)
+			a.WriteWrapped(&b, "      ", d.Fix, a.Faint)
 		}
 	}
 	if len(results) > 1 {
-		fmt.Fprintf(&b, "%s: %d valid, %d invalid but loading, %d not loading\n", pluralize(len(results), "skill"), valid, loads, len(results)-valid-loads)
+		fmt.Fprintf(&b, "%s: %d valid, %d invalid but loading, %d not loading\n", console.Pluralize(len(results), "skill"), valid, loads, len(results)-valid-loads)
 	}
-	fmt.Fprint(a.stdout, b.String())
+	fmt.Fprint(a.Stdout, b.String())
 }

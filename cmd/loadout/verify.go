@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
@@ -93,7 +94,7 @@ func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) 
 		return err
 	}
 	out := verifyOutput{Skills: []verifiedSkill{}, Differences: []locatedDifference{}, OK: true}
-	done := a.showProgress("reading every file")
+	done := a.ShowProgress("reading every file")
 	for i, p := range all {
 		if len(mine[i]) == 0 {
 			continue
@@ -106,8 +107,8 @@ func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) 
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(out)
+	if a.JSON {
+		err = a.PrintJSON(out)
 	} else {
 		a.printVerified(out, all)
 	}
@@ -157,7 +158,7 @@ const differentSignature installed.DifferenceKind = "signature"
 
 func (a *app) printVerified(out verifyOutput, all []skillsDir) {
 	if len(out.Skills) == 0 {
-		fmt.Fprintln(a.stdout, "No skills installed with loadout add. See: loadout add --help")
+		fmt.Fprintln(a.Stdout, "No skills installed with loadout add. See: loadout add --help")
 		return
 	}
 	rows, signature := make([][]string, 0, len(out.Differences)), false
@@ -165,7 +166,7 @@ func (a *app) printVerified(out verifyOutput, all []skillsDir) {
 		rows = append(rows, []string{d.Name, string(d.Kind), cmp.Or(d.Path, d.Reason)})
 		signature = signature || d.Kind == differentSignature
 	}
-	a.printTable("", rows)
+	a.PrintTable("", rows)
 	wrong := 0
 	for _, s := range out.Skills {
 		if !s.OK {
@@ -174,17 +175,17 @@ func (a *app) printVerified(out verifyOutput, all []skillsDir) {
 	}
 	switch {
 	case wrong == 0:
-		fmt.Fprintf(a.stdout, "%s: all files of %s match loadout.lock.\n", a.green("OK"), pluralize(len(out.Skills), "skill"))
+		fmt.Fprintf(a.Stdout, "%s: all files of %s match loadout.lock.\n", a.Green("OK"), console.Pluralize(len(out.Skills), "skill"))
 	case signature:
-		fmt.Fprintf(a.stderr, "A skill and its loadout.lock entry were changed. Do not use the skill until you know who changed it.\n")
+		fmt.Fprintf(a.Stderr, "A skill and its loadout.lock entry were changed. Do not use the skill until you know who changed it.\n")
 	case wrong == 1:
-		fmt.Fprintf(a.stderr, "1 of %s differs from loadout.lock.\n", pluralize(len(out.Skills), "skill"))
+		fmt.Fprintf(a.Stderr, "1 of %s differs from loadout.lock.\n", console.Pluralize(len(out.Skills), "skill"))
 	default:
-		fmt.Fprintf(a.stderr, "%d of %s differ from loadout.lock.\n", wrong, pluralize(len(out.Skills), "skill"))
+		fmt.Fprintf(a.Stderr, "%d of %s differ from loadout.lock.\n", wrong, console.Pluralize(len(out.Skills), "skill"))
 	}
 	for _, p := range all {
 		if !signature && slices.ContainsFunc(out.Differences, func(d locatedDifference) bool { return d.Directory == p.Path() }) {
-			fmt.Fprintf(a.stderr, "To restore them: loadout add --frozen --force%s\n", p.flag())
+			fmt.Fprintf(a.Stderr, "To restore them: loadout add --frozen --force%s\n", p.flag())
 		}
 	}
 }

@@ -27,14 +27,14 @@ func (a *app) versionCommand() *cobra.Command {
 
 func (a *app) printVersion() error {
 	v := buildVersion()
-	if a.json {
-		return a.printJSON(v)
+	if a.JSON {
+		return a.PrintJSON(v)
 	}
 	revision := ""
 	if v.Revision != "" {
 		revision = " (" + v.Revision + ")"
 	}
-	fmt.Fprintf(a.stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
+	fmt.Fprintf(a.Stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 // dataDir returns the directory for files that agents create, or "" if there is
 // none.
 func (a *app) dataDir() string {
-	if d := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+	if d := a.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "loadout")
 	}
 	if h := a.home(); h != "" {

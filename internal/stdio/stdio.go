@@ -1,4 +1,9 @@
-package main
+// Package stdio is MCP over the standard input and output of a server that a
+// client starts.
+//
+// It passes messages on as they are; the server decides what they mean. Start
+// reading at [Transport].
+package stdio
 
 import (
 	"bufio"
@@ -17,16 +22,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// lineTransport is an MCP transport over standard input and output with one
+// Transport is an MCP transport over standard input and output with one
 // JSON-RPC message per line. Unlike the SDK's transport, it answers an invalid
 // line with a protocol error and continues, and it answers pending requests
 // after the input ends.
-type lineTransport struct {
-	in  io.Reader
-	out io.Writer
+type Transport struct {
+	In  io.Reader
+	Out io.Writer
 }
 
-var _ mcp.Transport = (*lineTransport)(nil)
+var _ mcp.Transport = (*Transport)(nil)
 
 const (
 	// maxLine bounds a message. A longer line is rejected and skipped.
@@ -37,9 +42,9 @@ const (
 )
 
 // Connect starts reading. It can be called once.
-func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{out: t.out, incoming: make(chan inputLine), closed: make(chan struct{}), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]call{}}
-	go c.read(bufio.NewReaderSize(t.in, 64<<10))
+func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
+	c := &conn{out: t.Out, incoming: make(chan inputLine), closed: make(chan struct{}), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]call{}}
+	go c.read(bufio.NewReaderSize(t.In, 64<<10))
 	return c, nil
 }
 
@@ -64,7 +69,7 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-type lineConn struct {
+type conn struct {
 	incoming  chan inputLine
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -81,7 +86,7 @@ type lineConn struct {
 
 // read sends lines to incoming until the input ends or the connection is
 // closed. A pending read of a terminal or pipe cannot be interrupted.
-func (c *lineConn) read(in *bufio.Reader) {
+func (c *conn) read(in *bufio.Reader) {
 	for first := true; ; first = false {
 		text, err := readLine(in)
 		if first {
@@ -123,18 +128,18 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 // SessionID returns "", because there is only one connection.
-func (c *lineConn) SessionID() string { return "" }
+func (c *conn) SessionID() string { return "" }
 
 // Close closes the connection. It keeps standard output open for final messages
 // of the command.
-func (c *lineConn) Close() error {
+func (c *conn) Close() error {
 	c.closeOnce.Do(func() { close(c.closed) })
 	return nil
 }
 
 // Read returns the next message. At the end of the input it waits for pending
 // requests to be answered.
-func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) > 0 {
 			next := c.queue[0]
@@ -166,7 +171,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // drain waits until all requests are answered, at most drainTimeout.
-func (c *lineConn) drain(ctx context.Context) {
+func (c *conn) drain(ctx context.Context) {
 	late := time.After(drainTimeout)
 	for {
 		c.mu.Lock()
@@ -189,7 +194,7 @@ func (c *lineConn) drain(ctx context.Context) {
 
 // acceptLine queues the messages of a line, or answers an invalid line. Its
 // error is a write error.
-func (c *lineConn) acceptLine(text []byte) error {
+func (c *conn) acceptLine(text []byte) error {
 	if msg := rpcmessage.DecodePlain(text); msg != nil {
 		c.accept(msg, nil)
 		return nil
@@ -210,7 +215,7 @@ func (c *lineConn) acceptLine(text []byte) error {
 
 // acceptBatch accepts an array of messages, which protocol versions before
 // 2025-06-18 support.
-func (c *lineConn) acceptBatch(text []byte) error {
+func (c *conn) acceptBatch(text []byte) error {
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
@@ -249,7 +254,7 @@ func (c *lineConn) acceptBatch(text []byte) error {
 }
 
 // isPending reports whether a request with the id has no answer yet.
-func (c *lineConn) isPending(id jsonrpc.ID) bool {
+func (c *conn) isPending(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, ok := c.pending[id]
@@ -257,7 +262,7 @@ func (c *lineConn) isPending(id jsonrpc.ID) bool {
 }
 
 // accept queues a message. It remembers a request until it is answered.
-func (c *lineConn) accept(msg jsonrpc.Message, b *batch) {
+func (c *conn) accept(msg jsonrpc.Message, b *batch) {
 	c.queue = append(c.queue, msg)
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
@@ -302,7 +307,7 @@ func decodeMessage(text []byte) (jsonrpc.Message, error) {
 }
 
 // reject answers an invalid line with an error.
-func (c *lineConn) reject(code int64, message string, text []byte) error {
+func (c *conn) reject(code int64, message string, text []byte) error {
 	return c.write(errorResponse(code, message, text))
 }
 
@@ -329,7 +334,7 @@ func errorResponse(code int64, message string, text []byte) json.RawMessage {
 
 // Write sends a message. An answer within a batch is sent when the batch is
 // complete.
-func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -358,7 +363,7 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // completeBatch returns the text to send for an answer: the answer itself, the
 // whole batch, or nil if the batch is incomplete.
-func (c *lineConn) completeBatch(r *jsonrpc.Response, text []byte) []byte {
+func (c *conn) completeBatch(r *jsonrpc.Response, text []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := c.pending[r.ID]
@@ -394,7 +399,7 @@ func joinBatch(answers []json.RawMessage) []byte {
 }
 
 // write sends one line.
-func (c *lineConn) write(text []byte) error {
+func (c *conn) write(text []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	_, err := c.out.Write(append(text, '\n'))

@@ -1,4 +1,4 @@
-package main
+package stdio
 
 import (
 	"bytes"
@@ -15,11 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func connected(t *testing.T, in io.Reader, out io.Writer) mcp.Connection {
 	t.Helper()
-	c, err := (&lineTransport{in: in, out: out}).Connect(t.Context())
+	c, err := (&Transport{In: in, Out: out}).Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
