@@ -65,7 +65,7 @@ func theSkill(s *scene) map[string]string {
 
 func theHiddenSkill(s *scene) map[string]string {
 	id := s.skill().ID
-	s.do(s.node.DB().Skills.Hide(s.t.Context(), id, true))
+	s.do(s.node.DB().Skills.SetHidden(s.t.Context(), id, true))
 	return map[string]string{"skill": id}
 }
 

@@ -36,7 +36,7 @@ type ApprovalRequests struct{ c conn }
 func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
 	setDefaultTime(&a.Created)
 	a.Resolved, a.Answer = time.Time{}, nil
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		open, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM asks WHERE session = $1 AND settled = 0", a.Session)
 		if err != nil {
 			return err
@@ -56,14 +56,13 @@ func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
 func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, error) {
 	a, err := queryOne[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE id = $1", id)
 	if err != nil {
-		return ApprovalRequest{}, fmt.Errorf("approval request %q: %w", id, err)
+		return ApprovalRequest{}, fmt.Errorf("get approval request %q: %w", id, err)
 	}
 	return a, nil
 }
 
-// Resolve stores an answer if the request is pending. It returns the request
-// with the answer that counts, and whether that is the given one. Of concurrent
-// calls exactly one is first.
+// Resolve answers a request if it is pending. It returns the stored request and
+// whether this call answered it. Exactly one of several calls does.
 func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stands ApprovalRequest, first bool, err error) {
 	if len(answer) == 0 {
 		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w: empty answer", id, ErrInvalid)
@@ -79,36 +78,36 @@ func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.Ra
 	return stands, false, err
 }
 
-// ListPending returns the pending requests of a session, oldest first.
+// ListPending returns all pending requests of a session, oldest first.
 func (t ApprovalRequests) ListPending(ctx context.Context, session string) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE session = $1 AND settled = 0 ORDER BY created, id LIMIT $2", session, MaxPendingRequests)
 	if err != nil {
-		return nil, fmt.Errorf("approval requests of session %q: %w", session, err)
+		return nil, fmt.Errorf("list approval requests of session %q: %w", session, err)
 	}
 	return found, nil
 }
 
-// ListPendingFor returns the pending requests that a principal may answer,
-// oldest first, at most [MaxPage].
+// ListPendingFor returns at most [MaxPage] pending requests that a principal may
+// answer, oldest first.
 func (t ApprovalRequests) ListPendingFor(ctx context.Context, principal string) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE principal = $1 AND settled = 0 ORDER BY created, id LIMIT $2", principal, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("approval requests for %q: %w", principal, err)
+		return nil, fmt.Errorf("list approval requests for %q: %w", principal, err)
 	}
 	return found, nil
 }
 
-// ListOverdue returns pending requests whose deadline is at or before by, the
-// most overdue first, at most [MaxPage].
+// ListOverdue returns at most [MaxPage] pending requests whose deadline is at or
+// before by, sorted by deadline.
 func (t ApprovalRequests) ListOverdue(ctx context.Context, by time.Time) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1 ORDER BY deadline, id LIMIT $2", timestamp(by), MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("overdue approval requests: %w", err)
+		return nil, fmt.Errorf("list overdue approval requests: %w", err)
 	}
 	return found, nil
 }
 
-// Delete removes a request. Deleting a missing request is no error.
+// Delete removes a request. It does nothing if the request does not exist.
 func (t ApprovalRequests) Delete(ctx context.Context, id string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM asks WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete approval request %q: %w", id, err)

@@ -39,17 +39,17 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 		ON CONFLICT (session, path) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data`,
 		append(a.fields(), data)...)
 	if err != nil {
-		return fmt.Errorf("store file %.200q: %w", a.Path, missingParent(err))
+		return fmt.Errorf("store file %.200q: %w", a.Path, toNotFound(err))
 	}
 	return nil
 }
 
-// List returns the files of a session by path, without their content, at most
-// [MaxPage].
+// List returns at most [MaxPage] files of a session without their content,
+// sorted by path.
 func (t Attachments) List(ctx context.Context, session string) ([]Attachment, error) {
 	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachments WHERE session = $1 ORDER BY path LIMIT $2", session, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("files of session %q: %w", session, err)
+		return nil, fmt.Errorf("list files of session %q: %w", session, err)
 	}
 	return found, nil
 }
@@ -58,14 +58,14 @@ func (t Attachments) List(ctx context.Context, session string) ([]Attachment, er
 func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, error) {
 	data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM attachments WHERE session = $1 AND path = $2", session, path)
 	if err != nil {
-		return nil, fmt.Errorf("file %.200q: %w", path, err)
+		return nil, fmt.Errorf("read file %.200q: %w", path, err)
 	}
 	return data, nil
 }
 
 // Delete removes a file.
 func (t Attachments) Delete(ctx context.Context, session, path string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
 		return fmt.Errorf("delete file %.200q: %w", path, err)
 	}
 	return nil

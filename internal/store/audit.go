@@ -41,21 +41,21 @@ func (t Audit) Append(ctx context.Context, r AuditRecord) error {
 	return nil
 }
 
-// AuditQuery selects the records that match all of its fields that are set.
+// AuditQuery selects audit records. An empty field matches every record.
 type AuditQuery struct {
 	Actor     string
 	Action    string
 	Namespace Namespace
 	Subject   string
 	Decision  string
-	Before    int64 // a Seq; 0 for the end of the log
+	Before    int64 // lists only records with a lower Seq; 0 means all
 	Limit     int   // 0 means 50; at most [MaxPage]
 }
 
-// List returns records, the latest first. On PostgreSQL a record that commits
-// late can appear behind one that was listed already.
+// List returns the selected records, newest first. On PostgreSQL, a record that
+// is committed late can have a lower Seq than records listed before.
 func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
-	where, args := "seq > 0", []any{Page{Limit: q.Limit}.limit()}
+	where, args := "seq > 0", []any{Page{Limit: q.Limit}.pageSize()}
 	add := func(condition string, v any) {
 		args = append(args, v)
 		where += " AND " + condition + " $" + strconv.Itoa(len(args))

@@ -40,7 +40,7 @@ func (db *DB) copyInto(ctx context.Context, path string) error {
 	}
 	defer source.Close()
 	_, err = source.ExecContext(ctx, "VACUUM INTO $1", path)
-	return classify(ctx, err)
+	return classifyError(ctx, err)
 }
 
 // syncDir flushes a directory entry to disk on systems that support it.
@@ -53,10 +53,10 @@ func syncDir(dir string) error {
 	return d.Close()
 }
 
-// CheckBackup reads a whole SQLite file and reports like [DB.Check]. It fails
-// with [ErrCorrupt] if the file is damaged or not a database of this program,
-// and with [ErrTooNew] if a newer program made it. It does not change the file.
-// No process may have the file open.
+// CheckBackup checks an SQLite file as [DB.Check] checks an open database. It
+// fails with [ErrCorrupt] if the file is damaged or not a database of this
+// program, and with [ErrTooNew] if a newer program made it. It does not change
+// the file. No process may have the file open.
 func CheckBackup(ctx context.Context, path string) (Report, error) {
 	report, err := checkBackup(ctx, path)
 	if err != nil {
@@ -85,15 +85,15 @@ func checkBackup(ctx context.Context, path string) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	there, err := queryAll[appliedMigration](ctx, conn{db: db}, "SELECT number, sum FROM loadout_schema ORDER BY number")
+	applied, err := queryAll[appliedMigration](ctx, conn{db: db}, "SELECT number, sum FROM loadout_schema ORDER BY number")
 	if err != nil {
 		return Report{}, fmt.Errorf("%w: not a database of this program: %w", ErrCorrupt, err)
 	}
-	if err := compareMigrations(known, there); err != nil {
+	if err := compareMigrations(known, applied); err != nil {
 		return Report{}, err
 	}
-	if len(there) < len(known) { // some tables do not exist before the first start
-		return Report{}, db.integrity(ctx)
+	if len(applied) < len(known) { // some tables do not exist before the first start
+		return Report{}, db.checkIntegrity(ctx)
 	}
 	return db.Check(ctx)
 }

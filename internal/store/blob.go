@@ -17,12 +17,12 @@ const blobPartSize = 256 << 10
 // with the same file share it.
 type Blobs struct{ c conn }
 
-// Put stores the files that are missing, all or none, and returns their hashes.
-// [Blobs.Sweep] deletes a file that no version refers to some time after its
-// last Put.
+// Put stores the files that are not stored yet, all or none, and returns the
+// hashes of all files. [Blobs.Sweep] later deletes a file if no version refers
+// to it.
 func (t Blobs) Put(ctx context.Context, files ...[]byte) ([]string, error) {
 	hashes := make([]string, len(files))
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		for i, data := range files {
 			sum := sha256.Sum256(data)
 			hashes[i] = hex.EncodeToString(sum[:])
@@ -65,7 +65,7 @@ func (c conn) putBlob(ctx context.Context, hash string, data []byte) error {
 func (t Blobs) Size(ctx context.Context, hash string) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT size FROM blobs WHERE sha256 = $1", hash)
 	if err != nil {
-		return 0, fmt.Errorf("file %.64q: %w", hash, err)
+		return 0, fmt.Errorf("get size of file %.64q: %w", hash, err)
 	}
 	return n, nil
 }
@@ -94,7 +94,7 @@ func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, er
 	for part := 0; written < size; part++ {
 		data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM blob_parts WHERE sha256 = $1 AND part = $2", hash, part)
 		if err != nil {
-			return written, fmt.Errorf("file %.64q: part %d: %w", hash, part, err)
+			return written, fmt.Errorf("read part %d of file %.64q: %w", part, hash, err)
 		}
 		sum.Write(data)
 		n, err := w.Write(data)
@@ -104,7 +104,7 @@ func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, er
 		}
 	}
 	if written != size || hex.EncodeToString(sum.Sum(nil)) != hash {
-		return written, fmt.Errorf("file %.64q: %w", hash, ErrCorrupt)
+		return written, fmt.Errorf("read file %.64q: %w", hash, ErrCorrupt)
 	}
 	return written, nil
 }
@@ -140,7 +140,7 @@ func (t Blobs) Sweep(ctx context.Context, grace time.Duration) (SweepResult, err
 }
 
 func (t Blobs) sweep(ctx context.Context, grace time.Duration) (removed []scalarRow[int64], err error) {
-	err = t.c.atomic(ctx, func(c conn) error {
+	err = t.c.inTransaction(ctx, func(c conn) error {
 		removed, err = execReturning[scalarRow[int64]](ctx, c, `DELETE FROM blobs WHERE sha256 IN (
 			SELECT b.sha256 FROM blobs b WHERE b.touched < `+c.db.dialect.now+` - $1
 			AND NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)
@@ -150,8 +150,8 @@ func (t Blobs) sweep(ctx context.Context, grace time.Duration) (removed []scalar
 	return removed, err
 }
 
-// startGrace starts the grace period of the files of versions that are about to
-// be deleted.
+// startGrace starts the grace period of the files in versions that are about to
+// be deleted. The argument where selects the versions.
 func (c conn) startGrace(ctx context.Context, where string, args ...any) error {
 	_, err := c.exec(ctx, "UPDATE blobs SET touched = "+c.db.dialect.now+` WHERE sha256 IN (
 		SELECT f.sha256 FROM version_files f JOIN versions v ON v.id = f.version_id WHERE `+where+")", args...)

@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// Report is the result of a check.
+// Report is the result of [DB.Check] and [CheckBackup].
 type Report struct {
 	Skills   int64
 	Versions int64
 	Files    int64       // stored files, each counted once
 	Bytes    int64       // size of these files
 	Orphans  SweepResult // files that no version refers to; [Blobs.Sweep] deletes them
-	// Problems describes each damage in a sentence, at most [MaxPage] of them.
+	// Problems describes at most [MaxPage] inconsistencies, one sentence each.
 	// It is empty if the database is intact.
 	Problems []string
 }
@@ -31,10 +31,10 @@ func (db *DB) Check(ctx context.Context) (Report, error) {
 }
 
 func (db *DB) check(ctx context.Context, r *Report) error {
-	if err := db.integrity(ctx); err != nil {
+	if err := db.checkIntegrity(ctx); err != nil {
 		return err
 	}
-	if err := db.count(ctx, r); err != nil {
+	if err := db.countItems(ctx, r); err != nil {
 		return err
 	}
 	if err := db.checkReferences(ctx, r); err != nil {
@@ -43,18 +43,18 @@ func (db *DB) check(ctx context.Context, r *Report) error {
 	return db.checkFiles(ctx, r)
 }
 
-// integrity runs the integrity check of SQLite. PostgreSQL reports damage when
-// it reads.
-func (db *DB) integrity(ctx context.Context) error {
+// integrity runs SQLite's integrity check. PostgreSQL has none: it reports
+// damage when it reads.
+func (db *DB) checkIntegrity(ctx context.Context) error {
 	if db.path == "" {
 		return nil
 	}
-	said, err := queryScalars[string](ctx, conn{db: db}, "PRAGMA integrity_check(10)")
+	results, err := queryScalars[string](ctx, conn{db: db}, "PRAGMA integrity_check(10)")
 	if err != nil {
 		return err
 	}
-	if len(said) != 1 || said[0] != "ok" {
-		return fmt.Errorf("%w: %.200q", ErrCorrupt, said)
+	if len(results) != 1 || results[0] != "ok" {
+		return fmt.Errorf("%w: %.200q", ErrCorrupt, results)
 	}
 	broken, err := queryScalars[string](ctx, conn{db: db}, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
 	if err == nil && len(broken) > 0 {
@@ -65,7 +65,8 @@ func (db *DB) integrity(ctx context.Context) error {
 
 const orphans = "FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)"
 
-func (db *DB) count(ctx context.Context, r *Report) error {
+// count counts the skills, versions and files in the database.
+func (db *DB) countItems(ctx context.Context, r *Report) error {
 	for _, q := range []struct {
 		to    *int64
 		query string
@@ -106,7 +107,7 @@ func (db *DB) checkReferences(ctx context.Context, r *Report) error {
 			return err
 		}
 		for _, id := range found {
-			r.problem(q.problem, id)
+			r.addProblem(q.problem, id)
 		}
 	}
 	return nil
@@ -124,14 +125,14 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 			_, err := db.Blobs.WriteTo(ctx, io.Discard, hash)
 			switch {
 			case errors.Is(err, ErrCorrupt):
-				r.problem("file %q is damaged", hash)
+				r.addProblem("file %q is damaged", hash)
 			case errors.Is(err, ErrNotFound):
-				there, err := exists(conn{db: db}.mustFind(ctx, "SELECT size FROM blobs WHERE sha256 = $1", hash))
+				stored, err := rowExists(conn{db: db}.requireRow(ctx, "SELECT size FROM blobs WHERE sha256 = $1", hash))
 				if err != nil {
 					return err
 				}
-				if there { // otherwise a sweep deleted it meanwhile
-					r.problem("file %q lacks a part", hash)
+				if stored { // otherwise a sweep has just deleted it
+					r.addProblem("a part of file %q is missing", hash)
 				}
 			case err != nil:
 				return err
@@ -142,7 +143,7 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 }
 
 // problem adds a problem unless there are [MaxPage] already.
-func (r *Report) problem(format, id string) {
+func (r *Report) addProblem(format, id string) {
 	if len(r.Problems) < MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, id))
 	}

@@ -31,13 +31,13 @@ type Defaults struct{ c conn }
 // exist.
 func (t Defaults) Put(ctx context.Context, d Default) error {
 	setDefaultTime(&d.Created)
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.checkNamespaceOwner(ctx, d.Namespace); err != nil {
 			return err
 		}
 		_, err := c.exec(ctx, "INSERT INTO defaults ("+defaultColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (namespace, skill_id) DO UPDATE SET preload = excluded.preload, exceptions = excluded.exceptions`, d.fields()...)
-		return missingParent(err)
+		return toNotFound(err)
 	})
 	if err != nil {
 		return fmt.Errorf("make skill %q a default: %w", d.SkillID, err)
@@ -45,7 +45,7 @@ func (t Defaults) Put(ctx context.Context, d Default) error {
 	return nil
 }
 
-// List returns the defaults of namespaces, at most [MaxNamespaces], sorted by
+// List returns the defaults of at most [MaxNamespaces] namespaces, sorted by
 // namespace and skill id.
 func (t Defaults) List(ctx context.Context, in []Namespace) ([]Default, error) {
 	if err := checkNamespaces(in); err != nil || len(in) == 0 {
@@ -53,24 +53,23 @@ func (t Defaults) List(ctx context.Context, in []Namespace) ([]Default, error) {
 	}
 	found, err := queryAll[Default](ctx, t.c, "SELECT "+defaultColumns+" FROM defaults WHERE namespace IN ("+placeholders(1, len(in))+") ORDER BY namespace, skill_id", toArgs(in)...)
 	if err != nil {
-		return nil, fmt.Errorf("defaults: %w", err)
+		return nil, fmt.Errorf("list defaults: %w", err)
 	}
 	return found, nil
 }
 
-// ListBySkill returns the defaults for one skill in all namespaces, at most
-// [MaxPage].
+// ListBySkill returns at most [MaxPage] namespaces' defaults for a skill.
 func (t Defaults) ListBySkill(ctx context.Context, skillID string) ([]Default, error) {
 	found, err := queryAll[Default](ctx, t.c, "SELECT "+defaultColumns+" FROM defaults WHERE skill_id = $1 ORDER BY namespace LIMIT $2", skillID, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("defaults of skill %q: %w", skillID, err)
+		return nil, fmt.Errorf("list defaults of skill %q: %w", skillID, err)
 	}
 	return found, nil
 }
 
 // Delete removes a skill from the defaults of a namespace.
 func (t Defaults) Delete(ctx context.Context, in Namespace, skillID string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM defaults WHERE namespace = $1 AND skill_id = $2", string(in), skillID); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM defaults WHERE namespace = $1 AND skill_id = $2", string(in), skillID); err != nil {
 		return fmt.Errorf("remove skill %q from the defaults: %w", skillID, err)
 	}
 	return nil

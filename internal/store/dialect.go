@@ -2,12 +2,13 @@ package store
 
 import "strings"
 
-// dialect holds the differences between the SQL of the databases. All other SQL
-// is the same. There is one value for each database, and none changes.
+// dialect holds the SQL that differs between SQLite and PostgreSQL. All other SQL
+// is the same. A dialect never changes.
 type dialect struct {
 	name string
-	// bytes is the collation that compares bytes, and autonumber the type of an
-	// automatic key. Migrations write COLLATE BYTES and AUTONUMBER for them.
+	// bytes is the name of the collation that compares bytes. autonumber is the
+	// type of an automatic key. Migrations contain COLLATE BYTES and AUTONUMBER
+	// in their place.
 	bytes, autonumber string
 	// now is the clock of the database in milliseconds since 1970. It measures
 	// leases and grace periods, so that the clocks of nodes do not matter.
@@ -34,7 +35,7 @@ var (
 	}
 )
 
-// ddl translates a migration for the database.
-func (d dialect) ddl(text string) string {
+// ddl returns a migration with the placeholders replaced for the database.
+func (d dialect) translateDDL(text string) string {
 	return strings.NewReplacer("COLLATE BYTES", d.bytes, "AUTONUMBER", d.autonumber).Replace(text)
 }

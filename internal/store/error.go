@@ -15,9 +15,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// The errors that a program can act on. Errors of this package wrap one of
-// them, or the error of the context that ended. Other errors report unexpected
-// failures of the database.
+// Errors that a caller can handle. Each error of this package wraps one of them
+// or the cause of a cancelled context, or else reports an unexpected failure of
+// the database.
 var (
 	// ErrNotFound says that a row, or one that it belongs to, does not exist.
 	ErrNotFound = errors.New("not found")
@@ -32,13 +32,13 @@ var (
 	// ErrInvalid says that a value cannot be stored: it is too long, not valid
 	// text, or not valid JSON.
 	ErrInvalid = errors.New("value cannot be stored")
-	// ErrTooMany says that a limit on the number of items is reached.
+	// ErrTooMany says that the number of items would exceed its limit.
 	ErrTooMany = errors.New("too many")
-	// ErrBusy says that other changes kept the database busy. The caller may
+	// ErrBusy says that a change did not get its turn in time. The caller may
 	// try again.
 	ErrBusy = errors.New("database is busy")
-	// ErrFull says that the disk of the database is full. Nothing of the change
-	// is stored.
+	// ErrFull says that the database disk is full. No part of the change is
+	// stored.
 	ErrFull = errors.New("database disk is full")
 	// ErrUnavailable says that the database cannot be reached. It is unknown
 	// whether a change in progress was stored.
@@ -60,9 +60,9 @@ type retryError struct{}
 func (retryError) Error() string { return "database is busy with other changes" }
 func (retryError) Unwrap() error { return ErrBusy }
 
-// classify converts an error of a driver to one of this package. It drops
+// classifyError converts a driver error to an error of this package. It omits
 // connection details, because they name hosts and users.
-func classify(ctx context.Context, err error) error {
+func classifyError(ctx context.Context, err error) error {
 	var (
 		pg   *pgconn.PgError
 		lite *sqlite.Error
@@ -146,7 +146,8 @@ func classifySQLite(err *sqlite.Error) error {
 	return fmt.Errorf("database: %s", err)
 }
 
-// isDisconnected reports whether a connection ended or could not be opened.
+// isDisconnected reports whether err says that a connection was closed or could
+// not be opened.
 func isDisconnected(err error) bool {
 	var (
 		connect *pgconn.ConnectError
@@ -157,8 +158,8 @@ func isDisconnected(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// disconnectReason says why there is no connection, without the address of the
-// server.
+// disconnectReason returns a description of a connection error that does not
+// contain the server's address.
 func disconnectReason(err error) string {
 	var op *net.OpError
 	switch {

@@ -24,7 +24,7 @@ func (e *Event) fields() []any {
 	return []any{&e.Seq, &e.Kind, (*jsonText)(&e.Data), (*timestamp)(&e.Created)}
 }
 
-// Limits of one call.
+// Limits of a single call.
 const (
 	MaxAppend = 100  // events per Append
 	MaxRead   = 1000 // events per Read
@@ -33,9 +33,10 @@ const (
 // Events stores streams of events.
 type Events struct{ c conn }
 
-// Append adds events to a stream, all or none, and returns the new last number.
-// The argument after must be the current last number; otherwise Append fails
-// with [ErrConflict]. Of concurrent calls with the same number, one succeeds.
+// Append adds events to a stream, all or none, and returns the number of the
+// last one. Append fails with [ErrConflict] unless after is the number of the
+// last event in the stream. Only one of several calls with the same number
+// succeeds.
 func (t Events) Append(ctx context.Context, stream string, after int64, events ...Event) (int64, error) {
 	if len(events) == 0 {
 		return after, nil
@@ -47,7 +48,7 @@ func (t Events) Append(ctx context.Context, stream string, after int64, events .
 	n, err := t.c.exec(ctx, query, args...)
 	switch {
 	case err == nil && n == 0, errors.Is(err, ErrExists):
-		err = fmt.Errorf("%w: %d is not the last event", ErrConflict, after)
+		err = fmt.Errorf("%w: event %d is not the last one", ErrConflict, after)
 	case err == nil:
 		return after + int64(len(events)), nil
 	}
@@ -71,8 +72,8 @@ func appendSQL(stream string, after int64, events []Event) (string, []any) {
 	return "INSERT INTO events (stream, seq, kind, data, created) " + strings.Join(rows, " UNION ALL "), args
 }
 
-// Read returns the events of a stream after a number, in order. It returns at
-// most limit events and never more than [MaxRead].
+// Read returns the events of a stream that follow the event with number after,
+// in order. It returns at most limit events and never more than [MaxRead].
 func (t Events) Read(ctx context.Context, stream string, after int64, limit int) ([]Event, error) {
 	if limit <= 0 || limit > MaxRead {
 		limit = MaxRead
@@ -84,15 +85,16 @@ func (t Events) Read(ctx context.Context, stream string, after int64, limit int)
 	return events, nil
 }
 
-// Last returns the number of the last event of a stream, 0 for an empty one.
+// Last returns the number of the last event in a stream, or 0 if it is empty.
 func (t Events) Last(ctx context.Context, stream string) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT COALESCE(max(seq), 0) FROM events WHERE stream = $1", stream)
 	if err != nil {
-		return 0, fmt.Errorf("last event of %q: %w", stream, err)
+		return 0, fmt.Errorf("read last event of %q: %w", stream, err)
 	}
 	return n, nil
 }
 
+// streamEnd is the number of the last event in a stream.
 type streamEnd struct {
 	Stream string
 	Seq    int64
@@ -100,12 +102,12 @@ type streamEnd struct {
 
 func (s *streamEnd) fields() []any { return []any{&s.Stream, &s.Seq} }
 
-// LastOfEach returns the number of the last event of each of at most [MaxRead]
-// streams. Empty streams are left out. Callers use it to find changes without a
-// notification.
+// LastOfEach returns the number of the last event in each of at most [MaxRead]
+// streams. Empty streams are omitted. Callers poll it to find changes whose
+// notification was lost.
 func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]int64, error) {
 	if len(streams) > MaxRead {
-		return nil, fmt.Errorf("last events of streams: %w: %d streams, limit %d", ErrInvalid, len(streams), MaxRead)
+		return nil, fmt.Errorf("read last events: %w: %d streams, limit %d", ErrInvalid, len(streams), MaxRead)
 	}
 	out := make(map[string]int64, len(streams))
 	if len(streams) == 0 {
@@ -113,7 +115,7 @@ func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]in
 	}
 	ends, err := queryAll[streamEnd](ctx, t.c, "SELECT stream, max(seq) FROM events WHERE stream IN ("+placeholders(1, len(streams))+") GROUP BY stream", toArgs(streams)...)
 	if err != nil {
-		return nil, fmt.Errorf("last events of streams: %w", err)
+		return nil, fmt.Errorf("read last events: %w", err)
 	}
 	for _, e := range ends {
 		out[e.Stream] = e.Seq
@@ -121,7 +123,7 @@ func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]in
 	return out, nil
 }
 
-// Delete removes a stream. Later calls of Append with its last number fail.
+// Delete removes a stream. An Append that follows its last event then fails.
 func (t Events) Delete(ctx context.Context, stream string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM events WHERE stream = $1", stream); err != nil {
 		return fmt.Errorf("delete %q: %w", stream, err)

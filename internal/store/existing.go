@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SQLitePath returns the path of the database file that an address of [Open]
-// names, or "" if the address names a server.
+// SQLitePath returns the path of the database file in an address for [Open], or
+// "" if it is the address of a server.
 func SQLitePath(address string) string {
 	if rest, ok := strings.CutPrefix(address, "sqlite:"); ok {
 		return strings.TrimPrefix(rest, "//")
@@ -24,9 +24,9 @@ func SQLitePath(address string) string {
 // program has migrated it.
 var ErrTooOld = errors.New("database was made by an older version of this program")
 
-// OpenExisting opens an existing database like [Open], but it neither creates
-// nor migrates one. An older schema fails with [ErrTooOld], unless older is
-// true because the caller reads no table.
+// OpenExisting opens a database like [Open], but neither creates nor migrates
+// it. It fails with [ErrTooOld] if the schema is older than the program, unless
+// older is set. A caller may set it if it reads no table.
 func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) {
 	if path := SQLitePath(address); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -43,24 +43,25 @@ func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) 
 	return db, nil
 }
 
-// checkSchema fails if the schema differs from the one that this program knows.
+// checkSchema fails if the schema is not the one that this program creates.
+// With older set, an older schema is valid too.
 func (db *DB) checkSchema(ctx context.Context, older bool) error {
 	known, err := readMigrations(migrations)
 	if err != nil {
 		return err
 	}
-	there, err := queryAll[appliedMigration](ctx, conn{db: db}, "SELECT number, sum FROM loadout_schema ORDER BY number")
+	applied, err := queryAll[appliedMigration](ctx, conn{db: db}, "SELECT number, sum FROM loadout_schema ORDER BY number")
 	if err != nil {
 		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
 		return fmt.Errorf("%w: not a database of this program: %w", ErrCorrupt, err)
 	}
-	if err := compareMigrations(known, there); err != nil {
+	if err := compareMigrations(known, applied); err != nil {
 		return err
 	}
-	if len(there) < len(known) && !older {
-		return fmt.Errorf("%w: schema version %d, this program needs %d", ErrTooOld, len(there), len(known))
+	if len(applied) < len(known) && !older {
+		return fmt.Errorf("%w: schema version %d, this program needs %d", ErrTooOld, len(applied), len(known))
 	}
 	return nil
 }

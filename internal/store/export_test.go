@@ -95,4 +95,4 @@ type planStep struct {
 func (s *planStep) fields() []any { return []any{&s.ID, &s.Parent, &s.Unused, &s.Detail} }
 
 // Keys returns the keys of a page cursor.
-func Keys(p Page, n int) ([]string, error) { return p.keys(n) }
+func Keys(p Page, n int) ([]string, error) { return p.decodeCursor(n) }

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Grant is a permission that a user gave a principal to use a subject. Data
-// holds the details.
+// Grant permits a principal to use a subject. Data holds the details.
 type Grant struct {
 	Seq       int64 // set by Put; grows with every grant
 	ID        string
@@ -35,7 +34,7 @@ type Grants struct{ c conn }
 // Put stores a grant and replaces any grant with the same id.
 func (t Grants) Put(ctx context.Context, g Grant) error {
 	setDefaultTime(&g.Created)
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if _, err := c.exec(ctx, "DELETE FROM grants WHERE id = $1", g.ID); err != nil {
 			return err
 		}
@@ -47,21 +46,21 @@ func (t Grants) Put(ctx context.Context, g Grant) error {
 	return nil
 }
 
-// Find returns the grants of a principal for a subject that are valid at a
-// time, in the named session and in all sessions. The latest comes first. It
-// returns at most [MaxPage].
+// Find returns at most [MaxPage] grants of a principal for a subject that are
+// valid at a time, newest first. It includes grants for the given session and
+// grants for all sessions.
 func (t Grants) Find(ctx context.Context, principal, subject, session string, at time.Time) ([]Grant, error) {
 	found, err := queryAll[Grant](ctx, t.c, "SELECT seq, "+grantColumns+` FROM grants WHERE subject = $1 AND principal = $2
 		AND (session = '' OR session = $3) AND (expires = 0 OR expires > $4) ORDER BY seq DESC LIMIT $5`, subject, principal, session, timestamp(at), MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("grants of %q: %w", principal, err)
+		return nil, fmt.Errorf("find grants of %q: %w", principal, err)
 	}
 	return found, nil
 }
 
-// List returns the grants of a principal, or of all if it is "", in the order
-// of creation. It includes expired ones and starts after the number after. It
-// returns at most [MaxPage].
+// List returns at most [MaxPage] grants of a principal, or of all principals if
+// it is "", that have a Seq greater than after. It sorts them by Seq and includes
+// expired grants.
 func (t Grants) List(ctx context.Context, principal string, after int64) ([]Grant, error) {
 	where, args := "seq > $1", []any{after, MaxPage}
 	if principal != "" {
@@ -74,8 +73,8 @@ func (t Grants) List(ctx context.Context, principal string, after int64) ([]Gran
 	return found, nil
 }
 
-// Delete revokes the grant with an id and returns it. Of concurrent calls one
-// returns it, and the others fail with [ErrNotFound].
+// Delete revokes a grant and returns it. Only one of several calls succeeds; the
+// others fail with [ErrNotFound].
 func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 	gone, err := execReturning[Grant](ctx, t.c, "DELETE FROM grants WHERE id = $1 RETURNING seq, "+grantColumns, id)
 	if err == nil && len(gone) == 0 {

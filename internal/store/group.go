@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Role is the role of a member in a group.
+// Role determines what a member may do in a group.
 type Role string
 
 // The roles, the most powerful first.
@@ -80,7 +80,7 @@ func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 
 // Update replaces the display name and the description.
 func (t Groups) Update(ctx context.Context, g Group) error {
-	err := t.c.mustChange(ctx, "UPDATE groups SET display = $2, description = $3 WHERE id = $1", g.ID, g.Display, g.Description)
+	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3 WHERE id = $1", g.ID, g.Display, g.Description)
 	if err != nil {
 		return fmt.Errorf("change group %q: %w", g.ID, err)
 	}
@@ -88,14 +88,14 @@ func (t Groups) Update(ctx context.Context, g Group) error {
 }
 
 // Delete deletes a group with its memberships and with the defaults, settings
-// and secrets of its namespace. It fails with [ErrReferenced] while skills or
-// kinds are in the namespace or are published to it.
+// and secrets of its namespace. It fails with [ErrReferenced] while the namespace
+// holds resources or lists skills.
 func (t Groups) Delete(ctx context.Context, id string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.clearNamespace(ctx, GroupNamespace(id)); err != nil {
 			return err
 		}
-		return c.mustChange(ctx, "DELETE FROM groups WHERE id = $1", id)
+		return c.execAffecting(ctx, "DELETE FROM groups WHERE id = $1", id)
 	})
 	if err != nil {
 		return fmt.Errorf("delete group %q: %w", id, err)
@@ -103,13 +103,13 @@ func (t Groups) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns groups by name and the start of the next page.
+// List returns groups sorted by name, and the cursor of the next page.
 func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
-	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
+	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.pageSize()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
@@ -117,14 +117,14 @@ func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
 	return groups, next, nil
 }
 
-// SetMember adds a member or changes the role of one. It fails with
+// SetMember adds a member or changes a member's role. It fails with
 // [ErrNotFound] if the group or the user does not exist.
 func (t Groups) SetMember(ctx context.Context, m Member) error {
 	setDefaultTime(&m.Since)
 	_, err := t.c.exec(ctx, "INSERT INTO members ("+memberColumns+`) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (group_id, user_id) DO UPDATE SET role = excluded.role`, m.fields()...)
 	if err != nil {
-		return fmt.Errorf("make user %q %s of group %q: %w", m.UserID, m.Role, m.GroupID, missingParent(err))
+		return fmt.Errorf("make user %q %s of group %q: %w", m.UserID, m.Role, m.GroupID, toNotFound(err))
 	}
 	return nil
 }
@@ -132,42 +132,42 @@ func (t Groups) SetMember(ctx context.Context, m Member) error {
 // RemoveMember removes a user from a group. The caller checks in the same
 // transaction that an owner remains.
 func (t Groups) RemoveMember(ctx context.Context, groupID, userID string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM members WHERE group_id = $1 AND user_id = $2", groupID, userID); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM members WHERE group_id = $1 AND user_id = $2", groupID, userID); err != nil {
 		return fmt.Errorf("remove user %q from group %q: %w", userID, groupID, err)
 	}
 	return nil
 }
 
-// Members returns the members of a group by user id and the start of the next
-// page.
+// Members returns the members of a group sorted by user id, and the cursor of
+// the next page.
 func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
+		return nil, "", fmt.Errorf("list members of group %q: %w", groupID, err)
 	}
 	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+` FROM members
-		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.limit()+1)
+		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
+		return nil, "", fmt.Errorf("list members of group %q: %w", groupID, err)
 	}
 	members, next := cutPage(p, members, func(m Member) []string { return []string{m.UserID} })
 	return members, next, nil
 }
 
-// CountWithRole counts the members of a group that have a role.
+// CountWithRole returns the number of members with a role in a group.
 func (t Groups) CountWithRole(ctx context.Context, groupID string, role Role) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
 	if err != nil {
-		return 0, fmt.Errorf("members of group %q: %w", groupID, err)
+		return 0, fmt.Errorf("count members of group %q: %w", groupID, err)
 	}
 	return n, nil
 }
 
-// ListMemberships returns the memberships of a user by group id.
+// ListMemberships returns the memberships of a user, sorted by group id.
 func (t Groups) ListMemberships(ctx context.Context, userID string) ([]Member, error) {
 	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+" FROM members WHERE user_id = $1 ORDER BY group_id", userID)
 	if err != nil {
-		return nil, fmt.Errorf("groups of user %q: %w", userID, err)
+		return nil, fmt.Errorf("list groups of user %q: %w", userID, err)
 	}
 	return members, nil
 }

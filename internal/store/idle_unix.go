@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// hasNoInput reports whether a non-blocking read of a socket would find neither
-// bytes nor its end.
+// hasNoInput reports whether a socket is open and has no data to read. It does
+// not block.
 func hasNoInput(fd uintptr) bool {
 	var one [1]byte
 	for {

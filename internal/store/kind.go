@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is a resource that is applied, for example a Ghost, a Bot or a Model.
+// Kind is a resource other than a skill, for example a Ghost, a Bot or a Model.
 type Kind struct {
 	ID         string // set by Create if ""
 	Kind       string
@@ -26,7 +26,7 @@ func (k *Kind) fields() []any {
 	return []any{&k.ID, &k.Kind, (*string)(&k.Namespace), &k.Name, (*jsonText)(&k.Spec), &k.Generation, &k.CreatedBy, (*timestamp)(&k.Created), (*timestamp)(&k.Updated)}
 }
 
-// Kinds stores resources.
+// Kinds stores resources other than skills.
 type Kinds struct{ c conn }
 
 // Create adds a resource and returns it as stored. It fails with [ErrExists] if
@@ -36,14 +36,14 @@ func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
 	setDefaultID(&k.ID)
 	setDefaultTime(&k.Created)
 	k.Updated, k.Generation = k.Created, 1
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.checkNamespaceOwner(ctx, k.Namespace); err != nil {
 			return err
 		}
 		if err := c.insert(ctx, "kinds", kindColumns, k.fields()); err != nil {
 			return err
 		}
-		_, err := c.bump(ctx, KindsRevision)
+		_, err := c.incrementRevision(ctx, KindsRevision)
 		return err
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
 // Update replaces the spec of a resource and returns its new generation. It
 // fails with [ErrConflict] if the resource no longer has the given generation.
 func (t Kinds) Update(ctx context.Context, id string, generation int64, spec json.RawMessage) (int64, error) {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		n, err := c.exec(ctx, "UPDATE kinds SET spec = $3, generation = generation + 1, updated = $4 WHERE id = $1 AND generation = $2",
 			id, generation, jsonText(spec), timestamp(now()))
 		if err != nil {
@@ -64,7 +64,7 @@ func (t Kinds) Update(ctx context.Context, id string, generation int64, spec jso
 		if n == 0 {
 			return c.generationConflict(ctx, "kinds", id)
 		}
-		_, err = c.bump(ctx, KindsRevision)
+		_, err = c.incrementRevision(ctx, KindsRevision)
 		return err
 	})
 	if err != nil {
@@ -73,7 +73,8 @@ func (t Kinds) Update(ctx context.Context, id string, generation int64, spec jso
 	return generation + 1, nil
 }
 
-// generationConflict returns the error for a row of an unexpected generation.
+// generationConflict returns an [ErrConflict] that names the current generation
+// of a row, or [ErrNotFound] if there is no such row.
 func (c conn) generationConflict(ctx context.Context, table, id string) error {
 	is, err := queryScalar[int64](ctx, c, "SELECT generation FROM "+table+" WHERE id = $1", id)
 	if err != nil {
@@ -91,7 +92,7 @@ func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 	return k, nil
 }
 
-// ByName returns the resource of a kind with a name.
+// ByName returns the resource of a kind with a name in a namespace.
 func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name string) (Kind, error) {
 	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
 	if err != nil {
@@ -100,8 +101,8 @@ func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name strin
 	return k, nil
 }
 
-// List returns the resources of a kind in at most [MaxNamespaces] namespaces by
-// name, and the start of the next page.
+// List returns the resources of a kind in at most [MaxNamespaces] namespaces,
+// sorted by name, and the cursor of the next page.
 func (t Kinds) List(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
 	found, next, err := t.list(ctx, kind, in, p)
 	if err != nil {
@@ -111,7 +112,7 @@ func (t Kinds) List(ctx context.Context, kind string, in []Namespace, p Page) ([
 }
 
 func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
-	keys, err := p.keys(2)
+	keys, err := p.decodeCursor(2)
 	if err == nil {
 		err = checkNamespaces(in)
 	}
@@ -120,7 +121,7 @@ func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([
 	}
 	found, err := queryAll[Kind](ctx, t.c, "SELECT "+kindColumns+` FROM kinds WHERE kind = $1 AND (name, id) > ($2, $3)
 		AND namespace IN (`+placeholders(5, len(in))+") ORDER BY name, id LIMIT $4",
-		append([]any{kind, keys[0], keys[1], p.limit() + 1}, toArgs(in)...)...)
+		append([]any{kind, keys[0], keys[1], p.pageSize() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -128,10 +129,10 @@ func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([
 	return found, next, nil
 }
 
-// Delete deletes a resource and its references to others. The caller checks in
-// the same transaction that nothing refers to it; see [Refs.ListTo].
+// Delete deletes a resource and its references to other items. The caller checks
+// in the same transaction that no item refers to it; see [Refs.ListTo].
 func (t Kinds) Delete(ctx context.Context, id string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		kind, err := queryScalar[string](ctx, c, "SELECT kind FROM kinds WHERE id = $1", id)
 		if err != nil {
 			return err
@@ -139,10 +140,10 @@ func (t Kinds) Delete(ctx context.Context, id string) error {
 		if _, err := c.exec(ctx, "DELETE FROM refs WHERE from_kind = $1 AND from_id = $2", kind, id); err != nil {
 			return err
 		}
-		if err := c.mustChange(ctx, "DELETE FROM kinds WHERE id = $1", id); err != nil {
+		if err := c.execAffecting(ctx, "DELETE FROM kinds WHERE id = $1", id); err != nil {
 			return err
 		}
-		_, err = c.bump(ctx, KindsRevision)
+		_, err = c.incrementRevision(ctx, KindsRevision)
 		return err
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Lease gives one node the exclusive right to a piece of work for some time.
+// Lease gives one node the exclusive right to do some work for a limited time.
 type Lease struct {
 	Name    string
 	Node    string // unique among all processes, past and present
@@ -19,14 +19,14 @@ const leaseColumns = "name, node, fence, until"
 
 func (l *Lease) fields() []any { return []any{&l.Name, &l.Node, &l.Fence, (*timestamp)(&l.Expires)} }
 
-// Leases stores which node holds which lease. Only the clock of the database
-// counts. A node may not notice that its lease expired, so it writes in a
-// transaction with [Leases.Check].
+// Leases stores the leases of nodes. Leases expire by the clock of the database.
+// A node may not notice that its lease expired, so it writes in a transaction
+// with [Leases.Check].
 type Leases struct{ c conn }
 
-// freeLease is the condition of a lease that any node may acquire. A lease that
-// seems to last much longer than its span was acquired before the clock was set
-// back.
+// freeLease returns the SQL condition for a lease that any node may acquire.
+// This includes a lease that ends much later than its span allows: it was
+// acquired before the clock was set back.
 func (d dialect) freeLease() string {
 	return "(leases.node = '' OR leases.until <= " + d.now + " OR leases.until > " + d.now + " + 2 * leases.span)"
 }
@@ -35,7 +35,7 @@ func (d dialect) freeLease() string {
 // with [ErrLeaseHeld] while any node holds it, including the caller.
 func (t Leases) Acquire(ctx context.Context, name, node string, span time.Duration) (Lease, error) {
 	if node == "" || span < time.Millisecond {
-		return Lease{}, fmt.Errorf("acquire lease %q: %w: needs a node and a span of at least 1ms", name, ErrInvalid)
+		return Lease{}, fmt.Errorf("acquire lease %q: %w: want a node and a span of at least 1ms", name, ErrInvalid)
 	}
 	d := t.c.db.dialect
 	taken, err := execReturning[Lease](ctx, t.c, `INSERT INTO leases (name, node, fence, until, span)
@@ -51,9 +51,9 @@ func (t Leases) Acquire(ctx context.Context, name, node string, span time.Durati
 	return taken[0], nil
 }
 
-// Renew extends a lease to span from now. It fails with [ErrLeaseHeld] if
-// another node acquired the lease meanwhile. An expired lease that no node
-// acquired is renewed.
+// Renew makes a lease last for span from now on. It fails with [ErrLeaseHeld] if
+// another node has acquired the lease. Renew also renews an expired lease that
+// no other node has acquired.
 func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, error) {
 	renewed, err := execReturning[Lease](ctx, t.c, "UPDATE leases SET until = "+t.c.db.dialect.now+` + CAST($4 AS BIGINT), span = $4
 		WHERE name = $1 AND node = $2 AND fence = $3 RETURNING `+leaseColumns, l.Name, l.Node, l.Fence, span.Milliseconds())
@@ -66,21 +66,21 @@ func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, 
 	return renewed[0], nil
 }
 
-// Check fails with [ErrLeaseHeld] if another node acquired the lease or it was
-// released. In a transaction the result holds until the end of the transaction.
+// Check fails with [ErrLeaseHeld] if the lease was released or acquired by
+// another node. In a transaction, no other node can acquire it until the commit.
 func (t Leases) Check(ctx context.Context, l Lease) error {
-	err := t.c.mustChange(ctx, "UPDATE leases SET fence = fence WHERE name = $1 AND node = $2 AND fence = $3", l.Name, l.Node, l.Fence)
+	err := t.c.execAffecting(ctx, "UPDATE leases SET fence = fence WHERE name = $1 AND node = $2 AND fence = $3", l.Name, l.Node, l.Fence)
 	if errors.Is(err, ErrNotFound) {
 		err = ErrLeaseHeld
 	}
 	if err != nil {
-		return fmt.Errorf("lease %q: %w", l.Name, err)
+		return fmt.Errorf("check lease %q: %w", l.Name, err)
 	}
 	return nil
 }
 
-// Release releases a lease, so that another node can acquire it at once.
-// Releasing a lease that the caller no longer holds is no error.
+// Release releases a lease, so that another node can acquire it at once. It does
+// nothing if the caller no longer holds the lease.
 func (t Leases) Release(ctx context.Context, l Lease) error {
 	_, err := t.c.exec(ctx, "UPDATE leases SET node = '', until = 0 WHERE name = $1 AND node = $2 AND fence = $3", l.Name, l.Node, l.Fence)
 	if err != nil {
@@ -89,13 +89,14 @@ func (t Leases) Release(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// ListExpired returns leases that expired without being released, the oldest first: work
-// of failed nodes. It returns at most limit, and never more than [MaxPage].
+// ListExpired returns leases that expired without being released because their
+// node crashed, sorted by expiry. It returns at most limit leases and never more
+// than [MaxPage].
 func (t Leases) ListExpired(ctx context.Context, limit int) ([]Lease, error) {
 	found, err := queryAll[Lease](ctx, t.c, "SELECT "+leaseColumns+" FROM leases WHERE until > 0 AND "+t.c.db.dialect.freeLease()+
-		" ORDER BY until LIMIT $1", Page{Limit: limit}.limit())
+		" ORDER BY until LIMIT $1", Page{Limit: limit}.pageSize())
 	if err != nil {
-		return nil, fmt.Errorf("expired leases: %w", err)
+		return nil, fmt.Errorf("list expired leases: %w", err)
 	}
 	return found, nil
 }

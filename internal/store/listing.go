@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Listing is a namespace that lists a skill.
+// Listing makes a skill visible in a namespace.
 type Listing struct {
 	Namespace Namespace
 	SkillID   string
@@ -20,7 +20,7 @@ func (l *Listing) fields() []any {
 	return []any{(*string)(&l.Namespace), &l.SkillID, &l.ListedBy, (*timestamp)(&l.Listed)}
 }
 
-// addListing lists a skill in a namespace. It needs a transaction.
+// addListing lists a skill in a namespace. The caller must be in a transaction.
 func (c conn) addListing(ctx context.Context, in Namespace, skillID, by string) error {
 	n, err := c.exec(ctx, `INSERT INTO listings (namespace, name, skill_id, listed_by, listed)
 		SELECT $1, s.name, s.id, $3, CAST($4 AS BIGINT) FROM skills s WHERE s.id = $2`, string(in), skillID, by, timestamp(now()))
@@ -31,7 +31,7 @@ func (c conn) addListing(ctx context.Context, in Namespace, skillID, by string) 
 }
 
 // Publish lists a skill in another namespace. It fails with [ErrExists] if the
-// namespace lists a skill of that name, even if it is the same one.
+// namespace already lists this skill or another one with its name.
 func (t Skills) Publish(ctx context.Context, id string, in Namespace, by string) error {
 	return t.changeSkill(ctx, "publish", id, func(c conn) error {
 		if err := c.checkNamespaceOwner(ctx, in); err != nil {
@@ -41,8 +41,8 @@ func (t Skills) Publish(ctx context.Context, id string, in Namespace, by string)
 	})
 }
 
-// Unpublish removes a skill from a namespace that it was published to. It fails
-// with [ErrReferenced] for the skill's own namespace.
+// Unpublish removes a skill from the list of a namespace. It fails with
+// [ErrReferenced] if the skill belongs to the namespace.
 func (t Skills) Unpublish(ctx context.Context, id string, from Namespace) error {
 	return t.changeSkill(ctx, "unpublish", id, func(c conn) error {
 		own, err := queryScalar[string](ctx, c, "SELECT namespace FROM skills WHERE id = $1", id)
@@ -50,9 +50,9 @@ func (t Skills) Unpublish(ctx context.Context, id string, from Namespace) error 
 			return err
 		}
 		if own == string(from) {
-			return referencedError(nil, "%q is its own namespace")
+			return referencedError(nil, "skill belongs to namespace %q")
 		}
-		return c.mustChange(ctx, "DELETE FROM listings WHERE skill_id = $1 AND namespace = $2", id, string(from))
+		return c.execAffecting(ctx, "DELETE FROM listings WHERE skill_id = $1 AND namespace = $2", id, string(from))
 	})
 }
 
@@ -60,7 +60,7 @@ func (t Skills) Unpublish(ctx context.Context, id string, from Namespace) error 
 func (t Skills) Listings(ctx context.Context, id string) ([]Listing, error) {
 	found, err := queryAll[Listing](ctx, t.c, "SELECT namespace, skill_id, listed_by, listed FROM listings WHERE skill_id = $1 ORDER BY namespace", id)
 	if err != nil {
-		return nil, fmt.Errorf("listings of skill %q: %w", id, err)
+		return nil, fmt.Errorf("list namespaces of skill %q: %w", id, err)
 	}
 	return found, nil
 }
@@ -74,7 +74,7 @@ func (t Skills) listNamespaces(ctx context.Context, ids []any) (map[string][]Nam
 	return out, err
 }
 
-// Candidate is a skill and the namespace where it was found.
+// Candidate is a skill found by name and the namespace that lists it.
 type Candidate struct {
 	ListedIn Namespace
 	Skill
@@ -82,9 +82,8 @@ type Candidate struct {
 
 func (c *Candidate) fields() []any { return append([]any{(*string)(&c.ListedIn)}, c.Skill.fields()...) }
 
-// Find returns the skills of a name that are listed in namespaces, in the order
-// of the given namespaces: the first is the nearest. It includes hidden skills.
-// It accepts at most [MaxNamespaces].
+// Find returns the skills with a name that at most [MaxNamespaces] namespaces
+// list, in the order of the namespaces. It includes hidden skills.
 func (t Skills) Find(ctx context.Context, name string, in []Namespace) ([]Candidate, error) {
 	found, err := t.find(ctx, name, in)
 	if err != nil {
@@ -125,18 +124,18 @@ type SkillQuery struct {
 	// Namespaces are the namespaces to search, at most [MaxNamespaces]. Without
 	// any, no skill matches.
 	Namespaces []Namespace
-	// Text must occur in the name, the title, the tags or the start of the
-	// description, in upper or lower case. It has at most [MaxSearchText]
-	// bytes; "" matches every skill.
+	// Text is a substring of the name, the title, the tags or the start of the
+	// description, regardless of case. It has at most [MaxSearchText] bytes; ""
+	// matches every skill.
 	Text string
 	// Hidden includes hidden skills.
 	Hidden bool
 	Page
 }
 
-// List returns the skills that are listed in namespaces, each once, by name,
-// and the start of the next page. Without a text, the cost depends on the size
-// of the page and the number of namespaces, not on the number of skills.
+// List returns the selected skills, each once, sorted by name, and the cursor of
+// the next page. Without a search text, the cost depends on the size of the page
+// and the number of namespaces, not on the number of skills.
 func (t Skills) List(ctx context.Context, q SkillQuery) ([]Skill, string, error) {
 	skills, next, err := t.listPage(ctx, q)
 	if err != nil {
@@ -146,7 +145,7 @@ func (t Skills) List(ctx context.Context, q SkillQuery) ([]Skill, string, error)
 }
 
 func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, error) {
-	keys, err := q.keys(2)
+	keys, err := q.decodeCursor(2)
 	if err == nil {
 		err = checkNamespaces(q.Namespaces)
 	}
@@ -165,11 +164,11 @@ func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, er
 	return skills, next, nil
 }
 
-// sql reads a page from each namespace in the order of an index and merges
-// them. This stays fast with any number of skills. One query over all
-// namespaces would sort all visible skills for every page.
+// sql returns a query that reads one page of each namespace in the order of an
+// index and merges the pages. A plain query over all namespaces would sort all
+// visible skills for every page.
 func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
-	args := []any{keys[0], keys[1], q.limit() + 1}
+	args := []any{keys[0], keys[1], q.pageSize() + 1}
 	place := func(v any) string {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
@@ -186,22 +185,22 @@ func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
 		parts = append(parts, `SELECT * FROM (SELECT l.name, l.skill_id FROM listings l JOIN skills h ON h.id = l.skill_id
 			WHERE l.namespace = `+place(string(n))+" AND "+where+" ORDER BY l.name LIMIT $3) one")
 	}
-	// DISTINCT applies to the merged keys only; the texts are read for the page
-	// alone.
+	// DISTINCT compares only the merged keys. The other columns are read only for
+	// the skills on the page.
 	return skillSelect + "JOIN (SELECT DISTINCT name, skill_id FROM (" + strings.Join(parts, " UNION ALL ") +
 		") merged ORDER BY name, skill_id LIMIT $3) page ON page.skill_id = s.id ORDER BY page.name, page.skill_id", args
 }
 
-// ListByOrigin returns the skills from an origin by id, and the start of the
-// next page.
+// ListByOrigin returns the skills with an origin, sorted by id, and the cursor of
+// the next page.
 func (t Skills) ListByOrigin(ctx context.Context, origin string, p Page) ([]Skill, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("skills of an origin: %w", err)
+		return nil, "", fmt.Errorf("list skills by origin: %w", err)
 	}
-	skills, err := queryAll[Skill](ctx, t.c, skillSelect+"WHERE s.origin = $1 AND s.id > $2 ORDER BY s.id LIMIT $3", origin, keys[0], p.limit()+1)
+	skills, err := queryAll[Skill](ctx, t.c, skillSelect+"WHERE s.origin = $1 AND s.id > $2 ORDER BY s.id LIMIT $3", origin, keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("skills of an origin: %w", err)
+		return nil, "", fmt.Errorf("list skills by origin: %w", err)
 	}
 	skills, next := cutPage(p, skills, func(s Skill) []string { return []string{s.ID} })
 	return skills, next, nil

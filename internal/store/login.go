@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Login is a browser in which a user is signed in. Only the hash of the cookie
+// Login is the browser session of a signed-in user. Only the hash of its cookie
 // is stored.
 type Login struct {
 	Hash     []byte // SHA-256 of the cookie
@@ -14,7 +14,7 @@ type Login struct {
 	Agent    string    // User-Agent of the browser
 	Created  time.Time // set by Create if zero; unchanged when the cookie is replaced
 	LastUsed time.Time
-	Expires  time.Time // at the latest
+	Expires  time.Time // use does not extend it
 }
 
 const loginColumns = "hash, user_id, agent, created, used, expires"
@@ -23,7 +23,7 @@ func (l *Login) fields() []any {
 	return []any{&l.Hash, &l.UserID, &l.Agent, (*timestamp)(&l.Created), (*timestamp)(&l.LastUsed), (*timestamp)(&l.Expires)}
 }
 
-// Logins stores the browser sign-ins of users.
+// Logins stores the browser sessions of users.
 type Logins struct{ c conn }
 
 // Create adds a login and returns it as stored. It fails with [ErrNotFound] if
@@ -32,16 +32,16 @@ func (t Logins) Create(ctx context.Context, l Login) (Login, error) {
 	setDefaultTime(&l.Created)
 	l.LastUsed, l.Expires = l.Created, fromMillis(toMillis(l.Expires))
 	if err := t.c.insert(ctx, "logins", loginColumns, l.fields()); err != nil {
-		return Login{}, fmt.Errorf("sign in user %q: %w", l.UserID, missingParent(err))
+		return Login{}, fmt.Errorf("sign in user %q: %w", l.UserID, toNotFound(err))
 	}
 	return l, nil
 }
 
-// Get returns the login of a cookie, even if it has expired.
+// Get returns the login for the hash of a cookie, even if it has expired.
 func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 	l, err := queryOne[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE hash = $1", hash)
 	if err != nil {
-		return Login{}, fmt.Errorf("login: %w", err)
+		return Login{}, fmt.Errorf("get login: %w", err)
 	}
 	return l, nil
 }
@@ -50,30 +50,30 @@ func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) {
 	logins, err := queryAll[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE user_id = $1 ORDER BY created, hash", userID)
 	if err != nil {
-		return nil, fmt.Errorf("logins of user %q: %w", userID, err)
+		return nil, fmt.Errorf("list logins of user %q: %w", userID, err)
 	}
 	return logins, nil
 }
 
-// Replace gives a login another cookie. Of concurrent calls for the same login,
-// one succeeds and the others fail with [ErrNotFound].
+// Replace replaces the cookie of a login. Only one of several calls with the same
+// old cookie succeeds; the others fail with [ErrNotFound].
 func (t Logins) Replace(ctx context.Context, old, hash []byte) error {
-	if err := t.c.mustChange(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
-		return fmt.Errorf("replace login: %w", err)
+	if err := t.c.execAffecting(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
+		return fmt.Errorf("replace cookie of login: %w", err)
 	}
 	return nil
 }
 
 // Touch records the use of a login, at most once a minute.
 func (t Logins) Touch(ctx context.Context, hash []byte, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE logins SET used = $2 WHERE hash = $1 AND used < $3", hash, timestamp(at), timestamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE logins SET used = $2 WHERE hash = $1 AND used < $3", hash, timestamp(at), timestamp(at.Add(-touchInterval)))
 	if err != nil {
 		return fmt.Errorf("record use of login: %w", err)
 	}
 	return nil
 }
 
-// Delete ends a login. Deleting a missing login is no error.
+// Delete deletes a login. It does nothing if the login does not exist.
 func (t Logins) Delete(ctx context.Context, hash []byte) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM logins WHERE hash = $1", hash); err != nil {
 		return fmt.Errorf("delete login: %w", err)
@@ -81,8 +81,8 @@ func (t Logins) Delete(ctx context.Context, hash []byte) error {
 	return nil
 }
 
-// DeleteByUser ends all logins of a user except the one with the hash keep, and
-// returns their number.
+// DeleteByUser deletes all logins of a user except the one with the hash keep,
+// and returns their number.
 func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (int64, error) {
 	if keep == nil {
 		keep = []byte{} // no hash is empty
@@ -94,8 +94,8 @@ func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (i
 	return n, nil
 }
 
-// Prune deletes the logins that expired by the time expired or were unused
-// since idle, and returns their number.
+// Prune deletes the logins that expire at or before the time expired or were last
+// used before the time idle, and returns their number.
 func (t Logins) Prune(ctx context.Context, expired, idle time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", timestamp(expired), timestamp(idle))
 	if err != nil {

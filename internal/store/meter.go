@@ -9,37 +9,38 @@ import (
 	"time"
 )
 
-// MeterEntry counts what conversations consumed, as an addition or as a sum.
+// MeterEntry counts turns, calls and tokens of conversations. It is either an
+// increment for [Meter.Add] or a total from [Meter.Sum].
 type MeterEntry struct {
 	Date      time.Time // the day in UTC
 	Owner     string    // a user id
 	Namespace Namespace // of the agent; "" for the default agent
-	Agent     string    // as the conversation names it
+	Agent     string    // name of the agent in the conversation
 	Model     string
 
 	Turns, Loads, Calls, Errors          int64
 	Input, Output, CacheRead, CacheWrite int64
-	Unreported                           int64 // model answers without token counts
+	Unreported                           int64 // model responses without token counts
 }
 
-// counts returns pointers to the numbers in the order of their columns.
-func (s *MeterEntry) counts() []*int64 {
+// counts returns pointers to the counters in the order of their columns.
+func (s *MeterEntry) counterFields() []*int64 {
 	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Unreported}
 }
 
 const meterCounts = "turns, loads, calls, errors, input, output, cache_read, cache_write, untold"
 
-// Add adds the numbers of another entry.
+// Add adds the counters of another entry.
 func (s *MeterEntry) Add(other MeterEntry) {
-	for i, n := range other.counts() {
-		*s.counts()[i] += *n
+	for i, n := range other.counterFields() {
+		*s.counterFields()[i] += *n
 	}
 }
 
 // Tokens returns the total of all tokens read and written.
 func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
 
-// Meter stores the consumption of conversations by day, user, agent and model.
+// Meter stores the usage of conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
 // Add adds entries to the days of their dates, all or none.
@@ -49,10 +50,10 @@ func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	slices.SortFunc(all, func(a, b MeterEntry) int {
 		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
 	})
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, s := range all {
 			args := []any{dayNumber(s.Date), s.Owner, s.Namespace, s.Agent, s.Model}
-			for _, n := range s.counts() {
+			for _, n := range s.counterFields() {
 				args = append(args, *n)
 			}
 			_, err := c.exec(ctx, "INSERT INTO meter (day, owner, namespace, agent, model, "+meterCounts+") VALUES ("+placeholders(1, len(args))+`)
@@ -66,15 +67,15 @@ func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("add consumption: %w", err)
+		return fmt.Errorf("record usage of conversations: %w", err)
 	}
 	return nil
 }
 
-// GroupBy is the key by which sums are grouped.
+// GroupBy names the column by which totals are grouped.
 type GroupBy string
 
-// The grouping keys.
+// Columns for grouping.
 const (
 	ByDay   GroupBy = "day"
 	ByModel GroupBy = "model"
@@ -82,7 +83,7 @@ const (
 	ByAgent GroupBy = "agent"
 )
 
-// MeterQuery selects and groups sums.
+// MeterQuery selects entries and groups their totals.
 type MeterQuery struct {
 	GroupBy   GroupBy
 	Since     time.Time // this day and later ones
@@ -90,14 +91,14 @@ type MeterQuery struct {
 	Namespace Namespace // of agents; "" for all
 }
 
-// meterSum is the sum for one key and one model.
+// meterSum scans the total of a group: a key, a model and the counters.
 type meterSum struct{ MeterEntry }
 
-// MaxSums limits the sums of one query.
+// MaxSums limits the totals that [Meter.Sum] returns.
 const MaxSums = 10_000
 
-// Sum returns the consumption for each key and model, at most [MaxSums]. Days
-// are sorted from the oldest; other keys by tokens, the most first.
+// Sum returns at most [MaxSums] totals, one for each key and model. It sorts days
+// from the oldest, and other keys by tokens in descending order.
 func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	keys := map[GroupBy]string{
 		ByDay: "m.day, '', '', ''", ByModel: "CAST(0 AS BIGINT), '', '', ''",
@@ -105,7 +106,7 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	}[q.GroupBy]
 	groups := map[GroupBy]string{ByDay: "m.day, m.model", ByModel: "m.model", ByUser: "m.owner, m.model", ByAgent: "m.namespace, m.agent, m.model"}[q.GroupBy]
 	if keys == "" {
-		return nil, fmt.Errorf("sum consumption: %w: unknown key %.40q", ErrInvalid, q.GroupBy)
+		return nil, fmt.Errorf("sum usage of conversations: %w: cannot group by %.40q", ErrInvalid, q.GroupBy)
 	}
 	where, args := "m.day >= $1", []any{dayNumber(q.Since)}
 	for _, only := range [][2]string{{"owner", q.Owner}, {"namespace", string(q.Namespace)}} {
@@ -124,7 +125,7 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	}
 	found, err := queryAll[meterSum](ctx, t.c, "SELECT "+keys+", m.model"+sums+" FROM meter m WHERE "+where+" GROUP BY "+groups+" ORDER BY "+order+fmt.Sprintf(" LIMIT %d", MaxSums), args...)
 	if err != nil {
-		return nil, fmt.Errorf("sum consumption: %w", err)
+		return nil, fmt.Errorf("sum usage of conversations: %w", err)
 	}
 	out := make([]MeterEntry, len(found))
 	for i, s := range found {
@@ -137,7 +138,7 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 
 func (s *meterSum) fields() []any {
 	out := []any{(*date)(&s.Date), &s.Owner, &s.Namespace, &s.Agent, &s.Model}
-	for _, n := range s.counts() {
+	for _, n := range s.counterFields() {
 		out = append(out, n)
 	}
 	return out

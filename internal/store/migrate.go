@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// migrations holds the steps of the schema, numbered from 1 without gaps. A
-// released step never changes; a new step follows it.
+// migrations holds the SQL files that build the schema, numbered from 1 without
+// gaps. A released file never changes: each change of the schema is a new file.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one step of the schema.
+// migration is one change of the schema.
 type migration struct {
 	number int
 	name   string
@@ -29,7 +29,7 @@ type migration struct {
 	sum    string // SHA-256 of sql
 }
 
-// appliedMigration is a step that a database has applied.
+// appliedMigration records that a database has applied a migration.
 type appliedMigration struct {
 	Number int
 	Sum    string
@@ -37,8 +37,8 @@ type appliedMigration struct {
 
 func (a *appliedMigration) fields() []any { return []any{&a.Number, &a.Sum} }
 
-// lockSchema locks the schema of a PostgreSQL database during migration. The
-// number is used for nothing else.
+// lockSchema is the statement that locks a PostgreSQL database during migration.
+// The number is arbitrary.
 const lockSchema = "SELECT pg_advisory_xact_lock(7306916068149716736)"
 
 // readMigrations reads the migrations in order.
@@ -65,8 +65,8 @@ func readMigrations(files fs.FS) ([]migration, error) {
 	return out, nil
 }
 
-// migrate applies the missing steps, all or none. It waits for other nodes that
-// migrate the same database until ctx is done.
+// migrate applies the missing migrations, all or none. Until ctx is done, it
+// waits for other nodes that migrate the same database.
 func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	known, err := readMigrations(files)
 	if err != nil {
@@ -85,7 +85,8 @@ func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	}
 }
 
-// applyMigrations applies the missing steps. It needs a transaction.
+// applyMigrations applies the missing migrations. The caller must be in a
+// transaction.
 func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	if c.db.path == "" {
 		if _, err := c.exec(ctx, lockSchema); err != nil {
@@ -96,15 +97,15 @@ func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 		number BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, sum TEXT NOT NULL, applied BIGINT NOT NULL)`); err != nil {
 		return err
 	}
-	there, err := queryAll[appliedMigration](ctx, c, "SELECT number, sum FROM loadout_schema ORDER BY number")
+	applied, err := queryAll[appliedMigration](ctx, c, "SELECT number, sum FROM loadout_schema ORDER BY number")
 	if err != nil {
 		return err
 	}
-	if err := compareMigrations(known, there); err != nil {
+	if err := compareMigrations(known, applied); err != nil {
 		return err
 	}
-	for _, s := range known[len(there):] {
-		if _, err := c.exec(ctx, c.db.dialect.ddl(s.sql)); err != nil {
+	for _, s := range known[len(applied):] {
+		if _, err := c.exec(ctx, c.db.dialect.translateDDL(s.sql)); err != nil {
 			return fmt.Errorf("migration %d, %s: %w", s.number, s.name, err)
 		}
 		if err := c.insert(ctx, "loadout_schema", "number, name, sum, applied", []any{s.number, s.name, s.sum, timestamp(time.Now())}); err != nil {
@@ -114,12 +115,13 @@ func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	return nil
 }
 
-// compareMigrations compares the migrations of a database with those of the program.
-func compareMigrations(known []migration, there []appliedMigration) error {
-	if len(there) > len(known) {
-		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(there), len(known))
+// compareMigrations fails if a database has applied a migration that the program
+// does not know or that differs from the program's.
+func compareMigrations(known []migration, applied []appliedMigration) error {
+	if len(applied) > len(known) {
+		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(applied), len(known))
 	}
-	for i, a := range there {
+	for i, a := range applied {
 		if a.Number != known[i].number || a.Sum != known[i].sum {
 			return fmt.Errorf("%w: migration %d differs from the released one", ErrCorrupt, a.Number)
 		}

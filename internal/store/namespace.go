@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Namespace names the owner of an item: a user, a group, or the public.
+// Namespace names the owner of an item: a user, a group, or the public. It also
+// determines who sees the item.
 type Namespace string
 
 // Public is the namespace that everyone sees.
@@ -58,8 +59,8 @@ func checkNamespaces(in []Namespace) error {
 }
 
 // clearNamespace deletes the defaults, settings and secrets of a namespace. It
-// fails with [ErrReferenced] while skills or kinds are in the namespace or are
-// published to it. It needs a transaction.
+// fails with [ErrReferenced] while the namespace holds resources or lists skills.
+// The caller must be in a transaction.
 func (c conn) clearNamespace(ctx context.Context, n Namespace) error {
 	for _, table := range []string{"skills", "listings", "kinds"} {
 		count, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM "+table+" WHERE namespace = $1", string(n))
@@ -79,8 +80,7 @@ func (c conn) clearNamespace(ctx context.Context, n Namespace) error {
 	return nil
 }
 
-// referencedError returns err, or if it is nil an [ErrReferenced] with a
-// reason.
+// referencedError returns err, or an [ErrReferenced] with a reason if err is nil.
 func referencedError(err error, format string, args ...any) error {
 	if err != nil {
 		return err
@@ -88,9 +88,9 @@ func referencedError(err error, format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrReferenced}, args...)...)
 }
 
-// missingParent converts the [ErrReferenced] of an inserted row whose parent
-// row does not exist to [ErrNotFound].
-func missingParent(err error) error {
+// toNotFound replaces [ErrReferenced] by [ErrNotFound]. An INSERT fails with
+// ErrReferenced if the row that it refers to does not exist.
+func toNotFound(err error) error {
 	if errors.Is(err, ErrReferenced) {
 		return ErrNotFound
 	}

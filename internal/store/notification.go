@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Notification informs a user of something, once.
+// Notification is a message for one user, shown until it is seen.
 type Notification struct {
 	ID      string // set by Add if ""
 	UserID  string
@@ -28,8 +28,8 @@ func (n *Notification) fields() []any {
 // Notifications stores the notifications of users.
 type Notifications struct{ c conn }
 
-// Add adds a notification and reports whether it did. A user gets each kind and
-// subject only once, even if the notification was seen since.
+// Add adds a notification unless the user has one with the same kind and subject,
+// seen or not. It reports whether it added the notification.
 func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 	setDefaultID(&n.ID)
 	setDefaultTime(&n.Created)
@@ -37,7 +37,7 @@ func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 	added, err := t.c.exec(ctx, "INSERT INTO notices ("+notificationColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (user_id, kind, subject) DO NOTHING`, n.fields()...)
 	if err != nil {
-		return false, fmt.Errorf("notify user %q: %w", n.UserID, missingParent(err))
+		return false, fmt.Errorf("notify user %q: %w", n.UserID, toNotFound(err))
 	}
 	return added == 1, nil
 }
@@ -46,35 +46,35 @@ func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 type NotificationQuery struct {
 	UserID        string
 	SubjectPrefix string // "" for all
-	Unseen        bool   // without those that the user has seen
+	Unseen        bool   // lists only those that the user has not seen
 	Page          Page
 }
 
-// List returns notifications of a user, the latest first, and the start of the
-// next page.
+// List returns notifications of a user, newest first, and the cursor of the next
+// page.
 func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notification, string, error) {
-	keys, err := q.Page.keys(1)
+	keys, err := q.Page.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("notifications of user %q: %w", q.UserID, err)
+		return nil, "", fmt.Errorf("list notifications of user %q: %w", q.UserID, err)
 	}
 	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5"
 	if q.Unseen {
 		where += " AND seen = 0"
 	}
 	found, err := queryAll[Notification](ctx, t.c, "SELECT "+notificationColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
-		q.UserID, keys[0], q.Page.limit()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
+		q.UserID, keys[0], q.Page.pageSize()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
 	if err != nil {
-		return nil, "", fmt.Errorf("notifications of user %q: %w", q.UserID, err)
+		return nil, "", fmt.Errorf("list notifications of user %q: %w", q.UserID, err)
 	}
 	found, next := cutPage(q.Page, found, func(n Notification) []string { return []string{n.ID} })
 	return found, next, nil
 }
 
-// MarkSeen marks a notification as seen. It fails with [ErrNotFound] if the
-// notification is not the user's.
+// MarkSeen marks a notification as seen. It fails with [ErrNotFound] if the user
+// has no such notification.
 func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
-	if err := t.c.mustChange(ctx, "UPDATE notices SET seen = $3 WHERE id = $1 AND user_id = $2", id, userID, timestamp(now())); err != nil {
-		return fmt.Errorf("notification %q: %w", id, err)
+	if err := t.c.execAffecting(ctx, "UPDATE notices SET seen = $3 WHERE id = $1 AND user_id = $2", id, userID, timestamp(now())); err != nil {
+		return fmt.Errorf("mark notification %q as seen: %w", id, err)
 	}
 	return nil
 }

@@ -40,9 +40,10 @@ func openPostgres(address string, opts Options) (*DB, error) {
 	return &DB{dialect: postgresDialect, writer: pool, reader: pool}, nil
 }
 
-// checkConnection detects a connection that the server has closed before a statement is
-// sent over it, so that a restarted server is used at once. The check of the driver runs
-// only after a second of idleness and takes a millisecond.
+// checkConnection fails if the server has closed a pooled connection. The pool
+// then opens another one, so that statements succeed right after a restart of the
+// server. The driver's own check takes a millisecond and only covers connections
+// that were idle for a second.
 func checkConnection(_ context.Context, conn *pgx.Conn) error {
 	if !isIdle(conn.PgConn().Conn()) {
 		return driver.ErrBadConn
@@ -51,7 +52,7 @@ func checkConnection(_ context.Context, conn *pgx.Conn) error {
 }
 
 // isIdle reports whether a connection is open and has no unread input. Between
-// answers, a server sends only its goodbye.
+// responses, a server sends data only when it shuts down.
 func isIdle(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()

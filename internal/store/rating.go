@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Rating is the rating of a skill by a user.
+// Rating is one user's opinion of a skill.
 type Rating struct {
 	SkillID string
 	UserID  string
@@ -21,7 +21,7 @@ func (r *Rating) fields() []any {
 	return []any{&r.SkillID, &r.UserID, &r.Stars, &r.Review, (*timestamp)(&r.Updated)}
 }
 
-// Score sums up the ratings of a skill.
+// Score is the total of all ratings of a skill.
 type Score struct {
 	SkillID string
 	Count   int64
@@ -40,31 +40,31 @@ func (t Ratings) Put(ctx context.Context, r Rating) error {
 	_, err := t.c.exec(ctx, "INSERT INTO ratings ("+ratingColumns+`) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (skill_id, user_id) DO UPDATE SET stars = excluded.stars, review = excluded.review, updated = excluded.updated`, r.fields()...)
 	if err != nil {
-		return fmt.Errorf("rate skill %q: %w", r.SkillID, missingParent(err))
+		return fmt.Errorf("rate skill %q: %w", r.SkillID, toNotFound(err))
 	}
 	return nil
 }
 
-// List returns the ratings of a skill by user id and the start of the next
-// page.
+// List returns the ratings of a skill, sorted by user id, and the cursor of the
+// next page.
 func (t Ratings) List(ctx context.Context, skillID string, p Page) ([]Rating, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("ratings of skill %q: %w", skillID, err)
+		return nil, "", fmt.Errorf("list ratings of skill %q: %w", skillID, err)
 	}
-	found, err := queryAll[Rating](ctx, t.c, "SELECT "+ratingColumns+" FROM ratings WHERE skill_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3", skillID, keys[0], p.limit()+1)
+	found, err := queryAll[Rating](ctx, t.c, "SELECT "+ratingColumns+" FROM ratings WHERE skill_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3", skillID, keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("ratings of skill %q: %w", skillID, err)
+		return nil, "", fmt.Errorf("list ratings of skill %q: %w", skillID, err)
 	}
 	found, next := cutPage(p, found, func(r Rating) []string { return []string{r.UserID} })
 	return found, next, nil
 }
 
-// Scores returns the scores of at most [MaxPage] skills by skill id. Skills
-// without ratings are left out.
+// Scores returns the scores of at most [MaxPage] skills, by skill id. It omits
+// skills without ratings.
 func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Score, error) {
 	if len(skillIDs) > MaxPage {
-		return nil, fmt.Errorf("scores: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
+		return nil, fmt.Errorf("sum ratings: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
 	}
 	out := make(map[string]Score, len(skillIDs))
 	if len(skillIDs) == 0 {
@@ -72,7 +72,7 @@ func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Scor
 	}
 	found, err := queryAll[Score](ctx, t.c, "SELECT skill_id, count(*), CAST(sum(stars) AS BIGINT) FROM ratings WHERE skill_id IN ("+placeholders(1, len(skillIDs))+") GROUP BY skill_id", toArgs(skillIDs)...)
 	if err != nil {
-		return nil, fmt.Errorf("scores: %w", err)
+		return nil, fmt.Errorf("sum ratings: %w", err)
 	}
 	for _, s := range found {
 		out[s.SkillID] = s
@@ -82,7 +82,7 @@ func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Scor
 
 // Delete removes a rating.
 func (t Ratings) Delete(ctx context.Context, skillID, userID string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM ratings WHERE skill_id = $1 AND user_id = $2", skillID, userID); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM ratings WHERE skill_id = $1 AND user_id = $2", skillID, userID); err != nil {
 		return fmt.Errorf("delete rating of skill %q: %w", skillID, err)
 	}
 	return nil

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// SkillKind is the kind of skills in references.
+// SkillKind is the FromKind or ToKind of a skill in a [Reference].
 const SkillKind = "Skill"
 
-// Reference is one reference of an item to another, by id or by a name that is
-// resolved on use. It is stored as written, whether or not its target exists.
+// Reference says that one item refers to another, either by id or by a name that
+// is resolved on use. The target need not exist.
 type Reference struct {
 	FromKind string
 	FromID   string
-	Slot     string // where in the referring item, for example "skills"
+	Slot     string // field of the referring item, for example "skills"
 	ToKind   string
-	// ToNamespace is the namespace that ToName is resolved in. If it is "", the
-	// namespaces of the user are searched.
+	// ToNamespace is the namespace in which ToName is resolved. If it is "", the
+	// name is resolved in all namespaces of the user.
 	ToNamespace Namespace
 	ToName      string
 	ToID        string // "" for a reference by name
@@ -38,9 +38,9 @@ type Refs struct{ c conn }
 // Set replaces all references of an item and keeps their order.
 func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference) error {
 	if len(refs) > MaxRefs {
-		return fmt.Errorf("references of %s %q: %w: %d references, limit %d", fromKind, fromID, ErrInvalid, len(refs), MaxRefs)
+		return fmt.Errorf("set references of %s %q: %w: %d references, limit %d", fromKind, fromID, ErrInvalid, len(refs), MaxRefs)
 	}
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if _, err := c.exec(ctx, "DELETE FROM refs WHERE from_kind = $1 AND from_id = $2", fromKind, fromID); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("references of %s %q: %w", fromKind, fromID, err)
+		return fmt.Errorf("set references of %s %q: %w", fromKind, fromID, err)
 	}
 	return nil
 }
@@ -63,26 +63,26 @@ func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference
 func (t Refs) ListFrom(ctx context.Context, fromKind, fromID string) ([]Reference, error) {
 	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+" FROM refs WHERE from_kind = $1 AND from_id = $2 ORDER BY position", fromKind, fromID)
 	if err != nil {
-		return nil, fmt.Errorf("references of %s %q: %w", fromKind, fromID, err)
+		return nil, fmt.Errorf("list references of %s %q: %w", fromKind, fromID, err)
 	}
 	return found, nil
 }
 
-// ListTo returns the references to an item: those by its id and those by its
-// name. A reference by name may resolve to another item of the same name.
-// ListTo returns at most limit references and never more than [MaxPage].
+// ListTo returns the references to an item by its id or its name. A reference by
+// name may resolve to another item with the same name. ListTo returns at most
+// limit references and never more than [MaxPage].
 func (t Refs) ListTo(ctx context.Context, kind, id, name string, limit int) ([]Reference, error) {
 	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+` FROM refs WHERE to_kind = $1 AND to_id = $2
 		UNION ALL SELECT `+refColumns+` FROM refs WHERE to_kind = $1 AND to_name = $3 AND to_id = ''
-		ORDER BY from_kind, from_id, slot LIMIT $4`, kind, id, name, Page{Limit: limit}.limit())
+		ORDER BY from_kind, from_id, slot LIMIT $4`, kind, id, name, Page{Limit: limit}.pageSize())
 	if err != nil {
-		return nil, fmt.Errorf("references to %s %q: %w", kind, name, err)
+		return nil, fmt.Errorf("list references to %s %q: %w", kind, name, err)
 	}
 	return found, nil
 }
 
-// Remove deletes the references of one item to another, by id or by name, and
-// returns their number. The caller updates the item itself in the same
+// Remove deletes the references from one item to another, by id or by name, and
+// returns their number. The caller updates the referring item in the same
 // transaction.
 func (t Refs) Remove(ctx context.Context, fromKind, fromID, toKind, toID, toName string) (int64, error) {
 	n, err := t.c.exec(ctx, `DELETE FROM refs WHERE from_kind = $1 AND from_id = $2 AND to_kind = $3

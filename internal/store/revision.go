@@ -12,6 +12,7 @@ const (
 	SettingsRevision = "settings"
 )
 
+// revision is a row of the revisions table.
 type revision struct {
 	Name  string
 	Value int64
@@ -19,8 +20,8 @@ type revision struct {
 
 func (r *revision) fields() []any { return []any{&r.Name, &r.Value} }
 
-// Revisions returns counters that grow with each change of the skills, the
-// kinds and the settings. Data read before a counter grew may be outdated. A
+// Revisions returns counters by name that grow with each change of a skill, a
+// resource or a setting. Data read before its counter grew may be outdated. A
 // counter starts at 0.
 func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	found, err := queryAll[revision](ctx, conn{db: db}, "SELECT name, value FROM revisions")
@@ -34,9 +35,10 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// bump increments a revision in a transaction and returns it. Concurrent
-// transactions wait for each other, so readers never see a counter decrease.
-func (c conn) bump(ctx context.Context, name string) (int64, error) {
+// bump increments a revision and returns it. The caller must be in a transaction.
+// Transactions that increment the same revision wait for each other, so readers
+// never see a counter decrease.
+func (c conn) incrementRevision(ctx context.Context, name string) (int64, error) {
 	found, err := execReturning[scalarRow[int64]](ctx, c, `INSERT INTO revisions (name, value) VALUES ($1, 1)
 		ON CONFLICT (name) DO UPDATE SET value = revisions.value + 1 RETURNING value`, name)
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 	"unicode/utf8"
 )
 
-// lastID is the time in the last ID: milliseconds and 12 bits of their
-// fraction.
+// lastID is the timestamp in the latest ID, in units of 1/4096 ms.
 var lastID atomic.Int64
 
-// NewID returns a UUID of version 7. IDs of one process sort in the order of
-// their creation, IDs of several processes by time.
+// NewID returns a version 7 UUID. IDs from one process sort in order of creation,
+// IDs from several processes by time.
 func NewID() string {
 	now := time.Now().UnixNano()
 	at := now/1e6<<12 | now%1e6>>8
@@ -41,15 +40,14 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// row is implemented by pointers to structs that hold one row. Method fields
-// returns pointers to the values of its columns, in order.
+// row is implemented by pointers to structs that hold one row of a result. The
+// method fields returns pointers to the columns, in order.
 type row[T any] interface {
 	*T
 	fields() []any
 }
 
-// queryOne returns the first row of a query. It fails with [ErrNotFound] if
-// there is none.
+// queryOne returns the first row of a query, or [ErrNotFound] if there is none.
 func queryOne[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) (T, error) {
 	found, err := collectRows[T, P](ctx, c, false, query, args...)
 	if err == nil && len(found) == 0 {
@@ -66,7 +64,7 @@ func queryAll[T any, P row[T]](ctx context.Context, c conn, query string, args .
 	return collectRows[T, P](ctx, c, false, query, args...)
 }
 
-// execReturning returns the rows that a changing statement returns.
+// execReturning executes a statement with a RETURNING clause and returns its rows.
 func execReturning[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
 	return collectRows[T, P](ctx, c, true, query, args...)
 }
@@ -106,7 +104,7 @@ func queryScalars[T any](ctx context.Context, c conn, query string, args ...any)
 	return out, err
 }
 
-// insert adds a row.
+// insert adds a row to a table.
 func (c conn) insert(ctx context.Context, table, columns string, fields []any) error {
 	_, err := c.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES ("+placeholders(1, len(fields))+")", fields...)
 	return err
@@ -114,7 +112,7 @@ func (c conn) insert(ctx context.Context, table, columns string, fields []any) e
 
 // mustChange executes a statement and fails with [ErrNotFound] if it changed no
 // row.
-func (c conn) mustChange(ctx context.Context, query string, args ...any) error {
+func (c conn) execAffecting(ctx context.Context, query string, args ...any) error {
 	n, err := c.exec(ctx, query, args...)
 	if err == nil && n == 0 {
 		err = ErrNotFound
@@ -143,7 +141,7 @@ func toArgs[T any](values []T) []any {
 	return out
 }
 
-// bindArgs converts arguments so that both drivers handle them alike. It
+// bindArgs converts query arguments so that both drivers treat them alike. It
 // rejects values that only one of the databases would store.
 func bindArgs(args []any) ([]any, error) {
 	out := make([]any, len(args))
@@ -164,7 +162,7 @@ func bindArgs(args []any) ([]any, error) {
 	return out, nil
 }
 
-// timestamp is a stored time: milliseconds since 1970, 0 for none.
+// timestamp stores a time as milliseconds since 1970, the zero time as 0.
 type timestamp time.Time
 
 func (s timestamp) Value() (driver.Value, error) { return toMillis(time.Time(s)), nil }
@@ -172,7 +170,7 @@ func (s timestamp) Value() (driver.Value, error) { return toMillis(time.Time(s))
 func (s *timestamp) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("%T is not a timestamp", v)
+		return fmt.Errorf("%T cannot be scanned as a timestamp", v)
 	}
 	*s = timestamp(fromMillis(n))
 	return nil
@@ -192,11 +190,11 @@ func fromMillis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// now returns the current time in the precision that is stored.
+// now returns the current time, truncated to the precision of the database.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// setDefaultTime sets t to now if it is zero, and rounds it to the precision
-// that is stored.
+// setDefaultTime sets t to the current time if it is zero, and truncates it to
+// the precision of the database.
 func setDefaultTime(t *time.Time) {
 	if t.IsZero() {
 		*t = now()
@@ -211,7 +209,7 @@ func setDefaultID(id *string) {
 	}
 }
 
-// jsonText is stored JSON, unchanged, "" for none.
+// jsonText stores JSON as unchanged text, nil as "".
 type jsonText json.RawMessage
 
 func (d jsonText) Value() (driver.Value, error) {
@@ -228,7 +226,7 @@ func (d *jsonText) Scan(v any) error {
 	case []byte:
 		*d = bytes.Clone(v)
 	default:
-		return fmt.Errorf("%T is not JSON", v)
+		return fmt.Errorf("%T cannot be scanned as JSON", v)
 	}
 	if len(*d) == 0 {
 		*d = nil
@@ -236,7 +234,7 @@ func (d *jsonText) Scan(v any) error {
 	return nil
 }
 
-// stringList is a stored list of texts: a JSON array, "" for none.
+// stringList stores a list of strings as a JSON array, an empty list as "".
 type stringList []string
 
 func (l stringList) Value() (driver.Value, error) {
@@ -264,24 +262,24 @@ const (
 
 // Page selects a part of a list. The zero value selects the first page.
 type Page struct {
-	// After is the value that the previous page returned as its next; ""
-	// selects the first page. Any other value fails with [ErrInvalid].
+	// After is the cursor that was returned with the previous page; "" selects
+	// the first page. A malformed cursor fails with [ErrInvalid].
 	After string
-	// Limit is the maximum number of items; 0 means 50. It is never more than
-	// [MaxPage].
+	// Limit is the maximum number of items; 0 means 50, and more than [MaxPage]
+	// means [MaxPage].
 	Limit int
 }
 
-func (p Page) limit() int {
+func (p Page) pageSize() int {
 	if p.Limit <= 0 {
 		return defaultPage
 	}
 	return min(p.Limit, MaxPage)
 }
 
-// keys returns the n sort keys of the last row on the previous page. They are
-// empty for the first page.
-func (p Page) keys(n int) ([]string, error) {
+// keys decodes the cursor: the n sort keys of the last row on the previous page.
+// The keys are empty for the first page.
+func (p Page) decodeCursor(n int) ([]string, error) {
 	if p.After == "" {
 		return make([]string, n), nil
 	}
@@ -291,15 +289,16 @@ func (p Page) keys(n int) ([]string, error) {
 		err = json.Unmarshal(data, &keys)
 	}
 	if err != nil || len(keys) != n {
-		return nil, fmt.Errorf("%w: %.20q is not a position in this list", ErrInvalid, p.After)
+		return nil, fmt.Errorf("%w: malformed page cursor %.20q", ErrInvalid, p.After)
 	}
 	return keys, nil
 }
 
-// cutPage cuts rows, which may hold one more than the page, to the size of the
-// page. It also returns the After of the next page, "" if there is none.
+// cutPage truncates rows to the size of the page and returns them with the cursor
+// of the next page, or with "" if there is none. A next page exists if rows has
+// one row more than the page.
 func cutPage[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
-	n := p.limit()
+	n := p.pageSize()
 	if len(rows) <= n {
 		return rows, ""
 	}

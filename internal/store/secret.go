@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Secret is an encrypted value. The cipher decides on the key and binds the
-// value to owner and name.
+// Secret is an encrypted value. It can be decrypted only with its owner and name.
 type Secret struct {
 	Owner     string // for example "user:ID" or "skill:ID"
 	Name      string
@@ -32,7 +31,7 @@ type Secrets struct{ c conn }
 // Put stores a secret and replaces any secret of the same owner and name.
 func (t Secrets) Put(ctx context.Context, s Secret) error {
 	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
-		return fmt.Errorf("store secret %q: %w: %d bytes", s.Name, ErrInvalid, len(s.Encrypted))
+		return fmt.Errorf("store secret %q: %w: %d bytes, limit %d", s.Name, ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Updated = now()
 	_, err := t.c.exec(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
@@ -48,7 +47,7 @@ func (t Secrets) Put(ctx context.Context, s Secret) error {
 func (t Secrets) Get(ctx context.Context, owner, name string) (Secret, error) {
 	s, err := queryOne[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE owner = $1 AND name = $2", owner, name)
 	if err != nil {
-		return Secret{}, fmt.Errorf("secret %q: %w", name, err)
+		return Secret{}, fmt.Errorf("get secret %q: %w", name, err)
 	}
 	return s, nil
 }
@@ -60,12 +59,12 @@ func (b *secretInfo) fields() []any {
 	return []any{&b.Owner, &b.Name, &b.KeyID, &b.UpdatedBy, (*timestamp)(&b.Updated)}
 }
 
-// List returns the secrets of an owner by name, without their values, at most
-// [MaxPage].
+// List returns at most [MaxPage] secrets of an owner without their values, sorted
+// by name.
 func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	found, err := queryAll[secretInfo](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE owner = $1 ORDER BY name LIMIT $2", owner, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("secrets of %q: %w", owner, err)
+		return nil, fmt.Errorf("list secrets of %q: %w", owner, err)
 	}
 	out := make([]Secret, len(found))
 	for i, b := range found {
@@ -74,13 +73,13 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
-// ListByOtherKeys returns secrets that are encrypted with another key than this
-// one, to encrypt them again after a change of keys. It returns at most limit
-// and never more than [MaxPage].
+// ListByOtherKeys returns secrets that are not encrypted with the given key, so
+// that they can be encrypted again after a change of keys. It returns at most
+// limit secrets and never more than [MaxPage].
 func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) ([]Secret, error) {
-	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.limit())
+	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.pageSize())
 	if err != nil {
-		return nil, fmt.Errorf("secrets of other keys: %w", err)
+		return nil, fmt.Errorf("list secrets encrypted with other keys: %w", err)
 	}
 	return found, nil
 }
@@ -100,7 +99,7 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyI
 
 // Delete deletes a secret.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name); err != nil {
 		return fmt.Errorf("delete secret %q: %w", name, err)
 	}
 	return nil

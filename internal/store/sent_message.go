@@ -8,14 +8,14 @@ import (
 // MaxLabel limits the label of a sent message, in bytes.
 const MaxLabel = 200
 
-// SentMessage records a message, so that a client can send it again without
-// adding it twice.
+// SentMessage records that a client sent a message. If the client sends the
+// message again, it is not added twice.
 type SentMessage struct {
 	Session   string
 	Principal string // a user id
 	Label     string // chosen by the client, unique for each message
 	Digest    string // of the message
-	Input     int64  // its number in the conversation
+	Input     int64  // number of the input in the conversation
 }
 
 const sentColumns = "session, principal, label, digest, input"
@@ -24,8 +24,8 @@ func (s *SentMessage) fields() []any {
 	return []any{&s.Session, &s.Principal, &s.Label, &s.Digest, &s.Input}
 }
 
-// SentMessages stores the messages that were sent. Deleting a session deletes
-// them.
+// SentMessages stores records of sent messages. Deleting a session deletes its
+// records.
 type SentMessages struct{ c conn }
 
 // Add records a sent message. It fails with [ErrExists] if the principal has
@@ -33,7 +33,7 @@ type SentMessages struct{ c conn }
 // exist.
 func (t SentMessages) Add(ctx context.Context, s SentMessage) error {
 	if err := t.c.insert(ctx, "sent", sentColumns, s.fields()); err != nil {
-		return fmt.Errorf("record message to session %q: %w", s.Session, missingParent(err))
+		return fmt.Errorf("record message to session %q: %w", s.Session, toNotFound(err))
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (t SentMessages) Add(ctx context.Context, s SentMessage) error {
 func (t SentMessages) Get(ctx context.Context, session, principal, label string) (SentMessage, error) {
 	s, err := queryOne[SentMessage](ctx, t.c, "SELECT "+sentColumns+" FROM sent WHERE session = $1 AND principal = $2 AND label = $3", session, principal, label)
 	if err != nil {
-		return SentMessage{}, fmt.Errorf("message to session %q: %w", session, err)
+		return SentMessage{}, fmt.Errorf("get message to session %q: %w", session, err)
 	}
 	return s, nil
 }

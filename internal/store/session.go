@@ -54,7 +54,7 @@ func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 // its new generation. It fails with [ErrConflict] if the session no longer has
 // the generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, generation = generation + 1
 			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()))
 		if err == nil && n == 0 {
@@ -68,17 +68,17 @@ func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	return s.Generation + 1, nil
 }
 
-// List returns the sessions of a user, latest first, and the start of the next
+// List returns the sessions of a user, newest first, and the cursor of the next
 // page.
 func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("sessions of user %q: %w", owner, err)
+		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
 	}
 	found, err := queryAll[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
-		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.limit()+1)
+		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("sessions of user %q: %w", owner, err)
+		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
 	}
 	found, next := cutPage(p, found, func(s Session) []string { return []string{s.ID} })
 	return found, next, nil
@@ -87,7 +87,7 @@ func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, st
 // Delete deletes a session with its events, approval requests, grants, files
 // and lease.
 func (t Sessions) Delete(ctx context.Context, id string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, query := range []string{
 			"DELETE FROM events WHERE stream = $1",
 			"DELETE FROM asks WHERE session = $1",
@@ -98,7 +98,7 @@ func (t Sessions) Delete(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return c.mustChange(ctx, "DELETE FROM sessions WHERE id = $1", id)
+		return c.execAffecting(ctx, "DELETE FROM sessions WHERE id = $1", id)
 	})
 	if err != nil {
 		return fmt.Errorf("delete session %q: %w", id, err)

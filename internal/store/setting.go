@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Setting is a value that an operator or an owner has set.
+// Setting is a value set for the hub or for a namespace.
 type Setting struct {
 	Scope      string // "hub" or a namespace
 	Name       string
@@ -28,16 +28,16 @@ func (s *Setting) fields() []any {
 type Settings struct{ c conn }
 
 // Set stores a setting and returns its new generation. It fails with
-// [ErrConflict] if the stored generation differs from the one in s; a setting
-// that is not set has generation 0.
+// [ErrConflict] if the stored generation differs from the one in s. An unset
+// setting has generation 0.
 func (t Settings) Set(ctx context.Context, s Setting) (int64, error) {
 	read := s.Generation
 	s.Generation, s.Updated = read+1, now()
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.set(ctx, read, s); err != nil {
 			return err
 		}
-		_, err := c.bump(ctx, SettingsRevision)
+		_, err := c.incrementRevision(ctx, SettingsRevision)
 		return err
 	})
 	if err != nil {
@@ -75,25 +75,25 @@ func (t Settings) Get(ctx context.Context, scope, name string) (Setting, error) 
 // and name.
 func (t Settings) List(ctx context.Context, scopes ...string) ([]Setting, error) {
 	if len(scopes) > MaxNamespaces {
-		return nil, fmt.Errorf("settings: %w: %d scopes, limit %d", ErrInvalid, len(scopes), MaxNamespaces)
+		return nil, fmt.Errorf("list settings: %w: %d scopes, limit %d", ErrInvalid, len(scopes), MaxNamespaces)
 	}
 	if len(scopes) == 0 {
 		return nil, nil
 	}
 	found, err := queryAll[Setting](ctx, t.c, "SELECT "+settingColumns+" FROM settings WHERE scope IN ("+placeholders(1, len(scopes))+") ORDER BY scope, name", toArgs(scopes)...)
 	if err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
+		return nil, fmt.Errorf("list settings: %w", err)
 	}
 	return found, nil
 }
 
 // Unset deletes a setting.
 func (t Settings) Unset(ctx context.Context, scope, name string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
-		if err := c.mustChange(ctx, "DELETE FROM settings WHERE scope = $1 AND name = $2", scope, name); err != nil {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if err := c.execAffecting(ctx, "DELETE FROM settings WHERE scope = $1 AND name = $2", scope, name); err != nil {
 			return err
 		}
-		_, err := c.bump(ctx, SettingsRevision)
+		_, err := c.incrementRevision(ctx, SettingsRevision)
 		return err
 	})
 	if err != nil {

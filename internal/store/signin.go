@@ -24,8 +24,7 @@ func (s *SignIn) fields() []any {
 	return []any{&s.UserID, &s.Server, &s.Encrypted, &s.KeyID, (*timestamp)(&s.Started)}
 }
 
-// SignInAttempt is a sign-in to an MCP server that was started and not
-// finished.
+// SignInAttempt is a sign-in to an MCP server that has started but not finished.
 type SignInAttempt struct {
 	State     []byte // hash of the OAuth state
 	UserID    string
@@ -44,20 +43,20 @@ type SignIns struct{ c conn }
 // server, except for Started.
 func (t SignIns) Put(ctx context.Context, s SignIn) error {
 	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
-		return fmt.Errorf("store sign-in: %w: %d bytes", ErrInvalid, len(s.Encrypted))
+		return fmt.Errorf("store sign-in: %w: %d bytes, limit %d", ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Started = now()
 	_, err := t.c.exec(ctx, "INSERT INTO signins ("+signInColumns+`) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_id, server) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id`, s.fields()...)
 	if err != nil {
-		return fmt.Errorf("store sign-in: %w", missingParent(err))
+		return fmt.Errorf("store sign-in: %w", toNotFound(err))
 	}
 	return nil
 }
 
 // MarkStarted sets Started to now, after a new sign-in.
 func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) error {
-	if err := t.c.mustChange(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now())); err != nil {
+	if err := t.c.execAffecting(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now())); err != nil {
 		return fmt.Errorf("record sign-in: %w", err)
 	}
 	return nil
@@ -67,22 +66,22 @@ func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) 
 func (t SignIns) Get(ctx context.Context, userID string, server []byte) (SignIn, error) {
 	s, err := queryOne[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 AND server = $2", userID, server)
 	if err != nil {
-		return SignIn{}, fmt.Errorf("sign-in: %w", err)
+		return SignIn{}, fmt.Errorf("get sign-in: %w", err)
 	}
 	return s, nil
 }
 
-// ListByUser returns the sign-ins of a user, at most [MaxPage].
+// ListByUser returns at most [MaxPage] sign-ins of a user.
 func (t SignIns) ListByUser(ctx context.Context, userID string) ([]SignIn, error) {
 	found, err := queryAll[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("sign-ins of user %q: %w", userID, err)
+		return nil, fmt.Errorf("list sign-ins of user %q: %w", userID, err)
 	}
 	return found, nil
 }
 
-// StartTimes returns when a user signed in to which server, by the hash of the
-// server, at most [MaxPage]. It does not read the encrypted tokens.
+// StartTimes returns the times of at most [MaxPage] sign-ins of a user, by the
+// hash of the server. It does not read the encrypted tokens.
 func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := t.c.query(ctx, false, func(rows *sql.Rows) error {
@@ -100,7 +99,7 @@ func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time
 	return out, nil
 }
 
-// Delete deletes a sign-in. Deleting a missing one is no error.
+// Delete deletes a sign-in. It does nothing if the sign-in does not exist.
 func (t SignIns) Delete(ctx context.Context, userID string, server []byte) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM signins WHERE user_id = $1 AND server = $2", userID, server); err != nil {
 		return fmt.Errorf("delete sign-in: %w", err)
@@ -109,11 +108,11 @@ func (t SignIns) Delete(ctx context.Context, userID string, server []byte) error
 }
 
 // AddAttempt stores an attempt that expires after span. It fails with
-// [ErrTooMany] if the user has most or more pending attempts.
-func (t SignIns) AddAttempt(ctx context.Context, a SignInAttempt, span time.Duration, most int64) error {
+// [ErrTooMany] if the user already has limit pending attempts.
+func (t SignIns) AddAttempt(ctx context.Context, a SignInAttempt, span time.Duration, limit int64) error {
 	d := t.c.db.dialect
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM signin_attempts WHERE user_id = $1 AND until > "+d.now, a.UserID)
-	if err == nil && n >= most {
+	if err == nil && n >= limit {
 		err = ErrTooMany
 	}
 	if err == nil {
@@ -121,14 +120,13 @@ func (t SignIns) AddAttempt(ctx context.Context, a SignInAttempt, span time.Dura
 			append(a.fields(), span.Milliseconds())...)
 	}
 	if err != nil {
-		return fmt.Errorf("start sign-in: %w", missingParent(err))
+		return fmt.Errorf("start sign-in: %w", toNotFound(err))
 	}
 	return nil
 }
 
-// UseAttempt returns and deletes the attempt of a user in a browser. It fails
-// with [ErrNotFound] if there is none, if it expired, or if it belongs to
-// another user or browser.
+// UseAttempt deletes an attempt and returns it. It fails with [ErrNotFound] if
+// the attempt does not exist, has expired, or belongs to another user or browser.
 func (t SignIns) UseAttempt(ctx context.Context, state []byte, userID string, browser []byte) (SignInAttempt, error) {
 	taken, err := execReturning[SignInAttempt](ctx, t.c, "DELETE FROM signin_attempts WHERE state = $1 AND user_id = $2 AND browser = $3 AND until > "+t.c.db.dialect.now+
 		" RETURNING "+attemptColumns, state, userID, browser)
@@ -152,7 +150,7 @@ func (t SignIns) MarkRequired(ctx context.Context, server []byte) error {
 	return nil
 }
 
-// FilterRequired returns the servers that require a sign-in, by hash.
+// FilterRequired returns the hashes of those servers that require a sign-in.
 func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[string]bool, error) {
 	out := map[string]bool{}
 	for some := range slices.Chunk(servers, MaxPage) {
@@ -162,7 +160,7 @@ func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[stri
 		}
 		found, err := queryScalars[[]byte](ctx, t.c, "SELECT server FROM signin_servers WHERE server IN ("+placeholders(1, len(args))+")", args...)
 		if err != nil {
-			return nil, fmt.Errorf("servers that require a sign-in: %w", err)
+			return nil, fmt.Errorf("find servers that require a sign-in: %w", err)
 		}
 		for _, s := range found {
 			out[string(s)] = true
@@ -171,8 +169,8 @@ func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[stri
 	return out, nil
 }
 
-// Prune deletes expired attempts, and servers that have not asked for a sign-in
-// since a time.
+// Prune deletes expired attempts, and records of servers that have not required a
+// sign-in since a time.
 func (t SignIns) Prune(ctx context.Context, since time.Time) error {
 	_, err := t.c.exec(ctx, "DELETE FROM signin_attempts WHERE until <= "+t.c.db.dialect.now)
 	if err == nil {

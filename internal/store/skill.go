@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Skill is a skill in its own namespace, with data of its current version.
+// Skill is a skill with the metadata of its current version.
 type Skill struct {
 	ID        string // set by Create if ""
 	Namespace Namespace
 	Name      string // unique within the namespace
-	Hidden    bool   // not listed, but usable by name
+	Hidden    bool   // omitted from lists, but usable by name
 	Origin    string // where it came from; "" for an upload
 	Source    json.RawMessage
 	CreatedBy string
 	Created   time.Time // set by Create if zero
-	Updated   time.Time // when the current version last changed
+	Updated   time.Time // when another version last became current
 
 	// The remaining fields describe the current version. They are empty if
 	// there is none.
@@ -53,14 +53,15 @@ func (s *Skill) fields() []any {
 type Skills struct{ c conn }
 
 // Create adds a skill without a version, lists it in its namespace, and returns
-// it as stored. It fails with [ErrExists] if the namespace lists a skill of
-// that name, and with [ErrNotFound] if its user or group does not exist.
+// it as stored. It fails with [ErrExists] if the namespace lists a skill with
+// that name, and with [ErrNotFound] if the user or group of the namespace does
+// not exist.
 func (t Skills) Create(ctx context.Context, s Skill) (Skill, error) {
 	setDefaultID(&s.ID)
 	setDefaultTime(&s.Created)
 	s = Skill{ID: s.ID, Namespace: s.Namespace, Name: s.Name, Hidden: s.Hidden, Origin: s.Origin, Source: s.Source,
 		CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Created}
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.checkNamespaceOwner(ctx, s.Namespace); err != nil {
 			return err
 		}
@@ -93,9 +94,10 @@ func (c conn) checkNamespaceOwner(ctx context.Context, n Namespace) error {
 	return err
 }
 
-// recordSkillChange records in a transaction that a skill changed.
+// recordSkillChange records that a skill changed. The caller must be in a
+// transaction.
 func (c conn) recordSkillChange(ctx context.Context, id string) error {
-	revision, err := c.bump(ctx, SkillsRevision)
+	revision, err := c.incrementRevision(ctx, SkillsRevision)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (c conn) recordSkillChange(ctx context.Context, id string) error {
 	return err
 }
 
-// foldText joins texts and converts them to the form that is searched.
+// foldText joins texts and converts them to lower case for searching.
 func foldText(texts ...string) string {
 	const bound = 4 << 10 // bytes; limits the cost of a search
 	text := strings.ToLower(strings.Join(texts, "\n"))
@@ -123,19 +125,20 @@ func (t Skills) Get(ctx context.Context, id string) (Skill, error) {
 // Update replaces the origin and the source of a skill.
 func (t Skills) Update(ctx context.Context, id, origin string, source json.RawMessage) error {
 	return t.changeSkill(ctx, "change", id, func(c conn) error {
-		return c.mustChange(ctx, "UPDATE skills SET origin = $2, source = $3 WHERE id = $1", id, origin, jsonText(source))
+		return c.execAffecting(ctx, "UPDATE skills SET origin = $2, source = $3 WHERE id = $1", id, origin, jsonText(source))
 	})
 }
 
-// Hide hides a skill from lists or shows it again. A hidden skill stays usable by name.
-func (t Skills) Hide(ctx context.Context, id string, hidden bool) error {
+// Hide sets whether a skill is omitted from lists. A hidden skill stays usable by
+// name.
+func (t Skills) SetHidden(ctx context.Context, id string, hidden bool) error {
 	return t.changeSkill(ctx, "hide", id, func(c conn) error {
-		return c.mustChange(ctx, "UPDATE skills SET hidden = $2 WHERE id = $1", id, hidden)
+		return c.execAffecting(ctx, "UPDATE skills SET hidden = $2 WHERE id = $1", id, hidden)
 	})
 }
 
-// SetCurrent makes a version the current one: the newest, or an older one to go
-// back to.
+// SetCurrent makes a version the current one. It may be older than the previous
+// current version.
 func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 	return t.changeSkill(ctx, "set current version of", id, func(c conn) error {
 		v, err := queryOne[Version](ctx, c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", id, number)
@@ -146,15 +149,15 @@ func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 		if err != nil {
 			return err
 		}
-		return c.mustChange(ctx, "UPDATE skills SET current = $2, updated = $3, folded = $4 WHERE id = $1",
+		return c.execAffecting(ctx, "UPDATE skills SET current = $2, updated = $3, folded = $4 WHERE id = $1",
 			id, v.ID, timestamp(now()), foldText(name, v.Display, strings.Join(v.Tags, " "), v.Description))
 	})
 }
 
 // Delete deletes a skill with its versions, ratings, usage and references to
-// others. The caller checks in the same transaction that nothing refers to it;
-// see [Refs.ListTo] and [Defaults.ListBySkill]. [Blobs.Sweep] deletes its files
-// after their grace period.
+// other items. The caller checks in the same transaction that no item refers to
+// it; see [Refs.ListTo] and [Defaults.ListBySkill]. [Blobs.Sweep] deletes its
+// files after their grace period.
 func (t Skills) Delete(ctx context.Context, id string) error {
 	return t.changeSkill(ctx, "delete", id, func(c conn) error {
 		if err := c.startGrace(ctx, "v.skill_id = $1", id); err != nil {
@@ -163,13 +166,13 @@ func (t Skills) Delete(ctx context.Context, id string) error {
 		if _, err := c.exec(ctx, "DELETE FROM refs WHERE from_kind = $1 AND from_id = $2", SkillKind, id); err != nil {
 			return err
 		}
-		return c.mustChange(ctx, "DELETE FROM skills WHERE id = $1", id)
+		return c.execAffecting(ctx, "DELETE FROM skills WHERE id = $1", id)
 	})
 }
 
-// changeSkill runs f in a transaction and records the change of a skill.
+// changeSkill calls f in a transaction and records that the skill changed.
 func (t Skills) changeSkill(ctx context.Context, verb, id string, f func(conn) error) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := f(c); err != nil {
 			return err
 		}
@@ -181,7 +184,7 @@ func (t Skills) changeSkill(ctx context.Context, verb, id string, f func(conn) e
 	return nil
 }
 
-// Change describes a changed or deleted skill.
+// Change is the latest change of a skill.
 type Change struct {
 	Revision int64
 	ID       string
@@ -196,13 +199,14 @@ type skillChange struct {
 
 func (s *skillChange) fields() []any { return []any{&s.Revision, &s.ID} }
 
-// Changes returns the skills that changed after a revision of [SkillsRevision],
-// each once with its last change, in order. After 0 it returns all skills. It
-// returns at most [MaxPage]; call it again with the last revision for more.
+// Changes returns the latest change of each skill that changed after a revision
+// of [SkillsRevision], sorted by revision. If after is 0, it includes all skills.
+// It returns at most [MaxPage] changes; to get more, call it again with the last
+// revision.
 func (t Skills) Changes(ctx context.Context, after int64) ([]Change, error) {
 	out, err := t.changes(ctx, after)
 	if err != nil {
-		return nil, fmt.Errorf("changes of skills: %w", err)
+		return nil, fmt.Errorf("list changed skills: %w", err)
 	}
 	return out, nil
 }
@@ -227,18 +231,18 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	return out, nil
 }
 
-// GetMany returns the existing skills among the given ids, at most [MaxPage],
-// and the namespaces that list them, both by id.
+// GetMany returns the skills with at most [MaxPage] ids and the namespaces that
+// list them, both by id. It omits missing skills.
 func (t Skills) GetMany(ctx context.Context, ids []string) (map[string]*Skill, map[string][]Namespace, error) {
 	if len(ids) > MaxPage {
-		return nil, nil, fmt.Errorf("%d skills: %w: limit %d", len(ids), ErrInvalid, MaxPage)
+		return nil, nil, fmt.Errorf("get %d skills: %w: limit %d", len(ids), ErrInvalid, MaxPage)
 	}
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
 	skills, listed, err := t.getMany(ctx, toArgs(ids))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%d skills: %w", len(ids), err)
+		return nil, nil, fmt.Errorf("get %d skills: %w", len(ids), err)
 	}
 	return skills, listed, nil
 }
@@ -259,8 +263,9 @@ func (t Skills) getMany(ctx context.Context, ids []any) (map[string]*Skill, map[
 	return byID, listed, nil
 }
 
-// exists converts the error of a query to whether the row exists.
-func exists(err error) (bool, error) {
+// rowExists reports whether a query found its row. The argument is the query's
+// error.
+func rowExists(err error) (bool, error) {
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

@@ -193,7 +193,7 @@ func TestListSkills(t *testing.T) {
 		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "据"}), []string{"数据"})
 		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: `\`}), []string{})
 
-		mustDo(t, db.Skills.Hide(ctx, ids["mid"], true))
+		mustDo(t, db.Skills.SetHidden(ctx, ids["mid"], true))
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common"})
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:], Hidden: true}), []string{"alpha", "common", "mid"})
 		if found := must(db.Skills.Find(ctx, "mid", both))(t); len(found) != 2 { // W30: usable by name
@@ -242,7 +242,7 @@ func TestSkillChanges(t *testing.T) {
 		}
 
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
-		wantError(t, db.Skills.Hide(ctx, "none", true), store.ErrNotFound) // not a change
+		wantError(t, db.Skills.SetHidden(ctx, "none", true), store.ErrNotFound) // is no change
 		more := must(db.Skills.Changes(ctx, last))(t)
 		if len(more) != 1 || more[0].ID != a.ID || more[0].Skill != nil {
 			t.Errorf("changes are %+v", more)

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// openSQLite opens a file. A single connection writes, so that writers of this
-// process take turns instead of failing. The other connections are read-only.
+// openSQLite opens a database file. A single connection writes, so that writers
+// in this process take turns instead of failing. The other connections are
+// read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
-		return nil, errors.New("open database: sqlite: needs a file path")
+		return nil, errors.New("open database: want a file path after sqlite:")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	if err := createPrivate(path); err != nil {
+	if err := createPrivateFile(path); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	writer, err := openSQL(sqliteURL(path, opts.Wait, "_txlock=immediate"))
@@ -37,14 +38,14 @@ func openSQLite(path string, opts Options) (*DB, error) {
 	}
 	reader.SetMaxOpenConns(opts.Connections)
 	reader.SetMaxIdleConns(opts.Connections)
-	reader.SetConnMaxIdleTime(5 * time.Minute) // each caches pages
+	reader.SetConnMaxIdleTime(5 * time.Minute) // each has a page cache
 	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, path: path}, nil
 }
 
-// createPrivate creates the file readable by its owner only, unless it exists.
-// SQLite would create it readable by others. Files that SQLite puts beside it
-// get the same mode.
-func createPrivate(path string) error {
+// createPrivateFile creates a file that only its owner can read, unless it exists.
+// SQLite would create it readable by others. SQLite uses the mode of this file
+// for its journal files too.
+func createPrivateFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -55,8 +56,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// sqliteURL returns the URL by which the driver opens a file and waits for
-// other processes.
+// sqliteURL returns the URL with which the driver opens a file. It sets how long
+// a statement waits for other processes.
 func sqliteURL(path string, wait time.Duration, more ...string) string {
 	settings := append([]string{
 		"_pragma=busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")",
@@ -67,7 +68,7 @@ func sqliteURL(path string, wait time.Duration, more ...string) string {
 	return "file:" + escapePath(path) + "?" + strings.Join(settings, "&")
 }
 
-// escapePath returns an absolute path as part of a URL.
+// escapePath escapes an absolute path for a URL.
 func escapePath(path string) string {
 	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // Windows paths start with a drive
 	return "//" + (&url.URL{Path: path}).EscapedPath()

@@ -22,6 +22,7 @@ func openSQL(url string) (*sql.DB, error) {
 	return sql.OpenDB(cachingConnector{plain.Driver(), url}), nil
 }
 
+// cachingConnector opens connections that cache their prepared statements.
 type cachingConnector struct {
 	driver driver.Driver
 	url    string
@@ -37,7 +38,8 @@ func (c cachingConnector) Connect(context.Context) (driver.Conn, error) {
 	return &cachingConn{sqliteConn: opened.(sqliteConn), statements: map[string]*cachedStatement{}}, nil
 }
 
-// sqliteConn lists the interfaces of a connection of the SQLite driver.
+// sqliteConn lists the interfaces that a connection of the SQLite driver
+// implements.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -56,7 +58,7 @@ type cachingConn struct {
 	statements map[string]*cachedStatement
 }
 
-// cachedStatement is a prepared statement. It has at most one open result.
+// cachedStatement is a prepared statement. It is busy while a result is open.
 type cachedStatement struct {
 	driver.Stmt
 	busy bool
@@ -127,7 +129,7 @@ func (c *cachingConn) Close() error {
 	return c.sqliteConn.Close()
 }
 
-// cachedRows releases its statement on Close.
+// cachedRows is the result of a cached statement. Close releases the statement.
 type cachedRows struct {
 	driver.Rows
 	statement *cachedStatement

@@ -1,15 +1,16 @@
 // Package store is the database of a hub: users, skills with their versions and
-// files, kinds, conversations, approval requests, grants, usage. It uses the
-// same SQL for SQLite and PostgreSQL and gives the same guarantees on both.
+// files, other resources, conversations, approval requests, grants, usage. It
+// uses the same SQL for SQLite and PostgreSQL and gives the same guarantees on
+// both.
 //
 // A [DB] has one field for each table or group of tables, for example db.Skills
-// or db.Users. Each method is one change or one query. [DB.Tx] combines
-// several. Rows are plain structs. JSON in them is stored unchanged. Start
-// reading at [Open].
+// or db.Users. Each method makes one change or one query. [DB.Tx] combines
+// several in a transaction. Rows are plain structs. JSON in them is stored
+// unchanged. Start reading at [Open].
 //
-// The package makes no decisions: callers check permissions first. It knows
-// neither the format of skills nor ciphers: callers pass digests, manifests and
-// encrypted bytes. It compares names byte by byte.
+// The package does not check permissions; callers do. It neither parses skills
+// nor encrypts: callers pass digests, manifests and encrypted bytes. It compares
+// names byte by byte.
 //
 // # Times
 //
@@ -19,9 +20,9 @@
 //
 // # Limits
 //
-// A text or document has at most [MaxValue] bytes; the schema limits many
-// columns to less. Larger values fail with [ErrInvalid], as does text that is
-// not UTF-8 or contains a NUL.
+// A value has at most [MaxValue] bytes; the schema limits many columns to less.
+// Larger values fail with [ErrInvalid], as does text that is not UTF-8 or
+// contains a NUL.
 package store
 
 import (
@@ -33,16 +34,16 @@ import (
 	"time"
 )
 
-// MaxValue limits one value, in bytes: a document, a text, a file.
+// MaxValue limits a single value, in bytes: a JSON document, a text, a file.
 const MaxValue = 16 << 20
 
-// Options are the settings of [Open]. The zero value is useful.
+// Options are the settings of [Open]. The zero value selects the defaults.
 type Options struct {
-	// Connections limits the open connections, for SQLite those that read. 0
-	// means 16.
+	// Connections limits the open connections; for SQLite, only those that read.
+	// 0 means 16.
 	Connections int
-	// Wait is how long a change waits for its turn, or retries after conflicts,
-	// before it fails with [ErrBusy]. 0 means 10 s.
+	// Wait limits the time that a change waits for other changes and retries
+	// after conflicts. It then fails with [ErrBusy]. 0 means 10 s.
 	Wait time.Duration
 }
 
@@ -60,11 +61,12 @@ func (o *Options) orDefaults() Options {
 	return out
 }
 
-// DB is an open database. It is safe for concurrent use, also by several
-// processes that use one SQLite file on a local disk. It reconnects by itself.
+// DB is an open database. It is safe for concurrent use. Several processes can
+// open the same SQLite file if it is on a local disk. DB reconnects
+// automatically.
 //
-// With SQLite, a change that has returned survives the end of the process. A
-// power failure may lose the last changes, but never a part of one.
+// With SQLite, a completed change survives a crash of the process. A power
+// failure may lose the last changes, but never a part of one.
 type DB struct {
 	Tables
 	dialect dialect
@@ -74,8 +76,8 @@ type DB struct {
 	wait    time.Duration
 }
 
-// Tables groups the stored data. In a [DB] each call is a change of its own; in
-// a [Tx] it is part of the transaction.
+// Tables groups the stored data. In a [DB], each call is its own transaction; in
+// a [Tx], it is part of that transaction.
 type Tables struct {
 	Users            Users
 	Tokens           Tokens
@@ -125,7 +127,7 @@ func tables(c conn) Tables {
 // Open creates a missing SQLite file, readable by its owner only. Nodes that
 // open a database at the same time wait for each other. Open fails with
 // [ErrTooNew] if a newer program made the schema, and with [ErrCorrupt] if
-// another one changed it. The caller closes the database.
+// another program changed it. The caller closes the database.
 func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	db, err := open(ctx, address, opts.orDefaults())
 	if err != nil {
@@ -168,10 +170,10 @@ func open(ctx context.Context, address string, opts Options) (*DB, error) {
 // Ping checks the connection. It fails with [ErrUnavailable] if the database
 // cannot be reached.
 func (db *DB) Ping(ctx context.Context) error {
-	return classify(ctx, db.reader.PingContext(ctx))
+	return classifyError(ctx, db.reader.PingContext(ctx))
 }
 
-// Kind returns the name of the database: SQLite or PostgreSQL.
+// Kind returns the name of the database system: SQLite or PostgreSQL.
 func (db *DB) Kind() string { return db.dialect.name }
 
 // Close waits for running statements and closes the database.

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Token lets a program act for a user. Only the hash of the token is stored.
+// Token is an API token with which a program acts for a user. Only its hash is
+// stored.
 type Token struct {
 	ID       string // set by Create if ""
 	UserID   string
@@ -35,7 +36,7 @@ func (t Tokens) Create(ctx context.Context, token Token) (Token, error) {
 	setDefaultTime(&token.Created)
 	token.Expires, token.LastUsed = fromMillis(toMillis(token.Expires)), time.Time{}
 	if err := t.c.insert(ctx, "tokens", tokenColumns, token.fields()); err != nil {
-		return Token{}, fmt.Errorf("add a token of user %q: %w", token.UserID, missingParent(err))
+		return Token{}, fmt.Errorf("add a token of user %q: %w", token.UserID, toNotFound(err))
 	}
 	return token, nil
 }
@@ -45,23 +46,23 @@ func (t Tokens) Create(ctx context.Context, token Token) (Token, error) {
 func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 	token, err := queryOne[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE prefix = $1", prefix)
 	if err != nil {
-		return Token{}, fmt.Errorf("token: %w", err)
+		return Token{}, fmt.Errorf("get token: %w", err)
 	}
 	return token, nil
 }
 
-// GetMany returns the existing tokens among the given ids, at most [MaxPage],
-// including expired ones.
+// GetMany returns the tokens with at most [MaxPage] ids, including expired ones.
+// It omits missing tokens.
 func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) > MaxPage {
-		return nil, fmt.Errorf("%d tokens: %w: limit %d", len(ids), ErrTooMany, MaxPage)
+		return nil, fmt.Errorf("get %d tokens: %w: limit %d", len(ids), ErrTooMany, MaxPage)
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+placeholders(1, len(ids))+")", toArgs(ids)...)
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, fmt.Errorf("get %d tokens: %w", len(ids), err)
 	}
 	return tokens, nil
 }
@@ -70,24 +71,24 @@ func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 func (t Tokens) ListByUser(ctx context.Context, userID string) ([]Token, error) {
 	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE user_id = $1 ORDER BY id", userID)
 	if err != nil {
-		return nil, fmt.Errorf("tokens of user %q: %w", userID, err)
+		return nil, fmt.Errorf("list tokens of user %q: %w", userID, err)
 	}
 	return tokens, nil
 }
 
 // Touch records the use of a token, at most once a minute.
 func (t Tokens) Touch(ctx context.Context, id string, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE tokens SET used = $2 WHERE id = $1 AND used < $3", id, timestamp(at), timestamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE tokens SET used = $2 WHERE id = $1 AND used < $3", id, timestamp(at), timestamp(at.Add(-touchInterval)))
 	if err != nil {
 		return fmt.Errorf("record use of token %q: %w", id, err)
 	}
 	return nil
 }
 
-// Delete revokes a token of a user. It fails with [ErrNotFound] if the token is
-// not the user's.
+// Delete revokes a token. It fails with [ErrNotFound] if the user has no such
+// token.
 func (t Tokens) Delete(ctx context.Context, userID, id string) error {
-	if err := t.c.mustChange(ctx, "DELETE FROM tokens WHERE id = $1 AND user_id = $2", id, userID); err != nil {
+	if err := t.c.execAffecting(ctx, "DELETE FROM tokens WHERE id = $1 AND user_id = $2", id, userID); err != nil {
 		return fmt.Errorf("revoke token %q: %w", id, err)
 	}
 	return nil

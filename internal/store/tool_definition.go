@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// ToolDefinition is one definition of a tool of an MCP server, accepted or
-// pending.
+// ToolDefinition is an accepted or pending definition of a tool of an MCP server.
 type ToolDefinition struct {
 	Server     string // digest of the server's configuration
 	Tool       string // name at the server
@@ -30,10 +29,10 @@ func (d *ToolDefinition) fields() []any {
 // textRow is a row with one text column.
 type textRow = scalarRow[string]
 
-// ToolDefinitions stores the definitions of tools to detect changes.
+// ToolDefinitions stores the definitions of tools, so that changes are noticed.
 type ToolDefinitions struct{ c conn }
 
-// knownDigest is a definition without its content.
+// knownDigest identifies a stored definition and says whether it is accepted.
 type knownDigest struct {
 	Tool, Digest string
 	Accepted     bool
@@ -47,7 +46,7 @@ func (k *knownDigest) fields() []any { return []any{&k.Tool, &k.Digest, &k.Accep
 func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string]map[string]bool, error) {
 	found, err := queryAll[knownDigest](ctx, t.c, "SELECT tool, digest, accepted FROM definitions WHERE server = $1", server)
 	if err != nil {
-		return nil, fmt.Errorf("tool definitions: %w", err)
+		return nil, fmt.Errorf("list digests of tool definitions: %w", err)
 	}
 	var out map[string]map[string]bool
 	for _, k := range found {
@@ -66,10 +65,11 @@ func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string
 // a definition on every request, for example with a date.
 const maxAccepted = 16
 
-// Add stores new definitions. A pending one replaces the pending definition of
-// the same tool. An accepted one beyond the limit replaces the oldest.
+// Add stores new definitions. A pending definition replaces the pending
+// definition of the same tool. If a tool has too many accepted definitions, Add
+// deletes the oldest.
 func (t ToolDefinitions) Add(ctx context.Context, all ...ToolDefinition) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, d := range all {
 			if d.Seen = now(); d.Accepted {
 				d.Decided = d.Seen
@@ -101,19 +101,19 @@ func (t ToolDefinitions) ListPending(ctx context.Context, servers []string) ([]T
 		return nil, nil
 	}
 	if len(servers) > MaxPage {
-		return nil, fmt.Errorf("pending tool definitions: %w: %d servers, limit %d", ErrInvalid, len(servers), MaxPage)
+		return nil, fmt.Errorf("list pending tool definitions: %w: %d servers, limit %d", ErrInvalid, len(servers), MaxPage)
 	}
 	found, err := queryAll[ToolDefinition](ctx, t.c, "SELECT server, tool, digest, '', of_id, accepted, accepted_by, seen, decided FROM definitions WHERE NOT accepted AND server IN ("+
 		placeholders(2, len(servers))+") ORDER BY server, tool LIMIT $1", append([]any{MaxPage}, toArgs(servers)...)...)
 	if err != nil {
-		return nil, fmt.Errorf("pending tool definitions: %w", err)
+		return nil, fmt.Errorf("list pending tool definitions: %w", err)
 	}
 	return found, nil
 }
 
-// ListChanges returns, for each tool of a server with a pending definition, the
-// last accepted definition, if any, followed by the pending one. It returns at
-// most [MaxPage] definitions.
+// ListChanges returns at most [MaxPage] definitions of tools with a pending
+// definition at a server. For each tool, the latest accepted definition, if any,
+// comes before the pending one.
 func (t ToolDefinitions) ListChanges(ctx context.Context, server string) ([]ToolDefinition, error) {
 	return t.listChanges(ctx, "server", server)
 }
@@ -130,7 +130,7 @@ func (t ToolDefinitions) listChanges(ctx context.Context, column, value string) 
 		AND NOT EXISTS (SELECT 1 FROM definitions l WHERE l.server = d.server AND l.tool = d.tool AND d.accepted AND l.accepted AND (l.decided > d.decided OR l.decided = d.decided AND l.digest > d.digest))
 		ORDER BY d.server, d.tool, CASE WHEN d.accepted THEN 0 ELSE 1 END LIMIT $2`, value, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("changed tool definitions: %w", err)
+		return nil, fmt.Errorf("list changed tool definitions: %w", err)
 	}
 	return found, nil
 }
@@ -150,7 +150,7 @@ func (t ToolDefinitions) AcceptByOwner(ctx context.Context, id string, digests [
 
 func (t ToolDefinitions) accept(ctx context.Context, column, key string, digests []string, by string) ([]string, error) {
 	var out []string
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		out = nil
 		for _, digest := range digests {
 			found, err := execReturning[textRow](ctx, c, "UPDATE definitions SET accepted = TRUE, accepted_by = $3, decided = $4 WHERE "+column+" = $1 AND digest = $2 AND NOT accepted RETURNING tool",

@@ -13,14 +13,13 @@ import (
 // goroutine and until it returns.
 type Tx struct{ Tables }
 
-// Tx calls f in a transaction. It stores all changes that f made through tx, or
-// none if f or the commit fails. The transaction is serializable. After a
-// conflict Tx calls f again for up to [Options.Wait], so f must have no other
-// effects; then Tx fails with [ErrBusy]. Once a change failed, nothing is
-// stored, even if f returns nil. f must not use db: a change through db would
-// wait for f and fail.
+// Tx calls f in a serializable transaction. It stores all changes that f makes
+// through tx, or none if f, one of the changes or the commit fails. After a
+// conflict, Tx calls f again, so f must have no other effects. Tx fails with
+// [ErrBusy] if conflicts persist for [Options.Wait]. f must not use db: a change
+// through db would wait for f and fail.
 func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
-	return conn{db: db}.atomic(ctx, func(c conn) error { return f(&Tx{tables(c)}) })
+	return conn{db: db}.inTransaction(ctx, func(c conn) error { return f(&Tx{tables(c)}) })
 }
 
 // conn executes SQL in a transaction or directly on the database.
@@ -29,26 +28,26 @@ type conn struct {
 	tx *transaction // nil outside a transaction
 }
 
-// transaction is a running transaction.
+// transaction is a transaction that remembers its first failed change.
 type transaction struct {
 	*sql.Tx
-	// failed is the first error of a change. After an error PostgreSQL rejects
-	// further statements; SQLite would continue.
+	// failed is the error of the first change that failed. After an error,
+	// PostgreSQL rejects further statements; SQLite would accept them.
 	failed error
 }
 
-// querier is implemented by connections and transactions.
+// querier executes SQL on a connection or in a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// atomic calls f in the current transaction, or else in a new one.
-func (c conn) atomic(ctx context.Context, f func(conn) error) error {
+// atomic calls f in the current transaction, or in a new one if there is none.
+func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 	if c.tx != nil {
 		err := f(c)
 		if err != nil && c.tx.failed == nil {
-			c.tx.failed = err // may have made a part of its changes
+			c.tx.failed = err // f may have made some of its changes
 		}
 		return err
 	}
@@ -76,7 +75,7 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 	defer single.Close()
 	tx, err := single.BeginTx(ctx, &sql.TxOptions{Isolation: level})
 	if err != nil {
-		return classify(ctx, err)
+		return classifyError(ctx, err)
 	}
 	defer tx.Rollback() // no effect after Commit
 	t := &transaction{Tx: tx}
@@ -86,19 +85,19 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 	if t.failed != nil {
 		return t.failed
 	}
-	return classify(ctx, tx.Commit())
+	return classifyError(ctx, tx.Commit())
 }
 
-// acquireWriter returns a connection for writing. The wait is limited, because
-// the holder of the connection may wait for this change.
+// acquireWriter returns a connection for writing. It waits only for a limited
+// time, because the function that uses the connection may wait for this change.
 func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
 	wait, stop := context.WithTimeoutCause(ctx, db.wait, ErrBusy)
 	defer stop()
 	single, err := db.writer.Conn(wait)
 	if err != nil && wait.Err() != nil {
-		return nil, fmt.Errorf("wait for a turn to write: %w", context.Cause(wait))
+		return nil, fmt.Errorf("wait for other changes: %w", context.Cause(wait))
 	}
-	return single, classify(ctx, err)
+	return single, classifyError(ctx, err)
 }
 
 // backOff waits for a random time that grows with each try.
@@ -130,8 +129,8 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 	return n, err
 }
 
-// query calls each for every row of a query, or if write is set, of a changing
-// statement.
+// query calls each for every row that a statement returns. If write is set, the
+// statement may change data.
 func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error, query string, args ...any) error {
 	args, err := bindArgs(args)
 	if err != nil {
@@ -152,26 +151,26 @@ func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error,
 	})
 }
 
-// run calls f with the transaction or a suitable connection.
+// run calls f with the transaction, or with a connection for writing or reading.
 func (c conn) run(ctx context.Context, write bool, f func(querier) error) error {
 	if c.tx != nil {
 		return c.tx.run(ctx, f)
 	}
 	if !write {
-		return classify(ctx, f(c.db.reader))
+		return classifyError(ctx, f(c.db.reader))
 	}
 	single, err := c.db.acquireWriter(ctx)
 	if err != nil {
 		return err
 	}
 	defer single.Close()
-	return classify(ctx, f(single))
+	return classifyError(ctx, f(single))
 }
 
 // run calls f with the transaction, unless an earlier statement failed.
 func (t *transaction) run(ctx context.Context, f func(querier) error) error {
 	if t.failed == nil {
-		t.failed = classify(ctx, f(t.Tx))
+		t.failed = classifyError(ctx, f(t.Tx))
 	}
 	return t.failed
 }

@@ -8,21 +8,22 @@ import (
 	"time"
 )
 
-// SkillUsage counts the use of a skill, as an addition or as a sum.
+// SkillUsage counts the use of a skill. It is either an increment for [Usage.Add]
+// or a total from [Usage.Sum].
 type SkillUsage struct {
 	SkillID  string
 	Loads    int64
 	Calls    int64
 	Errors   int64
 	Tokens   int64
-	LastUsed time.Time // for the last time
+	LastUsed time.Time
 }
 
 func (u *SkillUsage) fields() []any {
 	return []any{&u.SkillID, &u.Loads, &u.Calls, &u.Errors, &u.Tokens, (*timestamp)(&u.LastUsed)}
 }
 
-// UsageDay is the use of a skill on one day in UTC.
+// UsageDay counts the use of a skill on one day in UTC.
 type UsageDay struct {
 	Date time.Time // start of the day
 	SkillUsage
@@ -30,7 +31,7 @@ type UsageDay struct {
 
 func (d *UsageDay) fields() []any { return append([]any{(*date)(&d.Date)}, d.SkillUsage.fields()...) }
 
-// date is a stored day: days since 1970.
+// date is a day, stored as the number of days since 1970.
 type date time.Time
 
 const daySeconds = 24 * 60 * 60
@@ -40,7 +41,7 @@ func dayNumber(t time.Time) int64 { return t.Unix() / daySeconds }
 func (d *date) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("%T is not a day", v)
+		return fmt.Errorf("%T cannot be scanned as a day", v)
 	}
 	*d = date(time.Unix(n*daySeconds, 0).UTC())
 	return nil
@@ -49,13 +50,13 @@ func (d *date) Scan(v any) error {
 // Usage stores the use of skills by day.
 type Usage struct{ c conn }
 
-// Add adds usage to the days of LastUsed, all or none. Usage of deleted skills
-// is ignored.
+// Add adds each usage to the day of its LastUsed, all or none. It ignores usage
+// of deleted skills.
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	uses = slices.Clone(uses)
 	// A fixed order keeps concurrent calls from deadlocks.
 	slices.SortFunc(uses, func(a, b SkillUsage) int { return cmp.Compare(a.SkillID, b.SkillID) })
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {
 			_, err := c.exec(ctx, `INSERT INTO usage (skill_id, day, loads, calls, errors, tokens, used)
 				SELECT s.id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
@@ -76,8 +77,8 @@ func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	return nil
 }
 
-// Sum returns the use of at most [MaxPage] skills since a day, by skill id.
-// Unused skills are left out.
+// Sum returns the usage of at most [MaxPage] skills since a day, by skill id. It
+// omits unused skills.
 func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map[string]SkillUsage, error) {
 	if len(skillIDs) > MaxPage {
 		return nil, fmt.Errorf("sum usage: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
@@ -100,22 +101,22 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 // castSums casts sums to integers: PostgreSQL returns decimals.
 const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CAST(sum(u.errors) AS BIGINT), CAST(sum(u.tokens) AS BIGINT), max(u.used)"
 
-// ListDays returns the use of a skill for each day since a day on which it was
-// used, oldest first, at most [MaxPage].
+// ListDays returns at most [MaxPage] days on which a skill was used, from the day
+// of since, oldest first.
 func (t Usage) ListDays(ctx context.Context, skillID string, since time.Time) ([]UsageDay, error) {
 	found, err := queryAll[UsageDay](ctx, t.c, `SELECT u.day, u.skill_id, u.loads, u.calls, u.errors, u.tokens, u.used
 		FROM usage u WHERE u.skill_id = $1 AND u.day >= $2 ORDER BY u.day LIMIT $3`, skillID, dayNumber(since), MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("usage of skill %q: %w", skillID, err)
+		return nil, fmt.Errorf("list usage of skill %q: %w", skillID, err)
 	}
 	return found, nil
 }
 
-// ListUnused returns skills of at most [MaxNamespaces] namespaces that were
-// created before a time and not used since, by id, and the start of the next
-// page.
+// ListUnused returns skills in at most [MaxNamespaces] namespaces that were
+// created before a time and not used since, sorted by id, and the cursor of the
+// next page.
 func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, p Page) ([]Skill, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err == nil {
 		err = checkNamespaces(in)
 	}
@@ -124,9 +125,9 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 	}
 	found, err := queryAll[Skill](ctx, t.c, skillSelect+`WHERE s.id > $1 AND s.created < $2 AND s.namespace IN (`+placeholders(5, len(in))+`)
 		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
-		append([]any{keys[0], timestamp(since), dayNumber(since), p.limit() + 1}, toArgs(in)...)...)
+		append([]any{keys[0], timestamp(since), dayNumber(since), p.pageSize() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "unused skills: %w", fmt.Errorf("list unused skills: %w", err)
+		return nil, "", fmt.Errorf("list unused skills: %w", err)
 	}
 	found, next := cutPage(p, found, func(s Skill) []string { return []string{s.ID} })
 	return found, next, nil

@@ -58,23 +58,23 @@ func (t Users) ByName(ctx context.Context, name string) (User, error) {
 	return u, nil
 }
 
-// ByIdentity returns the user linked to a subject of an identity provider.
+// ByIdentity returns the user who is linked to a subject at an identity provider.
 func (t Users) ByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+` FROM users
 		WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, issuer, subject)
 	if err != nil {
-		return User{}, fmt.Errorf("user of identity provider: %w", err)
+		return User{}, fmt.Errorf("get user of identity provider: %w", err)
 	}
 	return u, nil
 }
 
-// LinkIdentity links a user to a subject of an identity provider. It fails with
-// [ErrExists] if the subject is linked, and with [ErrNotFound] if the user does
-// not exist.
+// LinkIdentity links a user to a subject at an identity provider. It fails with
+// [ErrExists] if the subject is already linked, and with [ErrNotFound] if the
+// user does not exist.
 func (t Users) LinkIdentity(ctx context.Context, id, issuer, subject string) error {
 	err := t.c.insert(ctx, "identities", "issuer, subject, user_id", []any{issuer, subject, id})
 	if err != nil {
-		return fmt.Errorf("link user %q: %w", id, missingParent(err))
+		return fmt.Errorf("link user %q to identity provider: %w", id, toNotFound(err))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (t Users) LinkIdentity(ctx context.Context, id, issuer, subject string) err
 // Update replaces the display name, the email address, and the admin and
 // disabled flags.
 func (t Users) Update(ctx context.Context, u User) error {
-	err := t.c.mustChange(ctx, "UPDATE users SET display = $2, email = $3, admin = $4, disabled = $5 WHERE id = $1",
+	err := t.c.execAffecting(ctx, "UPDATE users SET display = $2, email = $3, admin = $4, disabled = $5 WHERE id = $1",
 		u.ID, u.Display, u.Email, u.Admin, u.Disabled)
 	if err != nil {
 		return fmt.Errorf("change user %q: %w", u.ID, err)
@@ -92,18 +92,19 @@ func (t Users) Update(ctx context.Context, u User) error {
 
 // SetPassword replaces the password hash; "" removes the password.
 func (t Users) SetPassword(ctx context.Context, id, hash string) error {
-	if err := t.c.mustChange(ctx, "UPDATE users SET password = $2 WHERE id = $1", id, hash); err != nil {
+	if err := t.c.execAffecting(ctx, "UPDATE users SET password = $2 WHERE id = $1", id, hash); err != nil {
 		return fmt.Errorf("set the password of user %q: %w", id, err)
 	}
 	return nil
 }
 
-// touchEvery is the minimum time between recorded uses.
-const touchEvery = time.Minute
+// touchInterval is the minimum interval between recorded uses of an account, a login
+// or a token.
+const touchInterval = time.Minute
 
 // Touch records activity of a user, at most once a minute.
 func (t Users) Touch(ctx context.Context, id string, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE users SET seen = $2 WHERE id = $1 AND seen < $3", id, timestamp(at), timestamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE users SET seen = $2 WHERE id = $1 AND seen < $3", id, timestamp(at), timestamp(at.Add(-touchInterval)))
 	if err != nil {
 		return fmt.Errorf("record activity of user %q: %w", id, err)
 	}
@@ -112,17 +113,17 @@ func (t Users) Touch(ctx context.Context, id string, at time.Time) error {
 
 // Delete deletes a user with tokens, logins, memberships, notifications,
 // ratings, and the defaults, settings and secrets of the user's namespace. It
-// fails with [ErrReferenced] while the namespace has skills or kinds or the
-// user has conversations.
+// fails with [ErrReferenced] while the namespace holds resources or the user has
+// conversations.
 func (t Users) Delete(ctx context.Context, id string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.clearNamespace(ctx, UserNamespace(id)); err != nil {
 			return err
 		}
 		if n, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM sessions WHERE owner = $1", id); err != nil || n > 0 {
 			return referencedError(err, "%d conversations", n)
 		}
-		return c.mustChange(ctx, "DELETE FROM users WHERE id = $1", id)
+		return c.execAffecting(ctx, "DELETE FROM users WHERE id = $1", id)
 	})
 	if err != nil {
 		return fmt.Errorf("delete user %q: %w", id, err)
@@ -130,13 +131,13 @@ func (t Users) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns users by name and the start of the next page.
+// List returns users sorted by name, and the cursor of the next page.
 func (t Users) List(ctx context.Context, p Page) ([]User, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}
-	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
+	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.pageSize()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}

@@ -5,34 +5,34 @@ import (
 	"fmt"
 )
 
-// ListByUser returns the groups of a user by name and the start of the next
-// page.
+// ListByUser returns the groups of a user sorted by name, and the cursor of the
+// next page.
 func (t Groups) ListByUser(ctx context.Context, userID string, p Page) ([]Group, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("groups of user %q: %w", userID, err)
+		return nil, "", fmt.Errorf("list groups of user %q: %w", userID, err)
 	}
 	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+` FROM groups
-		WHERE id IN (SELECT group_id FROM members WHERE user_id = $1) AND name > $2 ORDER BY name LIMIT $3`, userID, keys[0], p.limit()+1)
+		WHERE id IN (SELECT group_id FROM members WHERE user_id = $1) AND name > $2 ORDER BY name LIMIT $3`, userID, keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("groups of user %q: %w", userID, err)
+		return nil, "", fmt.Errorf("list groups of user %q: %w", userID, err)
 	}
 	groups, next := cutPage(p, groups, func(g Group) []string { return []string{g.Name} })
 	return groups, next, nil
 }
 
-// GetMany returns the users with the given ids, at most [MaxPage], by id.
-// Missing users are left out.
+// GetMany returns the users with at most [MaxPage] ids, by id. It omits missing
+// users.
 func (t Users) GetMany(ctx context.Context, ids []string) (map[string]User, error) {
 	if len(ids) > MaxPage {
-		return nil, fmt.Errorf("users: %w: %d ids, limit %d", ErrInvalid, len(ids), MaxPage)
+		return nil, fmt.Errorf("get users: %w: %d ids, limit %d", ErrInvalid, len(ids), MaxPage)
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE id IN ("+placeholders(1, len(ids))+")", toArgs(ids)...)
 	if err != nil {
-		return nil, fmt.Errorf("users: %w", err)
+		return nil, fmt.Errorf("get users: %w", err)
 	}
 	found := make(map[string]User, len(users))
 	for _, u := range users {

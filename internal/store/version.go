@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Review is the state of the review of a version.
+// Review says whether a version is pending review, approved or rejected.
 type Review string
 
-// The states of a review.
+// Review states.
 const (
 	Pending  Review = "pending"
 	Approved Review = "approved"
 	Rejected Review = "rejected"
 )
 
-// Version is one state of a skill's files.
+// Version is an immutable set of a skill's files, with its review.
 type Version struct {
 	ID          string // set by Add if ""
 	SkillID     string
@@ -68,11 +68,11 @@ const MaxFiles = 10000
 // Versions stores the versions of skills.
 type Versions struct{ c conn }
 
-// Add adds a version with its files, which [Blobs.Put] has stored, and the
-// findings of a scan, and returns it as stored. It does not make the version
-// current; see [Skills.SetCurrent]. Add fails with [ErrExists] if the skill has
-// the digest, and with [ErrNotFound] if the skill or a file does not exist;
-// then put the files again.
+// Add adds a version with the findings of a scan, and returns it as stored. The
+// files must have been stored with [Blobs.Put]. Add does not make the version
+// current; see [Skills.SetCurrent]. It fails with [ErrExists] if the skill has a
+// version with the digest, and with [ErrNotFound] if the skill or a file does
+// not exist.
 func (t Versions) Add(ctx context.Context, v Version, files []File, findings json.RawMessage) (Version, error) {
 	setDefaultID(&v.ID)
 	setDefaultTime(&v.Created)
@@ -87,7 +87,7 @@ func (t Versions) Add(ctx context.Context, v Version, files []File, findings jso
 	if len(files) > MaxFiles {
 		return Version{}, fmt.Errorf("add a version of skill %q: %w: %d files, limit %d", v.SkillID, ErrInvalid, len(files), MaxFiles)
 	}
-	err := t.c.atomic(ctx, func(c conn) error { return c.addVersion(ctx, &v, files, findings) })
+	err := t.c.inTransaction(ctx, func(c conn) error { return c.addVersion(ctx, &v, files, findings) })
 	if err != nil {
 		return Version{}, fmt.Errorf("add a version of skill %q: %w", v.SkillID, err)
 	}
@@ -95,7 +95,7 @@ func (t Versions) Add(ctx context.Context, v Version, files []File, findings jso
 }
 
 func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings json.RawMessage) error {
-	same, err := exists(c.mustFind(ctx, "SELECT number FROM versions WHERE skill_id = $1 AND digest = $2", v.SkillID, v.Digest))
+	same, err := rowExists(c.requireRow(ctx, "SELECT number FROM versions WHERE skill_id = $1 AND digest = $2", v.SkillID, v.Digest))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings
 		return errRetry // another version was added concurrently
 	}
 	if err != nil {
-		return missingParent(err)
+		return toNotFound(err)
 	}
 	if err := c.insertFiles(ctx, v.ID, files); err != nil {
 		return err
@@ -120,13 +120,13 @@ func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings
 	return c.recordSkillChange(ctx, v.SkillID)
 }
 
-// mustFind fails with [ErrNotFound] if a query returns no row.
-func (c conn) mustFind(ctx context.Context, query string, args ...any) error {
+// mustFind returns [ErrNotFound] if a query returns no row.
+func (c conn) requireRow(ctx context.Context, query string, args ...any) error {
 	_, err := queryScalar[int64](ctx, c, query, args...)
 	return err
 }
 
-// insertFiles adds the manifest in batches of 200 rows.
+// insertFiles adds the files of a version in batches of 200 rows.
 func (c conn) insertFiles(ctx context.Context, version string, files []File) error {
 	const rows = 200
 	for len(files) > 0 {
@@ -141,7 +141,7 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 		}
 		_, err := c.exec(ctx, "INSERT INTO version_files (version_id, path, sha256, size) VALUES "+strings.Join(groups, ", "), args...)
 		if err != nil {
-			return fmt.Errorf("files: %w", missingParent(err))
+			return fmt.Errorf("files: %w", toNotFound(err))
 		}
 		files = files[n:]
 	}
@@ -166,31 +166,31 @@ func (t Versions) GetByDigest(ctx context.Context, skillID, digest string) (Vers
 	return v, nil
 }
 
-// ListByDigest returns the versions of all skills with a digest, at most
-// [MaxPage].
+// ListByDigest returns at most [MaxPage] versions of any skill with a digest.
 func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.digest = $1 ORDER BY v.id LIMIT $2", digest, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("versions with digest %q: %w", digest, err)
+		return nil, fmt.Errorf("list versions with digest %q: %w", digest, err)
 	}
 	return found, nil
 }
 
-// List returns the versions of a skill before a number, newest first; before 0
-// means all. It returns at most limit and never more than [MaxPage].
+// List returns the versions of a skill with a number below before, newest first.
+// If before is 0, it starts with the newest version. It returns at most limit
+// versions and never more than [MaxPage].
 func (t Versions) List(ctx context.Context, skillID string, before int64, limit int) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
-		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.limit())
+		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.pageSize())
 	if err != nil {
-		return nil, fmt.Errorf("versions of skill %q: %w", skillID, err)
+		return nil, fmt.Errorf("list versions of skill %q: %w", skillID, err)
 	}
 	return found, nil
 }
 
-// ListPending returns the versions in namespaces that are pending review,
-// oldest first, and the start of the next page.
+// ListPending returns the versions in some namespaces that are pending review,
+// oldest first, and the cursor of the next page.
 func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err == nil {
 		err = checkNamespaces(in)
 	}
@@ -199,9 +199,9 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 	}
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`JOIN skills s ON s.id = v.skill_id
 		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
-		append([]any{keys[0], p.limit() + 1}, toArgs(in)...)...)
+		append([]any{keys[0], p.pageSize() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "versions pending review: %w", fmt.Errorf("list versions pending review: %w", err)
+		return nil, "", fmt.Errorf("list versions pending review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
@@ -209,38 +209,38 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 
 // ListAllPending is like [Versions.ListPending] for all namespaces.
 func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string, error) {
-	keys, err := p.keys(1)
+	keys, err := p.decodeCursor(1)
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.limit()+1)
+	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.pageSize()+1)
 	if err != nil {
-		return nil, "versions pending review: %w", fmt.Errorf("list versions pending review: %w", err)
+		return nil, "", fmt.Errorf("list versions pending review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
 }
 
-// SetReview stores the decision of a reviewer on a digest of a skill.
+// SetReview stores a reviewer's decision on the version of a skill with a digest.
 func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
-	err := t.c.atomic(ctx, func(c conn) error {
-		if err := c.mustChange(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6 WHERE skill_id = $1 AND digest = $2",
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6 WHERE skill_id = $1 AND digest = $2",
 			skillID, digest, string(review), reviewer, note, timestamp(now())); err != nil {
 			return err
 		}
 		return c.recordSkillChange(ctx, skillID)
 	})
 	if err != nil {
-		return fmt.Errorf("review %q of skill %q: %w", digest, skillID, err)
+		return fmt.Errorf("review version %q of skill %q: %w", digest, skillID, err)
 	}
 	return nil
 }
 
-// Manifest returns the files of a version by path.
+// Manifest returns the list of files in a version, sorted by path.
 func (t Versions) Manifest(ctx context.Context, id string) ([]File, error) {
 	files, err := queryAll[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 ORDER BY path", id)
 	if err != nil {
-		return nil, fmt.Errorf("files of version %q: %w", id, err)
+		return nil, fmt.Errorf("list files of version %q: %w", id, err)
 	}
 	return files, nil
 }
@@ -254,28 +254,27 @@ func (t Versions) File(ctx context.Context, id, path string) (File, error) {
 	return f, nil
 }
 
-// Findings returns the findings of the scan of a version, nil if there are
-// none.
+// Findings returns the scan findings of a version, or nil if there are none.
 func (t Versions) Findings(ctx context.Context, id string) (json.RawMessage, error) {
 	d, err := queryScalar[jsonText](ctx, t.c, "SELECT findings FROM versions WHERE id = $1", id)
 	if err != nil {
-		return nil, fmt.Errorf("findings of version %q: %w", id, err)
+		return nil, fmt.Errorf("get findings of version %q: %w", id, err)
 	}
 	return json.RawMessage(d), nil
 }
 
-// SetFindings replaces the findings of the scan of a version.
+// SetFindings replaces the scan findings of a version.
 func (t Versions) SetFindings(ctx context.Context, id string, findings json.RawMessage) error {
-	if err := t.c.mustChange(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, jsonText(findings)); err != nil {
+	if err := t.c.execAffecting(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, jsonText(findings)); err != nil {
 		return fmt.Errorf("set the findings of version %q: %w", id, err)
 	}
 	return nil
 }
 
-// Delete deletes a version. It fails with [ErrReferenced] for the current one.
-// The number is not used again while a later version exists.
+// Delete deletes a version. It fails with [ErrReferenced] if the version is the
+// current one. Its number can be used again only if it was the latest version.
 func (t Versions) Delete(ctx context.Context, skillID string, number int64) error {
-	err := t.c.atomic(ctx, func(c conn) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
 		id, err := queryScalar[string](ctx, c, "SELECT id FROM versions WHERE skill_id = $1 AND number = $2", skillID, number)
 		if err != nil {
 			return err
@@ -290,7 +289,7 @@ func (t Versions) Delete(ctx context.Context, skillID string, number int64) erro
 		if err := c.startGrace(ctx, "v.id = $1", id); err != nil {
 			return err
 		}
-		if err := c.mustChange(ctx, "DELETE FROM versions WHERE id = $1", id); err != nil {
+		if err := c.execAffecting(ctx, "DELETE FROM versions WHERE id = $1", id); err != nil {
 			return err
 		}
 		return c.recordSkillChange(ctx, skillID)

@@ -267,7 +267,7 @@ func TestW30Hidden(t *testing.T) {
 	s := h.upload(store.Public, "pdf", digestA)
 	ghost := head("Ghost") + "spec: {skills: [pdf], skill_refs: {pdf: {skill_id: " + s.ID + "}}}"
 	h.apply("reporter", ghost)
-	must(t, h.db.Skills.Hide(t.Context(), s.ID, true))
+	must(t, h.db.Skills.SetHidden(t.Context(), s.ID, true))
 	wantEqual(t, h.apply("reporter", ghost).Changes[0].Outcome, agents.Unchanged)
 	p := h.profile("reporter", agents.GhostKind, "", "x")
 	if len(p.Problems) > 0 || p.Skills[0].ID != s.ID {

@@ -101,7 +101,7 @@ func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidd
 		if refs, err = l.loadReferences(ctx, &tx.Tables, p, h); err != nil {
 			return nil, err
 		}
-		return hideDetails{h.Name, hidden, refs.Total()}, tx.Skills.Hide(ctx, id, hidden)
+		return hideDetails{h.Name, hidden, refs.Total()}, tx.Skills.SetHidden(ctx, id, hidden)
 	})
 	if err != nil {
 		return nil, err
