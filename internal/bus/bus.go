@@ -1,10 +1,10 @@
 // Package bus notifies the nodes and parts of a hub that a stream has grown. A
 // notification holds only the name of the stream and the number of its newest
 // event. Subscribers read the events from the database. Start reading at [Bus];
-// [New] returns the bus of one process and [Dial] that of several nodes.
+// [New] returns a bus for one process and [Dial] a bus for several nodes.
 //
-// Notifications are hints. Only the newest one of a stream counts, and any may
-// get lost, for example when Redis is down. A subscriber therefore reads its
+// Notifications are hints. A newer one replaces an older one of the same stream,
+// and any may be lost, for example when Redis is down. A subscriber therefore reads its
 // streams after it subscribes, after each notification, and every few seconds
 // while the bus is not healthy. Publishers never wait for subscribers, and the
 // bus never carries the events themselves.
@@ -95,7 +95,6 @@ func (l *Local) notifyLoss() {
 	}
 }
 
-// remove removes a subscription.
 func (l *Local) remove(s *Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,17 +113,17 @@ type Subscription struct {
 	bus   *Local
 	ready chan struct{} // holds one value while something is pending
 
-	mu      sync.Mutex // locked after that of the bus
+	mu      sync.Mutex // locked after bus.mu
 	newest  map[string]int64
 	pending map[string]int64
 }
 
-// Ready returns a channel that receives once when [Subscription.Drain] has
-// something to return, whatever the number of notifications.
+// Ready returns a channel that receives a value when [Subscription.Drain] has
+// notifications to return. It receives one value for any number of them.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Drain returns the notifications since the last call, the newest for each
-// stream, in no order. It never returns a number twice or a smaller one later.
+// Drain returns the newest notification of each stream since the last call, in
+// no particular order. The numbers of a stream always increase.
 func (s *Subscription) Drain() []Notification {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +138,7 @@ func (s *Subscription) Drain() []Notification {
 // Close ends the subscription. It does not close the channel of Ready.
 func (s *Subscription) Close() { s.bus.remove(s) }
 
-// add adds a notification unless it is outdated.
+// add adds a notification unless it is older than the newest one of its stream.
 func (s *Subscription) add(stream string, seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Options are the settings of [Dial]. The zero value is useful.
+// Options are the settings of [Dial]. The zero value selects the defaults.
 type Options struct {
 	// Channel is the Redis channel that the nodes of one hub share. "" means
 	// loadout.
@@ -71,8 +71,8 @@ func Dial(address string, opts *Options) (*Redis, error) {
 	if err != nil {
 		return nil, errors.New("open bus: malformed redis:// URL") // the cause could repeat the URL
 	}
-	// Without this, the client keeps asking servers that do not know these
-	// messages.
+	// Otherwise the client repeats this request to servers that do not support
+	// it.
 	settings.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	settings.PoolSize = 4
 	settings.DialTimeout = maxPause
@@ -138,8 +138,8 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// dialUntil wraps dial so that its connections close when ctx is done. A
-// goroutine that waits for an answer would not notice otherwise.
+// dialUntil wraps dial so that its connections are closed when ctx is done.
+// Otherwise a goroutine that waits for a response would not notice.
 func dialUntil(ctx context.Context, dial dialer) dialer {
 	return func(c context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(c, network, address)
@@ -152,7 +152,8 @@ func dialUntil(ctx context.Context, dial dialer) dialer {
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// boundConn is a connection that the end of a context also closes.
+// boundConn is a connection that is also closed when a context is done. Close
+// calls unbind to release the context.
 type boundConn struct {
 	net.Conn
 	unbind func() bool
@@ -180,8 +181,8 @@ func (r *Redis) listen(ctx context.Context) {
 	}
 }
 
-// receive listens over one connection until it ends. It reports whether it ever
-// subscribed.
+// receive listens on one connection until it is closed. It reports whether the
+// subscription succeeded.
 func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
 	sub := r.client.Subscribe(ctx, r.channel)
 	defer sub.Close()
@@ -209,7 +210,7 @@ func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
 	}
 }
 
-// markConnected records that Redis is connected.
+// markConnected clears the error of [Redis.Healthy] and logs a reconnect.
 func (r *Redis) markConnected() {
 	r.mu.Lock()
 	was := r.connErr
@@ -221,7 +222,7 @@ func (r *Redis) markConnected() {
 	r.local.notifyLoss()
 }
 
-// markDisconnected records that Redis is disconnected.
+// markDisconnected sets the error of [Redis.Healthy] and logs the first failure.
 func (r *Redis) markDisconnected(err error) {
 	r.mu.Lock()
 	was := r.connErr
@@ -286,8 +287,8 @@ func (r *Redis) nextBatch() []Notification {
 	return notes
 }
 
-// requeue queues notifications again that could not be sent, unless newer ones
-// of their streams are pending.
+// requeue queues notifications again after sending failed, unless newer ones of
+// their streams are pending.
 func (r *Redis) requeue(notes []Notification) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -315,13 +316,12 @@ func (r *Redis) publish(ctx context.Context, notes []Notification) error {
 	return err
 }
 
-// isTimeout reports whether err is a timeout.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// backOff waits for a time that grows with each try.
+// backOff waits before the next try. The delay grows with each try.
 func backOff(ctx context.Context, try int) {
 	wait := time.NewTimer(min(10*time.Millisecond<<min(try, 10), maxPause))
 	defer wait.Stop()

@@ -2,8 +2,9 @@
 // the database or a backup. The key is stored elsewhere. Start reading at
 // [Cipher], and at [LoadOrCreateKeys] for the key file.
 //
-// The package never logs, stores values, or includes values or keys in its
-// errors. It does not decide who may read a value.
+// The package neither logs nor stores anything except the key file, and its
+// errors contain neither values nor keys. It does not decide who may read a
+// value.
 package encryption
 
 import (
@@ -16,10 +17,10 @@ import (
 	"strings"
 )
 
-// MaxValue limits the size of a value in bytes.
+// MaxValue limits the size of a plain-text value in bytes.
 const MaxValue = 64 << 10
 
-// formatPrefix starts each encrypted value. The id of the key follows, then the
+// formatPrefix begins each encrypted value. The id of the key follows, then the
 // nonce and the ciphertext in base64.
 const formatPrefix = "lo1."
 
@@ -33,21 +34,22 @@ var ErrAltered = errors.New("value was altered, or encrypted for another owner o
 // UnknownKeyError says that a value was encrypted with a key that the cipher
 // does not have.
 type UnknownKeyError struct {
-	ID string // as of [Key.ID]
+	ID string // see [Key.ID]
 }
 
 func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("encrypted with unknown key %q", e.ID)
 }
 
-// Label names the owner and the name of a value. An encrypted value can only be
+// Label identifies a value by its owner and name. An encrypted value can only be
 // decrypted with the same label, so a row copied to another owner is useless.
 type Label struct {
 	Owner string // for example user/ID or skill/ID
 	Name  string // of the value
 }
 
-// associatedData encodes the label and the key id unambiguously.
+// associatedData returns an unambiguous encoding of the label and the key id,
+// which the cipher authenticates.
 func (l Label) associatedData(key string) []byte {
 	var b []byte
 	for _, s := range []string{formatPrefix, key, l.Owner, l.Name} {
@@ -96,13 +98,13 @@ func (k Key) newAEAD() (cipher.AEAD, error) {
 // KeyID returns the id of the key that encrypts.
 func (s *Cipher) KeyID() string { return s.current }
 
-// Encrypt returns a value as printable text, about 60 bytes longer than its
-// base64. Each call returns a different text. It fails if the value has more
-// than [MaxValue] bytes, or if the label lacks an owner or a name.
+// Encrypt encrypts a value and returns printable text, about 60 bytes longer than
+// the value in base64. Each call returns a different text. Encrypt fails if the
+// value has more than [MaxValue] bytes, or if the label lacks an owner or a name.
 func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
 	switch {
 	case l.Owner == "" || l.Name == "":
-		return "", fmt.Errorf("encrypt: label %q of %q lacks a name or an owner", l.Name, l.Owner)
+		return "", fmt.Errorf("encrypt: want a label with owner and name, got owner %q and name %q", l.Owner, l.Name)
 	case len(value) > MaxValue:
 		return "", fmt.Errorf("encrypt %q of %q: value has %d bytes, limit %d", l.Name, l.Owner, len(value), MaxValue)
 	}
@@ -140,8 +142,8 @@ func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
 	return value, nil
 }
 
-// Stale reports whether a value was encrypted with another key than the current
-// one. After a change of keys, such values are encrypted again.
+// Stale reports whether a value was not encrypted with the current key. Such
+// values are encrypted again after a change of keys.
 func (s *Cipher) Stale(sealed string) bool {
 	id, _, ok := splitEncrypted(sealed)
 	return ok && id != s.current

@@ -46,13 +46,14 @@ func (k Key) ID() string {
 	return hex.EncodeToString(b)
 }
 
-// derive derives bytes for one use. They reveal neither the key nor the bytes
-// for other uses.
+// derive returns size bytes derived from the key for a single use. They reveal
+// neither the key nor bytes derived for other uses.
 func (k Key) derive(use string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "loadout seal "+use, size)
 }
 
-// Reveal returns the key in the format that [ParseKeys] reads, to store it.
+// Reveal returns the secret key in the format of [ParseKeys], so that it can be
+// stored.
 func (k Key) Reveal() string { return base64.StdEncoding.EncodeToString(k.secret[:]) }
 
 func (k Key) String() string               { return "key " + k.ID() }
@@ -64,8 +65,7 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // ParseKeys reads keys from the text of a file or an environment variable. Each
 // key is 32 bytes in base64, in either alphabet, separated by white space or
 // commas. A # starts a comment. ParseKeys fails if there is no key, if there
-// are more than 16, or if one is not random. Its errors contain nothing of the
-// text.
+// are more than 16, or if one is not random. Its errors do not quote the text.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for line := range strings.Lines(text) {
@@ -91,7 +91,7 @@ func parseKey(field string) (Key, error) {
 	field = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(field), "=")
 	b, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil || len(b) != keySize {
-		return Key{}, fmt.Errorf("not %d bytes in base64; make one with: openssl rand -base64 32", keySize)
+		return Key{}, fmt.Errorf("want %d bytes in base64; make one with: openssl rand -base64 32", keySize)
 	}
 	seen := map[byte]bool{}
 	for _, c := range b {
@@ -152,7 +152,7 @@ func readMountedKeys(path string) ([]Key, error) {
 	return ParseKeys(string(data))
 }
 
-// errFileExists stops a change because the file exists.
+// errFileExists says that the key file does not have to be created.
 var errFileExists = errors.New("key file exists")
 
 // LoadOrCreateKeys is like [LoadKeys], but creates a missing file with one new
@@ -172,7 +172,7 @@ func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
 	return LoadKeys(path)
 }
 
-const fileHeader = "# Keys of loadout serve: the first seals secrets, all open them. Without them secrets are lost: keep a copy.\n"
+const fileHeader = "# Keys of loadout serve: the first encrypts secrets, all decrypt them. Without them secrets are lost: keep a copy.\n"
 
 // AddKey inserts a new key at the start of the file at path. The older keys
 // then only decrypt. It fails if the file does not exist.
@@ -185,7 +185,7 @@ func AddKey(ctx context.Context, path string) (Key, error) {
 		if keys, err := ParseKeys(string(old)); err != nil {
 			return nil, err
 		} else if len(keys) == maxKeys {
-			return nil, fmt.Errorf("too many keys (%d); remove those that no longer encrypt anything", maxKeys)
+			return nil, fmt.Errorf("too many keys (limit %d); remove keys that are no longer used", maxKeys)
 		}
 		old = bytes.TrimPrefix(old, []byte(fileHeader))
 		return append([]byte(fileHeader+k.Reveal()+"\n"), old...), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Model wraps m so that each request is a span.
+// Model wraps m so that each request is recorded as a span.
 func (t *Tracer) Model(m llm.Model) llm.Model {
 	if t == nil {
 		return m
@@ -48,6 +48,7 @@ func (m tracedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.E
 	}
 }
 
+// answerAttributes returns the span attributes for the model's answer.
 func answerAttributes(a *llm.Answer) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Stop)}),
@@ -58,7 +59,8 @@ func answerAttributes(a *llm.Answer) []attribute.KeyValue {
 	}
 }
 
-// errorType returns one word for an error of a model: an error text may repeat a message.
+// errorType classifies a model error in one word. The error text is not recorded, because
+// it may quote a message.
 func errorType(err error) string {
 	if s, ok := errors.AsType[*llm.StatusError](err); ok {
 		return strconv.Itoa(s.Code)

@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Request starts the span of an HTTP request. If the caller is trusted, headers are those
-// of the request, and their traceparent is the parent of the span; else headers are nil.
-// Call end with the route pattern of the mux and the status.
+// Request starts the span of an HTTP request. Pass the request's headers only if its sender
+// is trusted: the traceparent header then names the parent of the span. Call end with the
+// route pattern of the mux and the response status.
 func (t *Tracer) Request(ctx context.Context, method string, headers http.Header) (_ context.Context, end func(route string, status int)) {
 	if t == nil {
 		return ctx, func(string, int) {}

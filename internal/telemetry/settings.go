@@ -16,18 +16,18 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// settings say where and how traces are sent.
+// settings holds the receiver of traces and how to send to it.
 type settings struct {
 	endpoint url.URL // its scheme is http or https
 	headers  map[string]string
-	tls      *tls.Config // nil for the system's certificates
+	tls      *tls.Config // nil selects the system's certificates
 	gzip     bool
-	timeout  time.Duration // of one attempt
+	timeout  time.Duration // for each attempt
 }
 
-// environment reads the OTEL_EXPORTER_OTLP_* variables. Each exists for all signals and for
-// traces; that for traces wins. A value that cannot be read is logged and ignored, as the
-// specification of OpenTelemetry demands.
+// environment reads the OTEL_EXPORTER_OTLP_* variables. Each has a variant for traces that
+// takes precedence. Invalid values are logged and ignored, as the OpenTelemetry
+// specification demands.
 type environment struct {
 	getenv func(string) string
 	log    *slog.Logger
@@ -37,8 +37,8 @@ func (e environment) lookup(signal, name string) string {
 	return strings.TrimSpace(e.getenv("OTEL_EXPORTER_OTLP_" + signal + name))
 }
 
-// readBoth calls apply with the value of each of the two variables that is set, that for traces
-// last.
+// readBoth calls apply with the value for all signals and then with the value for traces. It
+// skips variables that are not set.
 func (e environment) readBoth(name string, apply func(value string) error) {
 	for _, signal := range []string{"", "TRACES_"} {
 		if v := e.lookup(signal, name); v != "" {
@@ -53,7 +53,7 @@ func (e environment) warn(name string, err error) {
 	}
 }
 
-// readSettings reads all of the variables.
+// readSettings returns the settings, with the defaults of the specification.
 func (e environment) readSettings() settings {
 	s := settings{endpoint: url.URL{Scheme: "https", Host: "localhost:4318", Path: "/v1/traces"}, timeout: 10 * time.Second}
 	e.readEndpoint(&s.endpoint)
@@ -91,7 +91,7 @@ func (e environment) readEndpoint(endpoint *url.URL) {
 		if scheme := strings.ToLower(u.Scheme); scheme == "http" || scheme == "unix" {
 			endpoint.Scheme = "http"
 		}
-		if signal == "" { // the URL for all signals is a base, that for traces is complete
+		if signal == "" { // only the URL for traces includes the path
 			endpoint.Path = path.Join(u.Path, "/v1/traces")
 		}
 		if endpoint.Path = strings.TrimSpace(endpoint.Path); !path.IsAbs(endpoint.Path) {
@@ -107,9 +107,9 @@ func (e environment) readEndpoint(endpoint *url.URL) {
 	})
 }
 
-// parseHeaders reads "name=value,name=value" with percent-encoded values. It returns the
-// headers that it can read even when it fails on others. The error names no value: values
-// may be secrets.
+// parseHeaders parses "name=value,name=value" with percent-encoded values. It returns the
+// valid headers even if others are invalid. The error contains no values, because they may
+// be secrets.
 func parseHeaders(list string) (map[string]string, error) {
 	headers := map[string]string{}
 	var failed []error
@@ -118,7 +118,7 @@ func parseHeaders(list string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(value)
 		if !ok || !httpguts.ValidHeaderFieldName(name) || err != nil {
-			failed = append(failed, fmt.Errorf("header %d is not name=value, percent-encoded", i+1))
+			failed = append(failed, fmt.Errorf("header %d: want name=value, percent-encoded", i+1))
 			continue
 		}
 		headers[name] = strings.TrimSpace(value)
@@ -126,7 +126,7 @@ func parseHeaders(list string) (map[string]string, error) {
 	return headers, errors.Join(failed...)
 }
 
-// readTLS returns nil where the variables name no certificate.
+// readTLS returns the TLS configuration, or nil if the variables name no certificate.
 func (e environment) readTLS() *tls.Config {
 	c := &tls.Config{}
 	e.readBoth("CERTIFICATE", func(file string) error {
@@ -136,7 +136,7 @@ func (e environment) readTLS() *tls.Config {
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("no certificate in %s", file)
+			return fmt.Errorf("file %s contains no certificate", file)
 		}
 		c.RootCAs = pool
 		return nil

@@ -1,9 +1,9 @@
 // Package telemetry sends traces of a hub with OpenTelemetry. The standard environment
-// variables name the receiver: OTEL_EXPORTER_OTLP_ENDPOINT and its siblings. Without an
-// endpoint no span is created and nothing is sent.
+// variables OTEL_EXPORTER_OTLP_* name the receiver. Without an endpoint, the package creates
+// no span and sends nothing.
 //
-// A span holds names, digests, numbers and outcomes. It never holds messages, arguments,
-// results, error texts, queries or addresses of users.
+// A span contains names, digests, numbers and outcomes. It never contains messages,
+// arguments, results, error texts, queries or addresses of users.
 //
 // Start reading at [Start]; [Tracer.Request], [Tracer.Turn] and [Tracer.Model] create spans.
 package telemetry
@@ -26,7 +26,7 @@ import (
 // Options identify the process that sends traces.
 type Options struct {
 	Version string
-	Node    string       // the host name, to tell nodes of one hub apart
+	Node    string       // host name, which distinguishes the nodes of a hub
 	Logger  *slog.Logger // nil discards
 }
 
@@ -45,9 +45,9 @@ func Enabled(getenv func(string) string) bool {
 	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Start returns a Tracer that sends spans as the environment says. It opens no connection.
-// Spans that cannot be sent are logged and dropped. Call it only if [Enabled], and call
-// [Tracer.Close] when done.
+// Start returns a Tracer that sends spans to the endpoint in the environment. It does not
+// connect yet. If spans cannot be sent, the Tracer logs the failure and drops them. Call
+// Start only if [Enabled] returns true, and call [Tracer.Close] when done.
 func Start(ctx context.Context, getenv func(string) string, o Options) (*Tracer, error) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := getenv(name); p != "" && p != "http/protobuf" {
@@ -70,27 +70,27 @@ func Start(ctx context.Context, getenv func(string) string, o Options) (*Tracer,
 	return &Tracer{provider, provider.Tracer("github.com/loadout-dev/loadout", trace.WithInstrumentationVersion(o.Version))}, nil
 }
 
-// Close sends the remaining spans and stops. It gives up when ctx is done.
+// Close sends the remaining spans until ctx is done, and stops the Tracer.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
 	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("send the last traces: %w", err)
+		return fmt.Errorf("send remaining traces: %w", err)
 	}
 	return nil
 }
 
-// loggingExporter logs failures and drops them. It logs the first of a series and the
-// recovery. An error that it returned would be printed to standard error by the
-// process-wide handler of OpenTelemetry.
+// loggingExporter logs failures instead of returning them: the first of a series, and the
+// recovery. OpenTelemetry's process-wide handler would print a returned error to standard
+// error.
 type loggingExporter struct {
 	sdk.SpanExporter
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
-// ExportSpans implements [sdk.SpanExporter]. It returns no error.
+// ExportSpans implements [sdk.SpanExporter]. It always returns nil.
 func (e *loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch failedBefore := e.failing.Swap(err != nil); {

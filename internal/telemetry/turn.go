@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Turn is the span of a turn of a conversation, with child spans of its tool calls and
-// loaded skills. It is not safe for concurrent use. All methods of a nil Turn do nothing.
+// Turn is the span of a conversation turn. Tool calls and loaded skills are its child spans.
+// It is not safe for concurrent use. All methods of a nil Turn do nothing.
 type Turn struct {
 	tracer trace.Tracer
 	ctx    context.Context
@@ -22,14 +22,14 @@ type Turn struct {
 	open   map[string]openCall // running calls by call ID
 }
 
-// openCall is a tool call that has not returned.
+// openCall is the span of a tool call that has not returned.
 type openCall struct {
 	span  trace.Span
 	began time.Time
 }
 
-// Turn starts the span of a turn. The conversation is its ID; agent is "" for the default
-// one. Use the returned context for all work of the turn.
+// Turn starts the span of a turn. The argument conversation is an ID; agent is "" for the
+// default agent. Use the returned context for all work of the turn.
 func (t *Tracer) Turn(ctx context.Context, conversation, agent string) (context.Context, *Turn) {
 	if t == nil {
 		return ctx, nil
@@ -86,8 +86,8 @@ func (t *Turn) endCall(r *session.CallResult, at time.Time) {
 	c.span.End(trace.WithTimestamp(at))
 }
 
-// recordLoad adds the span of a loaded skill. The span starts with the load_skill call that
-// caused it, or at the event if the user loaded the skill.
+// recordLoad adds the span of a loaded skill. The span starts when the model called
+// load_skill, or at the event if the user loaded the skill.
 func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	parent, began := t.ctx, at
 	for id, c := range t.open {
@@ -104,8 +104,8 @@ func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	span.End(trace.WithTimestamp(at))
 }
 
-// End ends the span of the turn with the reason for its end. It marks calls that still run
-// as broken off.
+// End ends the span of the turn and records why the turn ended. It ends the spans of calls
+// that have not returned and marks them as failed.
 func (t *Turn) End(reason string, failed bool) {
 	if t == nil {
 		return

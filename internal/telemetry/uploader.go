@@ -28,15 +28,15 @@ const (
 
 // backoff holds the delays between attempts to send one batch.
 type backoff struct {
-	initial, limit time.Duration // the first delay and the longest one, before randomization
-	total          time.Duration // no attempt starts later than this after the first
+	initial, limit time.Duration // first and longest delay, before randomization
+	total          time.Duration // time after the first attempt in which others may start
 }
 
 var defaultBackoff = backoff{initial: 5 * time.Second, limit: 30 * time.Second, total: time.Minute}
 
-// uploader sends batches of spans as OTLP over HTTP. The exporter of OpenTelemetry does
-// the same, but links gRPC and with it html/template; the linker then keeps every exported
-// method of the program. It is safe for concurrent use.
+// uploader sends batches of spans with OTLP over HTTP. OpenTelemetry's own exporter would
+// link gRPC and html/template, which make the linker keep every exported method of the
+// program. An uploader is safe for concurrent use.
 type uploader struct {
 	settings
 	client  *http.Client
@@ -69,8 +69,8 @@ func (u *uploader) Stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// UploadTraces implements [otlptrace.Client]. It tries again after a temporary failure, with
-// growing delays and no sooner than the receiver asks for.
+// UploadTraces implements [otlptrace.Client]. After a temporary failure it tries again with
+// growing delays, and no sooner than the receiver's Retry-After.
 func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) error {
 	if err := u.stopped.Err(); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 		}
 		elapsed := time.Since(began)
 		if elapsed > u.backoff.total || temporary.retryAfter > u.backoff.total-elapsed {
-			return fmt.Errorf("no attempt left in %s: %w", u.backoff.total, err)
+			return fmt.Errorf("gave up after %s: %w", u.backoff.total, err)
 		}
 		random := delay/2 + rand.N(delay)
 		select {
@@ -102,8 +102,8 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 	}
 }
 
-// encode returns the body of a request: the message TracesData, whose wire form is that of
-// ExportTraceServiceRequest.
+// encode returns the body of a request. It encodes the message TracesData, which has the
+// same wire format as ExportTraceServiceRequest.
 func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&pb.TracesData{ResourceSpans: spans})
 	if err != nil {
@@ -124,16 +124,16 @@ func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// temporaryError is a failure after which the same request may succeed.
+// temporaryError is a failure after which a retry may succeed.
 type temporaryError struct {
 	err        error
-	retryAfter time.Duration // as the receiver asked for, or 0
+	retryAfter time.Duration // delay requested by the receiver, or 0
 }
 
 func (e *temporaryError) Error() string { return e.err.Error() }
 func (e *temporaryError) Unwrap() error { return e.err }
 
-// send makes one attempt. It fails with a *temporaryError where another may succeed.
+// send makes one attempt. It fails with a *temporaryError if a retry may succeed.
 func (u *uploader) send(ctx context.Context, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseSize+1))
 	if err != nil {
-		return fmt.Errorf("read the response: %w", err)
+		return fmt.Errorf("read response: %w", err)
 	}
 	if len(answer) > maxResponseSize {
 		return fmt.Errorf("response of %s too large (limit %d bytes)", &u.endpoint, maxResponseSize)
@@ -176,9 +176,10 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 	return err
 }
 
-// parseRetryAfter reads a Retry-After header: seconds or a date. What it cannot read is 0.
+// parseRetryAfter parses a Retry-After header: seconds or a date. It returns 0 if the header
+// is invalid.
 func parseRetryAfter(v string) time.Duration {
-	const longest = 24 * time.Hour // far beyond any backoff, far below an overflow
+	const longest = 24 * time.Hour // longer than any backoff, and too short to overflow
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil && n >= 0 {
 		return time.Duration(min(n, int64(longest/time.Second))) * time.Second
 	}
@@ -189,13 +190,13 @@ func parseRetryAfter(v string) time.Duration {
 }
 
 // checkPartialSuccess returns an error if the receiver accepted the request but rejected
-// spans or has a message about them. Answers of another content type are ignored.
+// spans or returned a message. It ignores responses with another content type.
 func checkPartialSuccess(contentType string, answer []byte) error {
 	var rejected int64
 	var message string
 	switch contentType {
 	case "application/x-protobuf":
-		// ExportTraceServiceResponse is read by hand: its package links gRPC.
+		// Importing the package of ExportTraceServiceResponse would link gRPC.
 		err := forEachField(answer, func(n protowire.Number, _ uint64, partial []byte) error {
 			if n != 1 {
 				return nil
@@ -211,7 +212,7 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 			})
 		})
 		if err != nil {
-			return fmt.Errorf("read the response: %w", err)
+			return fmt.Errorf("read response: %w", err)
 		}
 	case "application/json":
 		if len(answer) == 0 {
@@ -224,7 +225,7 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 			} `json:"partialSuccess"`
 		}
 		if err := json.Unmarshal(answer, &response); err != nil {
-			return fmt.Errorf("read the response: %w", err)
+			return fmt.Errorf("read response: %w", err)
 		}
 		rejected, _ = response.PartialSuccess.RejectedSpans.Int64()
 		message = response.PartialSuccess.ErrorMessage
@@ -235,8 +236,8 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 	return fmt.Errorf("receiver rejected %d spans: %q", rejected, message)
 }
 
-// forEachField calls yield with the number and the value of each field of a protobuf message:
-// v of a varint, b of bytes. Fields of other types come with neither.
+// forEachField calls yield for each field of a protobuf message. It passes the value as v for
+// a varint and as b for bytes; fields of other types have no value.
 func forEachField(message []byte, yield func(n protowire.Number, v uint64, b []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

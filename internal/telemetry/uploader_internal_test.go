@@ -150,11 +150,11 @@ func TestPartialSuccessIsAnError(t *testing.T) {
 	for _, tt := range []struct{ contentType, answer, want string }{
 		{"application/x-protobuf", "", ""},
 		{"application/x-protobuf", string(message), `rejected 7 spans: "too old"`},
-		{"application/x-protobuf", string(message[:len(message)-1]), "read the response"},
+		{"application/x-protobuf", string(message[:len(message)-1]), "read response"},
 		{"application/json", `{}`, ""},
 		{"application/json", `{"partialSuccess":{"rejectedSpans":"7","errorMessage":"too old"}}`, `rejected 7 spans: "too old"`},
 		{"application/json", `{"partialSuccess":{"rejectedSpans":7}}`, `rejected 7 spans: ""`},
-		{"application/json", `{`, "read the response"},
+		{"application/json", `{`, "read response"},
 		{"text/plain", "rejected", ""},
 	} {
 		err := upload(t, nil, func(w http.ResponseWriter, _ *http.Request) {
