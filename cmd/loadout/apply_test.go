@@ -119,7 +119,7 @@ func TestApply(t *testing.T) {
 		{"a trial", "", "-f DIR/ghosts.yaml --dry-run", 0, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: unknown kind \"Shell\": document skipped [document-skipped]\n      remove the document\n" +
 			"2 documents: 1 created, 1 skipped. Dry run: nothing was changed.\n", ""},
 		{"nothing came of it", "", "-f DIR/bots.yaml", 1, "refused   Bot/lead\n  DIR/bots.yaml:4:18: error: ghostRef: Ghost \"plan\" not found or not permitted [ref-missing]\n" +
-			"      apply it first, or with this document; documents of groups and public ones cannot name resources of a user\n1 document: 1 refused. Nothing was changed.\n", ""},
+			"      apply it first, or together with this document; group and public documents cannot refer to a user's resources\n1 document: 1 refused. Nothing was changed.\n", ""},
 		{"all or nothing", "", "-f DIR/ghosts.yaml -f DIR/bots.yaml -f DIR/broken.yaml", 1, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: unknown kind \"Shell\": document skipped [document-skipped]\n      remove the document\ncreated   Bot/lead\n" +
 			"refused   Ghost/other\n  DIR/broken.yaml:5:12: error: preloaded skill \"b\" is not in skills [preload-unknown]\n      add it to skills\n4 documents: 2 created, 1 skipped, 1 refused. Nothing was changed.\n", ""},
 		{"several", "", "-f DIR/bots.yaml -f DIR/skills.json -f -", 0, "created   Bot/lead\ncreated   Skill/prose\ncreated   Ghost/plan\n3 documents: 3 created.\n", ""},

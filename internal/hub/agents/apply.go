@@ -28,31 +28,31 @@ const (
 	Skipped   Outcome = "skipped" // unknown kind
 )
 
-// Change is the result for one document.
+// Change is the result of applying one document.
 type Change struct {
 	Kind, Namespace, Name string
 	Line                  int
 	Outcome               Outcome
-	// Diff lists the changed fields; all fields of a new document.
+	// Diff lists the changed fields, or all fields of a new document.
 	Diff []FieldChange
-	// Findings includes the findings of the document.
+	// Findings lists the problems of the document, including those of [Parse].
 	Findings skill.Diagnostics
 	// Stale is set if the document was refused because its base generation is
 	// outdated.
 	Stale *NewerChange
 }
 
-// NewerChange describes a concurrent change of a document.
+// NewerChange describes a change that was made after a document was read.
 type NewerChange struct {
 	Generation int64 // 0 if deleted
 	By         account.UserID
-	Name       string // of the user; "" if deleted
+	Name       string // name of the user; "" if the user was deleted
 	Changed    time.Time
 }
 
-// Result is the result of applying documents, in their order.
+// Result is the result of [Registry.Apply].
 type Result struct {
-	Changes []Change
+	Changes []Change // in the order of the documents
 	// Committed reports whether the changes are stored. It is false after a dry
 	// run, or if a document was refused.
 	Committed bool
@@ -63,7 +63,7 @@ func (r *Result) HasRefused() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
 }
 
-// OnlyDenied reports whether missing permissions are the only errors.
+// OnlyDenied reports whether all refusals are due to missing permissions.
 func (r *Result) OnlyDenied() bool {
 	wrong := false
 	for _, c := range r.Changes {
@@ -77,8 +77,7 @@ func (r *Result) OnlyDenied() bool {
 	return wrong
 }
 
-// OnlyStale reports whether concurrent changes are the only reason for
-// refusals.
+// OnlyStale reports whether all refusals are due to concurrent changes.
 func (r *Result) OnlyStale() bool {
 	stale := false
 	for _, c := range r.Changes {
@@ -90,16 +89,16 @@ func (r *Result) OnlyStale() bool {
 	return stale
 }
 
-// errRollback rolls a transaction back without an error.
+// errRollback makes a transaction roll back although nothing failed.
 var errRollback = errors.New("rollback")
 
-// Apply applies all documents, or none if one is refused; dry changes nothing.
-// It is idempotent and independent of the order of documents. References to
-// Ghosts, Bots, Models and servers must resolve; skills are resolved at use,
-// and a finding reports missing ones.
+// Apply applies all documents, or none if one is refused. If dry is set, it
+// changes nothing. Apply is idempotent, and the order of the documents does not
+// matter. A document that refers to a missing Ghost, Bot, Model or server is
+// refused. A missing skill is only a finding, because skills are resolved at use.
 //
-// Problems of documents and missing permissions are in the result. The error is
-// a database error, or reports that nobody is signed in.
+// Problems of documents and missing permissions are part of the result. Apply
+// returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
 	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
 		return nil, fmt.Errorf("apply: %w: too many documents (%d, limit %d)", store.ErrTooMany, len(docs), MaxDocuments)
@@ -140,14 +139,14 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 	return a.result, nil
 }
 
-// identity is the unique key of a document.
+// identity identifies a document on a hub.
 type identity struct {
 	kind string
 	in   store.Namespace
 	name string
 }
 
-// application is one call of Apply in its transaction.
+// application applies documents in a transaction.
 type application struct {
 	actor
 	r          *Registry
@@ -155,7 +154,7 @@ type application struct {
 	docs       []*Document
 	result     *Result
 	namespaces []store.Namespace // of each document; "" if unresolved
-	declared   map[identity]int  // the index of the document that declares an identity
+	declared   map[identity]int  // index of the document with an identity
 }
 
 func (a *application) run(ctx context.Context) error {
@@ -164,7 +163,7 @@ func (a *application) run(ctx context.Context) error {
 		if d.Spec != nil {
 			named += len(d.Spec.references())
 		}
-		if named > MaxReferences { // each lookup delays other writers
+		if named > MaxReferences { // other writers wait for these lookups
 			return fmt.Errorf("%w: too many references in documents (limit %d)", store.ErrTooMany, MaxReferences)
 		}
 		if err := a.checkDocument(ctx, i); err != nil {
@@ -184,8 +183,8 @@ func (a *application) run(ctx context.Context) error {
 	return nil
 }
 
-// checkDocument checks one document: its findings, its namespace and the
-// principal's rights there.
+// checkDocument resolves the namespace of a document and refuses the document if
+// it has errors or the principal may not change the namespace.
 func (a *application) checkDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
@@ -197,7 +196,7 @@ func (a *application) checkDocument(ctx context.Context, i int) error {
 		in, err := a.resolveNamespace(ctx, d.Namespace)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			a.addRefusal(i, "document-namespace", "no namespace "+quote(d.Namespace)+" that you may use", "use the name of one of your groups, or omit the namespace")
+			a.addRefusal(i, "document-namespace", "namespace "+quote(d.Namespace)+" not found or not permitted", "use the name of one of your groups, or omit the namespace")
 		case err != nil:
 			return err
 		default:
@@ -210,8 +209,8 @@ func (a *application) checkDocument(ctx context.Context, i int) error {
 	return nil
 }
 
-// claimName registers the identity of a document and refuses duplicates and
-// missing permissions.
+// claimName registers the identity of a document. It refuses the document if
+// another one has the same identity or the principal lacks permission.
 func (a *application) claimName(i int, in store.Namespace) {
 	d := a.docs[i]
 	id := identity{d.Kind, in, d.Name}
@@ -250,7 +249,7 @@ func (a *application) addFinding(i int, s skill.Severity, code, message, fix str
 	c.Findings = p.doc.Findings
 }
 
-// applyDocument applies a checked document.
+// applyDocument applies a document that has no errors.
 func (a *application) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {
@@ -272,7 +271,7 @@ func (a *application) applyDocument(ctx context.Context, i int) error {
 	return a.saveDocument(ctx, i, old, refs)
 }
 
-// saveDocument stores a document if it differs from the stored one.
+// saveDocument stores a document unless it equals the stored one.
 func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	spec, err := encodeJSON(d.Spec)
@@ -336,7 +335,7 @@ func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by
 	return nil
 }
 
-// codeStale is the code of findings about concurrent changes.
+// codeStale is the code of findings about outdated generations.
 const codeStale = "stale"
 
 // applySkill applies a skill with [Options.ApplySkill].

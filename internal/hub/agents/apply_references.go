@@ -16,8 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// resolveReferences checks the references of a document and returns them as
-// stored rows. Refusals are findings; the error is a database error.
+// resolveReferences checks the references of a document and returns their rows
+// for the database. It refuses the document if a reference is invalid, and
+// returns an error only if the database fails.
 func (a *application) resolveReferences(ctx context.Context, i int, old store.Kind) ([]store.Reference, error) {
 	named := map[string]bool{}
 	bound := func(id string) bool { return named[id] }
@@ -47,9 +48,8 @@ func (a *application) resolveReferences(ctx context.Context, i int, old store.Ki
 	return out, nil
 }
 
-// resolveKindReference checks a reference to another kind and returns its
-// namespace if one is written. The resource must exist or be among the
-// documents.
+// resolveKindReference checks that the target of a reference exists or is one of
+// the documents. It returns the namespace if the reference names one.
 func (a *application) resolveKindReference(ctx context.Context, i int, ref reference) (store.Namespace, error) {
 	in, err := a.refNamespaces(ctx, a.namespaces[i], ref.in)
 	if ignoreNotFound(err) != nil {
@@ -69,14 +69,14 @@ func (a *application) resolveKindReference(ctx context.Context, i int, ref refer
 		_, err = a.findKind(ctx, account.KindRead, a.namespaces[i], ref.kind, Ref{ref.name, ref.in})
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		a.addRefusal(i, "ref-missing", fmt.Sprintf("%s: %s %s not found or not permitted", ref.slot, ref.kind, quote(Ref{ref.name, ref.in}.String())), "apply it first, or with this document; documents of groups and public ones cannot name resources of a user")
+		a.addRefusal(i, "ref-missing", fmt.Sprintf("%s: %s %s not found or not permitted", ref.slot, ref.kind, quote(Ref{ref.name, ref.in}.String())), "apply it first, or together with this document; group and public documents cannot refer to a user's resources")
 		return written, nil
 	}
 	return written, err
 }
 
-// resolveSkillReference checks a reference to a skill. A precise reference must
-// resolve; a plain name is resolved at use.
+// resolveSkillReference checks a reference to a skill. A [SkillRef] must resolve;
+// a plain name is resolved at use.
 func (a *application) resolveSkillReference(ctx context.Context, i int, ref reference, bound func(id string) bool) (store.Namespace, error) {
 	var written store.Namespace
 	if ref.ref.Public {
@@ -100,15 +100,15 @@ func (a *application) resolveSkillReference(ctx context.Context, i int, ref refe
 		return written, err
 	case a.r.isBundled(ref.name, ref.ref):
 	case ref.ref.ID != "" || ref.ref.Digest != "" || ref.ref.Namespace != "" || ref.ref.Public:
-		a.addRefusal(i, "skill-ref", "skill "+quote(ref.name)+" of skill_refs not found or not permitted", "correct the reference, or remove it to use the name alone")
+		a.addRefusal(i, "skill-ref", "skill_refs: skill "+quote(ref.name)+" not found or not permitted", "correct the reference, or remove it to use the name alone")
 	default:
 		a.addFinding(i, skill.Warning, "skill-missing", "skill "+quote(ref.name)+" not found; it is resolved at use", "upload the skill")
 	}
 	return written, nil
 }
 
-// checkAddresses refuses non-public addresses. Addresses of host names are
-// checked when they are dialled.
+// checkAddresses refuses a document that contains a non-public IP address. Host
+// names are checked when they are dialled.
 func (a *application) checkAddresses(i int) {
 	for _, u := range documentURLs(a.docs[i]) {
 		if why := a.r.nonPublicReason(u); why != "" {
@@ -140,12 +140,12 @@ func documentURLs(d *Document) []string {
 	return out
 }
 
-// nonPublicReason returns why the literal address in a URL is not allowed, ""
-// if it is.
+// nonPublicReason explains why the IP address in a URL is not allowed. It returns
+// "" if the address is allowed or the URL contains a host name.
 func (r *Registry) nonPublicReason(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "" // unusable, or with a variable
+		return "" // invalid, or contains a variable
 	}
 	host := strings.TrimSuffix(u.Hostname(), ".")
 	ip, err := netip.ParseAddr(host)
@@ -159,8 +159,8 @@ func (r *Registry) nonPublicReason(raw string) string {
 	return address.NonPublicReason(ip)
 }
 
-// isOperatorServer reports whether the operator's configuration has a server of
-// a name.
+// isOperatorServer reports whether the operator's configuration contains a server
+// with a name.
 func (r *Registry) isOperatorServer(name string) bool {
 	return slices.ContainsFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == name })
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Audit actions on servers, besides those of package account.
+// Actions on servers in the audit log, in addition to those of package account.
 const (
 	toolsAccepted account.Action = "server.accept_tools"
 	serverRestart account.Action = "server.restart"
 )
 
-// ListPendingTools returns the changed tools of servers that are not accepted
-// yet, by the digest of the server. It does not authorize: callers know the
-// digests of their own servers only.
+// ListPendingTools returns the tools of servers whose changed definitions are not
+// accepted yet, by the digest of the server. It does not authorize: a caller only
+// knows the digests of servers that it may see.
 func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[string][]store.ToolDefinition, error) {
 	out := map[string][]store.ToolDefinition{}
 	for some := range slices.Chunk(servers, store.MaxPage) {
@@ -34,19 +34,18 @@ func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[
 	return out, nil
 }
 
-// ListToolChanges returns the changed tools of a server that are not accepted
-// yet, with their accepted definitions: see
+// ListToolChanges returns the tools of a server whose changed definitions are not
+// accepted yet, with the previous definitions: see
 // [store.ToolDefinitions.ListChanges].
 func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.ToolDefinition, error) {
 	return r.db.ToolDefinitions.ListChanges(ctx, server)
 }
 
-// AcceptTools accepts tool definitions of a server by digest, for all users of
-// the server, and returns the names of the tools. The principal must be allowed
-// to review the server. The owner may accept tools of its own server with a
-// URL, which needs no review. An empty kind selects a server of the operator.
-// If a definition changed meanwhile, it accepts none and returns
-// [store.ErrConflict].
+// AcceptTools accepts tool definitions with the given digests for all users of a
+// server, and returns the names of the tools. The principal must be allowed to
+// review the server, or own it if it has a URL and needs no review. If the kind
+// of the subject is empty, it names a server of the operator. If a definition has
+// changed since, AcceptTools accepts none and returns [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -55,7 +54,7 @@ func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subj
 			return err
 		}
 		if tools, err = a.ToolDefinitions.Accept(ctx, s.Digest(), digests, string(p.User)); errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("tools of %s: %w: the definitions changed or are accepted already", of, store.ErrConflict)
+			return fmt.Errorf("accept tools of %s: %w: definitions changed or already accepted", of, store.ErrConflict)
 		}
 		if err != nil {
 			return err
@@ -81,8 +80,8 @@ func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Ser
 	return s, a.checkAccess(action, on, of.Kind, of.Name)
 }
 
-// operatorServer returns a server of the operator for an actor with full
-// rights.
+// operatorServer returns a server of the operator's configuration. The actor must
+// be an administrator.
 func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 	if err := a.checkAccess(account.ServerApply, account.Resource{}, ServerKind, name); err != nil {
 		return Server{}, err
@@ -95,9 +94,9 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 }
 
 // AuthorizeRestart checks whether the principal may restart a server, records
-// it in the audit log and returns the digest of the server. The principal must
-// be allowed to change the server's definition. An empty kind selects a server
-// of the operator.
+// the restart in the audit log and returns the digest of the server. The
+// principal must be allowed to change the server's definition. If the kind of the
+// subject is empty, it names a server of the operator.
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// FieldChange is a changed value. Old and New are truncated JSON; "" means
-// absent.
+// FieldChange describes a changed field of a document. Old and New are truncated
+// JSON; "" means that the field is absent.
 type FieldChange struct {
 	Path     string // such as spec.skills[0]
 	Old, New string
@@ -25,7 +25,7 @@ const (
 	maxFieldText    = 200 // bytes of a value
 )
 
-// record is a stored document.
+// record is the stored form of a document.
 type record struct {
 	Description string          `json:"description,omitempty"`
 	By          string          `json:"by"`         // user of the last change
@@ -70,7 +70,8 @@ func (r record) flatFields() map[string]string {
 	return out
 }
 
-// flatten adds the values in v. Package configfile limits the depth of v.
+// flatten adds all scalars in v to out, by path. Package configfile limits the
+// depth of v.
 func flatten(out map[string]string, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -8,11 +8,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Document is a resource as written by a user.
+// Document is the definition of a resource as a user wrote it.
 type Document struct {
 	APIVersion  string
 	Kind        string
-	Namespace   string // as written: "" or default is the user's own, public, or the name of a group
+	Namespace   string // as written: "" or default for the user's own, public, or the name of a group
 	Name        string
 	Description string
 	// BaseGeneration is the generation that the document is based on. Apply
@@ -23,9 +23,9 @@ type Document struct {
 
 	// Line and Column are the position of the name, or of the document.
 	Line, Column int
-	// Findings lists problems. An [skill.Error] refuses the document.
+	// Findings lists problems. A document with an [skill.Error] is refused.
 	Findings skill.Diagnostics
-	// Skipped reports an unknown kind.
+	// Skipped is set if the kind is unknown.
 	Skipped bool
 }
 
@@ -37,17 +37,17 @@ type Spec interface {
 	references() []reference
 }
 
-// reference is a resource named by a spec.
+// reference names a resource in a spec.
 type reference struct {
-	slot string // field, such as skills
+	slot string // field that contains the reference, such as skills
 	kind string
 	name string
 	in   string   // namespace as written; may be empty
-	ref  SkillRef // of a skill, if given
+	ref  SkillRef // only for a skill
 }
 
-// Ref names a resource of another kind, in a namespace or in those that the
-// document can reach.
+// Ref names a resource. Without a namespace, it is looked up in all namespaces
+// that the document can refer to.
 type Ref struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
@@ -60,8 +60,8 @@ func (r Ref) String() string {
 	return r.Name
 }
 
-// SkillRef selects a skill more precisely than its name. Empty fields match
-// all.
+// SkillRef restricts which skill a name can refer to. An empty field matches
+// every skill.
 type SkillRef struct {
 	ID        string `json:"skill_id,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -69,14 +69,14 @@ type SkillRef struct {
 	Digest    string `json:"content_hash,omitempty"`
 }
 
-// Selection selects the skills and MCP servers of a Ghost or Bot. A Bot also
-// has those of its Ghost. Names are resolved at use.
+// Selection names the skills and MCP servers of a Ghost or Bot. A Bot also has
+// those of its Ghost. Names are resolved at use.
 type Selection struct {
 	// Skills lists the available skills; nil means all, an empty list none.
 	Skills []string `json:"skills,omitzero"`
 	// Preload lists the skills that are loaded from the start.
 	Preload []string `json:"preload_skills,omitempty"`
-	// SkillRefs selects the skills of some names more precisely.
+	// SkillRefs restricts which skills some of the names refer to.
 	SkillRefs map[string]SkillRef `json:"skill_refs,omitempty"`
 	// MCPServers is a map of servers, or a list of names of servers defined
 	// elsewhere, in the syntax of [upstream.ParseMap].
@@ -89,7 +89,8 @@ type Selection struct {
 type Ghost struct {
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 	Selection
-	// Expose is how MCP clients see its tools: meta, direct, or "" for the default.
+	// Expose selects how MCP clients see its tools: meta, direct, or "" for the
+	// default.
 	Expose string `json:"expose,omitempty"`
 	// Policy lists rules for tool calls, in the syntax of [policy.ParseRules].
 	Policy []string `json:"policy,omitempty"`
@@ -115,7 +116,7 @@ type Member struct {
 	Bot    Ref    `json:"botRef"`
 	Prompt string `json:"prompt,omitempty"` // appended to the prompt of its Ghost
 	Role   string `json:"role,omitempty"`   // leader, or any text
-	// Confirm requires an approval before a task is handed to it.
+	// Confirm requires the user's approval before it receives a task.
 	Confirm bool `json:"requireConfirmation,omitempty"`
 }
 
@@ -126,9 +127,9 @@ const LeaderRole = "leader"
 type Model struct {
 	Vendor string `json:"vendor"` // anthropic, openai (or compatible) or demo
 	Model  string `json:"model,omitempty"`
-	// BaseURL is the address; "" is that of the vendor.
+	// BaseURL is the address of the API; "" selects the vendor's.
 	BaseURL string `json:"baseUrl,omitempty"`
-	// Key refers to the API key, as in ${{secrets.NAME}}; "" for none.
+	// Key is a reference to the API key, such as ${{secrets.NAME}}; "" for none.
 	Key string `json:"apiKey,omitempty"`
 }
 
@@ -197,8 +198,8 @@ func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	return encodeJSON(v)
 }
 
-// Encode encodes the document as JSON for [Parse], with our API version. It
-// fails if there is no spec.
+// Encode encodes the document as JSON that [Parse] accepts, with [APIVersion]. It
+// fails if the document has no spec.
 func (d *Document) Encode() ([]byte, error) {
 	if d.Spec == nil {
 		return nil, fmt.Errorf("%s %q has no spec", d.Kind, d.Name)
@@ -220,7 +221,7 @@ func (d *Document) Encode() ([]byte, error) {
 	}{APIVersion, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
 }
 
-// skillFile returns the skill as SKILL.md.
+// skillFile returns the SKILL.md of the skill.
 func (s *Skill) skillFile(name string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Resource is an applied document.
+// Resource is a document stored on the hub.
 type Resource struct {
 	Document
 	ID         string
 	In         store.Namespace
 	Generation int64
 	CreatedBy  string
-	ChangedBy  string // user of the last change
-	// ServersBy is the user of the last change of its servers, who cannot
+	ChangedBy  string // user who made the last change
+	// ServersBy is the user who last changed its servers and therefore cannot
 	// review them.
 	ServersBy string
 	Created   time.Time
@@ -38,7 +38,7 @@ func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace
 	return a.decodeResource(ctx, k)
 }
 
-// getKind returns the stored resource of a name if the actor may perform an
+// getKind returns the stored resource with a name if the actor may perform an
 // action on it.
 func (a actor) getKind(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
 	in, err := a.resolveNamespace(ctx, namespace)
@@ -72,9 +72,10 @@ func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, err
 	}, nil
 }
 
-// List returns the visible resources of a kind by name and the cursor of the
-// next page. A namespace, in the syntax of [Registry.ResolveNamespace], limits
-// the list; "" lists all. A damaged resource has no spec and a finding.
+// List returns the visible resources of a kind sorted by name, and the cursor of
+// the next page. It lists one namespace, in the syntax of
+// [Registry.ResolveNamespace], or all if namespace is "". A damaged resource has
+// a finding instead of a spec.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -109,7 +110,8 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	return out, next, nil
 }
 
-// damagedResource describes a resource that cannot be decoded.
+// damagedResource returns a resource with a finding that says why it cannot be
+// decoded.
 func damagedResource(k store.Kind, why error) *Resource {
 	return &Resource{
 		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
@@ -118,7 +120,7 @@ func damagedResource(k store.Kind, why error) *Resource {
 	}
 }
 
-// Referrer is a resource that names another one.
+// Referrer is a resource that refers to another one.
 type Referrer struct {
 	Kind, ID  string
 	Namespace string // as written in documents
@@ -126,12 +128,12 @@ type Referrer struct {
 	Slot      string // field, such as ghostRef
 }
 
-// ReferencedError reports that a resource cannot be deleted because others name
+// ReferencedError says that a resource cannot be deleted because others refer to
 // it.
 type ReferencedError struct {
 	Kind, Name string
 	By         []Referrer // the visible referrers
-	Hidden     int        // number of other referrers
+	Hidden     int        // number of referrers that the principal may not see
 }
 
 func (e *ReferencedError) Error() string {
@@ -141,8 +143,8 @@ func (e *ReferencedError) Error() string {
 // Is makes the error match [store.ErrReferenced].
 func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
 
-// Delete deletes a resource with its secrets. It returns a [*ReferencedError]
-// if others name it. dry changes nothing.
+// Delete deletes a resource with its secrets. It returns a [*ReferencedError] if
+// others refer to it. If dry is set, it changes nothing.
 func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -174,8 +176,8 @@ func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namesp
 	return r.recordDenied(ctx, p, account.KindDelete, kind+"/"+name, err)
 }
 
-// Referrers returns the visible resources that name a resource, and the number
-// of others.
+// Referrers returns the visible resources that refer to a resource, and the
+// number of those that the principal may not see.
 func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -185,8 +187,8 @@ func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, nam
 	return a.findReferrers(ctx, k)
 }
 
-// findReferrers returns the resources whose references resolve to k. A name may
-// resolve to a nearer resource instead.
+// findReferrers returns the resources whose references resolve to k. It ignores
+// references to the same name that resolve to another resource.
 func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
 	refs, err := a.Refs.ListTo(ctx, k.Kind, k.ID, k.Name, store.MaxPage)
 	if err != nil {
@@ -217,7 +219,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	return by, hidden, nil
 }
 
-// refersTo reports whether a reference of a resource resolves to another one.
+// refersTo reports whether the reference ref in from resolves to the resource to.
 func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == to.Namespace, nil
@@ -249,10 +251,10 @@ func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action
 	return errors.Join(err, r.newActor(p).appendAudit(ctx, action, "", subject, "denied", nil))
 }
 
-// UnbindSkill removes a skill from the selection of a Ghost or Bot, in the
-// transaction that removes its references. It neither authorizes nor writes an
+// UnbindSkill removes a skill from the selection of a Ghost or Bot and deletes
+// the references in the same transaction. It neither authorizes nor writes an
 // audit record; the library does both. It returns [store.ErrNotFound] if the
-// resource does not name the skill.
+// resource does not select the skill.
 func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
 	kept, err := decodeRecord(k)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 type AvailableModel struct {
 	*ModelChoice
 	Namespace string // as written in documents
-	// NeedsKey reports whether the model names a key, and HasKey whether the
-	// user has it.
+	// NeedsKey says whether the model refers to an API key, and HasKey whether
+	// the user has the key.
 	NeedsKey, HasKey bool
 }
 
-// ListModels returns the Models that the principal may use, by name, and the
-// cursor of the next page. It omits damaged ones.
+// ListModels returns the Models that the principal may use, sorted by name, and
+// the cursor of the next page. It omits damaged Models.
 func (r *Registry) ListModels(ctx context.Context, p account.Principal, page store.Page) ([]AvailableModel, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -29,7 +29,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	if err != nil {
 		return nil, "", err
 	}
-	// A principal with read scope learns whether a key exists.
+	// A principal with read scope may learn whether a key exists.
 	user := p
 	user.Scopes |= account.ScopeChat
 	var out []AvailableModel
@@ -58,7 +58,8 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	return out, next, nil
 }
 
-// hasKey reports whether the principal has the key of a model.
+// hasKey reports whether the API key that a model refers to is available to the
+// principal.
 func (r *Registry) hasKey(ctx context.Context, p account.Principal, m *ModelChoice) (bool, error) {
 	_, err := r.Secrets().ModelKey(ctx, p, m)
 	_, denied := errors.AsType[*account.DeniedError](err)

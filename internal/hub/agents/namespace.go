@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// actor combines a principal with the tables that its operations use.
+// actor is a principal with access to the tables of the database or of a
+// transaction.
 type actor struct {
 	store.Tables
 	p account.Principal
@@ -19,8 +20,8 @@ type actor struct {
 
 func (r *Registry) newActor(p account.Principal) actor { return actor{r.db.Tables, p} }
 
-// withReadScope adds the read scope: a token that may perform an action may
-// read what the action is about.
+// withReadScope returns the actor with the read scope added. A token that may
+// perform an action on a resource may also read that resource.
 func (a actor) withReadScope() actor {
 	a.p.Scopes |= account.ScopeRead
 	return a
@@ -34,10 +35,10 @@ func (a actor) requireSignIn(action account.Action) error {
 	return nil
 }
 
-// ResolveNamespace returns the namespace of a written name: "" and default are
-// the principal's own, public is the public one, other names are groups;
-// user:ID and group:ID are also valid. It returns [store.ErrNotFound] for
-// groups that the principal is not a member of, unless it is an admin.
+// ResolveNamespace returns the namespace with a name: "" and default mean the
+// principal's own, public the public one, and any other name a group. It also
+// accepts user:ID and group:ID. It returns [store.ErrNotFound] for groups that
+// the principal is not a member of, unless the principal is an administrator.
 func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
 	return r.newActor(p).resolveNamespace(ctx, written)
 }
@@ -82,7 +83,7 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 	}
 	g, err := a.Groups.Get(ctx, in.Group())
 	if err != nil || nameProblem(g.Name) != "" || slices.Contains([]string{"default", string(store.Public)}, g.Name) || strings.Contains(g.Name, ":") {
-		return string(in), ignoreNotFound(err) // fall back to the ID
+		return string(in), ignoreNotFound(err) // the group was deleted
 	}
 	return g.Name, nil
 }
@@ -108,10 +109,10 @@ func sortedIDs(groups map[account.GroupID]account.Role) []account.GroupID {
 	return out
 }
 
-// lookupNamespaces returns the namespaces in which names without a namespace
-// are resolved. A user's documents see all of the user's namespaces. A group's
-// documents see the group and the public namespace only, so that all members
-// get the same result.
+// lookupNamespaces returns the namespaces in which a document in home resolves
+// names without a namespace. For a user's document, these are all namespaces of
+// the user. For a group's document, these are only the group and the public
+// namespace, so that all members get the same result.
 func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	switch {
 	case home == store.UserNamespace(string(a.p.User)):
@@ -122,8 +123,8 @@ func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	return []store.Namespace{home, store.Public}
 }
 
-// resourceOf returns a document of a namespace as a resource for package
-// account.
+// resourceOf returns the resource with which package account authorizes access
+// to a document.
 func resourceOf(in store.Namespace, author string) account.Resource {
 	switch {
 	case in == store.Public:
@@ -134,8 +135,8 @@ func resourceOf(in store.Namespace, author string) account.Resource {
 	return account.OwnedBy(account.UserID(in.User()))
 }
 
-// checkAccess checks whether the actor may perform an action. Invisible
-// resources are reported as not found.
+// checkAccess returns an error if the actor may not perform an action on a
+// resource. For a resource that the actor may not see, it is [store.ErrNotFound].
 func (a actor) checkAccess(action account.Action, r account.Resource, kind, name string) error {
 	err := account.Check(a.p, action, r)
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
@@ -147,7 +148,7 @@ func (a actor) checkAccess(action account.Action, r account.Resource, kind, name
 	return nil
 }
 
-// findKind resolves a reference of a document to a resource that the actor may
+// findKind resolves a reference in a document to a resource that the actor may
 // use.
 func (a actor) findKind(ctx context.Context, action account.Action, home store.Namespace, kind string, ref Ref) (store.Kind, error) {
 	in, err := a.refNamespaces(ctx, home, ref.Namespace)
@@ -166,8 +167,9 @@ func (a actor) findKind(ctx context.Context, action account.Action, home store.N
 	return store.Kind{}, fmt.Errorf("%s %q: %w", kind, ref, store.ErrNotFound)
 }
 
-// refNamespaces returns the namespaces in which a reference is resolved. In
-// group documents, default does not mean a user's own namespace.
+// refNamespaces returns the namespaces in which a document in home resolves a
+// reference. In the documents of a group, default does not mean a user's own
+// namespace.
 func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
 	if written == "" || written == "default" {
 		return a.lookupNamespaces(home), nil
@@ -176,9 +178,9 @@ func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written 
 	return []store.Namespace{in}, err
 }
 
-// findSkill resolves a skill that a document names, nearest first. bound
-// reports whether the document names a skill already by ID; such skills may be
-// hidden.
+// findSkill resolves the name of a skill in a document, in the nearest namespace
+// first. The function bound reports whether the document already refers to the
+// skill with an ID; such a skill may be hidden.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
 		return a.getSkillByID(ctx, action, name, ref, bound)
@@ -210,7 +212,7 @@ func (a actor) findSkill(ctx context.Context, action account.Action, home store.
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// getSkillByID resolves a skill by ID.
+// getSkillByID returns the skill with the ID in ref, if the actor may use it.
 func (a actor) getSkillByID(ctx context.Context, action account.Action, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	s, err := a.Skills.Get(ctx, ref.ID)
 	if err != nil {
@@ -241,7 +243,8 @@ func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) e
 	return err
 }
 
-// listedResource returns a skill as listed in a namespace, for package account.
+// listedResource returns the resource with which package account authorizes
+// access to a skill through a namespace that lists it.
 func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
 	r := resourceOf(s.Namespace, s.CreatedBy)
 	switch {
@@ -254,7 +257,7 @@ func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resou
 	return r
 }
 
-// ignoreNotFound returns nil for [store.ErrNotFound], otherwise err.
+// ignoreNotFound returns nil if err is [store.ErrNotFound], otherwise err.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Parse reads the documents of a YAML or JSON file of at most 1 MiB. It never
-// fails: problems are findings of the documents, with positions, and
+// Parse parses the documents in a YAML or JSON file of at most 1 MiB. It never
+// fails: it reports problems as findings of the documents, with positions, and
 // [Registry.Apply] refuses documents with errors. An unreadable document has no
 // kind. Findings never quote values that may be secret.
 func Parse(data []byte, file string) []*Document {
@@ -44,8 +44,8 @@ func newParser(at *configfile.Node) *parser {
 	return &parser{&Document{Line: at.Line, Column: at.Column}}
 }
 
-// maxFindings limits the findings of a document. One error is added even beyond
-// it.
+// maxFindings limits the findings of a document. If it is reached, one error can
+// still be added.
 const maxFindings = 200
 
 func (p *parser) addFinding(s skill.Severity, code string, at *configfile.Node, message, fix string) {
@@ -70,7 +70,6 @@ func (p *parser) addInfo(code string, at *configfile.Node, message string) {
 	p.addFinding(skill.Info, code, at, message, "")
 }
 
-// parseDocument parses a document.
 func parseDocument(n *configfile.Node) *Document {
 	p := newParser(n)
 	if n.Kind != configfile.Map {
@@ -197,8 +196,9 @@ func (p *parser) parseSpec(n *configfile.Node) Spec {
 	return p.parseSkill(n)
 }
 
-// parseFields calls the function of each field. Keys ignore case, _ and -. A
-// nil function marks a field of Wegent that is ignored.
+// parseFields calls the function in written for each field. Keys are compared
+// without case, _ and -. A nil function means that Wegent has the field and
+// Loadout ignores it.
 func (p *parser) parseFields(n *configfile.Node, written map[string]func(configfile.Field)) {
 	known, names := map[string]func(configfile.Field){}, []string{}
 	for key, read := range written {
@@ -228,7 +228,7 @@ func (p *parser) parseFields(n *configfile.Node, written map[string]func(configf
 	}
 }
 
-// parseText returns a scalar as text, "" if it is missing.
+// parseText returns the text of a scalar, or "" if n is nil.
 func (p *parser) parseText(key string, n *configfile.Node) string {
 	if n == nil || n.Kind == configfile.Null {
 		return ""
@@ -240,13 +240,13 @@ func (p *parser) parseText(key string, n *configfile.Node) string {
 	return n.Text
 }
 
-// textInto returns a function that parses a text into a variable.
+// textInto returns a field function that stores the text in dst.
 func (p *parser) textInto(dst *string) func(configfile.Field) {
 	return func(f configfile.Field) { *dst = p.parseText(f.Key, f.Value) }
 }
 
-// parseRef parses the name of a resource of another kind: a string, or a map
-// with a name.
+// parseRef parses a reference to another resource: a name, or a map with a name
+// and a namespace.
 func (p *parser) parseRef(f configfile.Field) Ref {
 	name, in := f.Value, (*configfile.Node)(nil)
 	if f.Value.Kind == configfile.Map {
@@ -271,7 +271,7 @@ func fieldNode(f configfile.Field) *configfile.Node {
 	return &configfile.Node{Line: f.Line, Column: f.Column}
 }
 
-// scalarText returns the text of a scalar, otherwise "".
+// scalarText returns the text of n, or "" if n is not a scalar.
 func scalarText(n *configfile.Node) string {
 	if n.Scalar() {
 		return n.Text
@@ -294,8 +294,8 @@ func shorten(s string) string {
 
 func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
 
-// nameProblem describes what is wrong with a name, which becomes part of a URL;
-// "" if it is valid.
+// nameProblem says why a name is invalid, or returns "" if it is valid. Names
+// become part of URLs.
 func nameProblem(name string) string {
 	const most = 128
 	switch {

@@ -198,7 +198,8 @@ func (p *parser) parseBaseURL(f configfile.Field) string {
 	return ""
 }
 
-// parseKey parses the reference to an API key. It refuses the key itself.
+// parseKey parses the reference to an API key. It reports the key itself as an
+// error.
 func (p *parser) parseKey(f configfile.Field) string {
 	if f.Value == nil {
 		return ""
@@ -211,7 +212,7 @@ func (p *parser) parseKey(f configfile.Field) string {
 	return s
 }
 
-// parseSecretRef returns the name of a text that is exactly one reference to a
+// parseSecretRef returns the name of the secret if s is a single reference to a
 // secret.
 func parseSecretRef(s string) (string, bool) {
 	name, ok := strings.CutPrefix(s, "${{secrets.")
@@ -235,13 +236,13 @@ func (p *parser) parseServer(n *configfile.Node) *MCPServer {
 	p.doc.Findings = append(p.doc.Findings, ds...)
 	s := &MCPServer{Config: raw}
 	if _, again := s.parseConfig(p.doc.Name); p.doc.Findings.Loads() && (len(f.Servers) != 1 || again != nil) {
-		p.addError("server-shape", n, "the spec is not one server", "use a command or a url")
+		p.addError("server-shape", n, "want exactly one server", "use a command or a url")
 	}
 	p.checkSecrets(n, f.Servers)
 	return s
 }
 
-// wrapServer returns a map with one server.
+// wrapServer returns a map that contains the server n under a name.
 func wrapServer(name string, n *configfile.Node) *configfile.Node {
 	return &configfile.Node{Kind: configfile.Map, Line: n.Line, Column: n.Column, Fields: []configfile.Field{{Key: name, Line: n.Line, Column: n.Column, Value: n}}}
 }
@@ -264,7 +265,7 @@ func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 	return f.Servers[0], nil
 }
 
-// parseSkill parses a skill in the form of a document.
+// parseSkill parses the spec of a skill.
 func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	p.checkDuplicateKeys(n)
 	s := &Skill{Prompt: p.parseText("prompt", n.Get("prompt"))}
@@ -275,8 +276,8 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 			p.addError("document-key", fieldNode(f), "key "+quote(f.Key)+" is not a valid field name", "use letters, digits, - and _")
 			continue
 		}
-		// The prompt becomes the body and the name is that of the document. A
-		// document cannot set the source and the visibility of a skill.
+		// The prompt becomes the body, and the document has the name. A document
+		// cannot set the source and the visibility of a skill.
 		if f.Value.Kind != configfile.Null && !slices.Contains([]string{"prompt", "name", "visible", "source", "capability"}, f.Key) {
 			kept.Fields = append(kept.Fields, f)
 		}
@@ -295,7 +296,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	}
 	src, err := s.skillFile(p.doc.Name)
 	_, ds := skill.ParseBytes(src, skill.FileName, p.doc.Name)
-	for _, d := range ds { // without positions in the generated file
+	for _, d := range ds { // positions would refer to the generated file
 		p.addFinding(d.Severity, d.Code, n, d.Message, d.Fix)
 	}
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Profile is the resolved configuration of a Ghost, Bot or Team for one
-// principal at one moment.
+// Profile is a snapshot of the configuration of a Ghost, Bot or Team for one
+// principal, with all references resolved.
 type Profile struct {
 	Kind, Namespace, Name string
 	ID                    string
@@ -27,35 +27,36 @@ type Profile struct {
 	SystemPrompt string
 	// Skills lists the skills of the Ghost, then those of the Bot.
 	Skills []SkillChoice
-	// Servers is ordered by name. Servers that are not [Server.Usable] need a
-	// review, which Problems reports.
+	// Servers is sorted by name. A server that is not [Server.Usable] needs a
+	// review; Problems mentions it.
 	Servers []Server
-	Model   *ModelChoice // nil for the default of the hub
+	Model   *ModelChoice // nil selects the hub's default model
 	Rules   policy.Rules
 	Expose  string // meta, direct, or "" for the default
 
-	// Members lists the members of a Team except its leader, whose profile this
-	// is. HandOff is the leader's tool for handing over tasks, nil without
-	// members; [Registry.MemberProfile] returns the profile of a member.
+	// Members lists the members of a Team except its leader; the profile of a
+	// Team is that of its leader. HandOff is the leader's tool for handing over
+	// tasks, or nil if there are no other members. [Registry.MemberProfile]
+	// returns the profile of a member.
 	Members []TeamMember
 	HandOff *llm.Tool
 
-	// SettingsNamespaces lists the namespaces whose settings apply: those of
-	// the agent and its parts. See [Registry.WithKillSwitch].
+	// SettingsNamespaces lists the namespaces whose skill settings apply: those
+	// of the agent and its parts. See [Registry.WithKillSwitch].
 	SettingsNamespaces []store.Namespace
-	// Filter selects the skills of the agent, or all, within the settings.
+	// Filter selects the skills that the agent and the skill settings permit.
 	Filter catalog.Filter
-	// Problems lists missing parts with the reason.
+	// Problems describes skills, members and servers that are not available.
 	Problems []string
-	// Revision is the [store.KindsRevision] of the profile.
+	// Revision is the [store.KindsRevision] at which the profile was read.
 	Revision int64
 }
 
 // SkillChoice is a skill of a profile.
 type SkillChoice struct {
 	Name    string
-	ID      string          // "" if unresolved
-	In      store.Namespace // namespace that owns it
+	ID      string          // "" if not resolved
+	In      store.Namespace // namespace that owns the skill
 	Digest  string          // pinned digest; "" for the current version
 	Bundled bool            // a bundled skill, which has no ID
 	Preload bool
@@ -67,14 +68,15 @@ type ModelChoice struct {
 	In   store.Namespace
 	Name string // of the Model
 	Model
-	// Digest identifies the model for grants of its key. It includes the address.
+	// Digest identifies the model and its address in grants of the API key.
 	Digest policy.Digest
 }
 
-// Profile resolves a Ghost, Bot or Team for a principal who may use it. An
-// empty namespace selects the nearest one of the name. Missing skills, members
-// and servers are problems of the profile; a missing Ghost or Model is an
-// error. For an MCP endpoint, limit the principal to [account.ScopeMCP].
+// Profile returns the profile of a Ghost, Bot or Team for a principal who may use
+// it. If namespace is empty, it selects the nearest one with the name. Missing
+// skills, members and servers are problems of the profile; a missing Ghost or
+// Model is an error. For an MCP endpoint, limit the principal to
+// [account.ScopeMCP].
 func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, namespace, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
 		a := r.newActor(p)
@@ -96,8 +98,8 @@ func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, names
 	})
 }
 
-// readConsistent calls get until no document changes meanwhile, and sets the
-// revision.
+// readConsistent calls get until no document changes during the call. It sets
+// the revision of the profile.
 func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
 	for try := 1; ; try++ {
 		before, err := r.db.Revisions(ctx)
@@ -122,8 +124,8 @@ func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, err
 	}
 }
 
-// findForUse finds a resource to use. With a namespace it reports missing
-// permissions; without, it searches the namespaces of home.
+// findForUse returns a resource that the actor may use. Without a namespace, it
+// searches the namespaces that home can refer to.
 func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
 	if namespace != "" {
 		return a.getKind(ctx, account.KindUse, kind, namespace, name)
@@ -139,7 +141,7 @@ func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, names
 	return k, a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), kind, name)
 }
 
-// buildProfile returns the profile of a Ghost or a Bot. more is appended to its
+// buildProfile returns the profile of a Ghost or Bot with more appended to the
 // prompt.
 func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
@@ -197,8 +199,8 @@ func (p *Profile) addProblem(format string, args ...any) {
 	p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
 }
 
-// addSkills resolves the skills of a Ghost and a Bot. The Bot's references take
-// precedence.
+// addSkills resolves the skills of a Ghost and its Bot. The Bot's references
+// take precedence.
 func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	position := map[string]int{}
 	for _, part := range parts {
@@ -235,13 +237,13 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 	return nil
 }
 
-// isBundled reports whether a reference names a bundled skill. Precise
-// references are to skills of the hub.
+// isBundled reports whether a reference names a bundled skill. A reference with
+// a non-empty [SkillRef] always means a skill of the hub.
 func (r *Registry) isBundled(name string, ref SkillRef) bool {
 	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
-// addSettings applies the settings of one more namespace to a profile.
+// addSettings applies the skill settings of another namespace to a profile.
 func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespace) error {
 	if !slices.Contains(p.SettingsNamespaces, in) {
 		p.SettingsNamespaces = append(p.SettingsNamespaces, in)
@@ -251,7 +253,7 @@ func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespa
 	return err
 }
 
-// addServers merges the servers of a Ghost, a Bot and the hub.
+// addServers adds the servers of a Ghost, its Bot and the hub to a profile.
 func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	var l ServerLayers
 	var err error
@@ -297,7 +299,7 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 	return nil
 }
 
-// modelChoice decodes a stored Model.
+// modelChoice returns the choice of a stored Model.
 func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {

@@ -6,10 +6,10 @@
 // [Registry.WithKillSwitch] apply the settings for skills.
 //
 // Each method takes the calling principal and authorizes it with package
-// account. Changes write an audit record in their transaction. Items that a
-// principal may not see are reported as not found. Documents are untrusted:
-// their size is limited, their servers see no environment variables, and
-// commands need a review of their digest.
+// account. A change and its audit record are stored in one transaction. Items
+// that a principal may not see are reported as not found. Documents are
+// untrusted: their size is limited, their servers see no environment variables,
+// and their commands must be reviewed.
 //
 // The package never serves a protocol, connects to a server, runs a model or
 // starts a process. It has no state that other nodes need.
@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// API versions of documents: ours, and that of Wegent, which is read only.
+// API versions of documents. Wegent's version is accepted but never written.
 const (
 	APIVersion       = "loadout/v1"
 	WegentAPIVersion = "agent.wecode.io/v1"
@@ -44,8 +44,8 @@ const (
 	SkillKind  = store.SkillKind
 )
 
-// kindOrder is the order of applying documents. Each kind refers to earlier
-// kinds only, so references have no cycles.
+// kindOrder is the order in which documents are applied. A kind refers only to
+// earlier kinds, so references have no cycles.
 var kindOrder = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, TeamKind}
 
 // Limits of documents.
@@ -64,30 +64,31 @@ const (
 	DefaultFailClosedAfter = 10 * time.Second
 )
 
-// Options configures a Registry. The zero value is ready to use.
+// Options configures a [Registry]. The zero value selects the defaults.
 type Options struct {
-	// Cipher encrypts secrets. If nil, secrets cannot be stored.
+	// Cipher encrypts secrets; nil means that secrets cannot be stored.
 	Cipher *encryption.Cipher
-	// Servers are the servers of the operator's configuration. All users have
+	// Servers are the servers in the operator's configuration. All users can use
 	// them, and their commands need no review.
 	Servers []*upstream.Config
-	// Bundled lists the names of the bundled skills. Documents may name them;
+	// Bundled lists the names of bundled skills. Documents may refer to them, but
 	// skills of the hub take precedence.
 	Bundled []string
-	// Private lists non-public addresses that documents may name.
+	// Private lists non-public addresses that documents may contain.
 	Private []netip.Prefix
 	// ApplySkill creates or updates a skill in the transaction and returns its
-	// previous SKILL.md, nil if there was none. It authorizes the principal; a
-	// [*SkillError] refuses the document. If nil, documents of skills are
-	// refused.
+	// previous SKILL.md, or nil if there was none. It authorizes the principal
+	// and refuses the document with a [*SkillError]. If ApplySkill is nil, all
+	// documents of skills are refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
-	// Bus notifies other nodes of changed settings; without it they poll. The
-	// registry does not close it.
+	// Bus notifies other nodes of changed settings; if nil, they only poll. The
+	// caller closes it.
 	Bus bus.Bus
-	// Poll is how often Run polls for changed settings; 0 is [DefaultPoll].
+	// Poll is the interval at which Run checks for changed settings; 0 means
+	// [DefaultPoll].
 	Poll time.Duration
-	// FailClosedAfter is how long settings may be unreadable before running
-	// skills are stopped; 0 is [DefaultFailClosedAfter].
+	// FailClosedAfter is the time after which running skills are stopped if the
+	// settings cannot be read; 0 means [DefaultFailClosedAfter].
 	FailClosedAfter time.Duration
 	Logger          *slog.Logger // nil discards
 }
@@ -100,7 +101,7 @@ type Registry struct {
 	watch watchers
 }
 
-// New returns a registry on a database, which the caller closes.
+// New returns a registry that stores documents in db. The caller closes db.
 func New(db *store.DB, opts *Options) *Registry {
 	r := &Registry{db: db, watch: watchers{woken: make(chan struct{}, 1), all: map[*watcher]bool{}}}
 	if opts != nil {

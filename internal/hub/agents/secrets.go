@@ -37,13 +37,13 @@ func SkillOwner(id string) Owner { return Owner("skill:" + id) }
 // MCPServer, Ghost, Bot or Model.
 func ServerOwner(id string) Owner { return Owner("server:" + id) }
 
-// Subject names what receives a secret or is reviewed: a skill, a Model, an
-// MCPServer, or a server of a Ghost or Bot.
+// Subject identifies the recipient of a secret or the object of a review: a
+// skill, a Model, an MCPServer, or a server of a Ghost or Bot.
 type Subject struct {
 	Kind      string
 	Namespace string // as written in documents
 	Name      string
-	Server    string // of a Ghost or Bot
+	Server    string // only for a server of a Ghost or Bot
 }
 
 func (s Subject) String() string {
@@ -58,24 +58,25 @@ type Secret struct {
 	Updated   time.Time
 }
 
-// SecretGrant is the permission of a subject to use a secret.
+// SecretGrant permits a subject to use a secret.
 type SecretGrant struct {
 	Secret  string
-	Subject string        // its name at the time of the grant
-	Digest  policy.Digest // the only digest that may use the secret
+	Subject string        // name of the subject at the time of the grant
+	Digest  policy.Digest // digest of the subject; other digests may not use the secret
 	By      string
 	Created time.Time
 }
 
-// Secrets stores write-only values. Subjects receive those granted to their
-// current digest. It is safe for concurrent use.
+// Secrets stores values that users can set but not read. A subject receives the
+// secrets that are granted to its current digest. Secrets is safe for concurrent
+// use.
 type Secrets struct{ r *Registry }
 
 // Secrets returns the secrets of the hub.
 func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
 
-// ownerResource returns the namespace of an owner and its resource for package
-// account.
+// ownerResource returns the namespace of an owner, and the resource with which
+// package account authorizes access to its secrets.
 func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
 	in, by := store.Namespace(o), ""
 	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
@@ -96,8 +97,8 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 	return in, resourceOf(in, by), nil
 }
 
-// update authorizes and runs a change of an owner's secrets, with its audit
-// record, in a transaction.
+// update authorizes a change of an owner's secrets and calls do in a transaction,
+// which also stores the audit record. do returns the details of the record.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
@@ -118,8 +119,8 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 	return s.r.recordDenied(ctx, p, action, subject, err)
 }
 
-// Set stores a value of at most [encryption.MaxValue] bytes and replaces an
-// existing one. Grants remain valid.
+// Set stores a value of at most [encryption.MaxValue] bytes. It replaces any
+// previous value; grants of the secret remain valid.
 func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
@@ -128,11 +129,11 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	if value == "" {
-		return fmt.Errorf("secret %s: %w: empty value", name, store.ErrInvalid)
+		return fmt.Errorf("set secret %s: %w: empty value", name, store.ErrInvalid)
 	}
 	sealed, err := s.r.opts.Cipher.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
-		return fmt.Errorf("secret %s: %w: %w", name, store.ErrInvalid, err)
+		return fmt.Errorf("set secret %s: %w: %w", name, store.ErrInvalid, err)
 	}
 	return s.update(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
 		have, err := a.Tables.Secrets.List(ctx, string(o))
@@ -140,7 +141,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 			return nil, err
 		}
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("secret %s: %w: too many secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
+			return nil, fmt.Errorf("set secret %s: %w: too many secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
 		}
 		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Cipher.KeyID(), UpdatedBy: string(p.User)})
 	})
@@ -180,10 +181,10 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 	})
 }
 
-// Grant permits a subject to use a secret. digest must be the current digest of
-// the subject, otherwise the error is [store.ErrConflict].
+// Grant permits a subject to use a secret. It fails with [store.ErrConflict]
+// unless digest is the current digest of the subject.
 // [upstream.Config.Variables] tells where a server would send the secret. The
-// principal's own name and id need no stored value: see [SecretValues].
+// principal's own name and ID need no stored value: see [SecretValues].
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		if !a.isSelf(o, name) {
@@ -196,7 +197,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 			return nil, err
 		}
 		if is != digest {
-			return nil, fmt.Errorf("grant to %s: %w: digest is now %s", to, store.ErrConflict, is.Short())
+			return nil, fmt.Errorf("grant secret to %s: %w: digest is now %s", to, store.ErrConflict, is.Short())
 		}
 		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
 		if err != nil {
@@ -237,7 +238,7 @@ func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]S
 	return out, err
 }
 
-// secretGrant is the stored data of a grant.
+// secretGrant is the data that is stored with a grant.
 type secretGrant struct {
 	Secret  string `json:"secret"`
 	Subject string `json:"subject"`
@@ -262,13 +263,14 @@ func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, er
 	}
 }
 
-// isSelf reports whether a name stands for the actor's own name or ID.
+// isSelf reports whether a secret name of the owner o means the actor's own name
+// or ID.
 func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
 
-// SubjectDigest returns the current digest of a subject for [Secrets.Grant].
-// For a skill it is that of the current version.
+// SubjectDigest returns the current digest of a subject for [Secrets.Grant]. The
+// digest of a skill is that of its current version.
 func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
 	return r.newActor(p).subjectDigest(ctx, of)
 }
@@ -299,20 +301,20 @@ func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, er
 	return s.PolicyDigest(), nil
 }
 
-// SecretValues holds the secrets granted to one subject.
+// SecretValues holds the values of the secrets granted to a subject.
 type SecretValues struct{ user, secret map[string]string }
 
-// User returns the value of ${{user.NAME}}: a secret that the acting user
-// granted, or the user's name or id.
+// User returns the value of ${{user.NAME}}: a secret granted by the acting user,
+// or the user's name or ID.
 func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
 
 // Secret returns the value of ${{secrets.NAME}}.
 func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// GrantedValues returns the values granted to a digest when a principal acts.
-// The principal's own secrets take precedence over those of the resource, and
-// these over those of its namespace. The caller authorizes the use of the
-// resource.
+// GrantedValues returns the values that the resource with a digest may use on
+// behalf of a principal. The principal's own secrets take precedence over those
+// of the resource thing, and these over those of its namespace. The caller
+// authorizes the use of the resource.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
@@ -369,8 +371,8 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 	return string(value), nil
 }
 
-// ServerVariables returns the values for [upstream.Config.Resolve] when a
-// principal acts, who must be allowed to use the server.
+// ServerVariables returns the values for [upstream.Config.Resolve] if a server is
+// used on behalf of a principal. The principal must be allowed to use the server.
 func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
 	if server.ID == "" {
@@ -387,7 +389,7 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	}
 	g, err := s.GrantedValues(ctx, p, server.PolicyDigest(), thing, in)
 	if err != nil {
-		return upstream.Variables{}, fmt.Errorf("values for MCP server %s: %w", server.Name, err)
+		return upstream.Variables{}, fmt.Errorf("get values for MCP server %s: %w", server.Name, err)
 	}
 	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: variableHint}, nil
 }
@@ -397,7 +399,7 @@ func variableHint(_, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
-// ModelKey returns the API key of a model, "" if it needs none. It returns
+// ModelKey returns the API key of a model, or "" if it needs none. It fails with
 // [policy.ErrNotGranted] if the key is not granted to the model.
 func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
 	name, ok := parseSecretRef(m.Key)
@@ -413,10 +415,10 @@ func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelCho
 	}
 	g, err := s.GrantedValues(ctx, p, m.Digest, ServerOwner(m.ID), m.In)
 	if err != nil {
-		return "", fmt.Errorf("key of Model %q: %w", m.Name, err)
+		return "", fmt.Errorf("get key of Model %q: %w", m.Name, err)
 	}
 	if value, ok := g.Secret(name); ok {
 		return value, nil
 	}
-	return "", fmt.Errorf("key of Model %q: secret %s: %w", m.Name, name, policy.ErrNotGranted)
+	return "", fmt.Errorf("get key of Model %q: secret %s: %w", m.Name, name, policy.ErrNotGranted)
 }

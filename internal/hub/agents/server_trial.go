@@ -13,23 +13,24 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ServerDefinition is a server with the resource that defines it. Namespace and
-// Resource are empty for servers of the operator.
+// ServerDefinition is a server with the name of the resource that defines it.
+// Namespace and Resource are empty for servers of the operator.
 type ServerDefinition struct {
 	Server
 	Namespace, Resource string
 }
 
-// serverKinds lists the kinds that define servers, in the order of lists.
+// serverKinds lists the kinds that define servers, in the order of [Registry.ListServers].
 var serverKinds = []string{ServerKind, GhostKind, BotKind}
 
-// maxEmptyPages limits the pages without servers that one call reads.
+// maxEmptyPages limits the pages of resources without servers that ListServers
+// skips in one call.
 const maxEmptyPages = 100
 
-// ListServers returns the visible servers and the cursor of the next page:
-// first those of the operator, then those of MCPServers, Ghosts and Bots. The
-// page size counts resources, each of which may define several servers. It
-// omits damaged resources.
+// ListServers returns the visible servers and the cursor of the next page. It
+// lists servers of the operator first, then those defined by MCPServers, Ghosts
+// and Bots. The page size counts resources, each of which may define several
+// servers. ListServers omits damaged resources.
 func (r *Registry) ListServers(ctx context.Context, p account.Principal, page store.Page) ([]ServerDefinition, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -45,7 +46,7 @@ func (r *Registry) ListServers(ctx context.Context, p account.Principal, page st
 	}
 	at := slices.Index(serverKinds, kind)
 	if at < 0 {
-		return nil, "", fmt.Errorf("servers after %.100q: %w", page.After, store.ErrInvalid)
+		return nil, "", fmt.Errorf("list servers after %.100q: %w", page.After, store.ErrInvalid)
 	}
 	for looked := 1; ; looked++ {
 		servers, next, err := a.listDefinitions(ctx, kind, store.Page{After: after, Limit: page.Limit})
@@ -88,14 +89,15 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 	return out, next, nil
 }
 
-// ServerForTest returns a server with its variables, for a connection test by a
-// principal who may change its definition. An empty kind selects a server of
-// the operator. The server may not be [Server.Usable].
+// ServerForTest returns a server and its variables for a connection test. The
+// principal must be allowed to change the definition. If the kind of the subject
+// is empty, it names a server of the operator. The server need not be
+// [Server.Usable].
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
 	s, err := r.serverToTest(ctx, a, of)
 	if err != nil || !account.Can(p, account.KindUse, resourceOf(s.In, "")) && s.ID != "" {
-		return s, upstream.Variables{}, err // no values without the right to use the server
+		return s, upstream.Variables{}, err // without the right to use the server, there are no values
 	}
 	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
@@ -112,9 +114,9 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Serve
 	return r.operatorServer(a, of.Server)
 }
 
-// ParseServerDraft returns an unsaved server as it would be applied to the
-// principal's own namespace, or its problems. It has no variables, and a
-// command has a pending review.
+// ParseServerDraft parses a server that is not saved as if it were applied to the
+// principal's own namespace. It returns the server or its problems. The server
+// has no variables, and the review of a command is pending.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, resourceOf(own, "")); err != nil {

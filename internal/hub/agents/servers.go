@@ -15,20 +15,20 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Server is an MCP server with unresolved variables. Servers that are not the
-// operator's have an Owner in their configuration: they see no environment
-// variables, their commands run in the sandbox, and they reach public addresses
-// only.
+// Server is an MCP server with unresolved variables. The configuration of a
+// server that is not the operator's has an Owner: the server sees no environment
+// variables, its command runs in the sandbox, and it can connect only to public
+// addresses.
 type Server struct {
 	*upstream.Config
 	// Kind, ID and In describe the resource that defines the server. They are
 	// empty for servers of the operator.
 	Kind, ID string
 	In       store.Namespace
-	// By is the user of the last change.
+	// By is the user who last changed the definition.
 	By string
-	// Review is the review of its digest, with Reviewer and Note. It is "" if
-	// none is needed: the server has a URL, or is the operator's.
+	// Review is the state of the review, with Reviewer and Note. It is "" if the
+	// server needs no review because it has a URL or is the operator's.
 	Review         store.Review
 	Reviewer, Note string
 }
@@ -40,27 +40,27 @@ func (s Server) NeedsSandbox() bool { return s.Owner != "" && s.Command != "" }
 // Usable reports whether the server is approved or needs no review.
 func (s Server) Usable() bool { return s.Review == "" || s.Review == store.Approved }
 
-// PolicyDigest returns the digest that reviews and grants refer to.
+// PolicyDigest returns the digest to which reviews and grants refer.
 func (s Server) PolicyDigest() policy.Digest { return policy.Digest(s.Digest()) }
 
-// SkillServers lists the servers of a skill: definitions, and names of other
-// servers.
+// SkillServers lists the servers that a skill defines, and the names of other
+// servers that it uses.
 type SkillServers struct {
 	Skill   string
 	Defined []Server
 	Names   []string
 }
 
-// ServerLayers groups servers by their definition.
+// ServerLayers groups servers by what defines them.
 type ServerLayers struct {
 	Global, Ghost, Bot []Server
 	Skills             []SkillServers
 }
 
-// ResolveServers merges the layers. Servers of a Bot take precedence over those
-// of its Ghost, and these over global ones. Servers that a skill defines are
-// named SKILL_SERVER and replace none. The problems describe omitted servers.
-// The result is ordered by name.
+// ResolveServers merges the layers and sorts the servers by name. A server of a
+// Bot replaces one of its Ghost with the same name, and both replace a global
+// one. A server that a skill defines is named SKILL_SERVER and replaces none. The
+// problems describe omitted servers.
 func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	for _, layer := range [][]Server{l.Bot, l.Ghost, l.Global} {
@@ -116,7 +116,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	}
 	var out []Server
 	for _, c := range configs {
-		// With the ID: a new resource of the same name is not approved.
+		// The ID keeps a new resource with the same name from being approved.
 		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
@@ -134,6 +134,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 // reviewPrincipal is the principal of stored reviews, which apply to all users.
 const reviewPrincipal = "review:servers"
 
+// storedReview is the data of the grant that stores a review.
 type storedReview struct {
 	Decision store.Review `json:"decision"`
 	By       string       `json:"by"`
@@ -156,12 +157,13 @@ func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, er
 // MaxNote limits a reviewer's note, in bytes.
 const MaxNote = 4 << 10
 
-// ReviewServer records a review of a server's command. digest must be its
-// current digest, otherwise the error is [store.ErrConflict]. Reviewers of
-// skills of the namespace may review, except for the user of the last change.
+// ReviewServer stores a review of a server's command. It fails with
+// [store.ErrConflict] unless digest is the current digest. The principal must be
+// allowed to review skills in the namespace and must not be the user who last
+// changed the server.
 func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Subject, digest policy.Digest, decision store.Review, note string) error {
 	if !slices.Contains([]store.Review{store.Pending, store.Approved, store.Rejected}, decision) || len(note) > MaxNote {
-		return fmt.Errorf("review of %s: %w", of, store.ErrInvalid)
+		return fmt.Errorf("review %s: %w", of, store.ErrInvalid)
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -173,7 +175,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 			return err
 		}
 		if s.PolicyDigest() != digest {
-			return fmt.Errorf("review of %s: %w: digest is now %s", of, store.ErrConflict, s.PolicyDigest().Short())
+			return fmt.Errorf("review %s: %w: digest is now %s", of, store.ErrConflict, s.PolicyDigest().Short())
 		}
 		data, err := encodeJSON(storedReview{decision, string(p.User), note})
 		if err != nil {
@@ -188,7 +190,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
 }
 
-// getServer returns the server of a subject.
+// getServer returns the server that a subject names.
 func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 	if err != nil {
@@ -228,8 +230,8 @@ func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind
 // MaxGlobal limits the global servers of a namespace.
 const MaxGlobal = 500
 
-// listGlobalServers returns the global servers of a namespace: those of the
-// operator, and the nearest MCPServer of each name.
+// listGlobalServers returns the servers that documents in home can use: those of
+// the operator, and for each name the nearest MCPServer.
 func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
 	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(home), MaxGlobal+1)
 	if err != nil {
@@ -258,14 +260,14 @@ func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Na
 		}
 	}
 	if len(out) > MaxGlobal {
-		problems = append(problems, fmt.Sprintf("too many MCP servers (limit %d): the rest is omitted", MaxGlobal))
+		problems = append(problems, fmt.Sprintf("too many MCP servers (limit %d); the rest is omitted", MaxGlobal))
 		out = out[:MaxGlobal]
 	}
 	return out, problems, nil
 }
 
-// nearestKinds returns up to most resources of a kind that the actor may use,
-// for each name that of the first namespace.
+// nearestKinds returns up to most resources of a kind that the actor may use. If
+// several namespaces have a resource with the same name, the first one counts.
 func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
 	rank := map[store.Namespace]int{}
 	for i, n := range in {

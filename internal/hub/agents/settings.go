@@ -13,11 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// HubScope is the scope of settings for the whole hub. The other scopes are
+// HubScope is the scope of settings for the whole hub. Other scopes are names of
 // groups.
 const HubScope = "hub"
 
-// skillsSetting is the stored name of the settings.
+// skillsSetting is the name under which skill settings are stored.
 const skillsSetting = "skills"
 
 // Limits of an allow-list.
@@ -38,8 +38,8 @@ type SkillSettings struct {
 	Generation int64 `json:"-"`
 }
 
-// resolveScope returns the stored name of a scope and its resource for package
-// account.
+// resolveScope returns the stored name of a scope, and the resource with which
+// package account authorizes access to its settings.
 func (a actor) resolveScope(ctx context.Context, written string) (string, account.Resource, error) {
 	if written == HubScope {
 		return HubScope, account.Resource{Shared: true}, a.requireSignIn(account.SettingsRead)
@@ -49,7 +49,7 @@ func (a actor) resolveScope(ctx context.Context, written string) (string, accoun
 		return "", account.Resource{}, err
 	}
 	if in.Group() == "" {
-		return "", account.Resource{}, fmt.Errorf("settings of %.100q: %w: want the hub or a group", written, store.ErrInvalid)
+		return "", account.Resource{}, fmt.Errorf("skill settings of %.100q: %w: want hub or the name of a group", written, store.ErrInvalid)
 	}
 	return string(in), resourceOf(in, ""), nil
 }
@@ -68,8 +68,8 @@ func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope
 }
 
 // SetSkillSettings changes the settings of a scope. All nodes apply them within
-// twice [Options.Poll]. It returns [store.ErrConflict] after a concurrent
-// change.
+// twice [Options.Poll]. It fails with [store.ErrConflict] unless s has the
+// current generation.
 func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, scope string, s SkillSettings) error {
 	if err := checkAllow(s.Allow); err != nil {
 		return err
@@ -103,11 +103,11 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 	return nil
 }
 
-// SettingsStream is the bus stream for the revision of changed settings.
+// SettingsStream is the bus stream whose numbers are revisions of the settings.
 const SettingsStream = "hub/settings"
 
-// publishChange notifies this node and others of changed settings. Nodes that
-// miss it poll.
+// publishChange notifies all nodes of changed settings. A node that misses the
+// notification notices the change when it polls.
 func (r *Registry) publishChange(ctx context.Context) {
 	r.watch.wake()
 	if r.opts.Bus == nil {
@@ -121,7 +121,7 @@ func (r *Registry) publishChange(ctx context.Context) {
 	r.opts.Bus.Publish(SettingsStream, revisions[store.SettingsRevision])
 }
 
-// getSettings returns the settings of a scope; the zero value if none are
+// getSettings returns the settings of a scope, or the zero value if none are
 // stored.
 func (a actor) getSettings(ctx context.Context, scope string) (SkillSettings, error) {
 	kept, err := a.Settings.Get(ctx, scope, skillsSetting)
@@ -152,16 +152,15 @@ func checkAllow(allow []string) error {
 			return fmt.Errorf("allow-list: %w: entry too long (%d bytes, limit %d)", store.ErrInvalid, len(entry), maxAllowBytes)
 		}
 	}
-	// An empty catalog parses the list like all others.
+	// An empty catalog is enough to parse the list.
 	if _, err := catalog.New(nil, &catalog.Options{Filter: catalog.Filter{Allow: allow}}); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	return nil
 }
 
-// Filter returns the filter of the settings that apply to namespaces: those of
-// the hub and of each group. It reads the database. On an error, the filter
-// disables all skills.
+// Filter returns the skills that the settings of the hub and of all given groups
+// permit. It reads the database. If that fails, the filter disables all skills.
 func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.Filter, error) {
 	filters, err := r.FilterEach(ctx, append([]store.Namespace{""}, in...)...)
 	if err != nil {
@@ -170,8 +169,8 @@ func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.F
 	return combineFilters(filters, in), nil
 }
 
-// combineFilters returns the intersection of the filters of namespaces. The
-// filter of a group includes that of the hub.
+// combineFilters returns the intersection of the filters of the namespaces in.
+// The filter of a group already includes the one of the hub.
 func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Namespace) catalog.Filter {
 	out, groups := filters[""], 0
 	for _, n := range in {
@@ -189,7 +188,7 @@ func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Names
 	return out
 }
 
-// FilterEach returns the filter of each namespace on its own; "" is the hub.
+// FilterEach returns a separate filter for each namespace; "" means the hub.
 func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[store.Namespace]catalog.Filter, error) {
 	scopes := []string{HubScope}
 	for _, n := range in {
@@ -228,9 +227,9 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	return out, nil
 }
 
-// intersectAllow returns the intersection of two allow-lists. An empty list
-// allows everything; some is false if the intersection is empty. Overlapping
-// patterns of which neither covers the other have no intersection.
+// intersectAllow returns the intersection of two allow-lists. An empty argument
+// allows everything; some is false if the intersection allows nothing. If two
+// patterns overlap and neither covers the other, their intersection is empty.
 func intersectAllow(a, b []string) (list []string, some bool) {
 	switch {
 	case len(a) == 0:
@@ -251,7 +250,8 @@ func intersectAllow(a, b []string) (list []string, some bool) {
 	return list, len(list) > 0
 }
 
-// intersectEntry returns the intersection of two entries.
+// intersectEntry returns the entry that allows what both x and y allow, and
+// whether there is one.
 func intersectEntry(x, y string) (string, bool) {
 	px, cx, _ := strings.Cut(strings.TrimSpace(x), "@")
 	py, cy, _ := strings.Cut(strings.TrimSpace(y), "@")
@@ -270,8 +270,8 @@ func intersectEntry(x, y string) (string, bool) {
 	return name, true
 }
 
-// covers reports whether wide matches each name that narrow matches. Except for
-// names and equal patterns, it may report false negatives.
+// covers reports whether the pattern wide matches each name that narrow matches.
+// For two different patterns it may return false although wide covers narrow.
 func covers(wide, narrow string) bool {
 	if wide == narrow || wide == "*" && !strings.ContainsAny(narrow, `/[\`) {
 		return true
@@ -279,12 +279,12 @@ func covers(wide, narrow string) bool {
 	if strings.ContainsAny(narrow, `?[\`) || strings.Contains(narrow, "*") && strings.ContainsAny(wide, `?[\`) {
 		return false
 	}
-	ok, err := path.Match(wide, narrow) // a star of wide matches a star of narrow
+	ok, err := path.Match(wide, narrow) // a star in wide matches a star in narrow
 	return ok && err == nil
 }
 
-// joinConstraints returns the conjunction of two version constraints, each of
-// which may have alternatives.
+// joinConstraints returns a version constraint that requires both a and b, each
+// of which may have alternatives.
 func joinConstraints(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)

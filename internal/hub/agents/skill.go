@@ -8,18 +8,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillFile is a SKILL.md to apply.
+// SkillFile is the SKILL.md of a skill that is applied as a document.
 type SkillFile struct {
 	In   store.Namespace
 	Name string
 	Data []byte
-	// Same reports whether another SKILL.md has the same content. Documents do
-	// not preserve its formatting.
+	// Same reports whether another SKILL.md has the same content apart from
+	// formatting, which documents do not preserve.
 	Same func(other []byte) bool
 }
 
-// SkillError explains why the document of a skill is refused, and how to fix
-// it.
+// SkillError says why the document of a skill is refused and how to fix it.
 type SkillError struct{ Why, Fix string }
 
 func (e *SkillError) Error() string { return e.Why }
@@ -50,14 +49,16 @@ func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 		Spec: &Skill{Fields: kept, Prompt: parsed.Instructions}, Findings: ds.Problems()}, nil
 }
 
-// equalTo returns a function that compares a SKILL.md with the skill.
+// equalTo returns a function that reports whether a SKILL.md has the content of
+// the skill.
 func (s *Skill) equalTo(name string) func(other []byte) bool {
 	return func(other []byte) bool {
 		return len(diffFields(skillFileFields(name, other), s.flatFields())) == 0
 	}
 }
 
-// diffFile returns the differences from a SKILL.md, which may be nil.
+// diffFile returns the fields that differ from those of the SKILL.md was, which
+// may be nil.
 func (s *Skill) diffFile(name string, was []byte) []FieldChange {
 	return diffFields(skillFileFields(name, was), s.flatFields())
 }

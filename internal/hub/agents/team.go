@@ -15,7 +15,7 @@ import (
 
 // TeamMember is a member of a Team that receives tasks.
 type TeamMember struct {
-	Name        string // in the tool's arguments
+	Name        string // for the member argument of the tool
 	Role        string
 	Description string
 	Confirm     bool // requires an approval for each task
@@ -53,7 +53,8 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 	})
 }
 
-// teamProfile returns the profile of a Team's leader, with the other members.
+// teamProfile returns the profile of a Team's leader, including the other
+// members.
 func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
@@ -103,7 +104,8 @@ func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace
 	return r.buildProfile(ctx, a, k, m.Prompt)
 }
 
-// newHandOffTool returns the tool for handing a task to one of some members.
+// newHandOffTool returns the tool with which the leader hands a task to one of
+// the members.
 func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 	if len(members) == 0 {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// DisabledError reports that skills were disabled. Unread means that settings
-// were unreadable for too long.
+// DisabledError says that skills are disabled. Unread is set if the reason is
+// that the settings could not be read for too long.
 type DisabledError struct{ Unread bool }
 
 func (e *DisabledError) Error() string {
@@ -23,7 +23,7 @@ func (e *DisabledError) Error() string {
 	return "skills are switched off"
 }
 
-// watchers are the watchers of settings on this node.
+// watchers holds the active calls of WatchFilter on this node.
 type watchers struct {
 	woken chan struct{} // capacity 1
 
@@ -31,7 +31,7 @@ type watchers struct {
 	all map[*watcher]bool
 }
 
-// watcher receives the filter of some namespaces.
+// watcher is an active call of WatchFilter.
 type watcher struct {
 	in     []store.Namespace
 	notify func(catalog.Filter, error)
@@ -67,8 +67,8 @@ func (w *watcher) update(f catalog.Filter, why error) {
 	w.updateLocked(f, why)
 }
 
-// setInitial sets the filter read at the start, unless a newer one arrived
-// meanwhile.
+// setInitial sets the filter that was read at the start, unless the watcher has
+// already received a newer one.
 func (w *watcher) setInitial(f catalog.Filter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,13 +85,13 @@ func (w *watcher) updateLocked(f catalog.Filter, why error) {
 	w.notify(f, why)
 }
 
-// Run notifies the watchers of [Registry.WatchFilter] of changed settings until
-// ctx ends. It reads the settings after notifications of the bus and every
-// [Options.Poll]. It returns the cause of ctx after all its work has ended.
+// Run calls the functions of [Registry.WatchFilter] when settings change. It
+// reads the settings after notifications of the bus and every [Options.Poll].
+// When ctx is done, it returns the cause after its goroutines have finished.
 //
-// While settings are unreadable, the last ones apply. After
-// [Options.FailClosedAfter], skills are disabled until the settings are
-// readable again.
+// While the settings cannot be read, the last ones apply. After
+// [Options.FailClosedAfter], skills are disabled until the settings can be read
+// again.
 func (r *Registry) Run(ctx context.Context) error {
 	var noted <-chan struct{}
 	if r.opts.Bus != nil {
@@ -126,7 +126,7 @@ func (r *Registry) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
-		case <-noted: // the database has the details
+		case <-noted: // refresh reads what changed
 		case <-r.watch.woken:
 		}
 	}
@@ -135,8 +135,8 @@ func (r *Registry) Run(ctx context.Context) error {
 // refreshTimeout limits one read of the settings.
 const refreshTimeout = 5 * time.Second
 
-// refresh notifies watchers of changes since a revision and returns the current
-// one.
+// refresh notifies watchers if the settings changed since a revision, and returns
+// the current revision.
 func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -161,10 +161,10 @@ func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	return revisions[store.SettingsRevision], nil
 }
 
-// WatchFilter calls f with the result of [Registry.Filter] now and after each
-// change, from the goroutine of [Registry.Run]. If the settings are unreadable,
-// f gets the error and a filter that disables all skills. f must not block or
-// call stop. It is not called after stop.
+// WatchFilter calls f with the result of [Registry.Filter] now, and again after
+// each change, from the goroutine of [Registry.Run]. If the settings cannot be
+// read, f receives the error and a filter that disables all skills. f must not
+// block or call stop. It is not called after stop returns.
 func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
 	w := &watcher{in: slices.Clone(in), notify: f}
 	r.watch.mu.Lock()
@@ -188,10 +188,10 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 	return stop, nil
 }
 
-// WithKillSwitch returns a context that ends with a [*DisabledError] as its
-// cause when skills are disabled for the hub or one of the namespaces, such as
-// [Profile.SettingsNamespaces]. It returns that error if they are disabled
-// already. The caller calls stop, which ends the context too.
+// WithKillSwitch returns a context that is cancelled with a [*DisabledError] as
+// its cause when skills are disabled for the hub or one of the namespaces, such
+// as [Profile.SettingsNamespaces]. It returns that error if skills are already
+// disabled. The caller must call stop, which also cancels the context.
 func (r *Registry) WithKillSwitch(ctx context.Context, in ...store.Namespace) (held context.Context, stop func(), err error) {
 	held, cancel := context.WithCancelCause(ctx)
 	unfollow, err := r.WatchFilter(ctx, in, func(f catalog.Filter, why error) {
