@@ -14,28 +14,28 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// reviewedGrants combines the grants of one user with reviews: only approved
-// versions may run code, whatever the user allows.
+// reviewedGrants is a grant store that also checks reviews: code may run only if
+// its version is approved, whatever the user permits.
 type reviewedGrants struct {
 	*GrantStore
 	// checkRunnable is [library.Library.CheckRunnable] for the user.
 	checkRunnable func(ctx context.Context, d policy.Digest) error
 
 	mu       sync.Mutex // guards the fields below
-	revision int64      // the revision of skills that known is valid for
+	revision int64      // revision of the skills at which known was read
 	known    map[policy.Digest]error
 }
 
 var _ policy.NeedsReader = (*reviewedGrants)(nil)
 
-// maxVerdicts limits the cached results.
+// maxVerdicts limits the cached results of checkRunnable.
 const maxVerdicts = 1000
 
-// reviewers is the principal that grants approved code.
+// reviewers is the principal in the grants of approved code.
 var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
-// FindWith implements [policy.NeedsReader]. The code and its dependencies must
-// all be approved.
+// FindWith implements [policy.NeedsReader]. It returns a grant only if the code
+// and all its dependencies are approved.
 func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {
 		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
@@ -48,7 +48,7 @@ func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subje
 			return nil, refusalError(err, n.Name)
 		}
 	}
-	allows := policy.Unbounded().Permissions() // within the operator's bounds
+	allows := policy.Unbounded().Permissions() // the operator's bounds still apply
 	allows.Run = true
 	return &policy.Grant{ID: "review." + subject.Short(), Principal: p, By: reviewers, Subject: subject, Name: "the code", Permissions: allows,
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
@@ -83,15 +83,16 @@ func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error
 	return said
 }
 
-// isVerdict reports whether an error denies running code, as opposed to a
-// failed check.
+// isVerdict reports whether an error says that code may not run, as opposed to
+// saying that the check failed.
 func isVerdict(err error) bool {
 	_, reviewed := errors.AsType[*library.ReviewError](err)
 	return reviewed || errors.Is(err, library.ErrNotFound) || isDenied(err)
 }
 
-// refusalError explains to the user why code may not run. It returns other
-// errors unchanged.
+// refusalError converts an error of checkRunnable to a [*policy.NotGrantedError]
+// that tells the user what to do. need names the dependency, if the code is one.
+// Other errors are returned unchanged.
 func refusalError(err error, need string) error {
 	reason, next := "", ""
 	review, reviewed := errors.AsType[*library.ReviewError](err)
@@ -113,10 +114,10 @@ func refusalError(err error, need string) error {
 	return &policy.NotGrantedError{Reason: reason, Hint: next}
 }
 
-// truncate truncates a text after a whole character.
-func truncate(text string, most int) string {
-	if len(text) <= most {
+// truncate truncates a text to limit bytes without splitting a character.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "")
+	return strings.ToValidUTF8(text[:limit], "")
 }

@@ -3,17 +3,18 @@
 // skills, the sandbox for their code, and a model. Start reading at
 // [Assembler.Open].
 //
-// The package never decides who may do what, which packages library and agents
-// do, and never starts code of a skill or document that was not reviewed. A
-// [Setup] belongs to one principal. Setups of a principal with the same skills
-// and servers share their catalog, connections and processes, which remain open
-// for a while after the last of them. Changed rights, documents, secrets or
-// reviews affect the next setup; changed skills also affect open ones.
+// The package makes no authorization decisions; packages library and agents do.
+// It never runs code of a skill or document that is not approved. A [Setup]
+// belongs to one principal. Setups of a principal with the same skills and
+// servers share a catalog, connections and processes, which stay open for a while
+// after the last setup is closed. Changes of rights, documents, secrets or
+// reviews affect the next setup; changes of skills also affect open ones.
 //
-// Skills have this precedence: those that an agent names and defaults,
-// including hidden ones and pinned versions; the user's own, those of groups,
-// public ones; bundled ones. Settings of the hub and of groups take effect at
-// once, also for running code.
+// If several skills have the same name, the first of these takes precedence:
+// skills that the agent names and default skills, including hidden ones and
+// pinned versions; then the user's own, those of groups, and public ones; then
+// bundled ones. Settings of the hub and of groups take effect immediately, even
+// for running code.
 package assembly
 
 import (
@@ -51,15 +52,17 @@ type Options struct {
 	DB      *store.DB
 	Library *library.Library
 	Agents  *agents.Registry
-	// Model returns the model of a choice with its API key; nil is the hub's default.
+	// Model returns the model of a choice with its API key. A nil choice selects
+	// the hub's default model.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
-	// Sandbox runs code; nil disables code.
+	// Sandbox runs code; nil means that no code can run.
 	Sandbox sandbox.Backend
 	// Bounds limits the permissions of code. The zero value gives no network
 	// access and the default limits. Granted secrets and the working directory
 	// are always allowed.
 	Bounds policy.Bounds
-	// Packages installs dependencies of scripts; nil refuses such scripts.
+	// Packages installs dependencies of scripts; nil means that scripts with
+	// dependencies cannot run.
 	Packages *loadout.Packages
 	// Getenv is used to find interpreters; see [loadout.Scripts].
 	Getenv func(string) string
@@ -68,21 +71,22 @@ type Options struct {
 	RunQueue *queue.Queue
 	// Executable is the path of the loadout command; see [loadout.Scripts].
 	Executable string
-	// Dir is the directory for files of this node; "" disables them.
+	// Dir is the directory for files of this node; "" means that there is none.
 	Dir string
-	// PrivateNetworks lists non-public addresses that servers may have.
+	// PrivateNetworks lists non-public addresses to which servers may connect.
 	PrivateNetworks []netip.Prefix
 	// SignIns manages the sign-ins of users to servers; may be nil.
 	SignIns *serverauth.Servers
-	// Providers are built-in servers, by the provider name that skills use.
+	// Providers holds the built-in servers by the name that skills use for them.
 	Providers map[string]*mcp.Server
 	// StopTurn stops the turn of a conversation after skills are switched off.
 	StopTurn func(conversation, reason string)
-	// OnDecision, if set, is called with each policy decision and the context of
-	// its call. It must be safe for concurrent use.
+	// OnDecision is called with each policy decision and the context in which it
+	// was made; nil does nothing. It must be safe for concurrent use.
 	OnDecision func(context.Context, policy.Record)
-	// IdleTimeout is how long shared parts stay open after their last setup; 0
-	// is 10 minutes, and a negative value closes them at once.
+	// IdleTimeout is the time for which shared parts stay open after their last
+	// setup is closed. 0 means 10 minutes; a negative value closes them
+	// immediately.
 	IdleTimeout time.Duration
 	// Version is the program version sent to servers.
 	Version string
@@ -99,7 +103,7 @@ const (
 
 var errClosed = errors.New("server is shutting down; try again")
 
-// Assembler creates setups. It is safe for concurrent use.
+// Assembler opens setups. It is safe for concurrent use.
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
@@ -155,7 +159,8 @@ func (k *Assembler) Close() error {
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 
-// dir creates a directory for files of this node; "" if there is none.
+// dir creates the named directory below [Options.Dir] and returns its path, or ""
+// if that is not possible.
 func (k *Assembler) dir(name string) string {
 	if k.o.Dir == "" {
 		return ""
@@ -168,7 +173,8 @@ func (k *Assembler) dir(name string) string {
 	return dir
 }
 
-// searchBundled ranks the bundled skills.
+// searchBundled returns the names of bundled skills that match a query, best
+// first.
 func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) ([]string, error) {
 	c, err := k.bundledCatalog()
 	if err != nil {
@@ -186,33 +192,35 @@ func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) 
 type Request struct {
 	Principal account.Principal
 	// Kind, Namespace and Name select a Ghost, Bot or Team; see
-	// [agents.Registry.Profile]. An empty Kind selects all that the principal
-	// can use.
+	// [agents.Registry.Profile]. An empty Kind means no agent: the setup has all
+	// skills and servers that the principal can use.
 	Kind, Namespace, Name string
 	// Session is the ID of the conversation; "" for an MCP endpoint.
 	Session string
-	// Draft adds the draft of the conversation, which precedes all other skills.
+	// Draft adds the conversation's draft skill, which takes precedence over all
+	// other skills.
 	Draft bool
 
-	profile *agents.Profile // of a member of a Team; replaces Kind, Namespace and Name
+	profile *agents.Profile // for a member of a Team; replaces Kind, Namespace and Name
 }
 
-// Setup is the working environment of a conversation or endpoint. It is safe
-// for concurrent use. Close it when done.
+// Setup holds the skills and tools of a conversation or endpoint. It is safe for
+// concurrent use. Close it when done.
 type Setup struct {
 	Runtime *loadout.Runtime
 	Tools   *tools.Set
-	Profile *agents.Profile // nil without a Kind
+	Profile *agents.Profile // nil if the request has no Kind
 	Preload []string        // skills to load at the start
 	// PreloadReason explains why a skill is in Preload.
 	PreloadReason func(skill string) string
-	// Problems lists missing parts of the agent with the reason.
+	// Problems describes the parts of the agent that are not available.
 	Problems []string
-	// Principal is the user for tool calls.
+	// Principal is the user on whose behalf tools are called.
 	Principal policy.Principal
-	// SkillID returns the ID of a skill; "" if it is not from the library.
+	// SkillID returns the ID of a skill, or "" if the skill is not from the
+	// library.
 	SkillID func(session.ID) string
-	// Refresh updates the skills. It is cheap if nothing changed.
+	// Refresh updates the skills. It costs little if none changed.
 	Refresh func(context.Context) error
 
 	base  *base
@@ -245,7 +253,7 @@ func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	}, nil
 }
 
-// agentNamespace returns the namespace of the agent; "" if there is none.
+// agentNamespace returns the namespace of the agent, or "" if there is no agent.
 func (k *Setup) agentNamespace() store.Namespace {
 	if k.Profile == nil {
 		return ""

@@ -19,9 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// base is the shared part of setups of one user with the same skills, servers
-// and rules: a catalog with its runtime, and the tools. Different settings need
-// a different base.
+// base is what the setups of a user with the same skills, servers and rules
+// share: a runtime with its catalog, and the tools.
 type base struct {
 	assembler       *Assembler
 	key             string // identifies the base and its connections
@@ -31,32 +30,32 @@ type base struct {
 	rt              *loadout.Runtime
 	set             *tools.Set
 	servers         map[string]agents.Server           // servers of documents, by name
-	skillIDs        map[string]library.SkillIdentifier // by origin of the source
+	skillIDs        map[string]library.SkillIdentifier // by the origin of the source
 
-	ready chan struct{} // closed after open; then err is set
+	ready chan struct{} // closed when open has returned err
 	err   error
 
 	stop         context.CancelFunc // ends the goroutines
 	running      sync.WaitGroup
 	stopWatching []func()
-	changed      chan struct{}                  // signals changed settings
-	settings     atomic.Pointer[catalog.Filter] // the current settings
-	seenRevision atomic.Int64                   // the revision of skills in the catalog
+	changed      chan struct{}                  // receives when settings change
+	settings     atomic.Pointer[catalog.Filter] // current settings
+	seenRevision atomic.Int64                   // revision of the skills in the catalog
 
 	textMu      sync.Mutex // guards the fields below
-	cachedText  string     // the catalog text of the snapshot textVersion
+	cachedText  string     // catalog text of the snapshot with version textVersion
 	textVersion uint64
 
 	// The mutex of assembler guards the fields below.
 	users         int
-	idle          *time.Timer    // ends an unused base
+	idle          *time.Timer    // closes an unused base
 	since         time.Time      // when users became 0
-	conversations map[string]int // number of setups by conversation
+	conversations map[string]int // number of setups by conversation ID
 	watchers      int            // setups that watch the catalog
 	unwatch       func()
 }
 
-// newBase returns a base that is not open yet.
+// newBase returns a base that is not open.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
@@ -89,7 +88,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	select { // applySettings handles later changes
+	select { // applySettings handles changes from now on
 	case <-b.changed:
 	default:
 	}
@@ -106,7 +105,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// close ends everything that open created.
+// close closes everything that open has opened.
 func (b *base) close() error {
 	for _, stop := range b.stopWatching {
 		stop()
@@ -119,7 +118,7 @@ func (b *base) close() error {
 	}
 	for _, s := range b.assembler.pool.Servers() {
 		if s.Config().Identity() == b.key {
-			s.Close() // not shared with others
+			s.Close() // other bases do not use it
 		}
 	}
 	if b.rt != nil {
@@ -128,7 +127,7 @@ func (b *base) close() error {
 	return errors.Join(errs...)
 }
 
-// watchSettings calls f with the filter of namespaces, now and after each
+// watchSettings calls f with the filter for the namespaces, now and after each
 // change. f must not block.
 func (b *base) watchSettings(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
 	stop, err := b.assembler.o.Agents.WatchFilter(ctx, in, func(now catalog.Filter, why error) {
@@ -143,7 +142,7 @@ func (b *base) watchSettings(ctx context.Context, in []store.Namespace, f func(c
 	return err
 }
 
-// signalChange requests a run of applySettings.
+// signalChange makes applySettings apply the settings again.
 func (b *base) signalChange() {
 	select {
 	case b.changed <- struct{}{}:
@@ -188,11 +187,11 @@ func (b *base) refresh(ctx context.Context) error {
 	return nil
 }
 
-// markSeen records the revision of the catalog, unless a source failed; then
-// the next refresh retries.
+// markSeen records the revision of the catalog. If a source failed, it does
+// nothing, so that the next refresh tries again.
 func (b *base) markSeen(now int64) {
 	for _, p := range b.rt.Catalog().Snapshot().Problems() {
-		if p.Path == p.Origin { // concerns the whole source
+		if p.Path == p.Origin { // the whole source failed
 			return
 		}
 	}
@@ -200,8 +199,8 @@ func (b *base) markSeen(now int64) {
 	}
 }
 
-// watchCatalog updates the catalog as skills change, for clients that are
-// notified, until stop is called.
+// watchCatalog keeps the catalog up to date until stop is called, so that clients
+// can be notified of changes.
 func (b *base) watchCatalog() (stop func()) {
 	b.assembler.mu.Lock()
 	defer b.assembler.mu.Unlock()
@@ -219,7 +218,7 @@ func (b *base) watchCatalog() (stop func()) {
 	})
 }
 
-// newTools returns the tools of the plan's servers and of skills.
+// newTools returns the tools of the plan's servers and skills.
 func (b *base) newTools() *tools.Set {
 	k := b.assembler
 	var configs []*upstream.Config
@@ -236,7 +235,7 @@ func (b *base) newTools() *tools.Set {
 	})
 }
 
-// newScripts returns the options for running code of skills.
+// newScripts returns the options for running scripts of skills.
 func (b *base) newScripts() *loadout.Scripts {
 	k := b.assembler
 	return &loadout.Scripts{
@@ -247,8 +246,8 @@ func (b *base) newScripts() *loadout.Scripts {
 	}
 }
 
-// checkRunnable checks whether code with a digest may run: it must be bundled
-// or approved.
+// checkRunnable returns an error unless the code with a digest is bundled or
+// approved.
 func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	known, err := b.assembler.bundledDigests()
 	if err != nil {
@@ -264,7 +263,7 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	return err
 }
 
-// catalogTokens limits the catalog text for a model.
+// catalogTokens limits the catalog text for a model, in tokens.
 const catalogTokens = 4000
 
 // catalogText returns the catalog text for a model. It is cached, because
@@ -278,7 +277,7 @@ func (b *base) catalogText() string {
 	return b.cachedText
 }
 
-// skillID returns the ID of a skill; "" if it is not from the library.
+// skillID returns the ID of a skill, or "" if the skill is not from the library.
 func (b *base) skillID(origin, dir string) string {
 	if s := b.skillIDs[origin]; s != nil {
 		return s.SkillID(dir)
@@ -286,7 +285,8 @@ func (b *base) skillID(origin, dir string) string {
 	return ""
 }
 
-// search merges the results of the library's shared index with bundled skills.
+// search returns the names of matching skills of the library and of bundled
+// skills.
 func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
 	hits, err := b.searchLibrary(ctx, query, limit)
 	if err != nil {

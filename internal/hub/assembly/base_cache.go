@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// acquireBase returns the base of a plan and counts a user of it. Concurrent
-// callers wait for the first one to open it.
+// acquireBase returns the base for a plan and increments its number of users. If
+// several callers need a new base, the first one opens it and the others wait.
 func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	key, err := p.key()
 	if err != nil {
@@ -36,7 +36,8 @@ func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	return b, nil
 }
 
-// reserveBase finds or creates the base of a key.
+// reserveBase returns the base with a key and increments its number of users. If
+// the base is new, first is true and the caller must open it.
 func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +56,8 @@ func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err e
 	return b, first, nil
 }
 
-// releaseBase releases a base. It stays open for a while.
+// releaseBase decrements the number of users of a base. An unused base stays open
+// for a while.
 func (k *Assembler) releaseBase(b *base) error {
 	over := k.removeUser(b)
 	if over == nil {
@@ -64,7 +66,8 @@ func (k *Assembler) releaseBase(b *base) error {
 	return k.endBase(over)
 }
 
-// removeUser counts one user less and returns a base to close, or nil.
+// removeUser decrements the number of users of b. It returns a base to close, or
+// nil.
 func (k *Assembler) removeUser(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,7 +86,7 @@ func (k *Assembler) removeUser(b *base) *base {
 	return k.oldestIdle()
 }
 
-// failed reports whether opening the base failed.
+// failed reports whether the base could not be opened.
 func (b *base) failed() bool {
 	select {
 	case <-b.ready:
@@ -93,8 +96,8 @@ func (b *base) failed() bool {
 	}
 }
 
-// oldestIdle returns the base that is unused for the longest time if there are
-// too many unused ones. The caller holds k.mu.
+// oldestIdle returns the base that has been unused for the longest time, or nil
+// unless too many bases are unused. The caller holds k.mu.
 func (k *Assembler) oldestIdle() *base {
 	var oldest *base
 	idle := 0
@@ -130,7 +133,7 @@ func (k *Assembler) endBase(b *base) error {
 	return b.close()
 }
 
-// findBase returns the base whose connections have an identity; nil if it is
+// findBase returns the base whose connections have an identity, or nil if it is
 // closed.
 func (k *Assembler) findBase(identity string) *base {
 	k.mu.Lock()

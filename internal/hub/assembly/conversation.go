@@ -22,7 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ChatSetup opens a setup with a model for a conversation: see [chat.Options].
+// ChatSetup opens the setup of a conversation, including its model. It implements
+// Setup of [chat.Options].
 func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	w, err := parseRequest(r)
 	if err != nil {
@@ -44,7 +45,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 	}, nil
 }
 
-// parseRequest converts a request of package chat.
+// parseRequest converts a request of package chat to a [Request].
 func parseRequest(r chat.Request) (Request, error) {
 	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
@@ -58,8 +59,8 @@ func parseRequest(r chat.Request) (Request, error) {
 	return w, nil
 }
 
-// conversation is the open part of a conversation on this node, of a user with
-// an agent or of a leader with a member of its team.
+// conversation holds what a conversation has open on this node. It is either a
+// user's conversation with an agent, or a leader's with a member of the Team.
 type conversation struct {
 	assembler *Assembler
 	setup     *Setup
@@ -116,8 +117,8 @@ func (t *conversation) close() error {
 	return errors.Join(errs...)
 }
 
-// stopWhenDisabled stops the current turn when skills are switched off. It
-// fails if they are off already.
+// stopWhenDisabled stops the current turn when skills are disabled. It fails if
+// they are already disabled.
 func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	var under []store.Namespace
 	if t.setup.Profile != nil {
@@ -141,8 +142,8 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	return nil
 }
 
-// maxAnnounced is the maximum number of skills for announcing added and removed
-// ones to the model. Beyond it the model searches.
+// maxAnnounced is the largest number of skills for which added and removed skills
+// are announced to the model. If there are more, the model searches for them.
 const maxAnnounced = 1000
 
 // agentOptions returns the options of the agent loop.
@@ -156,9 +157,9 @@ func (t *conversation) agentOptions() agent.Options {
 
 // instructions returns the system prompt.
 func (t *conversation) instructions() string {
-	text := "You help the person you talk to. Your working folder has the files of this conversation, which you read and write; commands run there, in a sandbox. " +
-		"Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
-		"Call the tools that it brings with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
+	text := "You help the user. Your working directory contains the files of this conversation. Read and write them, and run commands there in a sandbox. " +
+		"Skills are instructions for kinds of tasks: before a task that a skill covers, load it with load_skill and follow it. " +
+		"Call the tools that it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
 	if p := t.setup.Profile; p != nil && p.SystemPrompt != "" {
 		text = p.SystemPrompt + "\n\n" + text
 	}
@@ -177,8 +178,8 @@ func (t *conversation) offeredSkills() []agent.OfferedSkill {
 	return out
 }
 
-// tools returns all tools of a conversation: those of skills, servers, the
-// working directory, the team and the page.
+// tools returns all tools of a conversation: the tools of skills, servers and the
+// working directory, those for team members, and those of the page.
 func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
 	all, err := t.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
 	if err != nil {
@@ -190,7 +191,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 	return append(all, newDiagramTool(c)), nil
 }
 
-// baseTools returns the tools without those of the team and the page.
+// baseTools returns the tools except those for team members and those of the page.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve loadout.Approver, s *session.Session) ([]agent.Tool, error) {
 	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
 	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
@@ -206,14 +207,14 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, appro
 	return slices.Concat(served, []agent.Tool{caller.CallTool()}, folder), nil
 }
 
-// isApproved reports whether the current version of a skill is approved, so
-// that its tool permissions apply.
+// isApproved reports whether the current version of a skill is approved. The tool
+// permissions of other skills do not apply.
 func (t *conversation) isApproved(ctx context.Context, id session.ID) bool {
 	return t.setup.Runtime.CanAcquireLease(ctx, id.Key(), policy.Principal{}, t.id)
 }
 
-// serverTools returns the tools of our MCP server except load_skill and
-// call_tool, which the agent has itself.
+// serverTools returns the tools of Loadout's MCP server except load_skill and
+// call_tool, which the agent implements itself.
 func (t *conversation) serverTools(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
 	server := mcpserver.New(t.setup.Runtime, &mcpserver.Options{
 		Workspace: dir, Tools: t.setup.Tools, Session: t.id, Principal: t.setup.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: approvalHint,
@@ -230,8 +231,8 @@ func (t *conversation) serverTools(ctx context.Context, dir string, elicit elici
 	return connection.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
-// prepareRun returns a function to call before code runs in the working
-// directory.
+// prepareRun returns a function that must be called before code runs in the
+// working directory.
 func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := t.setup.Refresh(ctx); err != nil {

@@ -13,15 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// definitions implements [tools.DefinitionStore] with the database. A
-// definition accepted for one user is accepted for all users of the server. A
-// tool may have several accepted definitions, because servers may present it
-// differently to each user.
+// definitions implements [tools.DefinitionStore] with the database. A definition
+// is accepted for all users of a server. A tool may have several accepted
+// definitions, because a server may describe it differently to each user.
 type definitions struct{ b *base }
 
 var _ tools.DefinitionStore = definitions{}
 
-// definitionTime limits the database access of one listing.
+// definitionTime limits the time that the database needs for one listing.
 const definitionTime = 10 * time.Second
 
 // Screen implements [tools.DefinitionStore].
@@ -51,8 +50,8 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// classify sorts the tools of a listing into usable, changed and new
-// definitions.
+// classify returns which tools of a listing are usable, which definitions changed
+// and which must be stored.
 func (d definitions) classify(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
@@ -76,8 +75,8 @@ func (d definitions) classify(known map[string]map[string]bool, c *upstream.Conf
 	return usable, changed, fresh
 }
 
-// ownerID returns the ID of the document or skill that defines a server; "" for
-// servers of the operator.
+// ownerID returns the ID of the document or skill that defines a server, or "" for
+// a server of the operator.
 func (d definitions) ownerID(c *upstream.Config) string {
 	if s, ok := d.b.servers[c.Name]; ok && s.Owner == c.Owner {
 		return s.ID

@@ -10,11 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// diagramSkill is the skill whose name the drawing tool uses.
+// diagramSkill is the name of the skill that the drawing tool belongs to.
 const diagramSkill = "mermaid-diagrams"
 
-// newDiagramTool returns a tool that draws a diagram in the user's page and
-// tells the model whether it renders. It fails if no page is open.
+// newDiagramTool returns a tool that draws a diagram in the user's browser and
+// returns whether it renders. A call fails if the user has no page open.
 func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagramSkill, llm.Tool{
@@ -27,7 +27,7 @@ func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	tool.Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		out, err := draw(ctx, args)
 		if err == nil && !out.Error {
-			out = &agent.Outcome{Text: "It renders and is shown to the user."} // a model cannot use the picture
+			out = &agent.Outcome{Text: "The diagram renders and is shown to the user."} // the model does not need the picture
 		}
 		return out, err
 	}

@@ -22,14 +22,14 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// elicitor asks the user a question of a server.
+// elicitor asks the user a question on behalf of a server.
 type elicitor = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// elicitTimeout limits how long a server's question waits for the user.
+// elicitTimeout limits the time that a server's question waits for an answer.
 const elicitTimeout = 15 * time.Minute
 
-// folderRules allow an agent to use the working directory of its conversation,
-// which holds nothing else.
+// folderRules allow an agent to use the working directory of its conversation
+// without approval. The directory contains nothing else.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
 // folderTools returns the tools of the working directory. Deny rules of the
@@ -55,8 +55,9 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 	return caller.ServerTools(ctx, workspace.Name)
 }
 
-// commandRunner returns a function that runs commands in the sandbox, in the
-// working directory; nil if there is no sandbox or the user may not run code.
+// commandRunner returns a function that runs commands in the working directory,
+// in the sandbox. It returns nil if there is no sandbox or the user may not run
+// code.
 func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
 	rt := t.setup.Runtime
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
@@ -81,7 +82,8 @@ func (t *conversation) commandRunner(dir string) func(context.Context, []string,
 	}
 }
 
-// firstLine returns the first line of an error; the rest is for operators.
+// firstLine returns the first line of an error text. Further lines are for the
+// operator.
 func firstLine(err error) error {
 	if i := strings.IndexByte(err.Error(), '\n'); i >= 0 {
 		return errors.New(err.Error()[:i])
@@ -89,14 +91,14 @@ func firstLine(err error) error {
 	return err
 }
 
-// nobody is the user ID of sandboxes that root starts.
+// nobody is the user ID of sandboxes if the hub runs as root.
 const nobody = 65534
 
 // maxChown limits the files and directories that chownToSandbox changes.
 const maxChown = 20_000
 
-// chownToSandbox gives a directory to the user that runs code in the sandbox.
-// It does not follow symbolic links.
+// chownToSandbox makes the user that runs code in the sandbox the owner of a
+// directory and its contents. It does not follow symbolic links.
 func chownToSandbox(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

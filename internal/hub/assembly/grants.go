@@ -12,20 +12,21 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// GrantStore is a [policy.Store] in the database of a hub. It does not hold
-// reviews.
+// GrantStore implements [policy.Store] with the database of a hub. It does not
+// include reviews.
 type GrantStore struct {
 	db        *store.DB
-	principal policy.Principal // owner of the grants; the zero value is all principals
+	principal policy.Principal // owner of the grants; the zero value means all principals
 }
 
 var _ policy.Store = (*GrantStore)(nil)
 
-// NewGrantStore returns the grants of a principal; the zero value selects all.
+// NewGrantStore returns the store of a principal's grants. For the zero principal,
+// the store holds the grants of all principals.
 func NewGrantStore(db *store.DB, who policy.Principal) *GrantStore { return &GrantStore{db, who} }
 
-// policyPrincipals lists the prefixes of stored principals that belong to
-// package policy. The table has others, too.
+// policyPrincipals lists the prefixes of the principals of package policy. The
+// table also contains grants of other principals.
 var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
 
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
@@ -91,8 +92,8 @@ func (s *GrantStore) List(ctx context.Context) ([]policy.Grant, []policy.Problem
 	return all, problems, nil
 }
 
-// listPolicyGrants returns the stored grants of package policy, of one
-// principal or of all for "".
+// listPolicyGrants returns the stored grants of a principal of package policy, or
+// of all its principals if principal is "".
 func listPolicyGrants(ctx context.Context, t store.Grants, principal string) ([]store.Grant, error) {
 	var out []store.Grant
 	for after := int64(0); ; {
@@ -109,7 +110,7 @@ func listPolicyGrants(ctx context.Context, t store.Grants, principal string) ([]
 	}
 }
 
-// grantLocation returns the location of a problem with a grant.
+// grantLocation returns the location that a problem with a grant reports.
 func grantLocation(id string) string { return "grant " + id }
 
 func decodeGrants(rows []store.Grant) (all []policy.Grant, problems []policy.Problem) {
@@ -124,7 +125,7 @@ func decodeGrants(rows []store.Grant) (all []policy.Grant, problems []policy.Pro
 	return all, problems
 }
 
-// Revoke revokes the grants that match what.
+// Revoke revokes the grants that match what, and returns them.
 func (s *GrantStore) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
 	all, problems, err := s.List(ctx)
 	if err != nil {

@@ -19,30 +19,30 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// plan is the resolved content of a setup at one moment.
+// plan is a snapshot of what a setup contains, with all names resolved.
 type plan struct {
 	principal          account.Principal
 	profile            *agents.Profile      // nil if there is no agent
-	draft              *library.DraftSource // precedes all other skills; may be nil
-	refs               []ref                // named skills, which precede the others
+	draft              *library.DraftSource // takes precedence over all other skills; may be nil
+	refs               []ref                // named skills, which take precedence over others
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
 	values             map[string]upstream.Variables // by server name
-	stamps             map[string]string             // of sign-ins, by server name
+	stamps             map[string]string             // fingerprints of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
 	preloadReasons     map[string]string // by skill name
 	problems           []string
 }
 
-// ref is a reference to a skill with the namespace that owns it.
+// ref is a reference to a skill and the namespace that owns the skill.
 type ref struct {
 	library.Ref
 	home store.Namespace
 }
 
-// newPlan resolves the content of a setup.
+// newPlan returns the plan for the setup that w requests.
 func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, preloadReasons: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
@@ -77,8 +77,8 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 	return p, k.planSignIns(ctx, p)
 }
 
-// planAgent adds the agent's profile, or the global servers if there is no
-// agent.
+// planAgent adds the agent's profile to the plan, or the global servers if there
+// is no agent.
 func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	profile := w.profile
 	var err error
@@ -108,13 +108,13 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	return nil
 }
 
-// usableServers returns the servers that may be connected.
+// usableServers returns the servers to which the hub may connect.
 func usableServers(servers []agents.Server) []agents.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s agents.Server) bool { return !s.Usable() })
 }
 
-// planDefaults adds the default skills. Skills named by the agent take
-// precedence.
+// planDefaults adds the default skills to the plan. Skills that the agent names
+// take precedence.
 func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error {
 	info := library.ConversationInfo{Mode: "mcp"}
 	if w.Session != "" {
@@ -147,7 +147,7 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 	return nil
 }
 
-// defaultReason explains whose default a skill is.
+// defaultReason says whose default a skill is, for the owner in of the default.
 func defaultReason(in store.Namespace) string {
 	switch {
 	case in.User() != "":
@@ -158,7 +158,8 @@ func defaultReason(in store.Namespace) string {
 	return "default of all users"
 }
 
-// skillNamespace returns the namespace that owns a skill; "" if it was deleted.
+// skillNamespace returns the namespace that owns a skill, or "" if the skill does
+// not exist.
 func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namespace, error) {
 	s, err := k.o.DB.Skills.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -171,13 +172,14 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 // defaults.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// withSelection limits a filter to the selected skills.
+// withSelection restricts a filter to the selected skills.
 func (p *plan) withSelection(f catalog.Filter) catalog.Filter {
 	f.Select = p.selected
 	return f
 }
 
-// key identifies the base of a plan. Plans with equal keys share it.
+// key returns a hash of everything that a base depends on. Plans with equal keys
+// share a base.
 func (p *plan) key() (string, error) {
 	groups := []string{}
 	for _, g := range slices.Sorted(maps.Keys(p.principal.Groups)) {
@@ -185,7 +187,7 @@ func (p *plan) key() (string, error) {
 	}
 	var servers, refs []any
 	for _, s := range p.servers {
-		full, unset := s.Resolve(p.values[s.Name]) // with current secrets
+		full, unset := s.Resolve(p.values[s.Name]) // the key depends on secrets
 		servers = append(servers, []any{s.Name, s.Digest(), s.Owner, full, unset, p.stamps[s.Name]})
 	}
 	for _, r := range p.refs {
@@ -205,7 +207,7 @@ func (p *plan) key() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode plan: %w", err)
 	}
-	sum := sha256.Sum256(all) // a hash, because all includes secrets
+	sum := sha256.Sum256(all) // all includes secrets
 	return hex.EncodeToString(sum[:]), nil
 }
 

@@ -9,16 +9,16 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// queuedBackend is a back end that limits concurrent code with a queue. A run
-// or command occupies a slot until its sandbox is closed, a long-lived service
-// only while it starts.
+// queuedBackend is a back end that uses a queue to limit how many sandboxes run
+// at once. A script or command occupies a slot until its sandbox is closed, and a
+// long-running service only while it starts.
 type queuedBackend struct {
 	sandbox.Backend
 	queue *queue.Queue
 	user  string
 }
 
-// newQueuedBackend wraps a back end if there is a queue.
+// newQueuedBackend returns b with a limit, or b itself if there is no queue.
 func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
 	if b == nil || places == nil {
 		return b
@@ -26,12 +26,13 @@ func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandb
 	return &queuedBackend{b, places, user}
 }
 
-// chooser is a back end that selects another one, such as sandbox/auto.
+// chooser is implemented by back ends that select another one, such as
+// sandbox/auto.
 type chooser interface {
 	Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error)
 }
 
-// Choose returns the selected back end with the same queue.
+// Choose returns the back end that the wrapped one selects, with the same queue.
 func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c, ok := p.Backend.(chooser)
 	if !ok {
@@ -44,7 +45,7 @@ func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.R
 	return &queuedBackend{b, p.queue, p.user}, report, nil
 }
 
-// serviceKey marks the context of starting a service.
+// serviceKey is the context key that marks the start of a service.
 type serviceKey struct{}
 
 func withService(ctx context.Context) context.Context {
@@ -86,22 +87,23 @@ const (
 	maxUserServices = 8
 )
 
-// serviceLimits counts the running services.
+// serviceLimits counts running services and limits their number.
 type serviceLimits struct {
 	mu     sync.Mutex
 	all    int
 	byUser map[string]int // by user
 }
 
-// acquire counts one more service of a user, unless a limit is reached.
+// acquire reserves a slot for a service of a user until release is called. It
+// fails if a limit is reached.
 func (s *serviceLimits) acquire(user string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.byUser[user] >= maxUserServices:
-		return nil, fmt.Errorf("too many running servers of skills and agents (limit %d per user); unused ones stop after some minutes", maxUserServices)
+		return nil, fmt.Errorf("too many running skill and agent servers (limit %d per user); unused ones stop after a few minutes", maxUserServices)
 	case s.all >= maxServices:
-		return nil, fmt.Errorf("too many running servers of skills and agents (limit %d per node); try again in some minutes", maxServices)
+		return nil, fmt.Errorf("too many running skill and agent servers (limit %d per node); try again in a few minutes", maxServices)
 	}
 	if s.byUser == nil {
 		s.byUser = map[string]int{}

@@ -5,21 +5,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// ServerStatus is the state of a server on this node.
+// ServerStatus describes an MCP server as seen from this node.
 type ServerStatus struct {
 	upstream.Status
-	// Connections is the number of connections. Users with their own values
-	// have their own connections.
+	// Connections is the number of open connections. Users with their own secret
+	// values have their own connections.
 	Connections int
-	// Conversations is the number of active conversations with the server.
+	// Conversations is the number of active conversations that use the server.
 	Conversations int
 
 	own bool
 }
 
-// ServerStatuses returns the state of servers on this node by the digest of
-// their configuration. It covers shared connections and those of the principal;
-// for admins, all. Servers never used here are missing.
+// ServerStatuses returns the status of the servers that this node has used, by
+// the digest of their configuration. It covers shared connections and those of
+// the principal, or all connections for an administrator.
 func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus {
 	seen := k.findVisible(p)
 	out := map[string]ServerStatus{}
@@ -46,8 +46,9 @@ func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus 
 	return out
 }
 
-// isBetterThan reports whether a status is more relevant: the principal's own
-// connections first, then working ones.
+// isBetterThan reports whether l is more relevant than other. The principal's own
+// connections are more relevant than shared ones, and working connections more
+// than failed ones.
 func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
 	switch {
@@ -59,10 +60,10 @@ func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	return l.Since.After(other.Since)
 }
 
-// visibleBases are the bases that a principal may see.
+// visibleBases describes the bases that a principal may see.
 type visibleBases struct {
-	bases         map[string]account.UserID  // owner by key of the base
-	conversations map[string]map[string]bool // IDs by digest of the server
+	bases         map[string]account.UserID  // owners by base key
+	conversations map[string]map[string]bool // conversation IDs by server digest
 }
 
 func (k *Assembler) findVisible(p account.Principal) visibleBases {
@@ -87,7 +88,7 @@ func (k *Assembler) findVisible(p account.Principal) visibleBases {
 	return out
 }
 
-// addConversation counts a setup of a conversation until over is called.
+// addConversation counts a setup of a conversation as active until over is called.
 func (b *base) addConversation(id string) (over func()) {
 	if id == "" {
 		return func() {}
@@ -103,8 +104,8 @@ func (b *base) addConversation(id string) (over func()) {
 	return func() { count(-1) }
 }
 
-// RestartServer closes the connections of this node to a server and clears its
-// failures, so that the next use reconnects. It returns the number of
+// RestartServer closes this node's connections to a server and clears its
+// failures, so that the next call reconnects. It returns the number of closed
 // connections.
 func (k *Assembler) RestartServer(digest string) int {
 	n := 0

@@ -16,8 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// newPool makes what keeps the connections of this node. Those to servers of the
-// operator that want no sign-in are shared by all, and others by the kits of one base.
+// newPool returns the pool of this node's connections to servers. All setups share the
+// connections to servers of the operator that require no sign-in. Other connections are
+// shared only by the setups of one base.
 func (k *Assembler) newPool() *upstream.Pool {
 	return upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{
@@ -29,10 +30,11 @@ func (k *Assembler) newPool() *upstream.Pool {
 	})
 }
 
-// builtin is the transport of servers that are part of this program.
+// builtin is the transport type of servers that run inside this program.
 const builtin = "builtin"
 
-// providers are the servers of the program by which skills may have tools.
+// providers returns the configurations of the built-in servers, by the name that skills
+// use for them.
 func (k *Assembler) providers() map[string]*upstream.Config {
 	out := map[string]*upstream.Config{}
 	for name := range k.o.Providers {
@@ -41,18 +43,18 @@ func (k *Assembler) providers() map[string]*upstream.Config {
 	return out
 }
 
-// spawn starts the command of a server: as a process for the operator's own servers,
-// and in the sandbox for those of skills and documents.
+// spawn starts the command of a server. The command of a skill or document runs in the
+// sandbox, the command of an operator's server does not.
 func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if c.Owner == "" {
 		return k.spawner.Start(ctx, c)
 	}
 	b := k.findBase(c.Identity())
 	if b == nil {
-		return nil, &upstream.NotAllowedError{Reason: "what it was for has ended; load the skill again, or say something in the conversation"}
+		return nil, &upstream.NotAllowedError{Reason: "its setup is closed; load the skill again, or send a message in the conversation"}
 	}
 	select {
-	case <-b.ready: // its set may connect servers before
+	case <-b.ready: // the tools may connect while the base opens
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -71,7 +73,8 @@ func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Pro
 	return &service{started, leave}, nil
 }
 
-// service is a process that is counted until it is closed.
+// service is a process of a server that occupies a slot of serviceLimits until it is
+// closed.
 type service struct {
 	upstream.Process
 	leave func()
@@ -82,43 +85,43 @@ func (s *service) Close() error {
 	return s.Process.Close()
 }
 
-// skillServers configure the servers of skills and documents.
+// skillServers returns the options for servers of skills and documents.
 func (b *base) skillServers() tools.SkillServers {
 	return tools.SkillServers{UserName: b.principal.Name, Values: b.skillValues, OtherService: b.documentService}
 }
 
-// documentService describes the command of a server that a document defines.
+// documentService returns how to run the command of a server that a document defines.
 func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	if !b.isDocumentServer(c) {
 		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
 	}
 	dir := b.assembler.dir("empty") // a document has no files
 	if dir == "" {
-		return loadout.Service{}, errors.New("this node has no directory for commands of servers")
+		return loadout.Service{}, errors.New("run server command: this node has no data directory")
 	}
 	digest := b.servers[c.Name].PolicyDigest()
 	s := loadout.Service{Command: append([]string{c.Command}, c.Args...), Env: c.Env, Project: &loadout.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest,
 		Check: func(ctx context.Context) error { return b.reviewed(ctx, digest) }}}
-	for _, v := range c.SecretValues() { // redacted from the output of the server
+	for _, v := range c.SecretValues() {
 		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
 	}
 	return s, nil
 }
 
-// reviewed returns an error unless the command of a server is approved.
+// reviewed returns an error unless a server's command with a digest is approved.
 func (b *base) reviewed(ctx context.Context, d policy.Digest) error {
-	switch said, err := b.assembler.o.Agents.ReviewState(ctx, d); {
+	switch state, err := b.assembler.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
 		return fmt.Errorf("check the review of its command: %w", err)
-	case said == store.Rejected:
+	case state == store.Rejected:
 		return errors.New("its command was rejected in review")
-	case said != store.Approved:
-		return errors.New("its command waits for a review")
+	case state != store.Approved:
+		return errors.New("its command is pending review")
 	}
 	return nil
 }
 
-// skillValues returns the user values and secrets granted to a skill.
+// skillValues returns the user values and secrets that are granted to a skill with a digest.
 func (b *base) skillValues(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error) {
 	granted, err := b.grantedValues(ctx, b.skillID(e.Origin, e.Dir), d)
 	if err != nil {

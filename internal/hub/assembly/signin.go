@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// planSignIns adds the fingerprints of the user's sign-ins. Servers with a
-// sign-in get their own connections.
+// planSignIns adds the fingerprints of the user's sign-ins to the plan. They keep
+// connections to servers with a sign-in from being shared.
 func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	if k.o.SignIns == nil || len(p.servers) == 0 {
 		return nil
@@ -27,8 +27,8 @@ func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	return err
 }
 
-// oauthHandler returns the handler that adds the user's token to a connection;
-// nil if there are no sign-ins.
+// oauthHandler returns the handler that adds the user's token to requests to a
+// server, or nil if the hub does not manage sign-ins.
 func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandler {
 	b := k.findBase(c.Identity())
 	switch {
@@ -45,15 +45,15 @@ func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandle
 	}
 }
 
-// isDocumentServer reports whether a server is defined by a document, not by a
-// skill.
+// isDocumentServer reports whether a document of the base defines a server.
 func (b *base) isDocumentServer(c *upstream.Config) bool {
 	defined, ok := b.servers[c.Name]
 	return ok && defined.Owner == c.Owner
 }
 
-// CloseConnections closes the connections of a user on this node to a server,
-// by the digest of its definition; "" closes all. Call it after a sign-out.
+// CloseConnections closes a user's connections on this node to the server whose
+// definition has a digest, or to all servers if digest is "". Call it after the
+// user has signed out of a server.
 func (k *Assembler) CloseConnections(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
 		if b := k.findBase(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {

@@ -46,15 +46,15 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 	return append(all, b.assembler.bundled), nil
 }
 
-// groupedRefs are the references whose skills are subject to the same group
-// settings.
+// groupedRefs holds references to skills to which the settings of the same group
+// apply.
 type groupedRefs struct {
-	in   store.Namespace // a group; "" for all others
+	in   store.Namespace // the group; "" if no group owns the skills
 	refs []library.Ref
 }
 
-// groupByNamespace groups references by the group that owns the skill, in their
-// order.
+// groupByNamespace groups references by the group that owns the skill. It keeps
+// their order.
 func groupByNamespace(refs []ref) []groupedRefs {
 	var out []groupedRefs
 	at := map[store.Namespace]int{}
@@ -73,8 +73,8 @@ func groupByNamespace(refs []ref) []groupedRefs {
 	return out
 }
 
-// agentOrigin returns the origin of skills named by an agent. It is stable,
-// because conversations store it.
+// agentOrigin returns the origin of the skills that an agent names. It must not
+// change, because conversations store it.
 func agentOrigin(in store.Namespace) string {
 	if in == "" {
 		return "agent"
@@ -83,7 +83,8 @@ func agentOrigin(in store.Namespace) string {
 	return "agent." + hex.EncodeToString(sum[:6])
 }
 
-// sourceGroup returns the group of a library source; "" if there is none.
+// sourceGroup returns the group whose skills a source lists, or "" if the source
+// does not belong to a group.
 func sourceGroup(s catalog.Source) store.Namespace {
 	if h, ok := s.(interface{ Namespace() store.Namespace }); ok && h.Namespace().Group() != "" {
 		return h.Namespace()
@@ -109,13 +110,13 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	return g, err
 }
 
-// filteredSource limits a source to the skills allowed by settings.
+// filteredSource restricts a source to the skills that the settings allow.
 type filteredSource struct {
 	catalog.Source
 	hides atomic.Pointer[func(*catalog.Entry) string]
 }
 
-// setFilter changes the filter. An invalid filter hides all skills.
+// setFilter replaces the filter. An invalid filter hides all skills.
 func (g *filteredSource) setFilter(f catalog.Filter) {
 	hides, err := f.Matcher()
 	if err != nil {
@@ -124,7 +125,7 @@ func (g *filteredSource) setFilter(f catalog.Filter) {
 	g.hides.Store(&hides)
 }
 
-// List lists the allowed skills.
+// List implements [catalog.Source]. It omits skills that are not allowed.
 func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	l, err := g.Source.List(ctx)
 	hides := *g.hides.Load()
@@ -132,7 +133,7 @@ func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return l, err
 }
 
-// Open opens an allowed skill.
+// Open implements [catalog.Source]. It fails for skills that are not allowed.
 func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	if why := (*g.hides.Load())(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
@@ -140,12 +141,12 @@ func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bun
 	return g.Source.Open(ctx, e)
 }
 
-// Watch watches the underlying source.
+// Watch watches the wrapped source.
 func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	if w, ok := g.Source.(catalog.Watcher); ok {
 		return w.Watch(ctx, changed)
 	}
-	return fmt.Errorf("%s cannot be watched", g.Origin())
+	return fmt.Errorf("source %s does not support watching", g.Origin())
 }
 
 // staticSource is a source that never changes. Any number of catalogs may share
@@ -155,25 +156,25 @@ type staticSource struct {
 	list func() (catalog.Listing, error)
 }
 
-// newBundled returns the source of bundled skills.
+// newBundled returns the source of the bundled skills.
 func newBundled() *staticSource {
 	s := catalog.NewFS("bundled", catalog.Bundled, bundled.FS())
 	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
 }
 
-// List returns the skills.
+// List implements [catalog.Source]. It reads the skills once.
 func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
 	return catalog.Listing{Entries: slices.Clone(l.Entries), Problems: slices.Clone(l.Problems)}, err
 }
 
-// Watch blocks until ctx ends.
+// Watch blocks until ctx is done.
 func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// skillDigests returns the digests of the skills.
+// skillDigests returns the set of the skills' digests.
 func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 const memberSteps = 30
 
 // handOffTool returns the leader's tool for handing a task to a member. The
-// member works in its own conversation, in the same turn and working directory,
-// and cannot hand tasks on.
+// member works in a conversation of its own, during the same turn and in the same
+// working directory. It cannot hand tasks to others.
 func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 	return agent.Tool{Tool: *t.setup.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		var in struct{ Member, Task string }
 		if err := json.Unmarshal(args, &in); err != nil || strings.TrimSpace(in.Task) == "" {
-			return &agent.Outcome{Text: "Give the name of a member, and the task as text.", Error: true}, nil
+			return &agent.Outcome{Text: "Invalid arguments: want the name of a member and the task as text.", Error: true}, nil
 		}
 		members := t.setup.Profile.Members
 		i := slices.IndexFunc(members, func(m agents.TeamMember) bool { return m.Name == in.Member })
@@ -55,8 +55,8 @@ func memberNames(members []agents.TeamMember) []string {
 	return out
 }
 
-// confirmTask asks the user to approve a task for a member. It returns the
-// leader's tool result if the user declines.
+// confirmTask asks the user to approve a task for a member. If the user declines,
+// it returns the result of the leader's tool call.
 func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffTool, "member": m.Name, "task": task})
 	if err != nil {
@@ -84,7 +84,8 @@ func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m a
 	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
 }
 
-// delegateTask lets a member do a task.
+// delegateTask lets a member do a task and returns the result of the leader's tool
+// call.
 func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	text, err := t.runMember(ctx, c, m, task)
 	switch {
@@ -133,7 +134,8 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	return lastAnswer(s), err
 }
 
-// reportProgress reports the progress of a member.
+// reportProgress reports an event of a member's conversation as progress of the
+// leader's tool call.
 func reportProgress(ctx context.Context, name string, e agent.Event) {
 	switch e.Type {
 	case agent.ToolCall:
@@ -143,7 +145,7 @@ func reportProgress(ctx context.Context, name string, e agent.Event) {
 	}
 }
 
-// lastAnswer returns the last text of the model.
+// lastAnswer returns the model's last text in a session.
 func lastAnswer(s *session.Session) string {
 	for _, e := range slices.Backward(s.Events(0)) {
 		if e.Message != nil && e.Message.Role == session.RoleAssistant && e.Message.Text != "" {
@@ -153,8 +155,8 @@ func lastAnswer(s *session.Session) string {
 	return ""
 }
 
-// hideNotFound replaces not-found and permission errors by one message for the
-// model.
+// hideNotFound replaces not-found and permission errors by a single error, so that
+// the model cannot tell them apart.
 func hideNotFound(err error) error {
 	if _, denied := errors.AsType[*account.DeniedError](err); denied || errors.Is(err, store.ErrNotFound) {
 		return errors.New("member not found or not permitted")
