@@ -13,19 +13,20 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// activeConversation is a conversation opened on this node for one input.
+// activeConversation is a conversation that is open on this node to process an
+// input.
 type activeConversation struct {
 	principal account.Principal
 	agentName string // "" without an agent
 	setup     *Setup
 	session   *session.Session
 	agent     *agent.Agent
-	folder    *folder // nil if no tool needs it
+	folder    *folder // nil if no tool uses it
 	log       func(msg string, args ...any)
 }
 
-// open opens the conversation for an input. It does so for each input, because
-// rights, agent and secrets may have changed while the input waited.
+// open opens the conversation for an input. A worker opens it again for each
+// input, because rights, agent and secrets may have changed.
 func (w *worker) open(ctx context.Context, j *job) error {
 	if w.active != nil {
 		w.active.close()
@@ -49,7 +50,7 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	return w.preload(ctx)
 }
 
-// openSession opens the session with the agent and its tools.
+// openSession opens the session, the agent and its tools.
 func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	var err error
 	w.journal.uses = newUsageCounter(t.setup.SkillID)
@@ -79,8 +80,8 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	return nil
 }
 
-// preload loads the preloaded skills before the first turn. It publishes a
-// notice for each skill that cannot be loaded and continues.
+// preload loads the setup's preloaded skills before the first turn. If a skill
+// cannot be loaded, it publishes a notice and continues.
 func (w *worker) preload(ctx context.Context) error {
 	if w.active.session.Turn() > 0 {
 		return nil
@@ -101,7 +102,7 @@ func (w *worker) preload(ctx context.Context) error {
 	return nil
 }
 
-// close releases what the conversation uses on this node.
+// close closes what open opened.
 func (t *activeConversation) close() {
 	var err error
 	if t.session != nil {

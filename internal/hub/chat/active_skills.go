@@ -19,34 +19,35 @@ type InForce struct {
 	Skill      session.ID            `json:"skill"`
 	Title      string                `json:"displayName"` // or its name
 	Tokens     int                   `json:"tokens"`
-	Tools      []string              `json:"tools,omitempty" doc:"That came with it"`
-	RequiredBy string                `json:"for,omitempty" doc:"The skill that needed it"`
+	Tools      []string              `json:"tools,omitempty" doc:"Tools that the skill provides"`
+	RequiredBy string                `json:"for,omitempty" doc:"The skill that requires this one"`
 	Retention  session.RetentionMode `json:"keep,omitempty" enum:",pinned,once"`
 	// TurnsLeft is the number of further turns that the skill stays active
 	// without being used; nil is unlimited.
-	TurnsLeft *int `json:"left" doc:"For how many turns after this one it stays without being used; null is for good"`
+	TurnsLeft *int `json:"left" doc:"The number of further turns for which the skill stays active without being used; null means no limit"`
 
-	Origin    string    `json:"origin" doc:"The label of the source that it came from"`
-	SkillID   string    `json:"skill_id,omitempty" doc:"In /skills; not there where it is not of the library, or that was not noted"`
-	Namespace string    `json:"namespace,omitempty" doc:"Where it is at home, for who sees it"`
-	Version   string    `json:"version,omitempty" doc:"That it states"`
-	Digest    string    `json:"digest" doc:"Of SKILL.md as it was loaded"`
-	Changed   bool      `json:"changed,omitempty" doc:"SKILL.md is another one by now"`
+	Origin    string    `json:"origin" doc:"The label of the skill's source"`
+	SkillID   string    `json:"skill_id,omitempty" doc:"The ID in /skills; absent if the skill is not in the library or the ID was not recorded"`
+	Namespace string    `json:"namespace,omitempty" doc:"The namespace that owns the skill, if the caller may see it"`
+	Version   string    `json:"version,omitempty" doc:"The version that the skill declares"`
+	Digest    string    `json:"digest" doc:"The digest of SKILL.md when the skill was loaded"`
+	Changed   bool      `json:"changed,omitempty" doc:"Whether SKILL.md has changed since then"`
 	Since     time.Time `json:"since"`
 	Chosen
 }
 
-// Chosen says why a skill is active, as far as the transcript records it.
+// Chosen says why a skill is active, as far as the transcript shows.
 type Chosen struct {
-	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"Who brought it into force; not there where that is not known"`
-	Why          string        `json:"why,omitempty" doc:"The same with its reason, for people"`
-	Start        string        `json:"start,omitempty" doc:"Of a skill that is in force from the start: who wants that, for people"`
-	Call         string        `json:"call,omitempty" doc:"The id of the call by which the model loaded it"`
-	Query        string        `json:"query,omitempty" doc:"What the model had searched for last in that turn"`
-	MatchedWords []string      `json:"words,omitempty" doc:"Of what the person had said, those that its name and description have too"`
+	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"What activated the skill; absent if unknown"`
+	Why          string        `json:"why,omitempty" doc:"A sentence that says why the skill is active"`
+	Start        string        `json:"start,omitempty" doc:"For a preloaded skill, a text that says why it is preloaded"`
+	Call         string        `json:"call,omitempty" doc:"The ID of the call with which the model loaded the skill"`
+	Query        string        `json:"query,omitempty" doc:"The model's last search in that turn"`
+	MatchedWords []string      `json:"words,omitempty" doc:"The words of the user's message that also occur in the skill's name or description"`
 }
 
-// ActiveSkills returns the active skills in the order of loading.
+// ActiveSkills returns the active skills of a conversation in the order in which
+// they were loaded.
 func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id string) ([]InForce, error) {
 	s, steps, err := e.replay(ctx, p, id)
 	if err != nil {
@@ -66,36 +67,37 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	return out, nil
 }
 
-// findLoadReason determines from the steps before a load why the skill is
-// active.
+// findLoadReason returns why a skill is active. before holds the steps before it
+// was loaded.
 func findLoadReason(before []step, a session.ActiveSkill) Chosen {
 	c := Chosen{By: loadCause(a)}
 	switch c.By {
 	case session.ByDependency:
-		c.Why = "the skill " + a.RequiredBy + " needs it"
+		c.Why = "required by the skill " + a.RequiredBy
 	case session.ByPreload:
-		c.Why = "it is in force from the start"
+		c.Why = "preloaded"
 		if a.Why != "" {
 			c.Start = a.Why
 			c.Why += ": " + a.Why
 		}
 	case session.ByUser:
-		c.Why = "a person loaded it by hand"
+		c.Why = "the user loaded it"
 	case session.ByModel:
 		c.findCall(before, a)
 		c.Why = "the model loaded it"
 		if c.Query != "" {
-			c.Why += fmt.Sprintf(", having searched for %q", c.Query)
+			c.Why += fmt.Sprintf(" after a search for %q", c.Query)
 		}
 		if len(c.MatchedWords) > 0 {
-			c.Why += "; its description has words of the message: " + strings.Join(c.MatchedWords, ", ")
+			c.Why += "; words in both the message and the description: " + strings.Join(c.MatchedWords, ", ")
 		}
 	}
 	return c
 }
 
-// loadCause returns what activated a skill. Older transcripts do not record it;
-// in these a skill loaded before the first message has no known cause.
+// loadCause returns what activated a skill. Older transcripts do not record the
+// cause. For these, it is unknown if the skill was loaded before the first
+// message.
 func loadCause(a session.ActiveSkill) session.Cause {
 	switch {
 	case a.By != "":
@@ -110,7 +112,7 @@ func loadCause(a session.ActiveSkill) session.Cause {
 	return ""
 }
 
-// findCall finds the call by which the model loaded a skill, the last search
+// findCall sets the call with which the model loaded a skill, the last search
 // before it in that turn, and the matching words of the user's message.
 func (c *Chosen) findCall(before []step, a session.ActiveSkill) {
 	for _, s := range slices.Backward(before) {

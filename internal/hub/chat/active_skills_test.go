@@ -73,9 +73,9 @@ func TestActiveSkillReasons(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ships, id of ships, preload: it is in force from the start: the Ghost sea has ships",
-		"tides, id of tides, dependency: the skill harbour needs it",
-		`harbour, id of harbour, model: the model loaded it, having searched for "where ships go"; its description has words of the message: harbour`,
+		"ships, id of ships, preload: preloaded: the Ghost sea has ships",
+		"tides, id of tides, dependency: required by the skill harbour",
+		`harbour, id of harbour, model: the model loaded it after a search for "where ships go"; words in both the message and the description: harbour`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// marshalUnescaped encodes v without HTML escaping. Models read these answers
-// and would take \u003csvg literally.
+// marshalUnescaped encodes v without HTML escaping. Models read the result and
+// would take \u003csvg literally.
 func marshalUnescaped(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -28,13 +28,13 @@ func marshalUnescaped(v any) (json.RawMessage, error) {
 // answerRetention is how long resolved approval requests are stored.
 const answerRetention = 24 * time.Hour
 
-// approvalStore stores approval requests in the database. Each request and each
-// resolution is published in the conversation and noted in its inbox in the
-// same transaction. The note reaches the node whose turn waits.
+// approvalStore stores approval requests in the database. In the same
+// transaction, it publishes each request and each resolution in the conversation,
+// and adds a note to the inbox. The note reaches the node whose turn waits.
 type approvalStore struct {
 	e *Engine
-	// handingOver reports whether another node continues the turn that made the
-	// request. Its requests are then not cancelled. Nil stands for no turn.
+	// handingOver reports whether another node will continue the turn that made
+	// the request. Its requests are then not cancelled. It is nil outside a turn.
 	handingOver func() bool
 }
 
@@ -154,8 +154,8 @@ func (k approvalStore) Delete(ctx context.Context, id string) error {
 	return k.e.db.ApprovalRequests.Delete(ctx, id)
 }
 
-// ListApprovals returns the pending approval requests of the principal's
-// conversations, oldest first, at most [store.MaxPage].
+// ListApprovals returns at most [store.MaxPage] pending approval requests in the
+// principal's conversations, oldest first.
 func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]approval.Request, error) {
 	if err := account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -164,10 +164,10 @@ func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]appr
 	return decodeApprovals(kept, err)
 }
 
-// AnswerApproval resolves an approval request, whichever node its turn waits
-// on. The error is an [*approval.ResolvedError] if the request is already
-// resolved or expired, and [approval.ErrNotFound] if the principal may see no
-// such request.
+// AnswerApproval resolves an approval request. Its turn may wait on another node.
+// AnswerApproval fails with an [*approval.ResolvedError] if the request was
+// resolved or has expired, and with [approval.ErrNotFound] if it does not exist
+// or the principal may not see it.
 func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
 	switch answer.Outcome {
 	case approval.Accepted, approval.Declined, approval.Cancelled:
@@ -198,8 +198,8 @@ func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id str
 	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
 }
 
-// expireApprovals resolves requests past their deadline that no turn resolved,
-// and deletes old ones.
+// expireApprovals resolves requests that are past their deadline and whose turn
+// no longer waits, and deletes old requests.
 func (e *Engine) expireApprovals(ctx context.Context) error {
 	overdue, err := e.db.ApprovalRequests.ListOverdue(ctx, time.Now().Add(-e.opts.Poll)) // a waiting turn expires its own requests first
 	if err != nil {
@@ -235,7 +235,7 @@ func newApprovalQueue(w *worker) *approvalQueue {
 	return d
 }
 
-// delivery returns a channel that is closed once a client has received the
+// delivery returns a channel that is closed when a client has received the
 // request.
 func (d *approvalQueue) delivery(id string) chan struct{} {
 	d.mu.Lock()
@@ -258,12 +258,12 @@ func (d *approvalQueue) markDelivered(id string) {
 	}
 }
 
-// noClientAnswer answers a request that no client received. It has the form of
-// a failed client response.
+// noClientAnswer is the answer to a request that no client received. It has the
+// format of a failed client response.
 var noClientAnswer = json.RawMessage(`{"success":false,"error":"no client of the conversation is open"}`)
 
-// answerUndelivered answers a request that no client receives within
-// [Options.ClientTimeout].
+// answerUndelivered waits for [Options.ClientTimeout] and answers a request if no
+// client has received it.
 func (d *approvalQueue) answerUndelivered(id string) {
 	patience := time.NewTimer(d.w.e.opts.ClientTimeout)
 	defer patience.Stop()
@@ -276,7 +276,7 @@ func (d *approvalQueue) answerUndelivered(id string) {
 	}
 	_, err := approvalStore{e: d.w.e}.Resolve(d.w.e.ctx, id, approval.Answer{Outcome: approval.Accepted, Content: noClientAnswer, ResolvedAt: time.Now().UTC()})
 	if err != nil {
-		return // already resolved, or about to time out
+		return // resolved or about to time out
 	}
 	d.WakeWaiters(id)
 }
@@ -292,15 +292,16 @@ type Response struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// Errors of [Engine.Respond]. Clients of older systems know them as "Missing
-// request_id" and "No pending request found".
+// Errors of [Engine.Respond]. Older systems call them "Missing request_id" and
+// "No pending request found".
 var (
 	ErrNoRequestID = errors.New("missing request_id")
 	ErrNoRequest   = errors.New("no pending request found")
 )
 
-// Respond answers a request to a client. The first response wins. It returns
-// [ErrNoRequest] if the request is resolved or the principal may not see it.
+// Respond answers a request to a client. Only the first response counts. Respond
+// fails with [ErrNoRequest] if the request is already resolved or the principal
+// may not see it.
 func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) error {
 	if r.Request == "" {
 		return ErrNoRequestID

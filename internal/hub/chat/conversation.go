@@ -22,24 +22,24 @@ type Conversation struct {
 	Title   string         `json:"title"`
 	Agent   string         `json:"agent,omitempty"` // "" without an agent
 	Draft   string         `json:"draft,omitempty"` // the name of the draft skill under test
-	Busy    bool           `json:"busy"`            // a turn is running or waits for a node
+	Busy    bool           `json:"busy"`            // whether a turn is running or waiting
 	Created time.Time      `json:"created"`
 	Updated time.Time      `json:"updated"` // when a turn last started or ended
 }
 
 // state is the stored state of a conversation.
 //
-// Every writer to the inbox updates it, and so does a node that finds the inbox
-// empty and releases the lease. Of two concurrent transactions, one therefore
-// sees the other's change. PostgreSQL would not detect a conflict from reading
-// the lease alone.
+// It is updated by every transaction that adds to the inbox, and by every one that
+// finds the inbox empty and releases the lease. If two such transactions run at
+// the same time, they conflict, and the second sees the change of the first. If
+// they only read the lease, PostgreSQL would not detect a conflict.
 type state struct {
-	// Wanted is the number of the last input, and Taken that of the last input
-	// processed.
+	// Wanted is the number of the last input in the inbox. Taken is the number
+	// of the last input that a node has started to process.
 	Wanted int64 `json:"wanted"`
 	Taken  int64 `json:"taken"`
-	// Running reports that a turn has not ended. Tries counts the nodes that
-	// started it.
+	// Running is set while a turn has not ended. Tries counts the nodes that
+	// have started it.
 	Running bool `json:"running,omitempty"`
 	Tries   int  `json:"tries,omitempty"`
 	// Draft names the draft skill under test.
@@ -48,12 +48,12 @@ type state struct {
 
 func conversation(s store.Session) Conversation {
 	var st state
-	_ = json.Unmarshal(s.Data, &st) // damaged state fails where it is needed
+	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
 	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
-// Create creates a conversation of the principal with an agent, given as kind
-// and name; "" is no agent.
+// Create creates a conversation of the principal with an agent, or without one if
+// agent is "". The agent is given by kind, namespace and name.
 func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
 	return e.create(ctx, p, agent, title, nil)
 }
@@ -65,28 +65,28 @@ type Draft struct {
 	Package []byte
 }
 
-// DraftLimitError reports that a user has too many drafts or that they are too
-// large.
+// DraftLimitError says that another draft would exceed a limit of the user.
 type DraftLimitError struct {
 	Count, MaxCount int64
-	Bytes, MaxBytes int64 // including the refused draft
+	Bytes, MaxBytes int64 // Bytes includes the refused draft
 }
 
 func (e *DraftLimitError) Error() string {
 	if e.Count > e.MaxCount {
 		return fmt.Sprintf("too many conversations with a draft (%d, limit %d)", e.Count, e.MaxCount)
 	}
-	return fmt.Sprintf("the drafts of your conversations are too large (%d bytes, limit %d)", e.Bytes, e.MaxBytes)
+	return fmt.Sprintf("drafts of conversations too large (%d bytes in total, limit %d)", e.Bytes, e.MaxBytes)
 }
 
-// CreateWithDraft is like [Engine.Create] with a draft, which is stored as long
-// as the conversation. It returns a [*DraftLimitError] if the drafts of the
-// user exceed a limit.
+// CreateWithDraft is like [Engine.Create], and stores a draft with the
+// conversation. It fails with a [*DraftLimitError] if the draft would exceed a
+// limit of the user.
 func (e *Engine) CreateWithDraft(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
 	return e.create(ctx, p, agent, title, &d)
 }
 
-// draftDetails are the audit details of a conversation with a draft.
+// draftDetails holds the details of the audit record for a conversation with a
+// draft.
 type draftDetails struct {
 	Draft  string `json:"draft"`
 	Digest string `json:"digest"`
@@ -130,8 +130,8 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 	return conversation(made), nil
 }
 
-// checkDraftLimits returns a [*DraftLimitError] if another draft would exceed
-// the user's limits.
+// checkDraftLimits fails with a [*DraftLimitError] if a draft with a number of
+// bytes would exceed the user's limits.
 func (e *Engine) checkDraftLimits(ctx context.Context, tx *store.Tx, user account.UserID, bytes int64) error {
 	has, err := tx.Drafts.Total(ctx, string(user))
 	if err != nil {
@@ -153,8 +153,8 @@ func (e *Engine) Get(ctx context.Context, p account.Principal, id string) (Conve
 	return conversation(s), nil
 }
 
-// List returns a page of a user's conversations, newest first, and the cursor
-// of the next page, "" at the end.
+// List returns a page of a user's conversations, newest first, and the cursor of
+// the next page.
 func (e *Engine) List(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Conversation, string, error) {
 	if err := account.Check(p, account.SessionRead, account.OwnedBy(owner)); err != nil {
 		return nil, "", err
@@ -192,8 +192,8 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 	})
 }
 
-// Delete removes a conversation with its transcript, approval requests and
-// files. It stops a running turn and ends all watchers.
+// Delete deletes a conversation with its transcript, approval requests and files.
+// It stops a running turn and ends all calls of [Engine.Watch].
 func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) error {
 	if _, err := e.authorize(ctx, p, account.SessionDelete, id); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 			if err := c.Events.Delete(ctx, stream); err != nil {
 				return err
 			}
-			c.appended[stream] = math.MaxInt64 // wakes watchers, who then see the deletion
+			c.appended[stream] = math.MaxInt64 // wakes watchers, which then notice the deletion
 		}
 		if err := c.Sessions.Delete(ctx, id); err != nil {
 			return err
@@ -216,10 +216,10 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 	return nil
 }
 
-// authorize checks whether a principal may perform an action on a conversation,
-// and returns the conversation. A refusal is recorded in the audit log.
+// authorize returns a conversation if the principal may perform an action on it.
+// Otherwise it records the denial in the audit log.
 func (e *Engine) authorize(ctx context.Context, p account.Principal, a account.Action, id string) (store.Session, error) {
-	if p.Anonymous() { // reveals nothing to anonymous callers
+	if p.Anonymous() { // anonymous callers must not learn whether it exists
 		return store.Session{}, account.Check(p, a, account.OwnedBy(p.User))
 	}
 	s, err := e.db.Sessions.Get(ctx, id)
@@ -241,8 +241,8 @@ func (e *Engine) authorize(ctx context.Context, p account.Principal, a account.A
 	return store.Session{}, err
 }
 
-// auditRecord returns the audit record of a change to a conversation. It never
-// contains messages.
+// auditRecord returns the audit record for an action on a conversation. Pass no
+// messages in details.
 func auditRecord(by account.UserID, action, id string, details any) store.AuditRecord {
 	r := store.AuditRecord{Actor: string(by), Action: action, Namespace: store.UserNamespace(string(by)), Subject: "session/" + id, Decision: "allowed"}
 	if details != nil {
@@ -251,16 +251,17 @@ func auditRecord(by account.UserID, action, id string, details any) store.AuditR
 	return r
 }
 
-// checkTitle returns the title on one line.
+// checkTitle returns the title with line breaks replaced. It fails if the title is
+// too long or not UTF-8.
 func checkTitle(title string) (string, error) {
 	title = strings.TrimSpace(skill.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {
-		return "", fmt.Errorf("title: %w: %d bytes (limit %d), or not UTF-8", ErrInvalid, len(title), MaxTitle)
+		return "", fmt.Errorf("title: %w: want at most %d bytes of UTF-8, got %d bytes", ErrInvalid, MaxTitle, len(title))
 	}
 	return title, nil
 }
 
-// state reads the conversation and its state.
+// state returns the conversation and its state.
 func (c *conversationTx) state(ctx context.Context) (store.Session, state, error) {
 	s, err := c.Sessions.Get(ctx, c.id)
 	if err != nil {
@@ -268,7 +269,7 @@ func (c *conversationTx) state(ctx context.Context) (store.Session, state, error
 	}
 	var st state
 	if err := json.Unmarshal(s.Data, &st); err != nil {
-		return s, st, fmt.Errorf("state of conversation %q: %w", c.id, store.ErrCorrupt)
+		return s, st, fmt.Errorf("read state of conversation %q: %w", c.id, store.ErrCorrupt)
 	}
 	return s, st, nil
 }

@@ -1,12 +1,12 @@
 // Package chat runs the conversations of a hub on any of its nodes. Start
 // reading at [Engine].
 //
-// A conversation consists of three streams in the database. Its inbox holds
-// incoming messages and cancellations in order of arrival. Its transcript holds
-// everything said and done; package agent appends to it through package
-// session. Its event stream is for watchers: transcript steps, partial answers,
-// approval requests, and the start and end of turns. A watcher can continue
-// from any event number, on any node, without missing an event.
+// A conversation consists of three streams in the database. Its inbox contains
+// incoming messages and cancellations in order of arrival. Its transcript contains
+// all messages, calls and results; package agent appends to it through package
+// session. Its event stream is for watchers. It contains transcript steps, partial
+// answers, approval requests, and the start and end of turns. A watcher can
+// continue from any event number, on any node, without missing an event.
 //
 // One node at a time holds the lease of a conversation and processes its inbox
 // in order. Each write checks the lease in the same transaction, so a node that
@@ -14,13 +14,13 @@
 // another node continues. Events are not published twice. As in package agent,
 // a tool call that started and has no result is not repeated.
 //
-// No state that another node needs is held in memory only. A bus wakes nodes
-// early; polling the database finds whatever the bus loses.
+// All state that another node needs is in the database. A bus notifies nodes of
+// changes; nodes also poll the database, because the bus may lose notifications.
 //
 // Each method takes the calling principal and authorizes it with package
-// account. Each change and each refusal is recorded in the audit log. A
-// principal who may not see a conversation gets [store.ErrNotFound], as for one
-// that does not exist.
+// account. Changes and denials are recorded in the audit log. If a principal may
+// not see a conversation, the error is [store.ErrNotFound], as for one that does
+// not exist.
 //
 // The package never serves HTTP and does not depend on a model provider or a
 // catalog: [Options.Setup] selects the skills, the model and the tools of a
@@ -52,56 +52,55 @@ const (
 	MaxText   = 256 << 10 // bytes of a message
 	MaxTitle  = 1024      // bytes
 	MaxKey    = store.MaxLabel
-	MaxQueued = 100  // messages and commands waiting for their turn
+	MaxQueued = 100  // waiting messages and commands
 	maxNotes  = 1000 // inputs in the inbox, including cancellations and answers
-	maxTries  = 5    // nodes that may fail during the same turn
+	maxTries  = 5    // nodes that try the same turn
 )
 
-// Errors that a program can act on, besides those of packages store, account
-// and approval.
+// Errors that a caller can handle, in addition to those of packages store,
+// account and approval.
 var (
-	// ErrClosed reports that the node is shutting down. Another node can serve
-	// the request.
+	// ErrClosed says that the node is shutting down. Another node can handle the
+	// request.
 	ErrClosed = errors.New("server is shutting down; try again")
-	// ErrQueueFull reports that the conversation has too many waiting inputs.
+	// ErrQueueFull says that the conversation has too many waiting inputs.
 	ErrQueueFull = errors.New("too many messages are waiting in the conversation; wait for its turn to end, or cancel it")
-	// ErrKeyUsed reports that a different message was already sent with the
-	// same key.
+	// ErrKeyUsed says that a different message was already sent with the same
+	// key.
 	ErrKeyUsed = errors.New("a different message was already sent with this key")
-	// ErrInvalid reports an invalid input.
+	// ErrInvalid says that an argument is invalid.
 	ErrInvalid = errors.New("invalid input")
 )
 
-// Request names the conversation that a setup is for, and the user who acts in
-// it.
+// Request asks for the setup of a conversation on behalf of a user.
 type Request struct {
 	Principal    account.Principal
 	Conversation Conversation
 }
 
-// Setup holds what a conversation runs with while this node processes an input.
-// The package closes its contents only through Close.
+// Setup holds the skills, model and tools of a conversation while this node
+// processes an input. The package calls Close when the input is processed.
 type Setup struct {
-	// Runtime has the skills that the principal may use.
+	// Runtime provides the skills that the principal may use.
 	Runtime *loadout.Runtime
 	Model   llm.Model
-	// Agent configures the agent: its instructions and the limits of a turn.
-	// Its Tools precede those of the function Tools. The package sets its
-	// Approvals and Folder.
+	// Agent configures the agent, for example its instructions and the limits of
+	// a turn. Its Tools come before those of the function Tools. The package sets
+	// its Approvals and Folder.
 	Agent agent.Options
-	// Tools returns the tools that need the conversation; nil adds none.
+	// Tools returns additional tools that use the conversation; nil adds none.
 	Tools func(ctx context.Context, t *ToolContext) ([]agent.Tool, error)
 	// SkillTools provides the tools of skills for this conversation; nil
 	// provides none.
 	SkillTools session.Tools
-	// Preload names skills to load before the first answer and pin.
+	// Preload names skills that are loaded and pinned before the first turn.
 	Preload []string
-	// PreloadReason says why a skill is preloaded; nil gives no reason.
+	// PreloadReason returns why a skill is preloaded; nil records no reason.
 	PreloadReason func(skill string) string
 	// Namespace is the namespace of the agent, "" if there is no agent.
 	Namespace store.Namespace
-	// SkillID returns the store ID under which the use of a skill is counted,
-	// "" to not count it. Nil counts nothing.
+	// SkillID returns the store ID for counting the use of a skill, or "" if its
+	// use is not counted. If SkillID is nil, nothing is counted.
 	SkillID func(session.ID) string
 	// Close releases the setup; nil does nothing.
 	Close func() error
@@ -111,57 +110,58 @@ type Setup struct {
 type ToolContext struct {
 	ID      string
 	Session *session.Session
-	// Approvals takes the approval requests of the conversation. If the node
-	// shuts down, the next one continues pending requests under the same ID:
-	// see [agent.CallID].
+	// Approvals is the queue for approval requests in the conversation. If the
+	// node shuts down, the next one continues pending requests under the same
+	// ID: see [agent.CallID].
 	Approvals *approval.Queue
 	User      policy.Principal
-	// Folder holds the files of the conversation while its setup is in use.
-	// Changes are saved before the result of a call is.
+	// Folder is the directory with the files of the conversation. Changed files
+	// are stored before the result of a call is.
 	Folder *os.Root
 }
 
 // Options configures an engine. Setup and Principal are required.
 type Options struct {
-	// Setup returns what a conversation runs with. The setup may be in use
-	// after ctx ends, until its Close is called. An error ends the turn and is
-	// shown to watchers.
+	// Setup opens the setup of a conversation. The setup must stay usable after
+	// ctx is done, until its Close is called. An error ends the turn and is shown
+	// to watchers.
 	Setup func(ctx context.Context, r Request) (*Setup, error)
 	// Principal returns the current rights of a user. A turn may start long
 	// after it was requested, on another node.
 	Principal func(ctx context.Context, user account.UserID) (account.Principal, error)
-	// Token returns the current scopes of an API token, or
-	// [account.ErrInvalidCredentials] if it was revoked or has expired; its
-	// turns then end. Nil accepts all tokens.
+	// Token returns the current scopes of an API token. It fails with
+	// [account.ErrInvalidCredentials] if the token was revoked or has expired;
+	// turns that it started then end. Nil accepts all tokens.
 	Token func(ctx context.Context, id string) (account.Scopes, error)
-	// Bus wakes other nodes; if nil, they poll. The caller closes it.
+	// Bus notifies other nodes of changes; if nil, they only poll. The caller
+	// closes it.
 	Bus bus.Bus
 	// Dir is the directory for the folders of active conversations; "" is the
 	// system's temporary directory. A killed process leaves its folders behind,
 	// so give each new process an empty directory.
 	Dir string
-	// Turns limits the turns that run at once on this node; 0 means 256.
-	// Further turns wait, and users take turns in order.
+	// Turns limits the turns that run at once on this node; 0 means 256. Further
+	// turns wait. A free slot goes to the waiting users in rotation.
 	Turns int
-	// Lease is how long a conversation stays assigned to a node that does not
-	// renew its lease; 0 means 15 s.
+	// Lease is the time after which another node can continue a conversation
+	// whose node does not renew its lease; 0 means 15 s.
 	Lease time.Duration
-	// Poll is the interval for polling what the bus may have lost; 0 means 1 s.
-	// Conversations of dead nodes are searched every five polls, or every third
-	// of a lease if that is shorter.
+	// Poll is the interval at which the engine checks for changes that the bus
+	// did not announce; 0 means 1 s. It looks for conversations of crashed nodes
+	// every five intervals, or every third of a lease if that is shorter.
 	Poll time.Duration
-	// ClientTimeout is how long a request to a client waits for a connected
-	// client; 0 means 5 s.
+	// ClientTimeout limits the time that a request to a client waits until a
+	// client receives it; 0 means 5 s.
 	ClientTimeout time.Duration
 	// Drafts limits the drafts stored per user, and DraftBytes their total
 	// package size; 0 means 50, and 64 MiB.
 	Drafts, DraftBytes int64
 	// Retention and Budget are passed to sessions: see [session.Options].
 	Retention, Budget int
-	// Trace starts tracing a turn. The turn runs with the context that it
-	// returns. Nil traces nothing.
+	// Trace starts tracing a turn and returns the context for the turn. Nil
+	// traces nothing.
 	Trace func(ctx context.Context, c Conversation, kind InputKind) (context.Context, Trace)
-	// Logger receives background failures; nil discards them.
+	// Logger logs failures of background work; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -170,8 +170,8 @@ type Options struct {
 type Trace interface {
 	// Step reports a stored event of the transcript.
 	Step(e *session.Event)
-	// End reports why the turn ended. A non-nil error means that it has not
-	// ended and that another node continues it.
+	// End reports why the turn ended. If err is not nil, the turn has not ended
+	// but another node continues it.
 	End(reason Reason, err error)
 }
 
@@ -228,9 +228,9 @@ type Engine struct {
 // errStopping is the cause of work cancelled by a shutdown.
 var errStopping = errors.New("server is shutting down")
 
-// New returns the engine of a node. It also continues conversations of dead
-// nodes. Close it when done; the caller closes the database. New panics if a
-// required option is missing.
+// New starts the engine of a node. The engine also continues conversations of
+// crashed nodes. Close it when done; the caller closes the database. New panics
+// if a required option is missing.
 func New(db *store.DB, o Options) *Engine {
 	if o.Setup == nil || o.Principal == nil {
 		panic("chat: Setup and Principal are required")
@@ -244,9 +244,9 @@ func New(db *store.DB, o Options) *Engine {
 	return e
 }
 
-// Close accepts no new work and lets running turns finish until ctx ends. It
-// then cancels them, and other nodes continue them. It returns when all work of
-// the engine has stopped.
+// Close shuts the engine down. It accepts no new work and waits for running turns
+// until ctx is done. It then cancels the remaining turns, and other nodes continue
+// them. Close returns when all goroutines have finished.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.isClosing() {
@@ -295,8 +295,8 @@ func (e *Engine) removeWorker() {
 	}
 }
 
-// runEvery calls do every d until the engine closes. It logs the first of
-// consecutive failures.
+// runEvery calls do at the interval d until the engine closes. Of consecutive
+// failures, it logs only the first.
 func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
@@ -315,8 +315,7 @@ func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	}
 }
 
-// userPrincipal returns the principal of a user for packages policy and
-// approval.
+// userPrincipal returns the policy principal of a user.
 func userPrincipal(u account.UserID) policy.Principal {
 	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
 }

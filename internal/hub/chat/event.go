@@ -17,95 +17,96 @@ type Type string
 
 // The types of events.
 const (
-	MessageReceived   Type = "said"     // a message or command arrived and waits for its turn
-	TurnStarted       Type = "begun"    // its turn started
-	TurnResumed       Type = "resumed"  // another node continues the turn; partial answers since the last step are void
-	TurnEnded         Type = "ended"    // its turn ended
-	Step              Type = "step"     // the transcript has one more step
-	Text              Type = "text"     // part of an answer; the step has the whole
+	MessageReceived   Type = "said"     // a message or command was added to the inbox
+	TurnStarted       Type = "begun"    // the turn of the input started
+	TurnResumed       Type = "resumed"  // another node continues the turn; discard partial answers since the last step
+	TurnEnded         Type = "ended"    // the turn ended
+	Step              Type = "step"     // a step was added to the transcript
+	Text              Type = "text"     // part of an answer; the step contains the whole answer
 	Thinking          Type = "thinking" // part of the model's thinking
 	ToolCall          Type = "tool_call"
 	ToolProgress      Type = "tool_progress"
 	Notice            Type = "notice" // a notice for the user
-	ApprovalRequested Type = "ask"    // a user or a client is asked
+	ApprovalRequested Type = "ask"    // a user or client must answer a request
 	ApprovalResolved  Type = "answered"
 )
 
-// Event is an event of a conversation. The fields of its type are set. Its JSON
-// form is stable: fields are added and never renamed.
+// Event is an event of a conversation. Its type determines which fields are set.
+// In its JSON form, fields may be added but are never renamed.
 type Event struct {
 	Seq  int64     `json:"seq"` // from 1, without gaps
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
-	// Input is the number of the message or command that the event is about.
+	// Input is the number of the message or command to which the event belongs.
 	Input int64 `json:"input,omitempty"`
 	// Kind is the kind of the input, set on [MessageReceived].
 	Kind InputKind `json:"kind,omitempty"`
 	Text string    `json:"text,omitempty"`
-	// Skill is the skill that a message invokes or a command loads or unloads.
+	// Skill is the skill that a message names, or that a command loads or
+	// unloads.
 	Skill           string            `json:"skill,omitempty"`
 	Step            *session.Event    `json:"step,omitempty"`
 	Call            *session.Call     `json:"call,omitempty"`
 	ApprovalRequest *approval.Request `json:"ask,omitempty"`
-	// Answer is how an approval request was resolved, without the content of
-	// the answer.
+	// Answer says how an approval request was resolved. It does not include the
+	// content of the answer.
 	Answer *Settled `json:"answer,omitempty"`
-	// Reason is why a turn ended: see [Reason]. Text then describes the
+	// Reason says why a turn ended. If the turn failed, Text describes the
 	// failure.
 	Reason Reason `json:"reason,omitempty"`
-	// Loaded is the result of a load command, and Unloaded the skills that an
+	// Loaded is the result of a load command. Unloaded lists the skills that an
 	// unload command removed.
 	Loaded   *Loaded  `json:"loaded,omitempty"`
 	Unloaded []string `json:"unloaded,omitempty"`
-	// NeedsResponse reports that the event is a request that the watching
-	// client must answer.
+	// NeedsResponse is set if the watching client must answer this request.
 	NeedsResponse bool `json:"-"`
 }
 
-// Reason is why a turn ended.
+// Reason says why a turn ended.
 type Reason string
 
 // The reasons why turns end.
 const (
 	Done            Reason = "done"      // the model or the command finished
 	WaitingForInput Reason = "wait"      // the turn needs input from the next message
-	Cancelled       Reason = "cancelled" // a user cancelled it
-	Failed          Reason = "failed"    // it failed
+	Cancelled       Reason = "cancelled" // a user cancelled the turn
+	Failed          Reason = "failed"    // the turn failed
 )
 
-// Settled is the resolution of an approval request.
+// Settled says how an approval request was resolved.
 type Settled struct {
 	ID      string           `json:"id"`
 	Outcome approval.Outcome `json:"outcome"`
 }
 
-// eventRow is a stored event. A step holds only its number in the transcript,
-// so that it is stored once.
+// eventRow is a stored event. For a step, it contains only the step's number in
+// the transcript, so that the step itself is stored once.
 type eventRow struct {
 	Event
 	TranscriptSeq int64 `json:"of,omitempty"`
 }
 
-// The streams of a conversation. The transcript is the stream named by its ID.
+// Names of the inbox and the event stream of a conversation. The transcript is the
+// stream with the ID of the conversation as its name.
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
 
-// conversationTx is a transaction in a conversation.
+// conversationTx is a transaction that changes a conversation.
 type conversationTx struct {
 	*store.Tx
 	id       string
-	appended map[string]int64 // streams that it appended to, with their last numbers
+	appended map[string]int64 // last numbers of the streams that the transaction appended to
 }
 
-// errLeaseLost reports that this node no longer has the conversation.
+// errLeaseLost says that this node no longer holds the lease of the conversation.
 var errLeaseLost = errors.New("another node continues the conversation")
 
-// maxCommitAttempts limits retries after conflicting appends to a stream.
+// maxCommitAttempts limits the attempts after conflicting appends to a stream.
 const maxCommitAttempts = 20
 
-// update runs f in a transaction and then wakes the listeners of the streams
-// that it appended to. It retries if another writer appended to a stream at the
-// same time, so f must have no effects outside the transaction.
+// update calls f in a transaction and then wakes the listeners of the streams to
+// which f appended. If another writer appended to a stream at the same time, it
+// calls f again, so f must have no effects outside the transaction.
 func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
 	for try := 1; ; try++ {
 		c := &conversationTx{id: id}
@@ -126,8 +127,8 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 	}
 }
 
-// appendEvents appends to a stream with concurrent writers and returns the last
-// number.
+// appendEvents appends events to a stream that may have other writers. It returns
+// the number of the last event.
 func (c *conversationTx) appendEvents(ctx context.Context, stream string, rows ...store.Event) (int64, error) {
 	last, ok := c.appended[stream]
 	if !ok {
@@ -149,12 +150,12 @@ func (c *conversationTx) appendEvents(ctx context.Context, stream string, rows .
 }
 
 // publish appends events to the event stream of the conversation.
-func (c *conversationTx) publish(ctx context.Context, told ...eventRow) error {
-	if len(told) == 0 {
+func (c *conversationTx) publish(ctx context.Context, events ...eventRow) error {
+	if len(events) == 0 {
 		return nil
 	}
-	rows := make([]store.Event, len(told))
-	for i, r := range told {
+	rows := make([]store.Event, len(events))
+	for i, r := range events {
 		data, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("publish events: %w", err)
@@ -165,7 +166,7 @@ func (c *conversationTx) publish(ctx context.Context, told ...eventRow) error {
 	return err
 }
 
-// readEventPage returns a page of events after a number, including their steps.
+// readEventPage returns a page of the events after a number, with their steps.
 func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]Event, error) {
 	const page = 32 // a step may contain images
 	rows, err := e.db.Events.Read(ctx, eventStream(id), after, page)
@@ -213,8 +214,8 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 	return out, nil
 }
 
-// redactStart removes the instructions and the folder from a start event. They
-// belong to the author of the agent.
+// redactStart returns a start event without the instructions and the folder. Users
+// of an agent may not see them.
 func redactStart(e *session.Event) *session.Event {
 	if e.Start != nil {
 		begun := *e.Start

@@ -20,9 +20,9 @@ import (
 // Limits of the files of one conversation.
 const (
 	MaxFile      = 8 << 20  // bytes of a file
-	MaxFiles     = 200      // files
-	MaxFileBytes = 64 << 20 // total bytes
-	maxPath      = 512      // bytes
+	MaxFiles     = 200      // number of files
+	MaxFileBytes = 64 << 20 // bytes of all files
+	maxPath      = 512      // bytes of a path
 )
 
 // File is a file of a conversation.
@@ -33,8 +33,7 @@ type File struct {
 	Updated time.Time `json:"updated"`
 }
 
-// Files returns the files of a conversation, sorted by path, at most
-// [MaxFiles].
+// Files returns the files of a conversation, sorted by path.
 func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]File, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -58,8 +57,8 @@ func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path str
 	return e.db.Attachments.Read(ctx, id, path)
 }
 
-// WriteFile creates or replaces a file of a conversation. A running turn does
-// not see it; the next turn does.
+// WriteFile creates or replaces a file of a conversation. The change is visible
+// from the next turn on.
 func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
@@ -85,7 +84,8 @@ func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path s
 	})
 }
 
-// storeFile stores a file. It returns [ErrInvalid] if the file exceeds a limit.
+// storeFile stores a file. It fails with [ErrInvalid] if a limit is exceeded or
+// the path is invalid.
 func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 			continue
 		}
 		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
-			return fmt.Errorf("file %q: %w: conflicts with %q (one of them must be a directory)", path, ErrInvalid, a.Path)
+			return fmt.Errorf("file %q: %w: conflicts with file %q (one of them would have to be a directory)", path, ErrInvalid, a.Path)
 		}
 		n, size = n+1, size+a.Size
 	}
@@ -114,7 +114,7 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
 }
 
-// checkPath checks that path names a file inside a directory, on any operating
+// checkPath fails unless path is a relative path to a file on every operating
 // system.
 func checkPath(path string) error {
 	var why error
@@ -122,7 +122,7 @@ func checkPath(path string) error {
 	case len(path) > maxPath:
 		why = fmt.Errorf("too long (%d bytes, limit %d)", len(path), maxPath)
 	case !fs.ValidPath(path) || path == "." || !filepath.IsLocal(path) || strings.ContainsAny(path, `\:`):
-		why = errors.New("not a relative path inside the folder")
+		why = errors.New("want a relative path inside the working directory")
 	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
 		why = errors.New("contains unprintable characters")
 	default:

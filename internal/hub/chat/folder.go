@@ -19,8 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// folder holds the files of a conversation while it is active on a node. It is
-// synchronized with the database: fetched before each input, and saved before
+// folder is the directory with the files of a conversation that is active on a
+// node. Files are fetched from the database before each input, and saved before
 // the result of each call.
 type folder struct {
 	w    *worker
@@ -29,23 +29,24 @@ type folder struct {
 
 	mu       sync.Mutex // guards the fields below; held during file access
 	synced   map[string]fileState
-	reported map[string]bool // refused files that the user was notified about
+	reported map[string]bool // files that cannot be saved and were reported to the user
 }
 
-// fileState is the last known state of a file.
+// fileState is the state of a file that is the same in the folder and the
+// database.
 type fileState struct {
 	sha256 string
 	size   int64
 	time   time.Time
 }
 
-// maxFolderEntries limits the files and directories that are scanned.
+// maxFolderEntries limits the files and directories that one scan visits.
 const maxFolderEntries = 10_000
 
 func newFolder(ctx context.Context, w *worker) (*folder, error) {
 	dir, err := os.MkdirTemp(w.e.opts.Dir, "loadout-session-")
 	if err != nil {
-		return nil, fmt.Errorf("create the folder of the conversation: %w", err)
+		return nil, fmt.Errorf("create working directory of the conversation: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -62,7 +63,7 @@ func (f *folder) close() error {
 	return errors.Join(f.root.Close(), os.RemoveAll(f.dir))
 }
 
-// sync fetches files that others changed in the database.
+// sync fetches files that were changed in the database.
 func (f *folder) sync(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +78,7 @@ func (f *folder) sync(ctx context.Context) error {
 			continue
 		}
 		if err := f.fetchFile(ctx, a); err != nil {
-			return fmt.Errorf("file %q of the conversation: %w", a.Path, err)
+			return fmt.Errorf("fetch file %q of the conversation: %w", a.Path, err)
 		}
 	}
 	for name := range f.synced {
@@ -86,7 +87,7 @@ func (f *folder) sync(ctx context.Context) error {
 		}
 		delete(f.synced, name)
 		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("file %q of the conversation: %w", name, err)
+			return fmt.Errorf("fetch file %q of the conversation: %w", name, err)
 		}
 	}
 	return nil
@@ -119,14 +120,14 @@ func (f *folder) fetchFile(ctx context.Context, a store.Attachment) error {
 	return nil
 }
 
-// save stores the changed files of the folder. It reports each file that cannot
-// be stored once.
+// save stores the changed files in the database. If a file cannot be stored, save
+// reports it to the user once.
 func (f *folder) save(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changed, gone, err := f.findChanges()
 	if err != nil {
-		return fmt.Errorf("scan the folder of the conversation: %w", err)
+		return fmt.Errorf("scan working directory of the conversation: %w", err)
 	}
 	if len(changed)+len(gone) == 0 {
 		return nil
@@ -151,7 +152,7 @@ func (f *folder) save(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("save the files of the conversation: %w", err)
+		return fmt.Errorf("save files of the conversation: %w", err)
 	}
 	for name := range gone {
 		delete(f.synced, name)
@@ -166,14 +167,14 @@ func (f *folder) save(ctx context.Context) error {
 	return nil
 }
 
-// changedFile is a file that differs from its last known state.
+// changedFile is a new or changed file with its content.
 type changedFile struct {
 	fileState
 	data []byte
 }
 
-// findChanges returns the regular files that changed or were removed. It does
-// not follow symlinks.
+// findChanges returns the regular files that were changed and those that were
+// removed. It does not follow symbolic links.
 func (f *folder) findChanges() (changed map[string]changedFile, gone map[string]bool, err error) {
 	changed, gone = map[string]changedFile{}, map[string]bool{}
 	for name := range f.synced {
@@ -185,7 +186,7 @@ func (f *folder) findChanges() (changed map[string]changedFile, gone map[string]
 			return fs.SkipAll
 		}
 		if err != nil || !d.Type().IsRegular() {
-			return nil // unreadable files are not saved
+			return nil // do not save unreadable files
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -215,8 +216,8 @@ func (f *folder) findChanges() (changed map[string]changedFile, gone map[string]
 	return changed, gone, err
 }
 
-// writeFile writes a file. Like readFile it opens without blocking, because
-// code may have replaced the file by a pipe that nothing reads.
+// writeFile writes a file. Like readFile, it opens the file without blocking,
+// because code may have replaced it by a named pipe.
 func (f *folder) writeFile(name string, data []byte) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -226,7 +227,7 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// readFile reads a file, at most one byte more than the size limit.
+// readFile reads a file, but at most one byte more than [MaxFile].
 func (f *folder) readFile(name string) ([]byte, error) {
 	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

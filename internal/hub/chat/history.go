@@ -9,10 +9,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Line is a message of a conversation in the form of other programs. An answer
-// lists the skills that were loaded or used for it.
+// Line is a message of a conversation in the format that other programs use. An
+// answer lists the skills that were loaded or used for it.
 type Line struct {
-	Seq   int64     `json:"seq"` // of the step
+	Seq   int64     `json:"seq"` // number of the step
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
 	session.PastMessage
@@ -21,19 +21,21 @@ type Line struct {
 // History is a page of messages.
 type History struct {
 	Messages []Line `json:"lines"`
-	// Next is the number to continue after, 0 at the end.
+	// Next is the step number after which the next page starts; 0 means that
+	// there is no next page.
 	Next int64 `json:"next,omitempty"`
-	// LastEvent is the number of the last event before the history was read.
-	// Watch from it to see everything that follows the history.
+	// LastEvent is the number of the last event before the history was read. Pass
+	// it to [Engine.Watch] to see everything that follows.
 	LastEvent int64 `json:"told"`
 }
 
 // maxHistoryMessages limits the messages of one page.
 const maxHistoryMessages = 200
 
-// History returns the messages after a step, at most limit and no more than
-// 200; 0 starts at the beginning. The last answer of each finished turn has its
-// loaded_skills, from which [session.Restore] computes the active skills.
+// History returns the messages after a step, or all messages if after is 0. It
+// returns at most limit messages and never more than 200. The last answer of each
+// finished turn has loaded_skills, from which [session.Restore] computes the
+// active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -62,16 +64,16 @@ func (e *Engine) History(ctx context.Context, p account.Principal, id string, af
 	return out, nil
 }
 
-// historyMessages returns the messages of a transcript. The last answer of a
-// turn lists the skills loaded in it (W13).
+// historyMessages returns the messages of a transcript. The last answer of a turn
+// lists the skills that were loaded in the turn (W13).
 func historyMessages(steps []step) []Line {
 	var (
 		out    []Line
 		state  session.State
 		answer = -1 // index of the turn's last answer
 		calls  = map[string]*session.PastCall{}
-		named  []session.ID // loaded by the user for this turn
-		next   []session.ID // loaded by the user for the next turn
+		named  []session.ID // skills that the user loaded for this turn
+		next   []session.ID // skills that the user loaded for the next turn
 	)
 	note := func() {
 		if answer >= 0 {
@@ -82,7 +84,7 @@ func historyMessages(steps []step) []Line {
 	for _, s := range steps {
 		switch {
 		case s.Message != nil && s.Message.Role == session.RoleUser:
-			note() // before the turn changes
+			note() // the next turn starts
 			named, next = next, nil
 		case s.Loaded != nil && s.Loaded.Direct:
 			next = append(next, s.Loaded.Skill)
@@ -121,8 +123,8 @@ func historyMessage(s step) Line {
 }
 
 // loadedSkills returns the skills that the model loaded or used in the current
-// turn: see [session.Session.LoadedSkills]. It omits skills that the user named
-// (W14).
+// turn, without those that the user named (W14): see
+// [session.Session.LoadedSkills].
 func loadedSkills(s *session.State, named []session.ID) []string {
 	used := slices.DeleteFunc(s.Active(), func(a session.ActiveSkill) bool {
 		return slices.Contains(named, a.Skill) || a.Used != s.Turn || a.Retention != session.RetainUsed || a.Direct && a.Turn == s.Turn

@@ -24,46 +24,47 @@ const (
 	UnloadInput  InputKind = "unload"
 	CompactInput InputKind = "compact"
 
-	// Notes to the running turn.
+	// The kinds below are notes for the running turn.
 	cancelNote InputKind = "cancel"
 	answerNote InputKind = "answer" // an approval request was resolved
 	seenNote   InputKind = "seen"   // a client received a request
 )
 
-// isNote reports whether an input has no turn of its own.
+// isNote reports whether an input is for the running turn and starts no turn of
+// its own.
 func (k InputKind) isNote() bool { return k == cancelNote || k == answerNote || k == seenNote }
 
 // input is an entry of the inbox.
 type input struct {
 	seq  int64
 	Kind InputKind `json:"-"`
-	// Scopes are the scopes of the session or token that sent it.
+	// Scopes are the scopes of the sign-in or token that sent the input.
 	Scopes       string                `json:"scopes,omitempty"`
 	Token        string                `json:"token,omitempty"` // ID of the API token, if any
 	Text         string                `json:"text,omitempty"`
 	Skill        string                `json:"skill,omitempty"`
 	Retention    session.RetentionMode `json:"keep,omitempty"`
-	SetRetention bool                  `json:"set,omitempty"` // replaces the retention, even a longer one
+	SetRetention bool                  `json:"set,omitempty"` // whether to shorten a longer retention, too
 	Cascade      bool                  `json:"cascade,omitempty"`
-	Approval     string                `json:"ask,omitempty"` // approval request of a note
+	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
 }
 
 // Message is a message of a user.
 type Message struct {
 	Text string
-	// Skill is the skill that the user names for the message; Text is then what
-	// follows its name. "" lets the model choose.
+	// Skill is the skill that the user names at the start of the message; Text
+	// is the rest of the message. "" lets the model choose skills.
 	Skill string
-	// Key is the client's name for the message, at most [MaxKey] bytes. Sending
-	// it again with the same key, user and conversation does not add a second
-	// message. "" is no key.
+	// Key identifies the message, so that the client can send it again without
+	// adding it twice. It has at most [MaxKey] bytes and is unique for the user
+	// in the conversation. "" means that there is no key.
 	Key string
 }
 
-// SendMessage adds a message to the inbox of a conversation and returns its
-// number, which its events carry. It does not wait for the turn. It returns
-// [ErrQueueFull] if [MaxQueued] inputs wait, and [ErrKeyUsed] if a different
-// message has the key.
+// SendMessage adds a message to the inbox of a conversation and returns the number
+// that its events have in [Event.Input]. It does not wait for the turn. It fails
+// with [ErrQueueFull] if [MaxQueued] inputs are waiting, and with [ErrKeyUsed] if
+// a different message was sent with the key.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
@@ -73,7 +74,7 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 	case !utf8.ValidString(m.Text) || !utf8.ValidString(m.Skill):
 		return 0, fmt.Errorf("message: %w: not UTF-8", ErrInvalid)
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
-		return 0, fmt.Errorf("message: %w: key has %d bytes (limit %d), or is not UTF-8", ErrInvalid, len(m.Key), MaxKey)
+		return 0, fmt.Errorf("message: %w: want a key of at most %d bytes of UTF-8, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
 	}
 	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill}
 	if m.Key == "" {
@@ -82,8 +83,8 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 	return e.sendOnce(ctx, p, id, in, m.Key)
 }
 
-// sendOnce sends a message unless its key was sent before, and returns its
-// number.
+// sendOnce sends a message unless the user has already sent it with the same key.
+// It returns the number of the message.
 func (e *Engine) sendOnce(ctx context.Context, p account.Principal, id string, in input, key string) (int64, error) {
 	s := store.SentMessage{Session: id, Principal: string(p.User), Label: key, Digest: in.digest()}
 	if seq, err := e.findSentMessage(ctx, p, s); !errors.Is(err, store.ErrNotFound) {
@@ -93,14 +94,14 @@ func (e *Engine) sendOnce(ctx context.Context, p account.Principal, id string, i
 		s.Input = seq
 		return c.SentMessages.Add(ctx, s)
 	})
-	if errors.Is(err, store.ErrExists) { // sent twice at the same time
+	if errors.Is(err, store.ErrExists) { // a concurrent call sent it
 		return e.findSentMessage(ctx, p, s)
 	}
 	return seq, err
 }
 
-// findSentMessage returns the number of the message sent with a key. It returns
-// [store.ErrNotFound] if there is none.
+// findSentMessage returns the number of the message that was sent with a key. It
+// fails with [store.ErrNotFound] if there is none.
 func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s store.SentMessage) (int64, error) {
 	before, err := e.db.SentMessages.Get(ctx, s.Session, s.Principal, s.Label)
 	if err != nil {
@@ -115,20 +116,20 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 	return before.Input, nil
 }
 
-// digest returns a hash that is equal for inputs with the same text and skill.
+// digest returns a hash of the text and the skill.
 func (in input) digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", in.Text, in.Skill))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Compact replaces the messages so far with a summary, when its turn comes: see
-// [agent.Agent.Compact].
+// Compact adds a command to the inbox that replaces the messages before it with a
+// summary: see [agent.Agent.Compact]. It returns the number of the command.
 func (e *Engine) Compact(ctx context.Context, p account.Principal, id string) (int64, error) {
 	return e.submit(ctx, p, id, input{Kind: CompactInput}, nil)
 }
 
-// Cancel ends the running turn and removes waiting inputs. It has no effect if
-// there are none. It does not wait for the turn to end.
+// Cancel cancels the running turn and the waiting inputs, if there are any. It
+// does not wait for the turn to end.
 func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) error {
 	if _, err := e.authorize(ctx, p, account.SessionStop, id); err != nil {
 		return err
@@ -139,8 +140,8 @@ func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) err
 	return err
 }
 
-// submit authorizes an input, enqueues it and records it in the audit log. with
-// runs in the same transaction.
+// submit authorizes an input, adds it to the inbox and records it in the audit
+// log. It calls with in the same transaction.
 func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
@@ -156,9 +157,9 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 	})
 }
 
-// enqueue adds an input to the inbox, and runs with in the same transaction. If
-// no node has the conversation, the transaction also acquires its lease for
-// this node, so no input is left without a worker.
+// enqueue adds an input to the inbox and calls with in the same transaction. If no
+// node holds the lease of the conversation, the transaction also acquires it for
+// this node, so that some node processes the input.
 func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
 		return 0, ErrClosed
@@ -171,7 +172,7 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 		lease = nil
 		// Acquire the lease first, as workers do, to avoid a deadlock.
 		switch taken, err := c.Leases.Acquire(ctx, id, e.node, e.opts.Lease); {
-		case errors.Is(err, store.ErrLeaseHeld): // its holder finds the input
+		case errors.Is(err, store.ErrLeaseHeld): // its holder processes the input
 		case err != nil:
 			return err
 		default:
@@ -193,7 +194,7 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 	return seq, nil
 }
 
-// addInput adds an input to the inbox and publishes it.
+// addInput adds an input to the inbox and publishes a [MessageReceived] event.
 func (c *conversationTx) addInput(ctx context.Context, in input) (int64, error) {
 	s, st, err := c.state(ctx)
 	if err != nil {
@@ -202,7 +203,8 @@ func (c *conversationTx) addInput(ctx context.Context, in input) (int64, error) 
 	return c.appendInput(ctx, s, st, in)
 }
 
-// notifyTurn adds a note for the running turn. It does nothing if no turn runs.
+// notifyTurn adds a note for the running turn to the inbox. It does nothing if no
+// turn is running.
 func (c *conversationTx) notifyTurn(ctx context.Context, kind InputKind, about string) error {
 	s, st, err := c.state(ctx)
 	if err == nil && st.Running {
@@ -228,7 +230,7 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	return st.Wanted, c.publish(ctx, eventRow{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}})
 }
 
-// readInputs returns the inputs after a number.
+// readInputs returns the inputs in the inbox after a number.
 func readInputs(ctx context.Context, from store.Events, id string, after int64) ([]input, error) {
 	rows, err := from.Read(ctx, inboxStream(id), after, store.MaxRead)
 	if err != nil {
@@ -237,7 +239,7 @@ func readInputs(ctx context.Context, from store.Events, id string, after int64) 
 	out := make([]input, len(rows))
 	for i, r := range rows {
 		if err := json.Unmarshal(r.Data, &out[i]); err != nil {
-			return nil, fmt.Errorf("input %d of conversation %q: %w", r.Seq, id, store.ErrCorrupt)
+			return nil, fmt.Errorf("read input %d of conversation %q: %w", r.Seq, id, store.ErrCorrupt)
 		}
 		out[i].seq, out[i].Kind = r.Seq, InputKind(r.Kind)
 	}

@@ -16,8 +16,8 @@ import (
 // step is a stored event of the transcript.
 type step struct {
 	session.Event
-	// Input is the number of the message that a user step holds. It prevents
-	// storing a message twice.
+	// Input is the number of the message in a user step. It prevents storing a
+	// message twice.
 	Input int64 `json:"input,omitempty"`
 	// SkillID is the store ID of a loaded skill.
 	SkillID string `json:"skill_id,omitempty"`
@@ -26,12 +26,12 @@ type step struct {
 func readStep(r store.Event) (step, error) {
 	var s step
 	if err := json.Unmarshal(r.Data, &s); err != nil || s.Seq != r.Seq {
-		return step{}, fmt.Errorf("step %d of a transcript: %w", r.Seq, store.ErrCorrupt)
+		return step{}, fmt.Errorf("read step %d of a transcript: %w", r.Seq, store.ErrCorrupt)
 	}
 	return s, nil
 }
 
-// readSteps returns the transcript after a number.
+// readSteps returns the steps of a transcript after a number.
 func readSteps(ctx context.Context, from store.Events, id string, after int64) ([]step, error) {
 	var out []step
 	for {
@@ -53,34 +53,34 @@ func readSteps(ctx context.Context, from store.Events, id string, after int64) (
 	}
 }
 
-// writeTimeout limits one write of a turn. A write that has started completes
-// even if the turn is cancelled; otherwise its outcome would be unknown.
+// writeTimeout limits a single write of a turn. A write continues if the turn is
+// cancelled, because its outcome would otherwise be unknown.
 const writeTimeout = 20 * time.Second
 
-// journal writes the transcript and the events of a conversation while a node
-// has its lease. It batches partial answers for a moment to save transactions,
+// journal writes the transcript and the events of a conversation while this node
+// holds the lease. It collects partial answers for a moment to save transactions,
 // and preserves the order of events.
 type journal struct {
 	e     *Engine
 	id    string
 	lease func() store.Lease
-	// beforeResults runs before results of calls are appended; nil does
+	// beforeResults is called before results of calls are appended; nil does
 	// nothing.
 	beforeResults func(ctx context.Context) error
 	uses          *usageCounter // nil counts nothing
 	meter         *meter        // nil counts nothing
 
 	mu             sync.Mutex // held while writing; guards the fields below
-	last           int64      // of the transcript
-	lastMessage    int64      // last message in the transcript
-	pendingMessage int64      // message that the next user step holds; 0 is none
+	last           int64      // number of the transcript's last step
+	lastMessage    int64      // number of the last message in the transcript
+	pendingMessage int64      // number of the message in the next user step; 0 means none
 	broken         error      // first fatal write error; stops all writes
 	trace          Trace      // of the turn; nil traces nothing
 
 	pendingMu sync.Mutex // locked after mu; guards the fields below
-	input     int64      // of the turn; changed with mu held as well
+	input     int64      // number of the turn's input; changed only with mu held, too
 	pending   []eventRow
-	size      int // bytes of pending text
+	size      int // bytes of the text in pending
 	wakeup    chan struct{}
 }
 
@@ -92,7 +92,7 @@ func (j *journal) Read(ctx context.Context, after int64) ([]session.Event, error
 	defer j.mu.Unlock()
 	steps, err := readSteps(ctx, j.e.db.Events, j.id, after)
 	if err != nil {
-		return nil, fmt.Errorf("read the transcript: %w", err)
+		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	var out []session.Event
 	for _, s := range steps {
@@ -127,7 +127,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		}
 		data, err := json.Marshal(s)
 		if err != nil {
-			return fmt.Errorf("append to the transcript: %w", err)
+			return fmt.Errorf("append to transcript: %w", err)
 		}
 		rows[i] = store.Event{Kind: string(ev.Type), Data: data, Created: ev.Time}
 		told[i] = eventRow{Event: Event{Type: Step, Input: j.input}, TranscriptSeq: ev.Seq}
@@ -149,7 +149,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		return c.publish(ctx, told...)
 	})
 	if err != nil {
-		return fmt.Errorf("append to the transcript: %w", err)
+		return fmt.Errorf("append to transcript: %w", err)
 	}
 	j.last += int64(len(events))
 	j.lastMessage, j.pendingMessage = said, saying
@@ -163,7 +163,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	return nil
 }
 
-// setTrace sets the trace of the following steps; nil ends tracing.
+// setTrace sets the trace that observes further steps; nil ends tracing.
 func (j *journal) setTrace(t Trace) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -179,8 +179,8 @@ func hasResult(events []*session.Event) bool {
 	return false
 }
 
-// write runs f under the lease, after publishing pending events. f may be nil.
-// The caller holds j.mu.
+// write publishes the pending events and then calls f, in a transaction that
+// checks the lease. f may be nil. The caller holds j.mu.
 func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) error {
 	if j.broken != nil {
 		return j.broken
@@ -211,8 +211,8 @@ func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) er
 	return err
 }
 
-// mustHandOver reports whether err is an error of the database or the lease
-// after which another node must continue the turn.
+// mustHandOver reports whether err is a failure of the database or the lease, so
+// that another node must continue the turn.
 func mustHandOver(err error) bool {
 	for _, e := range []error{errLeaseLost, store.ErrConflict, store.ErrBusy, store.ErrFull, store.ErrUnavailable, store.ErrNotFound, context.DeadlineExceeded} {
 		if errors.Is(err, e) {
@@ -229,7 +229,7 @@ func (j *journal) failure() error {
 	return j.broken
 }
 
-// setInput sets the input that the following events belong to.
+// setInput sets the input to which further events belong.
 func (j *journal) setInput(in int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -242,7 +242,7 @@ func (j *journal) setInput(in int64) {
 	j.input = in
 }
 
-// hasMessage reports whether a message is in the transcript.
+// hasMessage reports whether the transcript contains a message.
 func (j *journal) hasMessage(in int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -252,12 +252,12 @@ func (j *journal) hasMessage(in int64) bool {
 // Limits of pending events.
 const (
 	maxWords      = 32 << 10 // bytes in one event
-	maxPending    = 1 << 20  // bytes; further text is published with the step only
+	maxPending    = 1 << 20  // bytes; further text is published only with the step
 	flushInterval = 50 * time.Millisecond
 )
 
-// queueAgentEvent queues an event of the agent. It skips events that are also
-// steps of the transcript.
+// queueAgentEvent queues an event of the agent for publishing. It skips events
+// that are published as steps of the transcript.
 func (j *journal) queueAgentEvent(a agent.Event) {
 	r := eventRow{Event: Event{Text: a.Text}}
 	switch a.Type {
@@ -277,7 +277,7 @@ func (j *journal) queueAgentEvent(a agent.Event) {
 	j.queueEvent(r)
 }
 
-// queueEvent queues an event to be published soon.
+// queueEvent queues an event, which flush publishes soon.
 func (j *journal) queueEvent(r eventRow) {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
@@ -322,7 +322,7 @@ func (j *journal) restorePending(words []eventRow) {
 	}
 }
 
-// flush publishes pending events until ctx ends: the first at once, further
+// flush publishes pending events until ctx is done: the first immediately, further
 // ones in batches.
 func (j *journal) flush(ctx context.Context) {
 	wait := time.NewTimer(0)
@@ -340,7 +340,7 @@ func (j *journal) flush(ctx context.Context) {
 		}
 		j.mu.Lock()
 		if j.hasPending() {
-			_ = j.write(ctx, nil) // on failure it is published with the next write
+			_ = j.write(ctx, nil) // after a failure, the next write publishes them
 		}
 		j.mu.Unlock()
 		wait.Reset(flushInterval)

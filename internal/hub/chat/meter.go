@@ -8,26 +8,26 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// meter counts the tokens and calls of a conversation from its transcript.
-// Counts are added in the transaction of their steps, and so once. The
-// journal's mutex guards it.
+// meter counts the tokens and calls in the transcript of a conversation. The
+// counts are stored in the same transaction as the steps, so each step counts
+// once. The journal's mutex guards the meter.
 type meter struct {
 	template store.MeterEntry  // owner, agent and model of the entries
-	calls    map[string]string // tool names of the last message, by call ID
+	calls    map[string]string // tool names in the last message, by call ID
 }
 
 func newMeter(owner string, agent string, in store.Namespace, model string) *meter {
 	return &meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: map[string]string{}}
 }
 
-// modelName returns the name under which a model is counted.
+// modelName returns the name of a model for its counts.
 func modelName(name string) string {
 	const most = 512
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// countTokens returns the counts of new steps. Turns, loads and calls count for
-// the model of the conversation, and tokens for the model that used them.
+// countTokens returns the counts for new steps. Turns, loads and calls count for
+// the conversation's model, tokens for the model that used them.
 func (m *meter) countTokens(events []*session.Event) []store.MeterEntry {
 	if m == nil {
 		return nil
@@ -70,7 +70,7 @@ func (m *meter) countTokens(events []*session.Event) []store.MeterEntry {
 // isReported reports whether the provider reported the usage of an answer.
 func isReported(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
 
-// addUsage adds the usage of an answer.
+// addUsage adds the usage of an answer to the entry of its model.
 func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *session.Usage, e *session.Event) {
 	if !isReported(u) {
 		at(modelName(model), e).Unreported++

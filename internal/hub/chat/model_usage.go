@@ -11,11 +11,11 @@ import (
 // ModelUsage is the token usage of a conversation.
 type ModelUsage struct {
 	Models map[string]llm.Usage // by model name
-	// Unreported counts the answers without reported usage, by model name.
+	// Unreported counts the answers whose usage was not reported, by model name.
 	Unreported map[string]int
-	// Last is the usage of the last request, and Model its model. The next
-	// message adds to it. It is nil before the first answer, after compaction,
-	// and if the provider reported no usage.
+	// Last is the usage of the last request, and Model is the model. It shows how
+	// much of the context is used. It is nil before the first answer, after
+	// compaction, and if the provider reported no usage.
 	Last  *llm.Usage
 	Model string
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// notifier wakes the listeners of this node when their streams grow. The bus
-// wakes them early. poll finds what the bus lost, with one query for all
-// streams.
+// notifier wakes the listeners on this node when their streams grow. The bus wakes
+// them without delay. For notifications that the bus has lost, poll checks all
+// streams with one query.
 type notifier struct {
 	db  *store.DB
 	bus bus.Bus
@@ -22,13 +22,14 @@ type notifier struct {
 	listeners map[string]map[*listener]bool
 }
 
-// listener waits for one stream. It is for one goroutine; close it when done.
+// listener waits until a stream grows. A single goroutine may use it. Close it
+// when done.
 type listener struct {
 	notifier     *notifier
 	stream       string
 	wakeup       chan struct{} // capacity 1
 	subscription *bus.Subscription
-	seen         int64 // last number that its owner has read
+	seen         int64 // last number that its user has read
 }
 
 func (b *notifier) listen(stream string, seen int64) *listener {
@@ -52,7 +53,8 @@ func (l *listener) close() {
 	}
 }
 
-// wait returns when the stream may have new events or was deleted.
+// wait returns when the stream may have events after seen, or may have been
+// deleted.
 func (l *listener) wait(ctx context.Context, seen int64) error {
 	l.notifier.mu.Lock()
 	l.seen = seen
@@ -77,7 +79,7 @@ func (b *notifier) wake(stream string) {
 	}
 }
 
-// poll wakes listeners whose streams have events that the bus did not announce.
+// poll wakes the listeners whose streams have new events or were deleted.
 func (b *notifier) poll(ctx context.Context) error {
 	b.mu.Lock()
 	streams := slices.Sorted(maps.Keys(b.listeners))

@@ -9,17 +9,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Reasons for which a turn fails when its user loses rights. A turn fails with the same
-// text whether the loss is found when it starts or while it runs.
+// Errors of a turn whose user has lost rights, either before or during the turn.
 var (
-	errUserRefused   = errors.New("the user may no longer hold conversations")
+	errUserRefused   = errors.New("the user is no longer permitted to have conversations")
 	errUserNarrowed  = errors.New("the user has fewer rights than when the turn started; send the message again to use the current rights")
-	errTokenNarrowed = errors.New("the API token of this message has fewer scopes than before; send the message again to use the current scopes")
-	errTokenEnded    = errors.New("the API token of this message was revoked or has expired; send the message again with another token")
+	errTokenNarrowed = errors.New("the API token that sent this message has fewer scopes than before; send the message again to use the current scopes")
+	errTokenEnded    = errors.New("the API token that sent this message was revoked or has expired; send the message again with another token")
 )
 
-// watchRights ends the turn of j when its user or its token loses rights that it had when
-// the turn started. It returns when ctx ends.
+// watchRights cancels the turn of j if its user or token loses rights that they had when the
+// turn started. It returns when ctx is done.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()
@@ -31,7 +30,7 @@ func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelC
 		}
 		then := j.actor.Load()
 		if then == nil {
-			continue // open checks the rights first
+			continue // open has not checked the rights yet
 		}
 		if err := w.checkRights(ctx, j, *then); err != nil {
 			cancel(&stoppedError{Failed, err.Error(), "The turn was ended: " + err.Error() + "."})
@@ -40,8 +39,8 @@ func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelC
 	}
 }
 
-// checkRights returns why a turn that started with the rights of then has to end, or nil.
-// It returns nil if the current rights cannot be read.
+// checkRights returns an error if the turn must end because the principal then has lost
+// rights. It returns nil if the current rights cannot be read.
 func (w *worker) checkRights(ctx context.Context, j *job, then account.Principal) error {
 	now, err := w.principal(ctx, j)
 	switch {

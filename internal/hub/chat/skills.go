@@ -19,10 +19,10 @@ type Loaded struct {
 	Problems     []string          `json:"problems,omitempty"`
 }
 
-// CommandError reports that a queued command was not carried out.
+// CommandError says that a queued command was cancelled or failed.
 type CommandError struct {
 	Reason Reason // [Cancelled] or [Failed]
-	Text   string // the failure
+	Text   string // describes the failure
 }
 
 func (e *CommandError) Error() string {
@@ -32,7 +32,8 @@ func (e *CommandError) Error() string {
 	return e.Text
 }
 
-// replay returns a read-only session with the current state of a conversation.
+// replay returns a read-only session with the current state of a conversation, and
+// the steps of its transcript.
 func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*session.Session, []step, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, nil, err
@@ -51,15 +52,17 @@ func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*s
 	return s, steps, err
 }
 
-// Load loads a skill for the user when its turn comes, and returns the result.
-// It also loads skills that models may not load. It never shortens the
-// retention of an active skill. The error is a [*CommandError] if the command
-// was not carried out. The command stays queued if ctx ends first.
+// Load adds a command to the inbox that loads a skill, waits for it and returns
+// the result. It can also load skills that models may not load. It never shortens
+// the retention of an active skill. Load fails with a [*CommandError] if the
+// command is cancelled or fails. If ctx is done first, the command stays in the
+// inbox.
 func (e *Engine) Load(ctx context.Context, p account.Principal, id, skill string, keep session.RetentionMode) (*Loaded, error) {
 	return e.loadSkill(ctx, p, id, input{Kind: LoadInput, Skill: skill, Retention: keep})
 }
 
-// SetRetention is like [Engine.Load], and replaces the retention of the skill.
+// SetRetention is like [Engine.Load], but can also shorten the retention of an
+// active skill.
 func (e *Engine) SetRetention(ctx context.Context, p account.Principal, id, skill string, keep session.RetentionMode) (*Loaded, error) {
 	return e.loadSkill(ctx, p, id, input{Kind: LoadInput, Skill: skill, Retention: keep, SetRetention: true})
 }
@@ -77,9 +80,9 @@ func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, 
 	return ended.Loaded, err
 }
 
-// Unload unloads a skill when its turn comes and returns the names of all
-// unloaded skills. With cascade, it also unloads the skills that require it.
-// Errors are those of [Engine.Load].
+// Unload adds a command to the inbox that unloads a skill, waits for it and
+// returns the names of all unloaded skills. If cascade is set, it also unloads the
+// skills that require the skill. It fails like [Engine.Load].
 func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill string, cascade bool) ([]string, error) {
 	if err := checkSkill(skill); err != nil {
 		return nil, err
@@ -90,12 +93,12 @@ func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill stri
 
 func checkSkill(name string) error {
 	if name == "" || len(name) > MaxTitle {
-		return fmt.Errorf("skill: %w: name has %d bytes (limit %d, not empty)", ErrInvalid, len(name), MaxTitle)
+		return fmt.Errorf("skill: %w: want a name of 1 to %d bytes, got %d bytes", ErrInvalid, MaxTitle, len(name))
 	}
 	return nil
 }
 
-// command submits a command and waits for its end.
+// command adds a command to the inbox and waits for its last event.
 func (e *Engine) command(ctx context.Context, p account.Principal, id string, in input) (Event, error) {
 	after, err := e.db.Events.Last(ctx, eventStream(id))
 	if err != nil {

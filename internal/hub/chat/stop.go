@@ -7,21 +7,22 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// stoppedError is the cause of a turn that was ended on purpose.
+// stoppedError is the cancellation cause of a turn that the user or the hub
+// stopped.
 type stoppedError struct {
 	reason  Reason
-	text    string // for watchers
-	toModel string // for the model, about calls that were not made
+	text    string // shown to watchers
+	toModel string // shown to the model as the result of calls that were not made
 }
 
 func (e *stoppedError) Error() string { return "the turn was stopped" }
 
-// errCancelled is the cause of a turn that its user cancelled.
+// errCancelled is the cancellation cause of a turn that the user cancelled.
 var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}
 
-// StopTurns ends the turns on this node that which selects, for example those
-// of a disabled agent. They fail with the given reason. Queued inputs then
-// start, and Setup may refuse them.
+// StopTurns stops the turns on this node for which the function which returns
+// true, for example those of a disabled agent. The turns fail with the reason.
+// Waiting inputs are processed next; [Options.Setup] may refuse them.
 func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,7 +33,7 @@ func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 	}
 }
 
-// TurnStats returns the numbers of running and waiting turns on this node.
+// TurnStats returns the number of running and of waiting turns on this node.
 func (e *Engine) TurnStats() (running, waiting int) { return e.turns.Stats() }
 
 // liveTurn is a running turn.
@@ -41,7 +42,7 @@ type liveTurn struct {
 	cancel       context.CancelCauseFunc
 }
 
-// registerTurn registers a running turn until done is called.
+// registerTurn registers a running turn for StopTurns until done is called.
 func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,8 +54,8 @@ func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (d
 	}
 }
 
-// closeCalls records a result for each call without one, so that no later turn
-// makes the call.
+// closeCalls adds a result to the transcript for each call that has none, so that
+// no later turn makes the call.
 func (w *worker) closeCalls(ctx context.Context, why string) error {
 	var events []session.Event
 	if w.active != nil {
@@ -85,6 +86,7 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 	return nil
 }
 
+// openCall is a call without a result.
 type openCall struct {
 	id      string
 	started bool

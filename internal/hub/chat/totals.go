@@ -11,18 +11,18 @@ import (
 // TotalsQuery selects and groups the usage of conversations.
 type TotalsQuery struct {
 	By    store.GroupBy
-	Since time.Time // from the start of this day in UTC
-	// User limits the totals to one user. "" includes all users if the
-	// principal may see them: administrators, or maintainers for agents of
-	// their group. For others it means the principal.
+	Since time.Time // the first day, in UTC
+	// User selects a user. "" selects all users whose usage the principal may
+	// see: all for administrators, all users of the group's agents for
+	// maintainers of the group, and only the principal otherwise.
 	User account.UserID
-	// In limits the totals to agents of a namespace; "" includes all
-	// conversations. Maintainers of a group see the totals of its agents.
+	// In selects the agents of a namespace; "" selects all conversations.
+	// Maintainers of a group may see the totals of its agents.
 	In store.Namespace
 }
 
-// Totals returns the usage of conversations by group and model: see
-// [store.Meter.Sum]. It contains no messages.
+// Totals returns the total usage of conversations by model and by the column
+// [TotalsQuery.By]: see [store.Meter.Sum].
 func (e *Engine) Totals(ctx context.Context, p account.Principal, q TotalsQuery) ([]store.MeterEntry, error) {
 	if err := account.Check(p, account.MeterRead, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func (e *Engine) Totals(ctx context.Context, p account.Principal, q TotalsQuery)
 	return e.db.Meter.Sum(ctx, store.MeterQuery{GroupBy: q.By, Since: q.Since, Owner: string(q.User), Namespace: q.In})
 }
 
-// canReadAll reports whether a principal may see the usage of all users with
-// agents of a namespace, "" for all agents.
+// canReadAll reports whether a principal may see how all users use the agents of
+// a namespace. "" means all agents.
 func canReadAll(p account.Principal, in store.Namespace) bool {
 	switch {
 	case in.Group() != "":

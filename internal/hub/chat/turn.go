@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// runInput processes an input to its end and returns the final event. An error
-// means that another node must continue the input.
+// runInput processes an input and returns its final event. If it returns an error,
+// another node must continue the input.
 func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error) {
 	leave, err := w.e.turns.Acquire(ctx, string(j.owner))
 	if err != nil {
@@ -38,12 +38,12 @@ func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error)
 	return w.runTurn(ctx, j)
 }
 
-// runTurn runs a turn for which this node has a free slot.
+// runTurn runs a turn. The caller has acquired a slot for it.
 func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
 	defer w.e.registerTurn(conversation(j.session), cancel)()
-	heeded, err := w.handleNotes(turn, j.seq, cancel) // includes notes that arrived while no node had it
+	heeded, err := w.handleNotes(turn, j.seq, cancel) // includes notes that arrived between two nodes
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -75,7 +75,7 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	return &ended, nil
 }
 
-// followInbox handles notes for the running turn until ctx ends.
+// followInbox handles notes for the running turn until ctx is done.
 func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.CancelCauseFunc) {
 	l := w.e.notifier.listen(inboxStream(w.id), heeded)
 	defer l.close()
@@ -96,8 +96,8 @@ func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.C
 	}
 }
 
-// handleNotes handles the notes after a number and returns the number of the
-// last.
+// handleNotes handles the notes in the inbox after a number. It returns the number
+// of the last one.
 func (w *worker) handleNotes(ctx context.Context, after int64, cancel context.CancelCauseFunc) (int64, error) {
 	all, err := readInputs(ctx, w.e.db.Events, w.id, after) // at most maxNotes
 	for _, in := range all {
@@ -114,16 +114,16 @@ func (w *worker) handleNotes(ctx context.Context, after int64, cancel context.Ca
 	return after, err
 }
 
-// executeInput carries out an input. If the error is nil, the event holds the
+// executeInput executes a message or command. The returned event contains the
 // result.
 func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
 	if j.abandoned {
-		err := fmt.Errorf("interrupted %d times", maxTries)
+		err := fmt.Errorf("turn was interrupted %d times", maxTries)
 		return Event{}, errors.Join(err, w.closeCalls(ctx, "The turn was interrupted too often."))
 	}
 	if err := w.open(ctx, j); err != nil {
 		if j.Kind == MessageInput && ctx.Err() == nil && w.journal.failure() == nil {
-			err = errors.Join(err, w.recordMessage(ctx, j)) // so that the message is not lost
+			err = errors.Join(err, w.recordMessage(ctx, j)) // otherwise the message would be lost
 		}
 		return Event{}, err
 	}
@@ -162,7 +162,7 @@ func (w *worker) answerMessage(ctx context.Context, j *job) (Event, error) {
 	return ended, err
 }
 
-// loadSkill loads a skill for the user.
+// loadSkill executes a load command.
 func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
 	load := w.active.agent.LoadSkill
 	if j.SetRetention {
@@ -182,7 +182,7 @@ func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
 	return Event{Reason: Done, Loaded: out}, nil
 }
 
-// recordMessage stores a message that no agent answers.
+// recordMessage adds a message to the transcript without running the agent.
 func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	if _, err := w.journal.Read(ctx, 0); err != nil { // updates hasMessage
 		return err
@@ -197,16 +197,16 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}})
 }
 
-// principal returns the user of an input with the rights that the user and the token have
-// now. It returns errUserRefused, errTokenEnded or errTokenNarrowed if they no longer
-// permit the turn.
+// principal returns the user of an input with the current rights of the user and the token.
+// It fails with errUserRefused, errTokenEnded or errTokenNarrowed if they no longer permit
+// the turn.
 func (w *worker) principal(ctx context.Context, j *job) (account.Principal, error) {
 	p, err := w.e.opts.Principal(ctx, j.owner)
 	if errors.Is(err, account.ErrInvalidCredentials) {
 		return account.Principal{}, errUserRefused
 	}
 	if err != nil {
-		return account.Principal{}, fmt.Errorf("look up the owner of the conversation: %w", err)
+		return account.Principal{}, fmt.Errorf("get owner of the conversation: %w", err)
 	}
 	scopes, err := account.ParseScopes(j.Scopes)
 	if err != nil {
@@ -219,7 +219,7 @@ func (w *worker) principal(ctx context.Context, j *job) (account.Principal, erro
 			return account.Principal{}, errTokenEnded
 		}
 		if err != nil {
-			return account.Principal{}, fmt.Errorf("look up the API token of the message: %w", err)
+			return account.Principal{}, fmt.Errorf("get API token of the message: %w", err)
 		}
 		limits &= now
 	}

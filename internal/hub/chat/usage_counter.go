@@ -10,13 +10,13 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// usageCounter counts the use of skills from the transcript of a conversation.
-// Counts are added in the transaction of their steps, and so once. The
-// journal's mutex guards it.
+// usageCounter counts the use of skills in the transcript of a conversation. The
+// counts are stored in the same transaction as the steps, so each step counts
+// once. The journal's mutex guards the counter.
 type usageCounter struct {
 	skillID func(session.ID) string
 	state   session.State
-	calls   map[string]session.Call // of the last message, by ID
+	calls   map[string]session.Call // calls in the last message, by ID
 }
 
 func newUsageCounter(skillID func(session.ID) string) *usageCounter {
@@ -26,7 +26,7 @@ func newUsageCounter(skillID func(session.ID) string) *usageCounter {
 	return &usageCounter{skillID: skillID, calls: map[string]session.Call{}}
 }
 
-// storeID returns the store ID of a loaded skill, "" if unknown.
+// storeID returns the store ID of a loaded skill, or "" if it is unknown.
 func (u *usageCounter) storeID(l *session.SkillLoad) string {
 	if u == nil || l == nil {
 		return ""
@@ -34,7 +34,7 @@ func (u *usageCounter) storeID(l *session.SkillLoad) string {
 	return u.skillID(l.Skill)
 }
 
-// countUses returns the counts of new steps.
+// countUses returns the counts for new steps.
 func (u *usageCounter) countUses(events []*session.Event) []store.SkillUsage {
 	if u == nil {
 		return nil
@@ -76,7 +76,7 @@ func (u *usageCounter) countUses(events []*session.Event) []store.SkillUsage {
 	return out
 }
 
-// skillOfCall returns the active skill whose file, script or tool a call used.
+// skillOfCall returns the active skill whose file, script or tool a call uses.
 func (u *usageCounter) skillOfCall(call string) (session.ID, bool) {
 	var args struct {
 		Skill string `json:"skill"`

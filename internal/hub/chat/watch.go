@@ -10,31 +10,32 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Watch yields the events of a conversation after a number, 0 for all, each
-// once and in order, from whichever node they come. It runs until the consumer
-// stops, ctx ends, the conversation is deleted or the database fails; the last
-// value then has the error. A caller that continues after the number of its
-// last event misses nothing.
+// Watch yields the events of a conversation after a number, each once and in
+// order, including those of other nodes. If after is 0, it yields all events. It
+// runs until the consumer stops, ctx is done, the conversation is deleted or the
+// database fails; in the last three cases it yields an error at the end. A caller
+// that watches again after the number of its last event misses nothing.
 func (e *Engine) Watch(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{follow: true})
 }
 
-// ReadEvents is like [Engine.Watch] and ends after the events published so far.
+// ReadEvents is like [Engine.Watch], but stops after the events that are already
+// published.
 func (e *Engine) ReadEvents(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{})
 }
 
-// WatchAsClient is like [Engine.Watch] for a client that carries out requests.
-// A request that it receives waits for [Engine.Respond]; its event has
-// [Event.NeedsResponse] set. The principal must be allowed to answer.
+// WatchAsClient is like [Engine.Watch] for a client that executes requests. An
+// event with [Event.NeedsResponse] is a request that the client must answer with
+// [Engine.Respond]. The principal must be allowed to answer it.
 func (e *Engine) WatchAsClient(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{follow: true, asClient: true})
 }
 
-// watchMode is how a conversation is watched.
+// watchMode holds the options of watch.
 type watchMode struct {
-	follow   bool // waits for later events
-	asClient bool // carries out requests
+	follow   bool // wait for later events
+	asClient bool // receive requests to clients
 }
 
 func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, how watchMode) iter.Seq2[Event, error] {
@@ -54,7 +55,7 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 		for {
 			events, err := e.readEventPage(ctx, id, after)
 			if err == nil && len(events) == 0 && woken {
-				_, err = e.db.Sessions.Get(ctx, id) // it may be deleted
+				_, err = e.db.Sessions.Get(ctx, id) // fails if it was deleted
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -83,7 +84,8 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 	}
 }
 
-// waitForEvents waits for more events until the engine closes.
+// waitForEvents waits until the stream may have events after a number. It fails
+// if the engine closes.
 func (e *Engine) waitForEvents(ctx context.Context, l *listener, after int64) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -91,7 +93,7 @@ func (e *Engine) waitForEvents(ctx context.Context, l *listener, after int64) er
 	return l.wait(ctx, after)
 }
 
-// markDelivered records that a client received a request, and reports whether
+// markDelivered records that a client has received a request. It reports whether
 // the request is still pending.
 func (e *Engine) markDelivered(ctx context.Context, id, request string) (bool, error) {
 	kept, err := e.db.ApprovalRequests.Get(ctx, request)

@@ -12,21 +12,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// worker processes the inbox of one conversation while this node has its lease.
+// worker processes the inbox of a conversation while this node holds its lease.
 type worker struct {
 	e         *Engine
 	id        string
 	journal   *journal
 	approvals *approvalQueue
-	active    *activeConversation // nil until an input is opened
-	lost      atomic.Bool         // another node has the conversation
+	active    *activeConversation // nil until the first input is processed
+	lost      atomic.Bool         // whether this node no longer holds the lease
 
 	mu    sync.Mutex // guards lease
 	lease store.Lease
 }
 
-// startWorker starts a worker for a conversation whose lease this node
-// acquired. The caller has called addWorker.
+// startWorker starts a worker for a conversation whose lease this node holds. The
+// caller has called addWorker.
 func (e *Engine) startWorker(id string, l store.Lease) {
 	w := &worker{e: e, id: id, lease: l}
 	w.journal = &journal{e: e, id: id, lease: w.currentLease, wakeup: make(chan struct{}, 1)}
@@ -43,7 +43,7 @@ func (w *worker) currentLease() store.Lease {
 	return w.lease
 }
 
-// run works until the inbox is empty or the lease is lost.
+// run processes inputs until the inbox is empty or the lease is lost.
 func (w *worker) run() {
 	ctx, cancel := context.WithCancelCause(w.e.ctx)
 	var renewing sync.WaitGroup
@@ -59,8 +59,8 @@ func (w *worker) run() {
 	}
 }
 
-// work processes inputs. It returns nil after releasing the lease because the
-// inbox is empty.
+// work processes inputs. When the inbox is empty, it releases the lease and returns
+// nil.
 func (w *worker) work(ctx context.Context) error {
 	var ended *Event
 	for {
@@ -74,8 +74,8 @@ func (w *worker) work(ctx context.Context) error {
 	}
 }
 
-// renew renews the lease. If it cannot, it cancels the work before another node
-// can acquire the lease.
+// renew keeps renewing the lease. If that fails, it cancels the work before
+// another node can acquire the lease.
 func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	span := w.e.opts.Lease
 	tick := time.NewTicker(span / 4)
@@ -105,12 +105,12 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// expireLease shortens the lease so that a node can continue at once. If that
-// fails, the lease expires by itself.
+// expireLease shortens the lease, so that a node can continue immediately. If that
+// fails, a node continues when the lease expires.
 func (w *worker) expireLease(why error) {
 	if !errors.Is(why, errStopping) && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {
 		w.e.opts.Logger.Warn("turn interrupted, to be resumed", "conversation", w.id, "error", why)
-		return // the error may persist, so wait for the lease to expire
+		return // wait for the lease to expire, because the error may persist
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.ctx), time.Second)
 	defer stop()
@@ -125,14 +125,14 @@ type job struct {
 	input
 	owner     account.UserID
 	session   store.Session
-	abandoned bool                              // too many nodes started it
-	actor     atomic.Pointer[account.Principal] // the acting user, set when the input is opened
+	abandoned bool                              // whether too many nodes have tried it
+	actor     atomic.Pointer[account.Principal] // acting user, set when the conversation is opened
 }
 
-// nextJob stores the end of the previous input, if any, and takes the next one.
-// It releases the lease and returns nil if the inbox is empty. All of it
-// happens in one transaction, so no input is left behind. A closing node takes
-// no input.
+// nextJob publishes the final event of the previous input, if any, and takes the
+// next input. If the inbox is empty, it releases the lease and returns nil. If the
+// node is closing, it fails instead of taking an input. It uses a single
+// transaction, so that no input is missed.
 func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 	var out *job
 	var stopping bool
@@ -170,21 +170,21 @@ func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 	return out, nil
 }
 
-// update runs f in a transaction under the lease.
+// update calls f in a transaction that checks the lease.
 func (w *worker) update(ctx context.Context, f func(c *conversationTx) error) error {
 	w.journal.mu.Lock()
 	defer w.journal.mu.Unlock()
 	return w.journal.write(ctx, f)
 }
 
-// resumeInput returns the input that another node started.
+// resumeInput returns the input that another node has started.
 func (c *conversationTx) resumeInput(ctx context.Context, s store.Session, st state) (*job, error) {
 	all, err := readInputs(ctx, c.Events, c.id, st.Taken-1)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 || all[0].seq != st.Taken {
-		return nil, fmt.Errorf("input %d of conversation %q: %w", st.Taken, c.id, store.ErrCorrupt)
+		return nil, fmt.Errorf("read input %d of conversation %q: %w", st.Taken, c.id, store.ErrCorrupt)
 	}
 	st.Tries++
 	if err := c.setState(ctx, s, st); err != nil {
@@ -194,13 +194,14 @@ func (c *conversationTx) resumeInput(ctx context.Context, s store.Session, st st
 	return out, c.publish(ctx, eventRow{Event: Event{Type: TurnResumed, Input: st.Taken}})
 }
 
-// takeInput takes the first input that was not cancelled, nil if there is none.
+// takeInput takes the first input that was not cancelled. It returns nil if there
+// is none.
 func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st state) (*job, error) {
 	all, err := readInputs(ctx, c.Events, c.id, st.Taken)
 	if err != nil {
 		return nil, err
 	}
-	cancelled := int64(0) // cancels all inputs before it
+	cancelled := int64(0) // number of the last cancellation, which affects all inputs before it
 	for _, in := range all {
 		if in.Kind == cancelNote {
 			cancelled = in.seq
@@ -231,7 +232,7 @@ func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st stat
 	return &job{input: *next, owner: account.UserID(s.Owner), session: s}, nil
 }
 
-// adoptExpired continues conversations of dead nodes and resolves overdue
+// adoptExpired continues conversations of crashed nodes and resolves overdue
 // approval requests.
 func (e *Engine) adoptExpired(ctx context.Context) error {
 	lapsed, err := e.db.Leases.ListExpired(ctx, store.MaxPage)
@@ -241,10 +242,10 @@ func (e *Engine) adoptExpired(ctx context.Context) error {
 	return errors.Join(err, e.expireApprovals(ctx))
 }
 
-// adoptConversation continues the conversation of a dead node.
+// adoptConversation continues the conversation of a crashed node.
 func (e *Engine) adoptConversation(ctx context.Context, id string) error {
 	if _, err := e.db.Sessions.Get(ctx, id); errors.Is(err, store.ErrNotFound) {
-		return nil // the lease of something else
+		return nil // not the lease of a conversation
 	} else if err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (e *Engine) adoptConversation(ctx context.Context, id string) error {
 	if err != nil {
 		e.removeWorker()
 		if errors.Is(err, store.ErrLeaseHeld) {
-			return nil // another node was faster
+			return nil // another node has acquired it
 		}
 		return err
 	}

@@ -1886,48 +1886,48 @@ export interface components {
         };
         ChatInForce: {
             /**
-             * @description Who brought it into force; not there where that is not known
+             * @description What activated the skill; absent if unknown
              * @enum {string}
              */
             by?: "model" | "person" | "preload" | "dependency";
-            /** @description The id of the call by which the model loaded it */
+            /** @description The ID of the call with which the model loaded the skill */
             call?: string;
-            /** @description SKILL.md is another one by now */
+            /** @description Whether SKILL.md has changed since then */
             changed?: boolean;
-            /** @description Of SKILL.md as it was loaded */
+            /** @description The digest of SKILL.md when the skill was loaded */
             digest: string;
             displayName: string;
-            /** @description The skill that needed it */
+            /** @description The skill that requires this one */
             for?: string;
             /** @enum {string} */
             keep?: "" | "pinned" | "once";
             /**
              * Format: int64
-             * @description For how many turns after this one it stays without being used; null is for good
+             * @description The number of further turns for which the skill stays active without being used; null means no limit
              */
             left: number | null;
-            /** @description Where it is at home, for who sees it */
+            /** @description The namespace that owns the skill, if the caller may see it */
             namespace?: string;
-            /** @description The label of the source that it came from */
+            /** @description The label of the skill's source */
             origin: string;
-            /** @description What the model had searched for last in that turn */
+            /** @description The model's last search in that turn */
             query?: string;
             /** Format: date-time */
             since: string;
             skill: components["schemas"]["SessionID"];
-            /** @description In /skills; not there where it is not of the library, or that was not noted */
+            /** @description The ID in /skills; absent if the skill is not in the library or the ID was not recorded */
             skill_id?: string;
-            /** @description Of a skill that is in force from the start: who wants that, for people */
+            /** @description For a preloaded skill, a text that says why it is preloaded */
             start?: string;
             /** Format: int64 */
             tokens: number;
-            /** @description That came with it */
+            /** @description Tools that the skill provides */
             tools?: string[] | null;
-            /** @description That it states */
+            /** @description The version that the skill declares */
             version?: string;
-            /** @description The same with its reason, for people */
+            /** @description A sentence that says why the skill is active */
             why?: string;
-            /** @description Of what the person had said, those that its name and description have too */
+            /** @description The words of the user's message that also occur in the skill's name or description */
             words?: string[] | null;
         };
         ChatLine: {
