@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// handler records that a server requires a sign-in.
+// handler is an OAuth handler that also records that a server requires a sign-in.
 type handler struct {
 	*oauth.Handler
 	onRequired func(context.Context)
@@ -35,11 +35,11 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	return err
 }
 
-// Handler returns the token source for connections of a user to an address of a
-// server, for [upstream.Dialer.OAuth]. It never prompts: without a sign-in,
-// requests fail with the page where the user can sign in. Connections that
-// users share use no tokens. Handler returns nil if the configuration provides
-// credentials.
+// Handler returns the OAuth handler for connections of a user to an address of a
+// server, for [upstream.Dialer.OAuth]. If the user is not signed in, requests fail
+// with an error that names the page for signing in. Pass "" as user for shared
+// connections, which use no tokens. Handler returns nil if the configuration
+// contains credentials.
 func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) auth.OAuthHandler {
 	if needsNoSignIn(c) {
 		return nil
@@ -59,8 +59,8 @@ func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) au
 	}}
 }
 
-// store returns the sign-ins of a user to a server definition. For servers that
-// the operator did not configure, it connects to public addresses only.
+// store returns the OAuth tokens of a user for a server definition. For servers
+// that the operator has not configured, it connects only to public addresses.
 func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
 	st := oauth.NewStore(s.newTokenStore(c.Digest()), string(user))
 	if c.Owner != "" {
@@ -69,8 +69,8 @@ func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
 	return st
 }
 
-// needsNoSignIn reports whether users cannot sign in to a server: it does not
-// use HTTP, or its configuration provides credentials.
+// needsNoSignIn reports whether a server does not use HTTP, or has credentials in
+// its configuration, so that users cannot sign in to it.
 func needsNoSignIn(c *upstream.Config) bool {
 	if len(c.URLs) == 0 || c.Type != "" && c.Type != upstream.HTTP {
 		return true
@@ -89,23 +89,24 @@ func needsNoSignIn(c *upstream.Config) bool {
 // State is the state of a user's sign-in to a server.
 type State string
 
-// The states. The empty state means that no sign-in is known to be required.
+// States of a sign-in. The empty state means that the server is not known to
+// require one.
 const (
 	Needed   State = "needed"
 	SignedIn State = "signed_in"
-	Ended    State = "ended" // refused or expired
+	Ended    State = "ended" // expired, or rejected by the server
 )
 
-// Status is a state with its details.
+// Status describes a user's sign-in to a server.
 type Status struct {
 	State State
-	Since time.Time // of the sign-in
+	Since time.Time // time of the sign-in
 	*oauth.Info
 }
 
-// States returns the status of a user's sign-ins to servers, by digest. Servers
-// that need no sign-in are left out. For several addresses the worst state
-// counts. Servers whose addresses contain variables are ignored.
+// States returns the status of a user's sign-ins to servers, by the digest of the
+// server. If a server has several addresses, the worst state counts. States omits
+// servers that need no sign-in and servers whose addresses contain variables.
 func (s *Servers) States(ctx context.Context, user account.UserID, servers []*upstream.Config) (map[string]Status, error) {
 	seen, err := s.readKnown(ctx, user, servers)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Co
 	return out, nil
 }
 
-// addresses returns the addresses of a server that users may sign in to.
+// addresses returns the addresses of a server at which users can sign in.
 func addresses(c *upstream.Config) []string {
 	if needsNoSignIn(c) || slices.ContainsFunc(c.URLs, func(at string) bool { return strings.Contains(at, "${") }) {
 		return nil
@@ -151,9 +152,9 @@ func addresses(c *upstream.Config) []string {
 	return c.URLs
 }
 
-// knownServers holds what is stored about servers, by row key.
+// knownServers holds stored data about servers, by row key.
 type knownServers struct {
-	started  map[string]time.Time // start of the user's sign-in
+	started  map[string]time.Time // time of the user's sign-in
 	required map[string]bool
 }
 
@@ -173,9 +174,10 @@ func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []
 	return out, err
 }
 
-// Fingerprints returns, for each server with resolved variables, a text that
-// changes when the user signs in or out, or "" if no sign-in is known to be
-// required. Connections of a user with a fingerprint must not be shared.
+// Fingerprints returns a text for each server that changes when the user signs in
+// or out. The text is "" if the server is not known to require a sign-in;
+// otherwise users must not share connections to it. The variables of the servers
+// must be resolved.
 func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers []*upstream.Config) ([]string, error) {
 	known, err := s.readKnown(ctx, user, servers)
 	if err != nil {
@@ -195,8 +197,8 @@ func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers
 	return out, nil
 }
 
-// Fingerprint returns a text that changes when the user signs in to any server
-// or out.
+// Fingerprint returns a text that changes when the user signs in to or out of any
+// server.
 func (s *Servers) Fingerprint(ctx context.Context, user account.UserID) (string, error) {
 	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// UserSignIn is a sign-in of a user to an MCP server. The server may have been
-// deleted or changed since, or the user may have lost access to it.
+// UserSignIn is a user's sign-in to an MCP server. Since then, the server may have
+// changed, or the user may have lost access to it.
 type UserSignIn struct {
 	ID     string
-	Server string // address, "" if the stored tokens cannot be read
+	Server string // address of the server; "" if the stored tokens cannot be read
 	Status
 }
 
@@ -50,9 +50,9 @@ func (s *Servers) describe(kept store.SignIn) (UserSignIn, error) {
 	return m, nil
 }
 
-// Forget deletes a sign-in by its ID, even if its server no longer exists. It
-// also revokes the tokens like [Servers.SignOut]. It fails with
-// [store.ErrNotFound] if there is no such sign-in.
+// Forget deletes a sign-in by its ID, even if its server no longer exists. Like
+// [Servers.SignOut], it revokes the tokens and reports whether it could. It fails
+// with [store.ErrNotFound] if there is no such sign-in.
 func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (revoked bool, err error) {
 	if err := authorize(p); err != nil {
 		return false, err
@@ -71,7 +71,7 @@ func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (r
 	}
 	if m.Server == "" {
 		err = s.o.DB.SignIns.Delete(ctx, string(p.User), server)
-	} else { // the owner of the server is unknown, so only public addresses are allowed
+	} else { // allow only public addresses, because the owner of the server is unknown
 		st := oauth.NewStore(&tokenStore{s, func(string) []byte { return server }}, string(p.User)).PublicOnly(s.o.Private)
 		_, revoked, err = st.Logout(ctx, m.Server)
 	}
@@ -81,7 +81,7 @@ func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (r
 	return revoked, s.appendAudit(ctx, p, signOut, hostOf(m.Server), "allowed", map[string]any{"revoked": revoked, "since": m.Since.UTC().Format(time.RFC3339)})
 }
 
-// hostOf returns the host of an address for the audit log. The rest of the
+// hostOf returns the host in an address, for the audit log. Other parts of the
 // address may contain secrets.
 func hostOf(server string) string {
 	u, err := url.Parse(server)

@@ -4,10 +4,9 @@
 // [Servers.Handler].
 //
 // A sign-in is bound to the definition of a server, like a secret granted to
-// it. After a change of the definition, users sign in again. Tokens are
-// encrypted in the database and never appear in errors, logs or answers. Each
-// method takes the acting principal, checks access to the server, and writes to
-// the audit log.
+// it. If the definition changes, users must sign in again. Tokens are encrypted in
+// the database and never appear in errors, logs or responses. Each method takes
+// the acting principal, checks access to the server, and writes to the audit log.
 package serverauth
 
 import (
@@ -31,17 +30,17 @@ import (
 )
 
 const (
-	// Timeout is how long a user may take to come back from the sign-in page.
+	// Timeout limits the time that a user may spend on the sign-in page.
 	Timeout = 10 * time.Minute
 	// MaxPending limits the unfinished sign-ins of a user.
 	MaxPending = 20
-	// MaxServers limits the servers that a user is signed in to.
+	// MaxServers limits the servers to which a user can be signed in.
 	MaxServers = 200
 
 	finishTime = 30 * time.Second
 )
 
-// The actions in the audit log.
+// Actions in the audit log.
 const (
 	signIn  account.Action = "server.sign_in"
 	signOut account.Action = "server.sign_out"
@@ -50,17 +49,19 @@ const (
 var (
 	// ErrNotNeeded says that users cannot sign in to a server.
 	ErrNotNeeded = errors.New("no sign-in needed: the server does not use HTTP, or its configuration provides credentials")
-	// ErrNoAttempt says that no pending sign-in matches the user who came back.
+	// ErrNoAttempt says that the user who returns from the sign-in page has no
+	// pending sign-in.
 	ErrNoAttempt = errors.New("no pending sign-in in this browser: it expired, was used, or was started elsewhere")
-	// ErrNotConfigured says that values for the server are missing.
+	// ErrNotConfigured says that values of variables of the server are missing.
 	ErrNotConfigured = errors.New("server not configured")
 )
 
-// FailedError says that a server or its authorization server refused a sign-in.
+// FailedError says that the server or its authorization server did not complete
+// a sign-in.
 type FailedError struct{ Err error }
 
 func (e *FailedError) Error() string {
-	if name, ok := errors.AsType[*net.DNSError](e.Err); ok { // without the address of the DNS server
+	if name, ok := errors.AsType[*net.DNSError](e.Err); ok { // its text contains the address of the DNS server
 		return fmt.Sprintf("host %q not found", name.Name)
 	}
 	return e.Err.Error()
@@ -77,14 +78,14 @@ type Options struct {
 	Cipher  *encryption.Cipher
 	Private []netip.Prefix // nonpublic addresses that servers may have
 	Node    string         // unique among all processes
-	Page    string         // address of the hub, "" if unknown
+	Page    string         // address of the hub; "" if unknown
 	Logger  *slog.Logger   // nil discards
 }
 
 // Servers manages sign-ins to MCP servers. It is safe for concurrent use.
 type Servers struct{ o Options }
 
-// New returns the sign-ins of a hub.
+// New returns a manager for the sign-ins of a hub to MCP servers.
 func New(o Options) *Servers {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -92,11 +93,11 @@ func New(o Options) *Servers {
 	return &Servers{o}
 }
 
-// Redirection says how the browser of a user returns from a sign-in page.
+// Redirection says how a user's browser returns from a sign-in page.
 type Redirection struct {
-	URL        string // of this hub, for the answer
-	Browser    string // a secret of the browser
-	ReturnPath string // path of this hub to return to
+	URL        string // address on this hub to which the authorization server redirects
+	Browser    string // secret that identifies the browser
+	ReturnPath string // path on this hub to which the user returns
 }
 
 // attempt is the stored state of a pending sign-in.
@@ -107,14 +108,14 @@ type attempt struct {
 	Back    string         `json:"back"`
 }
 
-// authorize checks whether a principal may sign in and out. It takes the same
-// right as storing an own secret.
+// authorize fails if a principal may not sign in and out. Signing in requires the
+// same permission as storing a secret of one's own.
 func authorize(p account.Principal) error {
 	return account.Check(p, account.SecretWrite, account.OwnedBy(p.User))
 }
 
-// resolveServer returns a server of a subject that the principal may sign in
-// to, with resolved variables.
+// resolveServer returns the server that a subject names, with resolved variables.
+// It fails if the principal may not sign in to it.
 func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
@@ -133,8 +134,8 @@ func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of age
 	return c, nil
 }
 
-// resolveAddresses returns a server of a subject with resolved addresses only.
-// Signing out needs no other values.
+// resolveAddresses returns the server that a subject names, with only its
+// addresses resolved. Signing out needs no other values.
 func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
@@ -155,9 +156,10 @@ func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of 
 	return c, nil
 }
 
-// Begin returns the page that the user has to open within [Timeout] to sign in
-// to a server. It fails with [ErrNotNeeded], [ErrNotConfigured], a
-// [*FailedError], or errors of packages agents, store and account.
+// Begin starts a sign-in to a server. It returns the address of the page on which
+// the user must sign in within [Timeout]. It fails with [ErrNotNeeded],
+// [ErrNotConfigured], a [*FailedError], or errors of packages agents, store and
+// account.
 func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subject, from Redirection) (page string, err error) {
 	c, err := s.resolveServer(ctx, p, of)
 	if err != nil {
@@ -183,8 +185,8 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subj
 	return a.Page, s.o.DB.SignIns.AddAttempt(ctx, store.SignInAttempt{State: state, UserID: string(p.User), Browser: hashText(from.Browser), Encrypted: []byte(sealed)}, Timeout, MaxPending)
 }
 
-// nextAddress returns the first address of a server where the user is not
-// signed in. Each address counts as a server of its own.
+// nextAddress returns the first address of a server at which the user is not
+// signed in. For [MaxServers], each address counts as a server.
 func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstream.Config) (string, error) {
 	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
 	if err != nil {
@@ -193,7 +195,7 @@ func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstr
 	for _, at := range c.URLs {
 		if now, _, err := s.store(user, c).Status(ctx, at); err != nil || now != oauth.SignedIn {
 			if len(all) >= MaxServers && now == oauth.None {
-				err = fmt.Errorf("sign in: %w: limit of %d servers", store.ErrTooMany, MaxServers)
+				err = fmt.Errorf("sign in: %w: already signed in to %d servers", store.ErrTooMany, MaxServers)
 			}
 			return at, err
 		}
@@ -218,9 +220,9 @@ func attemptLabel(user account.UserID, state []byte) encryption.Label {
 	return encryption.Label{Owner: "sign-in-attempt/" + string(user), Name: fmt.Sprintf("%x", state)}
 }
 
-// Finish finishes a sign-in with the parameters of the redirect. It returns the
-// path to return to, for some errors too. It fails with [ErrNoAttempt] and the
-// errors of Begin.
+// Finish completes a sign-in with the query parameters of the redirect. It returns
+// the path to which the user returns, even with some errors. It fails with
+// [ErrNoAttempt] and the errors of [Servers.Begin].
 func (s *Servers) Finish(ctx context.Context, p account.Principal, browser string, answer url.Values) (back string, err error) {
 	b, err := s.useAttempt(ctx, p, browser, answer.Get("state"))
 	if err != nil {
@@ -247,25 +249,26 @@ func (s *Servers) useAttempt(ctx context.Context, p account.Principal, browser, 
 	}
 	data, err := s.o.Cipher.Decrypt(string(kept.Encrypted), attemptLabel(p.User, digest))
 	if err != nil {
-		return nil, fmt.Errorf("pending sign-in: %w", err)
+		return nil, fmt.Errorf("read pending sign-in: %w", err)
 	}
 	b := &attempt{}
 	if err := json.Unmarshal(data, b); err != nil || b.Attempt == nil {
-		return nil, fmt.Errorf("pending sign-in: %w", store.ErrCorrupt)
+		return nil, fmt.Errorf("read pending sign-in: %w", store.ErrCorrupt)
 	}
 	return b, nil
 }
 
-// exchangeCode gets the tokens if the server definition has not changed.
+// exchangeCode exchanges the authorization code for tokens. It fails if the server
+// definition has changed since the sign-in started.
 func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *attempt, answer url.Values) (issuer string, err error) {
 	c, err := s.resolveServer(ctx, p, b.Of)
 	if err != nil {
 		return "", err
 	}
 	if c.Digest() != b.Digest {
-		return "", fmt.Errorf("server: %w", store.ErrConflict)
+		return "", fmt.Errorf("server definition: %w", store.ErrConflict)
 	}
-	// A code works only once, so do not stop when the caller leaves.
+	// Do not stop if the client disconnects, because a code works only once.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer stop()
 	got, err := s.store(p.User, c).Finish(ctx, b.Attempt, answer)
@@ -275,9 +278,9 @@ func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *atte
 	return got.Issuer, s.o.DB.SignIns.MarkStarted(ctx, string(p.User), rowKey(c.Digest(), oauth.CanonicalURL(b.Attempt.Server)))
 }
 
-// SignOut deletes the sign-in of a user to a server and revokes its tokens if
-// the issuer supports that. It returns whether there was a sign-in and whether
-// its tokens were revoked.
+// SignOut deletes a user's sign-in to a server, and revokes its tokens if the
+// issuer supports that. It returns the digest of the server, whether there was a
+// sign-in and whether its tokens were revoked.
 func (s *Servers) SignOut(ctx context.Context, p account.Principal, of agents.Subject) (digest string, found, revoked bool, err error) {
 	c, err := s.resolveAddresses(ctx, p, of)
 	if err != nil {
@@ -316,7 +319,7 @@ func (s *Servers) appendAudit(ctx context.Context, p account.Principal, action a
 }
 
 // Prune deletes expired attempts and old records of servers that require a
-// sign-in.
+// sign-in. It does not authorize: the hub itself calls it.
 func (s *Servers) Prune(ctx context.Context) error {
 	return s.o.DB.SignIns.Prune(ctx, time.Now().AddDate(0, -1, 0))
 }

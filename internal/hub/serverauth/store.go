@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	leaseSpan    = time.Minute // longer than the renewal of a token takes
+	leaseSpan    = time.Minute // longer than it takes to refresh a token
 	storeTimeout = 10 * time.Second
 	minWait      = 20 * time.Millisecond
 	maxWait      = 500 * time.Millisecond
 )
 
-// tokenStore stores the sign-ins to one server definition in the database. Each
-// change holds a lease, so that no two nodes use the same refresh token.
+// tokenStore stores the sign-ins to one server definition in the database. It
+// holds a lease during each change, so that no two nodes use the same refresh
+// token.
 type tokenStore struct {
 	s   *Servers
-	key func(at string) []byte // returns the key of the row for an address of the server
+	key func(at string) []byte // returns the row key for an address of the server
 }
 
 // newTokenStore returns the store for the server definition with a digest.
@@ -34,7 +35,8 @@ func (s *Servers) newTokenStore(digest string) *tokenStore {
 
 var _ oauth.Storage = (*tokenStore)(nil)
 
-// rowKey returns the hash that identifies one address of a server definition.
+// rowKey returns a hash that identifies an address of a server definition in the
+// database.
 func rowKey(digest, at string) []byte {
 	sum := sha256.Sum256([]byte(digest + "\n" + at))
 	return sum[:]
@@ -50,7 +52,7 @@ func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
 }
 
 // readSignIn returns the decrypted tokens of a user. It returns nil if they are
-// damaged or their key is gone: then the user signs in again.
+// damaged or encrypted with an unknown key, so that the user signs in again.
 func (s *Servers) readSignIn(ctx context.Context, user string, server []byte) ([]byte, error) {
 	kept, err := s.o.DB.SignIns.Get(ctx, user, server)
 	if errors.Is(err, store.ErrNotFound) {
@@ -70,7 +72,8 @@ func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
 	return data, err
 }
 
-// encrypt encrypts data from a server, which may be too large.
+// encrypt encrypts tokens. It fails if they are too large, because their size
+// depends on the server.
 func (s *Servers) encrypt(data []byte, l encryption.Label) (string, error) {
 	if len(data) > encryption.MaxValue {
 		return "", fmt.Errorf("tokens too large (%d bytes, limit %d)", len(data), encryption.MaxValue)
@@ -89,7 +92,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	defer func() {
 		end, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer stop()
-		_ = db.Leases.Release(end, lease) // otherwise it expires
+		_ = db.Leases.Release(end, lease) // if this fails, the lease expires
 	}()
 	old, err := k.s.readSignIn(ctx, of.Principal, server)
 	if err != nil {
@@ -99,8 +102,8 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	if err != nil {
 		return err
 	}
-	// Store the new tokens even if the caller has gone: the old ones may be
-	// used up.
+	// Store the new tokens even if the caller has cancelled: the old refresh
+	// token may no longer be valid.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer stop()
 	sealed := ""
@@ -120,8 +123,8 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	})
 }
 
-// acquireLease waits for a lease. Other nodes hold it only while they request a
-// token.
+// acquireLease waits until it acquires a lease. Other nodes hold the lease only
+// while they request a token.
 func (s *Servers) acquireLease(ctx context.Context, name string) (store.Lease, error) {
 	for wait := minWait; ; wait = min(2*wait, maxWait) {
 		l, err := s.o.DB.Leases.Acquire(ctx, name, s.o.Node, leaseSpan)

@@ -10,9 +10,9 @@ import (
 // Audit reads the log of actions on a hub, both allowed and denied.
 type Audit struct{ b *core }
 
-// List returns records, newest first. Admins read all records. Users read those
-// of their own namespace and of their own actions, and owners those of their
-// groups.
+// List returns records, newest first. Administrators may read all records. Other
+// users may read the records of their own namespace and actions, and owners those
+// of their groups.
 func (l Audit) List(ctx context.Context, p account.Principal, q store.AuditQuery) ([]store.AuditRecord, error) {
 	r := account.Resource{}
 	switch n := q.Namespace; {

@@ -6,8 +6,8 @@
 // log, in the same transaction. The package caches nothing, so all nodes of a
 // hub see the same state.
 //
-// It does not know HTTP and returns neither passwords nor hashes. It passes on
-// errors of packages store and account.
+// It knows nothing about HTTP, and never returns passwords or hashes. Errors of
+// packages store and account are returned unchanged.
 package users
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// The errors that a caller can act on, besides those of packages account and
+// Errors that a caller can handle, in addition to those of packages account and
 // store.
 var (
 	// ErrLastAdmin says that the hub would lose its last administrator.
-	ErrLastAdmin = errors.New("last administrator who can sign in")
+	ErrLastAdmin = errors.New("cannot remove the last administrator who can sign in")
 	// ErrLastOwner says that a group would lose its last owner.
-	ErrLastOwner = errors.New("last owner of the group")
-	// ErrHasAdmin says that the hub has an administrator.
+	ErrLastOwner = errors.New("cannot remove the last owner of the group")
+	// ErrHasAdmin says that the hub already has an administrator.
 	ErrHasAdmin = errors.New("the hub already has an administrator")
-	// ErrSetup says that a setup link is invalid or more than a day old.
+	// ErrSetup says that a setup link is invalid or has expired after a day.
 	ErrSetup = errors.New("setup link is invalid or older than a day")
 	// ErrNoAccount says that a user of the identity provider has no account on
 	// the hub.
@@ -72,10 +72,10 @@ type Directory struct {
 // Options configure [New].
 type Options struct {
 	Passwords *account.Passwords
-	Cipher    *encryption.Cipher // encrypts the link for the first administrator
+	Cipher    *encryption.Cipher // encrypts the setup link for the first administrator
 }
 
-// New returns the directory of a database.
+// New returns the directory of the users in a database.
 func New(db *store.DB, o Options) *Directory {
 	b := &core{db: db, passwords: o.Passwords, cipher: o.Cipher}
 	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}}
@@ -88,17 +88,17 @@ type core struct {
 	cipher    *encryption.Cipher
 }
 
-// auditedAction is an action as the audit log records it.
+// auditedAction is an action to be recorded in the audit log.
 type auditedAction struct {
 	by      account.Principal
 	action  account.Action
 	in      store.Namespace // "" for the hub
-	subject string          // an id
+	subject string          // ID of the item
 	details any
 }
 
-// authorize checks whether a principal may do an action on a resource, and
-// records a denial.
+// authorize fails if the principal may not perform the action on a resource. It
+// records the denial.
 func (b *core) authorize(ctx context.Context, a auditedAction, r account.Resource) error {
 	err := account.Check(a.by, a.action, r)
 	if err == nil || a.by.Anonymous() {
@@ -107,7 +107,7 @@ func (b *core) authorize(ctx context.Context, a auditedAction, r account.Resourc
 	return errors.Join(err, appendAudit(ctx, b.db.Audit, a, "denied"))
 }
 
-// commit makes a change and its audit record in one transaction. It may call f
+// commit stores a change and its audit record in one transaction. It may call f
 // several times. f may modify a.
 func (b *core) commit(ctx context.Context, a *auditedAction, f func(tx *store.Tx) error) error {
 	return b.db.Tx(ctx, func(tx *store.Tx) error {
@@ -133,10 +133,10 @@ func appendAudit(ctx context.Context, audit store.Audit, a auditedAction, decisi
 // reserved lists names with a special meaning.
 var reserved = []string{"public", "default", "bundled", "system", "hub", "me", "local"}
 
-// checkName checks the name of a user or group. Names are written in URLs and
-// on command lines, and never differ in case only.
+// checkName fails if the name of a user or group is invalid. Names are used in
+// URLs and on command lines, so they are lower-case.
 func checkName(name string) error {
-	const why = "must have 1 to 64 of a–z, 0–9, . _ and -, and start with a letter or a digit"
+	const why = "must have 1 to 64 of the characters a–z, 0–9, . _ and -, and start with a letter or digit"
 	for i, r := range name {
 		plain := 'a' <= r && r <= 'z' || '0' <= r && r <= '9'
 		if !plain && (i == 0 || !strings.ContainsRune("._-", r)) {
@@ -154,21 +154,22 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkText rejects text that is too long, not valid UTF-8, or could control a
-// terminal.
-func checkText(field, text string, most int) error {
+// checkText fails if a text is longer than limit bytes, is not valid UTF-8, or
+// contains control characters, which could control a terminal.
+func checkText(field, text string, limit int) error {
 	switch {
 	case len(text) > most:
-		return &InvalidError{field, fmt.Sprintf("longer than %d bytes", most)}
+		return &InvalidError{field, fmt.Sprintf("must have at most %d bytes", limit)}
 	case !utf8.ValidString(text):
-		return &InvalidError{field, "not valid text"}
+		return &InvalidError{field, "must be valid UTF-8"}
 	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }):
-		return &InvalidError{field, "contains control characters"}
+		return &InvalidError{field, "must not contain control characters"}
 	}
 	return nil
 }
 
-// checkEmail rejects what cannot be an email address. The hub sends no mail.
+// checkEmail fails if a text cannot be an email address. The check is simple,
+// because the hub sends no mail.
 func checkEmail(email string) error {
 	if email == "" {
 		return nil

@@ -27,8 +27,8 @@ func groupOf(p account.Principal, g store.Group) Group {
 // Groups manages the groups of a hub and their members.
 type Groups struct{ b *core }
 
-// List returns groups by name and the start of the next page: to admins all
-// groups, to others their own.
+// List returns groups sorted by name, and the cursor of the next page.
+// Administrators see all groups, other users only their own.
 func (g Groups) List(ctx context.Context, p account.Principal, page store.Page) ([]Group, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
@@ -45,7 +45,7 @@ func (g Groups) List(ctx context.Context, p account.Principal, page store.Page) 
 	return out, next, err
 }
 
-// Get returns a group to its members.
+// Get returns a group. The principal must be a member.
 func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID) (Group, error) {
 	if err := account.Check(p, account.GroupRead, account.OwnedByGroup(id, "")); err != nil {
 		return Group{}, err
@@ -57,7 +57,8 @@ func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID
 	return groupOf(p, row), nil
 }
 
-// GroupText holds the display name and the description of a group.
+// GroupText holds the display name and the description of a group. Nil fields
+// stay unchanged.
 type GroupText struct{ Display, Description *string }
 
 func (c GroupText) check() error {
@@ -89,7 +90,7 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, te
 	return out, nil
 }
 
-// Change changes the texts of a group.
+// Change changes the display name and the description of a group.
 func (g Groups) Change(ctx context.Context, p account.Principal, id account.GroupID, text GroupText) (Group, error) {
 	a := g.newAction(p, account.GroupManage, id, map[string]any{"change": "update"})
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {
@@ -112,8 +113,8 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 	return groupOf(p, row), nil
 }
 
-// Delete deletes a group. It fails with [store.ErrReferenced] while skills or
-// kinds are in the group or are published to it.
+// Delete deletes a group. It fails with [store.ErrReferenced] while the group owns
+// resources or skills are published to it.
 func (g Groups) Delete(ctx context.Context, p account.Principal, id account.GroupID) error {
 	a := g.newAction(p, account.GroupDelete, id, nil)
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {

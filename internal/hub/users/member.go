@@ -16,8 +16,8 @@ type Member struct {
 	Since time.Time
 }
 
-// Members returns the members of a group, in no particular order, and the start
-// of the next page. Every member may call it.
+// Members returns the members of a group, in no particular order, and the cursor
+// of the next page. The principal must be a member.
 func (g Groups) Members(ctx context.Context, p account.Principal, id account.GroupID, page store.Page) ([]Member, string, error) {
 	if err := account.Check(p, account.GroupRead, account.OwnedByGroup(id, "")); err != nil {
 		return nil, "", err
@@ -39,15 +39,15 @@ func (g Groups) Members(ctx context.Context, p account.Principal, id account.Gro
 	}
 	out := make([]Member, 0, len(rows))
 	for _, row := range rows {
-		if u, ok := users[row.UserID]; ok { // skips users deleted meanwhile
+		if u, ok := users[row.UserID]; ok { // the user may have been deleted
 			out = append(out, Member{User: userFor(p, u), Role: accountRole(row.Role), Since: row.Since})
 		}
 	}
 	return out, next, nil
 }
 
-// accountRole converts a role. Unknown roles of a newer program become
-// Outsider.
+// accountRole converts a stored role. It returns [account.Outsider] for an unknown
+// role of a newer program.
 func accountRole(r store.Role) account.Role {
 	role, err := account.ParseRole(string(r))
 	if err != nil {
@@ -56,9 +56,9 @@ func accountRole(r store.Role) account.Role {
 	return role
 }
 
-// SetRole adds a member, changes the role of one, or with [account.Outsider]
-// removes one. It fails with [ErrLastOwner] if the group would lose its last
-// owner.
+// SetRole adds a member, changes a member's role, or removes a member if the role
+// is [account.Outsider]. It fails with [ErrLastOwner] if the group would lose its
+// last owner.
 func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.GroupID, who account.UserID, to account.Role) error {
 	a := g.newAction(p, account.GroupMembers, id, map[string]any{"user": who, "role": to.String()})
 	if err := g.authorizeChange(ctx, a, id, who, to); err != nil {
@@ -83,8 +83,8 @@ func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.Gro
 	return err
 }
 
-// authorizeChange checks whether a principal may change memberships of a group
-// at all: managers of members may, and everyone may leave.
+// authorizeChange fails if the principal may not change a membership. A user who
+// may manage the members may change any; every member may leave.
 func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account.GroupID, who account.UserID, to account.Role) error {
 	if who == a.by.User && to == account.Outsider && a.by.Groups[id] != account.Outsider {
 		return nil
@@ -92,7 +92,8 @@ func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account
 	return g.b.authorize(ctx, a, account.OwnedByGroup(id, ""))
 }
 
-// memberRole returns the current role of a user in a group.
+// memberRole returns the current role of a user in a group, or
+// [account.Outsider].
 func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID) (account.Role, error) {
 	memberships, err := tx.Groups.ListMemberships(ctx, string(who))
 	if err != nil {
@@ -106,8 +107,8 @@ func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who accou
 	return account.Outsider, nil
 }
 
-// setRole changes the role of a user in a group. Removing a user who is not a
-// member fails with [store.ErrNotFound].
+// setRole changes the role of a user in a group. It fails with [store.ErrNotFound]
+// when it removes a user who is not a member.
 func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID, from, to account.Role) error {
 	if to == account.Outsider {
 		return tx.Groups.RemoveMember(ctx, string(id), string(who))
@@ -120,8 +121,8 @@ func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.
 
 func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
 
-// checkOwnerLeft fails with [ErrLastOwner] if the change of a member with role
-// was has left the group without an owner.
+// checkOwnerLeft fails with [ErrLastOwner] if a group has no owner after a change.
+// The argument was is the previous role of the changed member.
 func checkOwnerLeft(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
 	if was != store.Owner {
 		return nil

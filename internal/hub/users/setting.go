@@ -12,23 +12,23 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// The scope of the hub's settings and the names of two of them.
+// Scope and names of the settings that this package stores.
 const (
 	hubScope     = "hub"
 	rulesSetting = "sign_in"
 	auditSetting = "audit"
 )
 
-// MaxRules limits the rules of [Rules].
+// MaxRules limits the number of rules in [Rules].
 const MaxRules = 500
 
-// Rules assign groups to users at each sign-in through the identity provider.
-// They fully control the groups that they name: a sign-in adds and removes
-// memberships there and overrides manual changes.
+// Rules assign users to groups when they sign in through the identity provider.
+// In the groups that the rules name, a sign-in adds and removes memberships, and
+// so overrides manual changes.
 type Rules struct {
 	Rules []account.GroupRule
-	// Generation is the number of changes so far. Pass the generation that was
-	// read to change the rules.
+	// Generation is the number of changes so far. [SignIns.SetRules] requires the
+	// current generation.
 	Generation int64
 }
 
@@ -40,7 +40,7 @@ type storedRule struct {
 	Admin   bool   `json:"admin,omitempty"`
 }
 
-// Rules returns the current rules to admins.
+// Rules returns the current rules. The principal must be an administrator.
 func (s SignIns) Rules(ctx context.Context, p account.Principal) (Rules, error) {
 	if err := account.Check(p, account.SettingsRead, account.Resource{}); err != nil {
 		return Rules{}, err
@@ -48,8 +48,8 @@ func (s SignIns) Rules(ctx context.Context, p account.Principal) (Rules, error) 
 	return readRules(ctx, s.b.db.Settings)
 }
 
-// SetRules replaces the rules. It fails with an [*InvalidError], and with
-// [store.ErrConflict] if they changed since they were read.
+// SetRules replaces the rules. It fails with an [*InvalidError] if a rule is
+// invalid, and with [store.ErrConflict] unless r has the current generation.
 func (s SignIns) SetRules(ctx context.Context, p account.Principal, r Rules) (Rules, error) {
 	written := make([]storedRule, len(r.Rules))
 	for i, rule := range r.Rules {
@@ -66,7 +66,7 @@ func (s SignIns) SetRules(ctx context.Context, p account.Principal, r Rules) (Ru
 	return r, err
 }
 
-// checkRules rejects rules that have no effect or name an unknown group.
+// checkRules fails if a rule has no effect or names an unknown group.
 func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) error {
 	if len(rules) > MaxRules {
 		return &InvalidError{"rules", fmt.Sprintf("too many rules (limit %d)", MaxRules)}
@@ -88,7 +88,7 @@ func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) er
 	for g := range ruledGroups(rules) {
 		_, err := tx.Groups.Get(ctx, string(g))
 		if errors.Is(err, store.ErrNotFound) {
-			return &InvalidError{"rules", fmt.Sprintf("no group with id %.64q", string(g))}
+			return &InvalidError{"rules", fmt.Sprintf("group %.64q not found", string(g))}
 		}
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func readRules(ctx context.Context, settings store.Settings) (Rules, error) {
 	return rules, err
 }
 
-// activeRules returns the rules without deleted groups.
+// activeRules returns the rules whose groups exist.
 func activeRules(ctx context.Context, tx *store.Tx) ([]account.GroupRule, error) {
 	kept, err := readRules(ctx, tx.Settings)
 	if err != nil {
@@ -137,10 +137,11 @@ type Retention struct {
 	Generation int64 `json:"-"` // like that of [Rules]
 }
 
-// maxDays limits the retention because of the range of time.Duration.
+// maxDays limits the retention. A time.Duration could not represent much more.
 const maxDays = 36500
 
-// Retention returns the current retention to admins.
+// Retention returns the current retention. The principal must be an
+// administrator.
 func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention, err error) {
 	if err := account.Check(p, account.SettingsRead, account.Resource{}); err != nil {
 		return r, err
@@ -149,8 +150,7 @@ func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention,
 	return r, err
 }
 
-// SetRetention replaces the retention, with the same errors as
-// [SignIns.SetRules].
+// SetRetention replaces the retention. It fails like [SignIns.SetRules].
 func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retention) (Retention, error) {
 	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + auditSetting, details: r}
 	err := l.b.changeSetting(ctx, a, store.Setting{Name: auditSetting, Generation: r.Generation}, r, func(*store.Tx) error {
@@ -164,7 +164,7 @@ func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retentio
 }
 
 // Prune deletes the records that are older than the retention and returns their
-// number. The hub itself calls it.
+// number. It does not authorize: only the hub itself calls it.
 func (l Audit) Prune(ctx context.Context) (int64, error) {
 	var r Retention
 	if _, err := readSetting(ctx, l.b.db.Settings, auditSetting, &r); err != nil || r.Days <= 0 {
@@ -173,7 +173,8 @@ func (l Audit) Prune(ctx context.Context) (int64, error) {
 	return l.b.db.Audit.Prune(ctx, time.Now().AddDate(0, 0, -r.Days))
 }
 
-// changeSetting stores a setting of the hub after a check.
+// changeSetting stores a setting of the hub if check returns nil in the same
+// transaction.
 func (b *core) changeSetting(ctx context.Context, a auditedAction, s store.Setting, value any, check func(tx *store.Tx) error) error {
 	if err := b.authorize(ctx, a, account.Resource{}); err != nil {
 		return err
@@ -192,8 +193,8 @@ func (b *core) changeSetting(ctx context.Context, a auditedAction, s store.Setti
 	})
 }
 
-// readSetting reads a setting of the hub into v. It leaves v unchanged if the
-// setting is not set.
+// readSetting decodes a setting of the hub into v. If the setting is not set, v
+// stays unchanged.
 func readSetting(ctx context.Context, settings store.Settings, name string, v any) (generation int64, err error) {
 	row, err := settings.Get(ctx, hubScope, name)
 	if errors.Is(err, store.ErrNotFound) {

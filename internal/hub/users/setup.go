@@ -16,8 +16,9 @@ const setupTime = 24 * time.Hour
 
 var setupLabel = encryption.Label{Owner: "hub", Name: "first administrator"}
 
-// setupToken is the content of the link that creates the first administrator.
-// It is encrypted, so that every node accepts it and none has to store it.
+// setupToken is the content of the link that creates the first administrator. The
+// link contains it in encrypted form, so that every node accepts the link and no
+// node has to store it.
 type setupToken struct {
 	Ends time.Time `json:"ends"`
 }
@@ -28,7 +29,7 @@ func (s SignIns) HasNoAdmin(ctx context.Context) (bool, error) {
 	return n == 0, err
 }
 
-// NewSetupToken returns a token that lets its holder become the first
+// NewSetupToken returns a token with which a user can become the first
 // administrator within a day. It consists of letters, digits and the characters
 // . _ and -.
 func (s SignIns) NewSetupToken() (string, error) {
@@ -39,9 +40,10 @@ func (s SignIns) NewSetupToken() (string, error) {
 	return s.b.cipher.Encrypt(data, setupLabel)
 }
 
-// CreateFirstAdmin creates the first administrator for the holder of a token
-// from [SignIns.NewSetupToken]. It fails with [ErrSetup] for an invalid token,
-// with [ErrHasAdmin] if there is an administrator, and like [Users.Create].
+// CreateFirstAdmin creates the first administrator. It needs a token from
+// [SignIns.NewSetupToken] and fails with [ErrSetup] if the token is invalid. It
+// fails with [ErrHasAdmin] if there is an administrator, and with the errors of
+// [Users.Create].
 func (s SignIns) CreateFirstAdmin(ctx context.Context, text, name, password string) (account.UserID, error) {
 	data, err := s.b.cipher.Decrypt(text, setupLabel)
 	if err != nil {
@@ -54,8 +56,8 @@ func (s SignIns) CreateFirstAdmin(ctx context.Context, text, name, password stri
 	return s.CreateFirstAdminAsOperator(ctx, name, password)
 }
 
-// CreateFirstAdminAsOperator is like [SignIns.CreateFirstAdmin] for the
-// operator of the hub, who needs no token.
+// CreateFirstAdminAsOperator is like [SignIns.CreateFirstAdmin], but needs no
+// token. Only the operator of the hub may call it.
 func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password string) (account.UserID, error) {
 	if vacant, err := s.HasNoAdmin(ctx); err != nil {
 		return "", err
@@ -85,9 +87,9 @@ func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password 
 	})
 }
 
-// EnsureLocalUser creates the user of a hub without accounts if it is missing,
-// because other rows refer to it. The user has no password and is no
-// administrator once there are accounts.
+// EnsureLocalUser creates the user of a hub without accounts unless it exists,
+// because other rows refer to it. The user has no password, and no administrator
+// rights once there are accounts.
 func (s SignIns) EnsureLocalUser(ctx context.Context) error {
 	p := account.Single()
 	_, err := s.b.db.Users.Create(ctx, store.User{ID: string(p.User), Name: p.Name})

@@ -11,15 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// signIn is an action of the audit log only; no rule authorizes it.
+// signIn is the action of a sign-in in the audit log. No rule authorizes it.
 const signIn account.Action = "sign-in"
 
-// SignIns identifies users.
+// SignIns identifies users who sign in, and manages their sign-ins.
 type SignIns struct{ b *core }
 
 // Principal returns the principal of a user with all scopes and records the
-// activity. It fails with [account.ErrInvalidCredentials] if the user is
-// deleted or disabled.
+// user's activity. It fails with [account.ErrInvalidCredentials] if the user was
+// deleted or is disabled.
 func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Principal, error) {
 	row, err := s.b.db.Users.Get(ctx, string(id))
 	switch {
@@ -41,8 +41,7 @@ func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Prin
 }
 
 // LocalPrincipal returns the principal of a hub without accounts. It fails with
-// [ErrHasAdmin] once there are accounts, which another process may have
-// created.
+// [ErrHasAdmin] if another process has created accounts.
 func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) {
 	p := account.Single()
 	switch vacant, err := s.HasNoAdmin(ctx); {
@@ -67,13 +66,13 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 
 // ByPassword returns the user with a name and a password. It fails with
 // [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both
-// are right. Attempts on existing users are recorded.
+// are right but the user is disabled. It records attempts on existing users.
 func (s SignIns) ByPassword(ctx context.Context, name, password string) (account.UserID, error) {
 	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 		return "", err
 	}
-	again, err := s.b.passwords.Check(ctx, row.Password, password) // also for unknown users, so that it takes as long
+	again, err := s.b.passwords.Check(ctx, row.Password, password) // takes as long for unknown users
 	a := auditedAction{action: signIn, in: store.UserNamespace(row.ID), subject: row.ID, details: map[string]any{"by": "password"}}
 	switch {
 	case err == nil && row.Disabled:
@@ -84,7 +83,7 @@ func (s SignIns) ByPassword(ctx context.Context, name, password string) (account
 		return "", err
 	}
 	var hash string
-	if again { // a password that has become too weak stays valid
+	if again { // ignore errors: a password that is too weak by now stays valid
 		hash, _ = s.b.passwords.Hash(ctx, row.Name, password)
 	}
 	a.by.User = account.UserID(row.ID)
@@ -96,9 +95,9 @@ func (s SignIns) ByPassword(ctx context.Context, name, password string) (account
 	})
 }
 
-// ByProvider returns the user of an identity and applies [Rules] to the user's
-// groups. A new user gets an account if a rule matches or everyone is set;
-// otherwise ByProvider fails with [ErrNoAccount].
+// ByProvider returns the user with an identity at the provider and applies
+// [Rules] to the user's groups. It creates an account for a new user if a rule
+// matches or everyone is set, and otherwise fails with [ErrNoAccount].
 func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone bool) (account.UserID, error) {
 	a := auditedAction{action: signIn, details: map[string]any{"by": id.Issuer}}
 	err := s.b.commit(ctx, &a, func(tx *store.Tx) error {
@@ -126,10 +125,11 @@ func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone 
 	return a.by.User, err
 }
 
-// createUser creates a user for an identity, named as suggested or similarly.
+// createUser creates a user for an identity. If the suggested name is taken, it
+// appends a number.
 func createUser(ctx context.Context, tx *store.Tx, id *account.Identity) (store.User, error) {
-	wish := normalizeName(id.Name)
-	name := wish
+	suggested := normalizeName(id.Name)
+	name := suggested
 	for n := 2; ; n++ {
 		_, err := tx.Users.ByName(ctx, name)
 		if errors.Is(err, store.ErrNotFound) {
@@ -138,12 +138,12 @@ func createUser(ctx context.Context, tx *store.Tx, id *account.Identity) (store.
 		if err != nil {
 			return store.User{}, err
 		}
-		if n > 100 { // bounds the number of tries
+		if n > 100 { // use a random suffix
 			id := store.NewID()
-			name = wish + "-" + id[len(id)-8:]
+			name = suggested + "-" + id[len(id)-8:]
 			break
 		}
-		name = fmt.Sprintf("%s-%d", wish, n)
+		name = fmt.Sprintf("%s-%d", suggested, n)
 	}
 	email := id.Email
 	if checkEmail(email) != nil {
@@ -157,14 +157,14 @@ func createUser(ctx context.Context, tx *store.Tx, id *account.Identity) (store.
 }
 
 // normalizeName converts a suggested name to a valid user name.
-func normalizeName(wish string) string {
-	wish, _, _ = strings.Cut(strings.ToLower(wish), "@")
+func normalizeName(suggested string) string {
+	suggested, _, _ = strings.Cut(strings.ToLower(suggested), "@")
 	name := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r) {
 			return r
 		}
 		return '-'
-	}, wish)
+	}, suggested)
 	name = strings.Trim(name[:min(len(name), MaxName-20)], "._-")
 	if checkName(name) != nil {
 		return strings.Trim("user-"+name, "-")
@@ -172,9 +172,10 @@ func normalizeName(wish string) string {
 	return name
 }
 
-// applyRules gives a user the groups that the rules assign and removes the user
-// from other groups that the rules name. It keeps the last owner of a group and
-// the last admin. It changes the admin flag only if some rule assigns it.
+// applyRules adds a user to the groups that the rules assign, and removes the user
+// from other groups that the rules name. It never removes the last owner of a
+// group or the last administrator. It changes the admin flag only if some rule
+// assigns it.
 func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []account.GroupRule, groups map[account.GroupID]account.Role, admin bool) error {
 	for g := range ruledGroups(rules) {
 		from, err := memberRole(ctx, tx, g, account.UserID(row.ID))
@@ -211,7 +212,7 @@ func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []accou
 	return tx.Users.Update(ctx, row)
 }
 
-// ruledGroups returns the groups that rules name.
+// ruledGroups returns the groups that the rules name.
 func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
 	out := map[account.GroupID]bool{}
 	for _, r := range rules {
@@ -235,8 +236,8 @@ func (s SignIns) List(ctx context.Context, p account.Principal, user account.Use
 	return out, err
 }
 
-// SignOut ends all browser sign-ins of a user except the one with the hash
-// keep.
+// SignOut ends all browser sign-ins of a user except the one with the hash keep,
+// which may be nil.
 func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keep []byte) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: string(user), details: map[string]any{"change": "sign out"}}
 	if err := s.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {

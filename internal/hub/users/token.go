@@ -13,7 +13,7 @@ import (
 // Tokens manages the API tokens of users.
 type Tokens struct{ b *core }
 
-// List returns the tokens of a user, oldest first, at most [MaxTokens].
+// List returns the tokens of a user, oldest first.
 func (t Tokens) List(ctx context.Context, p account.Principal, user account.UserID) ([]account.Token, error) {
 	if err := account.Check(p, account.TokenList, account.OwnedBy(user)); err != nil {
 		return nil, err
@@ -26,9 +26,9 @@ func (t Tokens) List(ctx context.Context, p account.Principal, user account.User
 	return out, err
 }
 
-// ValidScopes returns the scopes of the valid tokens among the given ids, at
-// most [store.MaxPage]. Revoked and expired tokens are left out. The hub itself
-// calls it, to end connections.
+// ValidScopes returns the scopes of tokens by ID, for at most [store.MaxPage] IDs.
+// It omits revoked and expired tokens. It does not authorize: the hub calls it to
+// end connections.
 func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]account.Scopes, error) {
 	rows, err := t.b.db.Tokens.GetMany(ctx, ids)
 	if err != nil {
@@ -43,10 +43,10 @@ func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]acco
 	return good, nil
 }
 
-// Create creates a token of the principal. It expires after life, or never if
-// life is 0. The returned text is not stored. Create fails with an
-// [*InvalidError], with an [*account.DeniedError] for scopes that the principal
-// does not have, and with [store.ErrTooMany].
+// Create creates a token for the principal and returns its text, which is not
+// stored. The token expires after life, or never if life is 0. Create fails with
+// an [*InvalidError], with an [*account.DeniedError] if the principal lacks one of
+// the scopes, and with [store.ErrTooMany].
 func (t Tokens) Create(ctx context.Context, p account.Principal, name string, scopes account.Scopes, life time.Duration) (string, account.Token, error) {
 	a := auditedAction{by: p, action: account.TokenCreate, in: store.UserNamespace(string(p.User)), details: map[string]any{"name": name, "scopes": scopes.Names()}}
 	if err := t.b.authorize(ctx, a, account.OwnedBy(p.User)); err != nil {
@@ -74,7 +74,7 @@ func (t Tokens) Create(ctx context.Context, p account.Principal, name string, sc
 			return err
 		}
 		if len(held) >= MaxTokens {
-			return fmt.Errorf("create token: %w: you have %d", store.ErrTooMany, len(held))
+			return fmt.Errorf("create token: %w: %d tokens exist", store.ErrTooMany, len(held))
 		}
 		text, token, err = account.NewTokens(tokenStore{tx.Tokens}).Create(ctx, p, name, scopes, life)
 		a.subject = token.ID
@@ -86,7 +86,8 @@ func (t Tokens) Create(ctx context.Context, p account.Principal, name string, sc
 	return text, token, nil
 }
 
-// Revoke revokes a token of a user.
+// Revoke revokes a token of a user. It fails with [store.ErrNotFound] if the user
+// has no such token.
 func (t Tokens) Revoke(ctx context.Context, p account.Principal, user account.UserID, id string) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: id}
 	if err := t.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// User is an account as a principal sees it.
+// User is an account, with the details that the caller may see.
 type User struct {
 	ID       account.UserID
 	Name     string // unique, never changes
 	Display  string
 	Disabled bool
-	// Full says whether the fields below are set: only for the user and for
-	// admins.
+	// Full says whether the fields below are set. Only the user and
+	// administrators may see them.
 	Full     bool
 	Email    string
 	Admin    bool
@@ -25,7 +25,7 @@ type User struct {
 	LastSeen time.Time // accurate to about a minute
 }
 
-// userFor returns what a principal may see of a user.
+// userFor returns a user with the details that a principal may see.
 func userFor(p account.Principal, u store.User) User {
 	out := User{ID: account.UserID(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
 	if account.Can(p, account.UserRead, account.OwnedBy(out.ID)) {
@@ -37,8 +37,8 @@ func userFor(p account.Principal, u store.User) User {
 // Users manages accounts.
 type Users struct{ b *core }
 
-// List returns users by name and the start of the next page. Admins get all
-// details, others only names.
+// List returns users sorted by name, and the cursor of the next page.
+// Administrators see all details, other users only names.
 func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
@@ -63,7 +63,8 @@ func (u Users) ByName(ctx context.Context, p account.Principal, name string) (Us
 	return userFor(p, row), nil
 }
 
-// Get returns all details of a user, to the user and to admins.
+// Get returns a user with all details. The principal must be the user or an
+// administrator.
 func (u Users) Get(ctx context.Context, p account.Principal, id account.UserID) (User, error) {
 	if err := account.Check(p, account.UserRead, account.OwnedBy(id)); err != nil {
 		return User{}, err
@@ -78,7 +79,7 @@ func (u Users) Get(ctx context.Context, p account.Principal, id account.UserID) 
 // NewUser describes a user to create.
 type NewUser struct {
 	Name, Display, Email string
-	Password             string // may be empty, for sign-in through a provider or to set later
+	Password             string // may be empty: the user signs in through a provider or gets a password later
 	Admin                bool
 }
 
@@ -114,11 +115,11 @@ func (u Users) Create(ctx context.Context, p account.Principal, n NewUser) (User
 // UserChange describes a change of a user. Nil fields stay unchanged.
 type UserChange struct {
 	Display, Email  *string
-	Admin, Disabled *bool // only admins change these
+	Admin, Disabled *bool // only administrators may change these
 }
 
-// Change changes a user. Disabling a user ends all browser sign-ins. It fails
-// with [ErrLastAdmin] if no admin would remain.
+// Change changes a user. If it disables the user, it ends all browser sign-ins of
+// the user. It fails with [ErrLastAdmin] if no administrator would remain.
 func (u Users) Change(ctx context.Context, p account.Principal, id account.UserID, c UserChange) (User, error) {
 	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: c.details()}
 	if c.Admin != nil || c.Disabled != nil {
@@ -160,8 +161,8 @@ func (c UserChange) apply(ctx context.Context, tx *store.Tx, id account.UserID) 
 	return row, checkAdminLeft(ctx, tx, had)
 }
 
-// checkAdminLeft fails with [ErrLastAdmin] if the change of a user has left no
-// admin. Pass whether the user was one.
+// checkAdminLeft fails with [ErrLastAdmin] if there is no administrator after a
+// change. The argument was says whether the changed user was one.
 func checkAdminLeft(ctx context.Context, tx *store.Tx, was bool) error {
 	if !was {
 		return nil
@@ -177,8 +178,8 @@ func (c UserChange) check() error {
 	return errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkEmail(valueOr(c.Email, "")))
 }
 
-// details returns the audit details of a change. It leaves out names and email
-// addresses, which users may want forgotten.
+// details returns the details of the audit record for a change. It omits names and
+// email addresses, so that they can be erased.
 func (c UserChange) details() map[string]any {
 	d := map[string]any{"change": "update"}
 	if c.Admin != nil {
@@ -198,9 +199,9 @@ func valueOr[T any](changed *T, was T) T {
 }
 
 // SetPassword changes the password of a user and ends all browser sign-ins
-// except the one with the hash keep. Users who change their own password must
-// pass the current one; otherwise it fails with [account.ErrWrongPassword].
-// Tokens stay valid.
+// except the one with the hash keep. API tokens stay valid. A principal who
+// changes the own password must pass the current one; otherwise SetPassword fails
+// with [account.ErrWrongPassword].
 func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, current, password string, keep []byte) error {
 	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "password"}}
 	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
@@ -229,8 +230,8 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 }
 
 // Delete deletes a user with tokens, sign-ins and memberships. It fails with
-// [store.ErrReferenced] while the user has skills, kinds or conversations, and
-// with [ErrLastAdmin] or [ErrLastOwner].
+// [store.ErrReferenced] while the user has resources or conversations, and with
+// [ErrLastAdmin] or [ErrLastOwner] if nobody would be left in that role.
 func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserID) error {
 	a := auditedAction{by: p, action: account.UserManage, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "delete"}}
 	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
