@@ -43,7 +43,7 @@ func (db *DB) check(ctx context.Context, r *Report) error {
 	return db.checkFiles(ctx, r)
 }
 
-// integrity runs SQLite's integrity check. PostgreSQL has none: it reports
+// checkIntegrity runs SQLite's integrity check. PostgreSQL has none: it reports
 // damage when it reads.
 func (db *DB) checkIntegrity(ctx context.Context) error {
 	if db.path == "" {
@@ -65,7 +65,7 @@ func (db *DB) checkIntegrity(ctx context.Context) error {
 
 const orphans = "FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)"
 
-// count counts the skills, versions and files in the database.
+// countItems counts the skills, versions and files in the database.
 func (db *DB) countItems(ctx context.Context, r *Report) error {
 	for _, q := range []struct {
 		to    *int64
@@ -142,7 +142,7 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 	}
 }
 
-// problem adds a problem unless there are [MaxPage] already.
+// addProblem adds a problem unless there are [MaxPage] already.
 func (r *Report) addProblem(format, id string) {
 	if len(r.Problems) < MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, id))

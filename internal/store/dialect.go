@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// ddl returns a migration with the placeholders replaced for the database.
+// translateDDL returns a migration with the placeholders replaced for the database.
 func (d dialect) translateDDL(text string) string {
 	return strings.NewReplacer("COLLATE BYTES", d.bytes, "AUTONUMBER", d.autonumber).Replace(text)
 }

@@ -23,7 +23,7 @@ type MeterEntry struct {
 	Unreported                           int64 // model responses without token counts
 }
 
-// counts returns pointers to the counters in the order of their columns.
+// counterFields returns pointers to the counters in the order of their columns.
 func (s *MeterEntry) counterFields() []*int64 {
 	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Unreported}
 }

@@ -35,7 +35,7 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// bump increments a revision and returns it. The caller must be in a transaction.
+// incrementRevision increments a revision and returns it. The caller must be in a transaction.
 // Transactions that increment the same revision wait for each other, so readers
 // never see a counter decrease.
 func (c conn) incrementRevision(ctx context.Context, name string) (int64, error) {

@@ -110,7 +110,7 @@ func (c conn) insert(ctx context.Context, table, columns string, fields []any) e
 	return err
 }
 
-// mustChange executes a statement and fails with [ErrNotFound] if it changed no
+// execAffecting executes a statement and fails with [ErrNotFound] if it changed no
 // row.
 func (c conn) execAffecting(ctx context.Context, query string, args ...any) error {
 	n, err := c.exec(ctx, query, args...)
@@ -277,7 +277,7 @@ func (p Page) pageSize() int {
 	return min(p.Limit, MaxPage)
 }
 
-// keys decodes the cursor: the n sort keys of the last row on the previous page.
+// decodeCursor returns the n sort keys of the last row on the previous page.
 // The keys are empty for the first page.
 func (p Page) decodeCursor(n int) ([]string, error) {
 	if p.After == "" {

@@ -129,7 +129,7 @@ func (t Skills) Update(ctx context.Context, id, origin string, source json.RawMe
 	})
 }
 
-// Hide sets whether a skill is omitted from lists. A hidden skill stays usable by
+// SetHidden sets whether a skill is omitted from lists. A hidden skill stays usable by
 // name.
 func (t Skills) SetHidden(ctx context.Context, id string, hidden bool) error {
 	return t.changeSkill(ctx, "hide", id, func(c conn) error {

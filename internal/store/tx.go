@@ -42,7 +42,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// atomic calls f in the current transaction, or in a new one if there is none.
+// inTransaction calls f in the current transaction, or in a new one if there is none.
 func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 	if c.tx != nil {
 		err := f(c)

@@ -120,7 +120,7 @@ func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings
 	return c.recordSkillChange(ctx, v.SkillID)
 }
 
-// mustFind returns [ErrNotFound] if a query returns no row.
+// requireRow returns [ErrNotFound] if a query returns no row.
 func (c conn) requireRow(ctx context.Context, query string, args ...any) error {
 	_, err := queryScalar[int64](ctx, c, query, args...)
 	return err

@@ -112,7 +112,7 @@ func Operation(id, method, path, summary string) huma.Operation {
 		Security: []map[string][]string{{"token": {}}, {"cookie": {}}}}
 }
 
-// Public returns an operation for everyone.
+// PublicOperation returns an operation for everyone.
 func PublicOperation(id, method, path, summary string) huma.Operation {
 	op := Operation(id, method, path, summary)
 	op.Security = []map[string][]string{}

@@ -16,7 +16,7 @@ func TestPageDrawsDiagrams(t *testing.T) {
 		response chat.Response
 		want     string
 	}{
-		{"flowchart TD", chat.Response{Success: true, Result: []byte(`{"svg":"<svg>much</svg>"}`)}, "It renders"},
+		{"flowchart TD", chat.Response{Success: true, Result: []byte(`{"svg":"<svg>much</svg>"}`)}, "The diagram renders"},
 		{"flowchart TD; a[", chat.Response{Error: []byte(`{"message":"expected a bracket","line":1,"column":16}`)}, `"line":1,"column":16`},
 	} {
 		id := w.begin(w.ada, "")

@@ -158,7 +158,7 @@ func checkName(name string) error {
 // contains control characters, which could control a terminal.
 func checkText(field, text string, limit int) error {
 	switch {
-	case len(text) > most:
+	case len(text) > limit:
 		return &InvalidError{field, fmt.Sprintf("must have at most %d bytes", limit)}
 	case !utf8.ValidString(text):
 		return &InvalidError{field, "must be valid UTF-8"}
