@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // kindJSON is a resource as a document that can be applied again. Apply ignores
@@ -166,18 +167,18 @@ func stillReferenced(t ResourcePath, err error) error {
 		References: referrersOf(e.By, e.Hidden), Next: "change or delete the items in references first"}
 }
 
-func referrersOf(by []agents.Referrer, hidden int) *api.References {
-	out := &api.References{Seen: make([]api.Reference, len(by)), Others: hidden}
+func referrersOf(by []agents.Referrer, hidden int) *library.References {
+	out := &library.References{Visible: make([]library.Reference, len(by)), Hidden: hidden}
 	for i, r := range by {
 		if r.Namespace == "" {
 			r.Namespace = api.OwnNamespace
 		}
-		out.Seen[i] = api.Reference{Kind: r.Kind, ID: r.ID, Name: r.Name, Namespace: r.Namespace, Slot: r.Slot}
+		out.Visible[i] = library.Reference{Kind: r.Kind, ID: r.ID, Name: r.Name, Namespace: store.Namespace(r.Namespace), Slot: r.Slot}
 	}
 	return out
 }
 
-func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Body[api.References], error) {
+func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Body[library.References], error) {
 	p := account.FromContext(ctx)
 	if in.Kind == agents.SkillKind {
 		id, err := h.skillID(ctx, p, in.Namespace, in.Name)
@@ -188,7 +189,7 @@ func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Bo
 		if err != nil {
 			return nil, err
 		}
-		return api.BodyOf(*api.ReferencesOf(refs), nil)
+		return api.BodyOf(*refs, nil)
 	}
 	by, hidden, err := h.Agents.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
 	return api.BodyOf(*referrersOf(by, hidden), err)

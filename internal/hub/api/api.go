@@ -70,16 +70,43 @@ func apiConfig(cookie string) huma.Config {
 	}
 }
 
-// schemaName returns the name of a type without our suffixes, prefixed with the
-// name of its package if that is not one of the API.
+// schemaNames are the names of schemas for types of packages below the API. Other
+// types of such packages have the name of the package before their own.
+var schemaNames = map[string]string{
+	"library.Candidate":     "Candidate",
+	"library.Deletion":      "Deletion",
+	"library.Exception":     "DefaultException",
+	"library.Hit":           "SkillHit",
+	"library.ImportChange":  "ImportedSkill",
+	"library.ImportResult":  "Imported",
+	"library.Reference":     "Reference",
+	"library.References":    "References",
+	"library.Score":         "SkillScore",
+	"library.Skill":         "Skill",
+	"library.Source":        "SkillSource",
+	"library.SourceListing": "Offer",
+	"library.SourceSkill":   "Offered",
+}
+
+// schemaName returns the name in [schemaNames], or the name of a type without our
+// suffixes, prefixed with the name of its package if that is not one of the API.
 func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if from := t.PkgPath(); from != "" && !isOwn(t) {
-		from = path.Base(from)
+	from := path.Base(t.PkgPath())
+	if name, ok := schemaNames[from+"."+t.Name()]; ok {
+		return name
+	}
+	if strings.HasPrefix(t.Name(), "ListBody[") {
+		item := t.Field(0).Type.Elem()
+		if name, ok := schemaNames[path.Base(item.PkgPath())+"."+item.Name()]; ok {
+			return "ListBody" + name
+		}
+	}
+	name := huma.DefaultSchemaNamer(t, hint)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
+	if t.PkgPath() != "" && !isOwn(t) {
 		return strings.ToUpper(from[:1]) + from[1:] + name
 	}
 	return name
@@ -247,6 +274,16 @@ func PageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*Body[
 		out.Items[i] = shape(r)
 	}
 	return &Body[ListBody[T]]{out}, nil
+}
+
+// ListOf returns a page of rows that are served as they are.
+func ListOf[T any](rows []T, next string, err error) (*Body[ListBody[T]], error) {
+	return PageOf(rows, next, err, func(r T) T { return r })
+}
+
+// ValuesOf is like [ListOf] for pointers to rows.
+func ValuesOf[T any](rows []*T, next string, err error) (*Body[ListBody[T]], error) {
+	return PageOf(rows, next, err, func(r *T) T { return *r })
 }
 
 // OptionalTime returns nil for a zero time.

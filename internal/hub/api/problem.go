@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -30,8 +31,8 @@ type Problem struct {
 	Request string  `json:"request,omitempty" doc:"ID of the request, as in the log"`
 	Errors  []Fault `json:"errors,omitempty" nullable:"false" doc:"Invalid fields of the request"`
 
-	References  *References  `json:"references,omitempty" doc:"What still refers to the item"`
-	Diagnostics []Diagnostic `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
+	References  *library.References `json:"references,omitempty" doc:"What still refers to the item"`
+	Diagnostics []Diagnostic        `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
 
 	// Changes describes documents of which one was rejected.
 	Changes []Change `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`

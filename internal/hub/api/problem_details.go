@@ -3,35 +3,8 @@ package api
 import (
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/skill"
 )
-
-// Reference is an item that refers to a skill.
-type Reference struct {
-	Kind      string `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
-	ID        string `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
-	Name      string `json:"name,omitempty"`
-	Namespace string `json:"namespace" doc:"Owner"`
-	Slot      string `json:"slot,omitempty" doc:"Field with the reference"`
-	Precise   bool   `json:"precise" doc:"Whether it refers to the ID of the skill, not to its name"`
-	Digest    string `json:"content_hash,omitempty" doc:"Digest of the referenced version"`
-}
-
-// References lists the items that refer to a skill.
-type References struct {
-	Seen   []Reference `json:"seen" nullable:"false"`
-	Others int         `json:"others" doc:"Number of others that you may not see"`
-	More   bool        `json:"more" doc:"Whether there are more than were counted"`
-}
-
-func ReferencesOf(refs *library.References) *References {
-	out := &References{Seen: make([]Reference, len(refs.Visible)), Others: refs.Hidden, More: refs.More}
-	for i, r := range refs.Visible {
-		out.Seen[i] = Reference{r.Kind, r.ID, r.Name, string(r.Namespace), r.Slot, r.Precise, r.Digest}
-	}
-	return out
-}
 
 // Diagnostic is a diagnostic about a SKILL.md.
 type Diagnostic struct {

@@ -47,7 +47,7 @@ func referenced(err error) *Problem {
 	if !ok {
 		return nil
 	}
-	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: ReferencesOf(&e.References),
+	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: &e.References,
 		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 

@@ -21,8 +21,8 @@ type Default struct {
 
 // Exception selects conversations.
 type Exception struct {
-	Type  string `json:"type"`  // mode, agent or project
-	Value string `json:"value"` // at most 128 bytes
+	Type  string `json:"type" enum:"mode,agent,project"`
+	Value string `json:"value" minLength:"1" maxLength:"128"` // at most 128 bytes
 }
 
 const maxExceptions = 100

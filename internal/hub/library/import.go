@@ -14,27 +14,22 @@ import (
 
 // SourceListing lists the skills at a source.
 type SourceListing struct {
-	Source string `json:"source"` // as passed to Import
-	Ref    string `json:"ref,omitempty"`
-	// Commit is the commit that was inspected. Pass it to Import to import the
-	// same state.
-	Commit   string        `json:"commit,omitempty"`
-	Skills   []SourceSkill `json:"skills"`
-	Problems []string      `json:"problems"`
+	Source   string        `json:"source" doc:"Source for the import"`
+	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
+	Commit   string        `json:"commit,omitempty" doc:"Pass it to the import to get exactly these skills"`
+	Skills   []SourceSkill `json:"skills" nullable:"false"`
+	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
 }
 
 // SourceSkill is a skill at a source.
 type SourceSkill struct {
-	Dir         string `json:"dir"` // selects the skill
+	Dir         string `json:"dir" doc:"Identifies the skill in the source"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Version     string `json:"version,omitempty"`
-	// Existing is the skill of that name in the namespace, nil if there is none.
-	// Same reports whether its files are equal.
-	Existing *Skill `json:"here,omitempty"`
-	Same     bool   `json:"same"`
-	// Problem says why the skill cannot be imported, "" if it can.
-	Problem string `json:"problem,omitempty"`
+	Version     string `json:"version,omitempty" doc:"Version given by the author"`
+	Existing    *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
+	Same        bool   `json:"same" doc:"Whether the existing skill has the same files"`
+	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
 // Inspect lists the skills at a source and those that a namespace already has.
@@ -134,18 +129,18 @@ type ImportSelection struct {
 
 // ImportResult is the result of an import.
 type ImportResult struct {
-	Created []ImportChange `json:"created"`
-	Updated []ImportChange `json:"updated"`
-	Skipped []ImportChange `json:"skipped"`
+	Created []ImportChange `json:"created" nullable:"false"`
+	Updated []ImportChange `json:"updated" nullable:"false"`
+	Skipped []ImportChange `json:"skipped" nullable:"false"`
 }
 
 // ImportChange is the result for one skill.
 type ImportChange struct {
-	ID     string `json:"id,omitempty"`
+	ID     string `json:"id,omitempty" doc:"Absent if the hub has no such skill"`
 	Name   string `json:"name"`
-	Dir    string `json:"dir"`
-	Number int64  `json:"number,omitempty"` // of the current version
-	Reason string `json:"reason,omitempty"` // why it was skipped
+	Dir    string `json:"dir" doc:"In the source"`
+	Number int64  `json:"number,omitempty" doc:"Number of the current version"`
+	Reason string `json:"reason,omitempty" doc:"Why it was skipped"`
 }
 
 func newImported() *ImportResult {

@@ -11,8 +11,15 @@ import (
 // Rating is a user's rating of a skill.
 type Rating = store.Rating
 
-// Score aggregates the ratings of a skill.
-type Score = store.Score
+// Score sums up the ratings of a skill.
+type Score struct {
+	Count int64   `json:"count"`
+	Stars float64 `json:"stars" doc:"Mean, of 5"`
+}
+
+func newScore(s store.Score) *Score {
+	return &Score{Count: s.Count, Stars: float64(s.Stars) / float64(s.Count)}
+}
 
 // Rate sets the principal's rating of a skill: 1 to 5 stars and at most 8 KiB
 // of text. Users cannot rate their own skills.
@@ -50,14 +57,16 @@ func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, p
 	return l.db.Ratings.List(ctx, id, page)
 }
 
-// Scores returns the scores of visible skills that have ratings, for at most
-// [store.MaxPage] IDs.
-func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string) (map[string]Score, error) {
-	seen, err := l.filterAllowed(ctx, p, account.SkillRead, ids)
-	if err != nil {
+// Score returns the score of a visible skill, nil without ratings.
+func (l *Library) Score(ctx context.Context, p account.Principal, id string) (*Score, error) {
+	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, err
 	}
-	return l.db.Ratings.Scores(ctx, seen)
+	scores, err := l.db.Ratings.Scores(ctx, []string{id})
+	if score, ok := scores[id]; ok {
+		return newScore(score), err
+	}
+	return nil, err
 }
 
 // addScores sets the scores of skills.
@@ -72,7 +81,7 @@ func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	}
 	for _, s := range skills {
 		if score, ok := scores[s.ID]; ok {
-			s.Score = &score
+			s.Rating = newScore(score)
 		}
 	}
 	return nil

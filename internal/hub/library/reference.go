@@ -21,13 +21,13 @@ const (
 
 // Reference is a use of a skill.
 type Reference struct {
-	Kind      string    `json:"kind"` // a resource kind, DefaultReference, ListingReference or SkillReference
-	ID        string    `json:"id"`   // of the resource or skill, otherwise the namespace
+	Kind      string    `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
+	ID        string    `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
 	Name      string    `json:"name,omitempty"`
-	Namespace Namespace `json:"namespace"` // of the referrer
-	Slot      string    `json:"slot,omitempty"`
-	Precise   bool      `json:"precise"` // by ID, not by name
-	Digest    string    `json:"content_hash,omitempty"`
+	Namespace Namespace `json:"namespace" doc:"Owner"`
+	Slot      string    `json:"slot,omitempty" doc:"Field with the reference"`
+	Precise   bool      `json:"precise" doc:"Whether it refers to the ID of the skill, not to its name"`
+	Digest    string    `json:"content_hash,omitempty" doc:"Digest of the referenced version"`
 }
 
 func (r Reference) String() string {
@@ -43,11 +43,9 @@ func (r Reference) isRemovable() bool { return r.Kind != SkillReference }
 
 // References lists the uses of a skill.
 type References struct {
-	Visible []Reference `json:"seen"`
-	// Hidden counts the references that the principal may not see.
-	Hidden int `json:"others"`
-	// More reports that there are more references than were read.
-	More bool `json:"more,omitempty"`
+	Visible []Reference `json:"seen" nullable:"false"`
+	Hidden  int         `json:"others" doc:"Number of others that you may not see"`
+	More    bool        `json:"more" doc:"Whether there are more than were counted"`
 
 	all     []Reference
 	precise bool // there are more references by ID than were read
@@ -322,7 +320,7 @@ func (l *Library) unbindKind(ctx context.Context, tx *store.Tx, h *skillRecord, 
 // Deletion is the result of deleting a skill.
 type Deletion struct {
 	Deleted    bool       `json:"deleted"`
-	References References `json:"references"` // that prevent the deletion, or were removed
+	References References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
 // Delete deletes a skill with all its versions. If others refer to it, it fails
@@ -379,10 +377,7 @@ var _ json.Marshaler = References{}
 
 // MarshalJSON encodes empty lists as [].
 func (r References) MarshalJSON() ([]byte, error) {
-	type plain struct {
-		Seen   []Reference `json:"seen"`
-		Others int         `json:"others"`
-		More   bool        `json:"more,omitempty"`
-	}
-	return json.Marshal(plain{append([]Reference{}, r.Visible...), r.Hidden, r.More})
+	type plain References // without this method
+	r.Visible = append([]Reference{}, r.Visible...)
+	return json.Marshal(plain(r))
 }

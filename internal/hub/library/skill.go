@@ -22,37 +22,41 @@ const (
 	Rejected = store.Rejected
 )
 
-// Skill describes a skill and its current version.
+// Skill describes a skill and its current version. It is what the API returns;
+// [store.Skill] is the row, which has some of it as undecoded JSON.
 type Skill struct {
-	ID          string      `json:"id"`
-	Namespace   Namespace   `json:"namespace"`
-	Name        string      `json:"name"`
-	DisplayName string      `json:"displayName,omitempty"`
-	Description string      `json:"description"`
-	Tags        []string    `json:"tags,omitempty"`
-	Number      int64       `json:"number"`            // of the current version
-	Label       string      `json:"version,omitempty"` // the author's version label
-	Digest      string      `json:"digest"`
-	Review      Review      `json:"review"`
-	Code        bool        `json:"code"`            // has scripts, MCP servers or a provider, and so needs a review
-	Tokens      int         `json:"tokens"`          // of the instructions
-	LineTokens  int         `json:"lineTokens"`      // of its line in the catalog text
-	Score       *Score      `json:"score,omitempty"` // nil without ratings, or if not requested
-	Size        int64       `json:"size"`            // of all files, in bytes
-	Files       int64       `json:"files"`
-	Hidden      bool        `json:"hidden"`
-	Source      *Source     `json:"source,omitempty"` // nil for uploads
-	CreatedBy   string      `json:"createdBy"`
-	Created     time.Time   `json:"created"`
-	Updated     time.Time   `json:"updated"`
-	Listings    []Namespace `json:"listings,omitempty"` // the namespaces that show it; omitted in lists
+	ID          string    `json:"id"`
+	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID or public"`
+	Name        string    `json:"name"`
+	DisplayName string    `json:"displayName,omitempty"`
+	Description string    `json:"description"`
+	Tags        []string  `json:"tags" nullable:"false"`
+	Number      int64     `json:"number" doc:"Of the current version"`
+	Label       string    `json:"version,omitempty" doc:"Version given by the author"`
+	Digest      string    `json:"digest" doc:"Of the files of the current version"`
+	Review      Review    `json:"review" enum:"pending,approved,rejected"`
+	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Runnable    bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
+	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
+	LineTokens  int       `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
+	Rating      *Score    `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
+	Size        int64     `json:"size" doc:"Total size in bytes"`
+	Files       int64     `json:"files" doc:"Number of files"`
+	Hidden      bool      `json:"hidden"`
+	Source      *Source   `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
+	CreatedBy   string    `json:"createdBy"`
+	Created     time.Time `json:"created"`
+	Updated     time.Time `json:"updated"`
+
+	// Listings are the namespaces that show the skill. It is empty in lists.
+	Listings []Namespace `json:"-"`
 }
 
 func newSkill(s store.Skill, listings []Namespace) *Skill {
 	m := readMeta(s.Meta)
 	return &Skill{
-		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: s.Tags,
-		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.hasCode(), Tokens: m.Tokens, LineTokens: m.catalogTokens(s), Size: s.Size, Files: s.Files,
+		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: append([]string{}, s.Tags...),
+		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.hasCode(), Runnable: s.Review == Approved, Tokens: m.Tokens, LineTokens: m.catalogTokens(s), Size: s.Size, Files: s.Files,
 		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
 	}
 }
@@ -148,7 +152,7 @@ func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bo
 // Hit is a search result.
 type Hit struct {
 	*Skill
-	Score float64 `json:"score"` // higher is better; comparable within one search only
+	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
 }
 
 // maxHits limits the results of a search.
@@ -213,9 +217,9 @@ type Ref struct {
 
 // Resolution is the result of resolving a [Ref].
 type Resolution struct {
-	Skill   *Skill    `json:"skill"`
-	Version *Version  `json:"version"` // the pinned or current version
-	In      Namespace `json:"in"`      // the namespace that lists it
+	Skill   *Skill
+	Version *Version  // the pinned or current version
+	In      Namespace // the namespace that lists it
 }
 
 // Resolve returns the skill and version of a reference that the principal uses.
@@ -308,7 +312,7 @@ func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a acc
 
 // Candidate is a skill that a name could resolve to.
 type Candidate struct {
-	In     Namespace `json:"in"`
+	In     Namespace `json:"in" doc:"Namespace in which it was found"`
 	Skill  *Skill    `json:"skill"`
 	Chosen bool      `json:"chosen"`
 	Reason string    `json:"reason"`
@@ -359,13 +363,13 @@ func candidateResource(c store.Candidate) account.Resource {
 type Source struct {
 	Kind     string    `json:"kind"` // see package remote
 	URL      string    `json:"url"`
-	Dir      string    `json:"dir"` // in the source; "." is its root
+	Dir      string    `json:"dir" doc:"In the source; . for all of it"`
 	Ref      string    `json:"ref,omitempty"`
 	Commit   string    `json:"commit,omitempty"`
 	Imported time.Time `json:"imported"`
-	By       string    `json:"by"` // the user whose credential is used
-	// Pinned excludes the skill from updates and update notifications.
-	Pinned bool `json:"pinned,omitempty"`
+	By       string    `json:"by" doc:"User whose credential is used"`
+	// Pinned excludes the skill from update notifications too.
+	Pinned bool `json:"pinned" doc:"Whether updates skip it"`
 }
 
 // origin returns the label shared by all skills of a source.
@@ -380,7 +384,10 @@ func (s *Source) json() json.RawMessage {
 	if s == nil {
 		return nil
 	}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(struct {
+		*Source
+		Pinned bool `json:"pinned,omitempty"` // absent in stored rows if false
+	}{s, s.Pinned})
 	if err != nil {
 		panic(err) // strings, a bool and a time always encode
 	}

@@ -160,7 +160,7 @@ func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho hi\n")
-		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || library.IsRunnable(v) {
+		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || v.Runnable {
 			t.Errorf("the version is %+v", v)
 		}
 		_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, upload(t, "pdf", "one"))

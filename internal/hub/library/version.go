@@ -16,29 +16,33 @@ import (
 
 // Version is one state of a skill's files.
 type Version struct {
-	SkillID     string             `json:"skill_id"`
-	Name        string             `json:"name,omitempty"`      // of the skill; omitted in lists of one skill
-	Namespace   Namespace          `json:"namespace,omitempty"` // of the skill; omitted in lists of one skill
-	Number      int64              `json:"number"`              // 1 is the first
-	Label       string             `json:"version,omitempty"`   // the author's version label
-	Digest      string             `json:"digest"`
-	Current     bool               `json:"current"`
-	Description string             `json:"description"`
-	Size        int64              `json:"size"`
-	Files       int64              `json:"files"`
-	Scripts     int                `json:"scripts"`
-	Code        bool               `json:"code"`
-	Tokens      int                `json:"tokens"` // of the instructions
-	Review      Review             `json:"review"`
-	Reviewer    string             `json:"reviewer,omitempty"`
-	Reviewed    time.Time          `json:"reviewed,omitzero"`
-	Note        string             `json:"note,omitempty"` // of the reviewer
-	CreatedBy   string             `json:"createdBy"`
-	Created     time.Time          `json:"created"`
-	Source      *Source            `json:"source,omitempty"`
-	Findings    map[string]int     `json:"findings,omitempty"`  // count by severity
-	Unscanned   bool               `json:"unscanned,omitempty"` // the scan timed out or failed
-	Diagnostics []skill.Diagnostic `json:"diagnostics,omitempty"`
+	SkillID     string    `json:"skill_id"`
+	Name        string    `json:"-"` // of the skill; omitted in lists of one skill
+	Namespace   Namespace `json:"-"` // of the skill; omitted in lists of one skill
+	Number      int64     `json:"number" doc:"Starts at 1"`
+	Label       string    `json:"version,omitempty" doc:"Version given by the author"`
+	Digest      string    `json:"digest"`
+	Current     bool      `json:"current"`
+	Description string    `json:"description"`
+	Size        int64     `json:"size" doc:"Total size in bytes"`
+	Files       int64     `json:"files" doc:"Number of files"`
+	Scripts     int       `json:"scripts" doc:"Number of executable files"`
+	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
+	Review      Review    `json:"review" enum:"pending,approved,rejected"`
+	// Runnable does not say who may run the code: the principal's rights, the
+	// policy and the sandbox decide further.
+	Runnable  bool           `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
+	Reviewer  string         `json:"reviewer,omitempty"`
+	Reviewed  time.Time      `json:"reviewed,omitzero"`
+	Note      string         `json:"note,omitempty" doc:"Comment of the reviewer"`
+	CreatedBy string         `json:"createdBy"`
+	Created   time.Time      `json:"created"`
+	Source    *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
+	Findings  map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
+	Unscanned bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
+
+	Diagnostics []skill.Diagnostic `json:"-"`
 }
 
 func newVersion(v store.Version, current bool) *Version {
@@ -46,15 +50,10 @@ func newVersion(v store.Version, current bool) *Version {
 	return &Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: current, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
-		Review: v.Review, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Review: v.Review, Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }
-
-// IsRunnable reports whether a version is approved to run code. The principal's
-// rights, the policy and the sandbox decide further. The instructions of other
-// versions are usable.
-func IsRunnable(v *Version) bool { return v.Review == Approved }
 
 // Version returns a version of a skill; number 0 is the current one.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {

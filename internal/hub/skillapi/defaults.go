@@ -12,22 +12,16 @@ import (
 
 // defaultJSON is a default skill of a namespace.
 type defaultJSON struct {
-	Namespace  string             `json:"namespace" doc:"user:ID, group:ID or public"`
-	SkillID    string             `json:"skill_id"`
-	Name       string             `json:"name,omitempty" doc:"Name of the skill; absent if you may not see it"`
-	Preload    bool               `json:"forcePreload" doc:"Whether it is loaded from the start"`
-	Exceptions []defaultException `json:"exceptions" nullable:"false" doc:"Conversations without it"`
-}
-
-// defaultException selects conversations.
-type defaultException struct {
-	Type  string `json:"type" enum:"mode,agent,project"`
-	Value string `json:"value" minLength:"1" maxLength:"128"`
+	Namespace  string              `json:"namespace" doc:"user:ID, group:ID or public"`
+	SkillID    string              `json:"skill_id"`
+	Name       string              `json:"name,omitempty" doc:"Name of the skill; absent if you may not see it"`
+	Preload    bool                `json:"forcePreload" doc:"Whether it is loaded from the start"`
+	Exceptions []library.Exception `json:"exceptions" nullable:"false" doc:"Conversations without it"`
 }
 
 type defaultChange struct {
-	Preload    bool               `json:"forcePreload,omitempty" doc:"Load it from the start"`
-	Exceptions []defaultException `json:"exceptions,omitempty" nullable:"false" maxItems:"100"`
+	Preload    bool                `json:"forcePreload,omitempty" doc:"Load it from the start"`
+	Exceptions []library.Exception `json:"exceptions,omitempty" nullable:"false" maxItems:"100"`
 }
 
 // chosenJSON is a default skill of a conversation.
@@ -65,16 +59,13 @@ func (h *Handlers) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[
 			return nil, err
 		}
 	}
-	return api.PageOf(out, "", nil, func(d defaultJSON) defaultJSON { return d })
+	return api.ListOf(out, "", nil)
 }
 
 // defaultOf converts a default and adds the name of its skill if the principal
 // may see it.
 func (h *Handlers) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
-	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: []defaultException{}}
-	for _, e := range d.Exceptions {
-		out.Exceptions = append(out.Exceptions, defaultException(e))
-	}
+	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: api.NonNil(d.Exceptions)}
 	s, err := h.Library.Skill(ctx, p, d.SkillID)
 	switch {
 	case err == nil:
@@ -95,10 +86,7 @@ func (h *Handlers) setDefault(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	d := library.Default{Namespace: namespace, SkillID: in.Skill, Preload: in.Body.Preload}
-	for _, e := range in.Body.Exceptions {
-		d.Exceptions = append(d.Exceptions, library.Exception(e))
-	}
+	d := library.Default{Namespace: namespace, SkillID: in.Skill, Preload: in.Body.Preload, Exceptions: in.Body.Exceptions}
 	if err := h.Library.SetDefault(ctx, p, d); err != nil {
 		return nil, err
 	}

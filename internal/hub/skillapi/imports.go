@@ -34,64 +34,6 @@ type updateRequest struct {
 	IDs       []string `json:"ids,omitempty" nullable:"false" maxItems:"1000" doc:"Skills to update; default all that were imported"`
 }
 
-// offerJSON lists the skills of a source.
-type offerJSON struct {
-	Source   string        `json:"source" doc:"Source for the import"`
-	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
-	Commit   string        `json:"commit,omitempty" doc:"Pass it to the import to get exactly these skills"`
-	Skills   []offeredJSON `json:"skills" nullable:"false"`
-	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
-}
-
-// offeredJSON is a skill of a source.
-type offeredJSON struct {
-	Dir         string `json:"dir" doc:"Identifies the skill in the source"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Version     string `json:"version,omitempty" doc:"Version given by the author"`
-	Existing    *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
-	Same        bool   `json:"same" doc:"Whether the existing skill has the same files"`
-	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
-}
-
-func offerOf(o *library.SourceListing) offerJSON {
-	out := offerJSON{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Skills: make([]offeredJSON, len(o.Skills)), Problems: o.Problems}
-	for i, s := range o.Skills {
-		out.Skills[i] = offeredJSON{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version, Same: s.Same, Problem: s.Problem}
-		if s.Existing != nil {
-			here := skillOf(s.Existing)
-			out.Skills[i].Existing = &here
-		}
-	}
-	return out
-}
-
-// importedJSON is the result of an import.
-type importedJSON struct {
-	Created []importedSkill `json:"created" nullable:"false"`
-	Updated []importedSkill `json:"updated" nullable:"false"`
-	Skipped []importedSkill `json:"skipped" nullable:"false"`
-}
-
-type importedSkill struct {
-	ID     string `json:"id,omitempty" doc:"Absent if the hub has no such skill"`
-	Name   string `json:"name"`
-	Dir    string `json:"dir" doc:"In the source"`
-	Number int64  `json:"number,omitempty" doc:"Number of the current version"`
-	Reason string `json:"reason,omitempty" doc:"Why it was skipped"`
-}
-
-func importedOf(i *library.ImportResult) importedJSON {
-	list := func(changes []library.ImportChange) []importedSkill {
-		out := make([]importedSkill, len(changes))
-		for i, c := range changes {
-			out[i] = importedSkill(c)
-		}
-		return out
-	}
-	return importedJSON{list(i.Created), list(i.Updated), list(i.Skipped)}
-}
-
 // upgradeJSON describes what an update of a skill would change.
 type upgradeJSON struct {
 	Commit string        `json:"commit,omitempty" doc:"Compared commit of the source"`
@@ -105,7 +47,7 @@ func (h *Handlers) importsAPI() {
 	api.AddFor(h.Server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), ImportTimeout, h.getUpgrade)
 }
 
-func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[offerJSON], error) {
+func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[library.SourceListing], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body)
 	if err != nil {
@@ -115,7 +57,7 @@ func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceReq
 	if err != nil {
 		return nil, api.WithSource(source, err)
 	}
-	return api.BodyOf(offerOf(offer), nil)
+	return api.BodyOf(*offer, nil)
 }
 
 // sourceOf returns the namespace of a request, and its source including the
@@ -136,7 +78,7 @@ func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRe
 	return in, at.String(), nil
 }
 
-func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[importedJSON], error) {
+func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[library.ImportResult], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body.SourceRequest)
 	if err != nil {
@@ -147,7 +89,7 @@ func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequ
 	return importResult(done, api.WithSource(source, err))
 }
 
-func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*api.Body[importedJSON], error) {
+func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*api.Body[library.ImportResult], error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.Agents.ResolveNamespace(ctx, p, in.Body.Namespace)
 	if err != nil {
@@ -158,11 +100,11 @@ func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequ
 }
 
 // importResult returns the response for an import, complete or not.
-func importResult(done *library.ImportResult, err error) (*api.Body[importedJSON], error) {
+func importResult(done *library.ImportResult, err error) (*api.Body[library.ImportResult], error) {
 	if err != nil {
 		return nil, api.PartialImport(done, err)
 	}
-	return api.BodyOf(importedOf(done), nil)
+	return api.BodyOf(*done, nil)
 }
 
 func (h *Handlers) getUpgrade(ctx context.Context, in *api.SkillPath) (*api.Body[upgradeJSON], error) {

@@ -14,20 +14,20 @@ func (h *Handlers) references() {
 	api.Add(h.Server, api.Operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Remove one reference to a skill"), h.removeReference)
 }
 
-func (h *Handlers) listReferences(ctx context.Context, in *api.SkillPath) (*api.Body[api.References], error) {
+func (h *Handlers) listReferences(ctx context.Context, in *api.SkillPath) (*api.Body[library.References], error) {
 	refs, err := h.Library.References(ctx, account.FromContext(ctx), in.Skill)
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(*api.ReferencesOf(refs), nil)
+	return api.BodyOf(*refs, nil)
 }
 
-func (h *Handlers) removeReferences(ctx context.Context, in *api.SkillPath) (*api.Body[api.References], error) {
+func (h *Handlers) removeReferences(ctx context.Context, in *api.SkillPath) (*api.Body[library.References], error) {
 	left, err := h.Library.UnbindAll(ctx, account.FromContext(ctx), in.Skill)
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(*api.ReferencesOf(left), nil)
+	return api.BodyOf(*left, nil)
 }
 
 func (h *Handlers) removeReference(ctx context.Context, in *struct {

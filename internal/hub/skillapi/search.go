@@ -10,25 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// SkillHitJSON is a search result.
-type SkillHitJSON struct {
-	Skill
-	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
-}
-
-// candidateJSON is a skill that a name could refer to.
-type candidateJSON struct {
-	In     string `json:"in" doc:"Namespace in which it was found"`
-	Skill  Skill  `json:"skill"`
-	Chosen bool   `json:"chosen"`
-	Reason string `json:"reason"`
-}
-
 // resolvedJSON is a resolved reference.
 type resolvedJSON struct {
-	In      string       `json:"in" doc:"Namespace in which it was found"`
-	Skill   Skill        `json:"skill"`
-	Version SkillVersion `json:"version" doc:"The version of the digest, or the current one"`
+	In      string         `json:"in" doc:"Namespace in which it was found"`
+	Skill   *library.Skill `json:"skill"`
+	Version SkillVersion   `json:"version" doc:"The version of the digest, or the current one"`
 }
 
 func (h *Handlers) searchAPI() {
@@ -40,18 +26,16 @@ func (h *Handlers) searchAPI() {
 func (h *Handlers) searchSkills(ctx context.Context, in *struct {
 	Query string `query:"q" required:"true" minLength:"1" maxLength:"1000"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10" doc:"How many at most"`
-}) (*api.Body[api.ListBody[SkillHitJSON]], error) {
+}) (*api.Body[api.ListBody[library.Hit]], error) {
 	hits, err := h.Library.Search(ctx, account.FromContext(ctx), in.Query, in.Limit)
-	return api.PageOf(hits, "", err, func(hit library.Hit) SkillHitJSON { return SkillHitJSON{skillOf(hit.Skill), hit.Score} })
+	return api.ListOf(hits, "", err)
 }
 
 func (h *Handlers) explainSkill(ctx context.Context, in *struct {
 	Name string `query:"name" required:"true" minLength:"1" maxLength:"256"`
-}) (*api.Body[api.ListBody[candidateJSON]], error) {
+}) (*api.Body[api.ListBody[library.Candidate]], error) {
 	found, err := h.Library.Explain(ctx, account.FromContext(ctx), in.Name)
-	return api.PageOf(found, "", err, func(c library.Candidate) candidateJSON {
-		return candidateJSON{string(c.In), skillOf(c.Skill), c.Chosen, c.Reason}
-	})
+	return api.ListOf(found, "", err)
 }
 
 // SkillReference refers to a skill in a query, by name or precisely.
@@ -93,5 +77,5 @@ func (h *Handlers) resolveSkill(ctx context.Context, in *SkillReference) (*api.B
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(resolvedJSON{string(r.In), skillOf(r.Skill), skillVersionOf(r.Version)}, nil)
+	return api.BodyOf(resolvedJSON{string(r.In), r.Skill, skillVersionOf(r.Version)}, nil)
 }

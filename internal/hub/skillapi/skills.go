@@ -12,7 +12,7 @@ import (
 
 // skillDetail is a skill with the details for its page.
 type skillDetail struct {
-	Skill
+	library.Skill
 	Listings []string      `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
 	Version  *SkillVersion `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
 	Can      []string      `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
@@ -25,7 +25,7 @@ type skillChange struct {
 
 // skillChanged is the result of changing a skill.
 type skillChanged struct {
-	References *api.References `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
+	References *library.References `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
 // Register adds the operations of this package.
@@ -55,14 +55,14 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
 	Shadowed  bool     `query:"shadowed" doc:"Include skills whose name a nearer namespace has"`
-}) (*api.Body[api.ListBody[Skill]], error) {
+}) (*api.Body[api.ListBody[library.Skill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	skills, next, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.Page()})
-	return api.PageOf(skills, next, err, skillOf)
+	return api.ValuesOf(skills, next, err)
 }
 
 // namespaces resolves the given namespaces, without duplicates.
@@ -91,7 +91,7 @@ func (h *Handlers) getSkill(ctx context.Context, in *api.SkillPath) (*api.Body[s
 
 // skillDetail returns a skill with what the principal may see.
 func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
-	out := skillDetail{Skill: skillOf(s), Listings: toStrings(s.Listings)}
+	out := skillDetail{Skill: *s, Listings: toStrings(s.Listings)}
 	rights, err := h.Library.AllowedActions(ctx, p, s.ID)
 	if err != nil {
 		return out, err
@@ -106,10 +106,7 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 	}
 	current := skillVersionOf(v)
 	out.Version = &current
-	scores, err := h.Library.Scores(ctx, p, []string{s.ID})
-	if score, ok := scores[s.ID]; ok {
-		out.Rating = skillScoreOf(&score)
-	}
+	out.Rating, err = h.Library.Score(ctx, p, s.ID)
 	return out, err
 }
 
@@ -134,31 +131,24 @@ func (h *Handlers) changeSkill(ctx context.Context, in *struct {
 		}
 	}
 	if hidden := in.Body.Hidden; hidden != nil {
-		refs, err := h.Library.Hide(ctx, p, in.Skill, *hidden)
-		if err != nil {
+		var err error
+		if out.References, err = h.Library.Hide(ctx, p, in.Skill, *hidden); err != nil {
 			return nil, err
 		}
-		out.References = api.ReferencesOf(refs)
 	}
 	return api.BodyOf(out, nil)
-}
-
-// deletionJSON is the result of deleting a skill, or of a dry run.
-type deletionJSON struct {
-	Deleted    bool           `json:"deleted"`
-	References api.References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
 func (h *Handlers) deleteSkill(ctx context.Context, in *struct {
 	api.SkillPath
 	Dry    bool `query:"dry" doc:"Report the references without deleting"`
 	Unbind bool `query:"unbind" doc:"Remove all references to it"`
-}) (*api.Body[deletionJSON], error) {
+}) (*api.Body[library.Deletion], error) {
 	d, err := h.Library.Delete(ctx, account.FromContext(ctx), in.Skill, in.Dry, in.Unbind)
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(deletionJSON{d.Deleted, *api.ReferencesOf(&d.References)}, nil)
+	return api.BodyOf(*d, nil)
 }
 
 // ListingPath names a skill and a namespace that lists it.
@@ -179,7 +169,7 @@ func (h *Handlers) publishSkill(ctx context.Context, in *ListingPath) (*api.NoBo
 func (h *Handlers) withdrawSkill(ctx context.Context, in *struct {
 	ListingPath
 	Force bool `query:"force" doc:"Even if items then lose access to it"`
-}) (*api.Body[api.References], error) {
+}) (*api.Body[library.References], error) {
 	p := account.FromContext(ctx)
 	n, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -189,5 +179,5 @@ func (h *Handlers) withdrawSkill(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(*api.ReferencesOf(lost), nil)
+	return api.BodyOf(*lost, nil)
 }

@@ -80,12 +80,12 @@ func (h *Handlers) listUnused(ctx context.Context, in *struct {
 	UsageOf
 	api.UsageDays
 	api.Paging
-}) (*api.Body[api.ListBody[Skill]], error) {
+}) (*api.Body[api.ListBody[library.Skill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	skills, next, err := h.Library.ListUnused(ctx, p, namespaces, in.Since(), in.Page())
-	return api.PageOf(skills, next, err, skillOf)
+	return api.ValuesOf(skills, next, err)
 }
