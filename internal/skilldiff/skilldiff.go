@@ -69,8 +69,8 @@ type Diff struct {
 
 // Version describes one of the two versions.
 type Version struct {
-	Version string `json:"version,omitempty"` // stated in the skill
-	Digest  string `json:"digest"`            // of all files
+	Version string `json:"version,omitempty" doc:"As stated by the skill"`
+	Digest  string `json:"digest"` // of all files
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	Scripts int    `json:"scripts"`

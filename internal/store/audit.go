@@ -10,14 +10,14 @@ import (
 
 // AuditRecord is one entry of the audit log.
 type AuditRecord struct {
-	Seq       int64 // set by Append
-	At        time.Time
-	Actor     string
-	Action    string
-	Namespace Namespace // "" for none
-	Subject   string
-	Decision  string
-	Details   json.RawMessage
+	Seq       int64           `json:"number"` // set by Append
+	At        time.Time       `json:"at"`
+	Actor     string          `json:"actor" doc:"ID of the user; empty for an anonymous request"`
+	Action    string          `json:"action"`
+	Namespace Namespace       `json:"namespace,omitempty" doc:"user:ID or group:ID; absent for the hub"`
+	Subject   string          `json:"subject,omitempty" doc:"The affected item"`
+	Decision  string          `json:"decision" enum:"allowed,denied,asked" doc:"asked: an approval was required"`
+	Details   json.RawMessage `json:"details,omitempty"`
 }
 
 const recordColumns = "at, actor, action, namespace, subject, decision, details"

@@ -8,11 +8,11 @@ import (
 
 // Rating is one user's opinion of a skill.
 type Rating struct {
-	SkillID string
-	UserID  string
-	Stars   int64 // 1 to 5
-	Review  string
-	Updated time.Time
+	SkillID string    `json:"-"`
+	UserID  string    `json:"user" doc:"ID of the user"`
+	Stars   int64     `json:"stars" minimum:"1" maximum:"5"`
+	Review  string    `json:"words"`
+	Updated time.Time `json:"updated"`
 }
 
 const ratingColumns = "skill_id, user_id, stars, review, updated"

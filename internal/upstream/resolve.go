@@ -330,13 +330,11 @@ func invalidReason(where, s string) string {
 
 // VariableUse is one use of a variable in a configuration.
 type VariableUse struct {
-	Kind string `json:"kind"` // [FromEnv] and the others
-	Name string `json:"name"`
-	// Where is its position, such as: header Authorization.
-	Where string `json:"where"`
-	// Target is the recipient of the value: the hosts, or the command. It may
-	// contain unresolved variables.
-	Target string `json:"target"`
+	Kind  string `json:"kind" doc:"For example user or secret"` // [FromEnv] and the others
+	Name  string `json:"name"`
+	Where string `json:"where" doc:"For example header Authorization"`
+	// Target may contain unresolved variables.
+	Target string `json:"target" doc:"Host or command that receives the value"`
 }
 
 // Variables lists the variables of an unresolved configuration, including those

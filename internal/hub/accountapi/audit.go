@@ -2,30 +2,12 @@ package accountapi
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 )
-
-// recordJSON is an entry of the audit log.
-type recordJSON struct {
-	Number    int64           `json:"number"`
-	At        time.Time       `json:"at"`
-	Actor     string          `json:"actor" doc:"ID of the user; empty for an anonymous request"`
-	Action    string          `json:"action"`
-	Namespace string          `json:"namespace,omitempty" doc:"user:ID or group:ID; absent for the hub"`
-	Subject   string          `json:"subject,omitempty" doc:"The affected item"`
-	Decision  string          `json:"decision" enum:"allowed,denied,asked" doc:"asked: an approval was required"`
-	Details   json.RawMessage `json:"details,omitempty"`
-}
-
-func recordOf(r store.AuditRecord) recordJSON {
-	return recordJSON{r.Seq, r.At, r.Actor, r.Action, string(r.Namespace), r.Subject, r.Decision, r.Details}
-}
 
 func (h *Handlers) auditAPI() {
 	api.Add(h.Server, api.Operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
@@ -39,7 +21,7 @@ func (h *Handlers) listAudit(ctx context.Context, in *struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"user:ID or group:ID"`
 	Subject   string `query:"subject" maxLength:"1024"`
 	Decision  string `query:"decision" enum:"allowed,denied,asked"`
-}) (*api.Body[api.ListBody[recordJSON]], error) {
+}) (*api.Body[api.ListBody[store.AuditRecord]], error) {
 	p := account.FromContext(ctx)
 	q := store.AuditQuery{Actor: string(api.UserID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Limit: in.Limit}
 	if q.Actor == "" && q.Namespace == "" && !p.Admin {
@@ -56,5 +38,5 @@ func (h *Handlers) listAudit(ctx context.Context, in *struct {
 	if n := len(records); n == in.Limit {
 		next = strconv.FormatInt(records[n-1].Seq, 10)
 	}
-	return api.PageOf(records, next, err, recordOf)
+	return api.ListOf(records, next, err)
 }

@@ -25,14 +25,7 @@ type appliedJSON struct {
 func appliedOf(r *agents.Result) appliedJSON {
 	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Saved: r.Committed}
 	for i, c := range r.Changes {
-		diff := make([]api.Field, len(c.Diff))
-		for j, f := range c.Diff {
-			diff[j] = api.Field(f)
-		}
-		out.Changes[i] = api.Change{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Line: c.Line, Outcome: string(c.Outcome), Diff: diff, Findings: api.DiagnosticsOf(c.Findings)}
-		if s := c.Stale; s != nil {
-			out.Changes[i].Stale = &api.Stale{Generation: s.Generation, ChangedBy: string(s.By), Name: s.Name, Updated: s.Changed}
-		}
+		out.Changes[i] = api.Change{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Line: c.Line, Outcome: string(c.Outcome), Diff: api.NonNil(c.Diff), Findings: api.DiagnosticsOf(c.Findings), Stale: c.Stale}
 	}
 	return out
 }

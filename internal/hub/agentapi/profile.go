@@ -11,28 +11,19 @@ import (
 // profileJSON is a Ghost, Bot or Team as resolved for a user. It contains
 // neither instructions nor values of variables.
 type profileJSON struct {
-	Kind        string              `json:"kind"`
-	Namespace   string              `json:"namespace"`
-	Name        string              `json:"name"`
-	ID          string              `json:"id"`
-	Description string              `json:"description,omitempty"`
-	Enabled     bool                `json:"enabled" doc:"Whether skills are enabled in its namespace"`
-	Skills      []profileSkillJSON  `json:"skills" nullable:"false" doc:"Empty for all that you can access"`
-	Servers     []serverJSON        `json:"servers" nullable:"false"`
-	Model       *profileModelJSON   `json:"model,omitempty" doc:"Absent for the hub's own"`
-	Members     []profileMemberJSON `json:"members" nullable:"false" doc:"Of a Team, without its leader"`
-	Expose      string              `json:"expose,omitempty" enum:"meta,direct" doc:"How MCP clients see its tools; absent for the default"`
-	Problems    []string            `json:"problems" nullable:"false" doc:"What is missing, and why"`
-	Revision    int64               `json:"revision"`
-}
-
-type profileSkillJSON struct {
-	Name      string `json:"name"`
-	ID        string `json:"id,omitempty" doc:"Absent if it is bundled, or no skill of that name is available to you"`
-	Namespace string `json:"namespace,omitempty" doc:"Its own namespace: user:ID, group:ID or public"`
-	Digest    string `json:"content_hash,omitempty" doc:"Required digest"`
-	Bundled   bool   `json:"bundled,omitempty" doc:"Whether it is bundled with the hub"`
-	Preload   bool   `json:"preload" doc:"Whether it is active from the start"`
+	Kind        string               `json:"kind"`
+	Namespace   string               `json:"namespace"`
+	Name        string               `json:"name"`
+	ID          string               `json:"id"`
+	Description string               `json:"description,omitempty"`
+	Enabled     bool                 `json:"enabled" doc:"Whether skills are enabled in its namespace"`
+	Skills      []agents.SkillChoice `json:"skills" nullable:"false" doc:"Empty for all that you can access"`
+	Servers     []serverJSON         `json:"servers" nullable:"false"`
+	Model       *profileModelJSON    `json:"model,omitempty" doc:"Absent for the hub's own"`
+	Members     []agents.TeamMember  `json:"members" nullable:"false" doc:"Of a Team, without its leader"`
+	Expose      string               `json:"expose,omitempty" enum:"meta,direct" doc:"How MCP clients see its tools; absent for the default"`
+	Problems    []string             `json:"problems" nullable:"false" doc:"What is missing, and why"`
+	Revision    int64                `json:"revision"`
 }
 
 type profileModelJSON struct {
@@ -40,13 +31,6 @@ type profileModelJSON struct {
 	Vendor string `json:"vendor"`
 	Model  string `json:"model,omitempty"`
 	Key    string `json:"key" enum:"none,granted,missing" doc:"Whether it needs a key, and whether you have one"`
-}
-
-type profileMemberJSON struct {
-	Name        string `json:"name"`
-	Role        string `json:"role,omitempty"`
-	Description string `json:"description,omitempty"`
-	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`
 }
 
 func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[profileJSON], error) {
@@ -78,17 +62,11 @@ func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[
 func profileOf(p *agents.Profile) profileJSON {
 	out := profileJSON{
 		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, ID: p.ID, Description: p.Description, Enabled: !p.Filter.Disabled,
-		Skills: make([]profileSkillJSON, len(p.Skills)), Servers: make([]serverJSON, len(p.Servers)), Members: make([]profileMemberJSON, len(p.Members)),
+		Skills: api.NonNil(p.Skills), Servers: make([]serverJSON, len(p.Servers)), Members: api.NonNil(p.Members),
 		Expose: p.Expose, Problems: api.NonNil(p.Problems), Revision: p.Revision,
 	}
 	if out.Namespace == "" {
 		out.Namespace = api.OwnNamespace
-	}
-	for i, s := range p.Skills {
-		out.Skills[i] = profileSkillJSON{s.Name, s.ID, string(s.In), s.Digest, s.Bundled, s.Preload}
-	}
-	for i, m := range p.Members {
-		out.Members[i] = profileMemberJSON(m)
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
@@ -12,22 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
-
-// secretJSON describes a secret without its value.
-type secretJSON struct {
-	Name      string    `json:"name"`
-	UpdatedBy string    `json:"updatedBy"`
-	Updated   time.Time `json:"updated"`
-}
-
-// secretGrantJSON is a permission to use a secret.
-type secretGrantJSON struct {
-	Secret  string    `json:"secret"`
-	Subject string    `json:"subject" doc:"Who may use it, as named at the time of the grant"`
-	Digest  string    `json:"digest" doc:"Of what may use it; a change invalidates the grant"`
-	By      string    `json:"by"`
-	Created time.Time `json:"created"`
-}
 
 // OwnerQuery selects the owner of secrets.
 type OwnerQuery struct {
@@ -58,13 +41,13 @@ func (h *Handlers) secretsAPI() {
 	api.Add(h.Server, api.Operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
 }
 
-func (h *Handlers) listSecrets(ctx context.Context, in *OwnerQuery) (*api.Body[api.ListBody[secretJSON]], error) {
+func (h *Handlers) listSecrets(ctx context.Context, in *OwnerQuery) (*api.Body[api.ListBody[agents.Secret]], error) {
 	o, err := h.owner(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.Agents.Secrets().List(ctx, account.FromContext(ctx), o)
-	return api.PageOf(found, "", err, func(s agents.Secret) secretJSON { return secretJSON(s) })
+	return api.ListOf(found, "", err)
 }
 
 func (h *Handlers) setSecret(ctx context.Context, in *struct {
@@ -97,7 +80,7 @@ func (h *Handlers) deleteSecret(ctx context.Context, in *SecretPath) (*api.NoBod
 	return nil, h.Agents.Secrets().Delete(ctx, account.FromContext(ctx), o, in.Secret)
 }
 
-func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.Body[api.ListBody[secretGrantJSON]], error) {
+func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.Body[api.ListBody[agents.SecretGrant]], error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
@@ -109,9 +92,7 @@ func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.B
 			found = append(found, g)
 		}
 	}
-	return api.PageOf(found, "", err, func(g agents.SecretGrant) secretGrantJSON {
-		return secretGrantJSON{g.Secret, g.Subject, string(g.Digest), g.By, g.Created}
-	})
+	return api.ListOf(found, "", err)
 }
 
 // secretFor selects who may use a secret.

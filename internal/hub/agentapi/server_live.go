@@ -58,7 +58,7 @@ func (h *Handlers) skillTools() {
 
 func (h *Handlers) listPendingTools(ctx context.Context, in *api.SkillPath) (*api.Body[api.ListBody[heldToolJSON]], error) {
 	all, err := h.Library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
-	return api.PageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
+	return api.ListOf(pendingTools(all), "", err)
 }
 
 func (h *Handlers) acceptSkillTools(ctx context.Context, in *struct {

@@ -14,36 +14,29 @@ import (
 // serverJSON is the configuration of an MCP server, with variables instead of
 // their values. For servers of the operator it only has the address.
 type serverJSON struct {
-	Name         string            `json:"name"`
-	Kind         string            `json:"kind,omitempty" doc:"Of the defining item; absent for servers of the operator"`
-	Namespace    string            `json:"namespace,omitempty"`
-	Thing        string            `json:"thing,omitempty" doc:"Name of the defining item"`
-	Digest       string            `json:"digest" doc:"Reviews and grants of secrets apply to it"`
-	Target       string            `json:"target" doc:"Hosts or command, without secrets"`
-	Command      []string          `json:"command,omitempty" doc:"With arguments"`
-	Env          map[string]string `json:"env,omitempty"`
-	URLs         []string          `json:"urls,omitempty"`
-	Uses         []serverUseJSON   `json:"uses,omitempty" doc:"Variables, and where their values go"`
-	State        string            `json:"state" enum:"ready,not_configured,waits_for_review,rejected,disabled" doc:"Whether it can be connected; missing values are reported by profiles only"`
-	Missing      []string          `json:"missing,omitempty" doc:"Variables without a value for you, and what to do"`
-	Review       *serverReviewJSON `json:"review,omitempty" doc:"Of the command; absent for servers of the operator"`
-	By           string            `json:"by,omitempty" doc:"ID of the last user who changed it, and who cannot review it"`
-	Live         *serverLiveJSON   `json:"live,omitempty" doc:"State on this node; absent if unused here"`
-	SignIn       *serverSignInJSON `json:"signIn,omitempty" doc:"Your sign-in; absent if none is known to be needed"`
-	PendingTools []heldToolJSON    `json:"held,omitempty" doc:"New or changed tools that are unavailable until accepted"`
+	Name         string                 `json:"name"`
+	Kind         string                 `json:"kind,omitempty" doc:"Of the defining item; absent for servers of the operator"`
+	Namespace    string                 `json:"namespace,omitempty"`
+	Thing        string                 `json:"thing,omitempty" doc:"Name of the defining item"`
+	Digest       string                 `json:"digest" doc:"Reviews and grants of secrets apply to it"`
+	Target       string                 `json:"target" doc:"Hosts or command, without secrets"`
+	Command      []string               `json:"command,omitempty" doc:"With arguments"`
+	Env          map[string]string      `json:"env,omitempty"`
+	URLs         []string               `json:"urls,omitempty"`
+	Uses         []upstream.VariableUse `json:"uses,omitempty" doc:"Variables, and where their values go"`
+	State        string                 `json:"state" enum:"ready,not_configured,waits_for_review,rejected,disabled" doc:"Whether it can be connected; missing values are reported by profiles only"`
+	Missing      []string               `json:"missing,omitempty" doc:"Variables without a value for you, and what to do"`
+	Review       *serverReviewJSON      `json:"review,omitempty" doc:"Of the command; absent for servers of the operator"`
+	By           string                 `json:"by,omitempty" doc:"ID of the last user who changed it, and who cannot review it"`
+	Live         *serverLiveJSON        `json:"live,omitempty" doc:"State on this node; absent if unused here"`
+	SignIn       *serverSignInJSON      `json:"signIn,omitempty" doc:"Your sign-in; absent if none is known to be needed"`
+	PendingTools []heldToolJSON         `json:"held,omitempty" doc:"New or changed tools that are unavailable until accepted"`
 }
 
 type serverReviewJSON struct {
 	Decision string `json:"decision" enum:"pending,approved,rejected"`
 	By       string `json:"by,omitempty"`
 	Note     string `json:"note,omitempty"`
-}
-
-type serverUseJSON struct {
-	Kind   string `json:"kind" doc:"For example user or secret"`
-	Name   string `json:"name"`
-	Where  string `json:"where" doc:"For example header Authorization"`
-	Target string `json:"target" doc:"Host or command that receives the value"`
 }
 
 const (
@@ -63,9 +56,7 @@ func serverOf(s agents.Server) serverJSON {
 	if s.Command != "" {
 		out.Command = append([]string{s.Command}, s.Args...)
 	}
-	for _, u := range s.Variables() {
-		out.Uses = append(out.Uses, serverUseJSON(u))
-	}
+	out.Uses = s.Variables()
 	if s.Review != "" {
 		out.Review = &serverReviewJSON{string(s.Review), s.Reviewer, s.Note}
 	}

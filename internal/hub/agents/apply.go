@@ -44,10 +44,10 @@ type Change struct {
 
 // NewerChange describes a change that was made after a document was read.
 type NewerChange struct {
-	Generation int64 // 0 if deleted
-	By         account.UserID
-	Name       string // name of the user; "" if the user was deleted
-	Changed    time.Time
+	Generation int64          `json:"generation" doc:"Current generation; 0 if deleted"`
+	By         account.UserID `json:"changedBy,omitempty" doc:"ID of a user"`
+	Name       string         `json:"name,omitempty" doc:"Name of that user"` // "" if the user was deleted
+	Changed    time.Time      `json:"updated,omitzero"`
 }
 
 // Result is the result of [Registry.Apply].

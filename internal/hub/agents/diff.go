@@ -15,8 +15,9 @@ import (
 // FieldChange describes a changed field of a document. Old and New are truncated
 // JSON; "" means that the field is absent.
 type FieldChange struct {
-	Path     string // such as spec.skills[0]
-	Old, New string
+	Path string `json:"path" doc:"For example spec.skills[0]"`
+	Old  string `json:"old,omitempty" doc:"JSON, truncated if long; absent for none"`
+	New  string `json:"new,omitempty"`
 }
 
 // Limits of a diff.

@@ -54,12 +54,12 @@ type Profile struct {
 
 // SkillChoice is a skill of a profile.
 type SkillChoice struct {
-	Name    string
-	ID      string          // "" if not resolved
-	In      store.Namespace // namespace that owns the skill
-	Digest  string          // pinned digest; "" for the current version
-	Bundled bool            // a bundled skill, which has no ID
-	Preload bool
+	Name    string          `json:"name"`
+	ID      string          `json:"id,omitempty" doc:"Absent if it is bundled, or no skill of that name is available to you"`
+	In      store.Namespace `json:"namespace,omitempty" doc:"Its own namespace: user:ID, group:ID or public"`
+	Digest  string          `json:"content_hash,omitempty" doc:"Required digest"`
+	Bundled bool            `json:"bundled,omitempty" doc:"Whether it is bundled with the hub"`
+	Preload bool            `json:"preload" doc:"Whether it is active from the start"`
 }
 
 // ModelChoice is the language model of a profile.

@@ -53,18 +53,18 @@ func (s Subject) String() string {
 
 // Secret describes a stored secret without its value.
 type Secret struct {
-	Name      string
-	UpdatedBy string
-	Updated   time.Time
+	Name      string    `json:"name"`
+	UpdatedBy string    `json:"updatedBy"`
+	Updated   time.Time `json:"updated"`
 }
 
 // SecretGrant permits a subject to use a secret.
 type SecretGrant struct {
-	Secret  string
-	Subject string        // name of the subject at the time of the grant
-	Digest  policy.Digest // digest of the subject; other digests may not use the secret
-	By      string
-	Created time.Time
+	Secret  string        `json:"secret"`
+	Subject string        `json:"subject" doc:"Who may use it, as named at the time of the grant"`
+	Digest  policy.Digest `json:"digest" doc:"Of what may use it; a change invalidates the grant"`
+	By      string        `json:"by"`
+	Created time.Time     `json:"created"`
 }
 
 // Secrets stores values that users can set but not read. A subject receives the

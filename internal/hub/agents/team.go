@@ -15,10 +15,10 @@ import (
 
 // TeamMember is a member of a Team that receives tasks.
 type TeamMember struct {
-	Name        string // for the member argument of the tool
-	Role        string
-	Description string
-	Confirm     bool // requires an approval for each task
+	Name        string `json:"name"` // for the member argument of the tool
+	Role        string `json:"role,omitempty"`
+	Description string `json:"description,omitempty"`
+	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`
 }
 
 // HandOffTool is the name of the leader's tool for handing over tasks.

@@ -1,8 +1,7 @@
 package api
 
 import (
-	"time"
-
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -26,27 +25,12 @@ func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 
 // Change is the result for one document.
 type Change struct {
-	Kind      string       `json:"kind"`
-	Namespace string       `json:"namespace" doc:"As written"`
-	Name      string       `json:"name"`
-	Line      int          `json:"line" doc:"Position in the request body"`
-	Outcome   string       `json:"outcome" enum:"created,updated,unchanged,refused,skipped"`
-	Diff      []Field      `json:"diff" nullable:"false" doc:"Changed fields; all fields of a new resource"`
-	Findings  []Diagnostic `json:"findings" nullable:"false"`
-	Stale     *Stale       `json:"stale,omitempty" doc:"Current state, if the document is outdated and was rejected for that"`
-}
-
-// Stale describes a resource that changed in the meantime.
-type Stale struct {
-	Generation int64     `json:"generation" doc:"Current generation; 0 if deleted"`
-	ChangedBy  string    `json:"changedBy,omitempty" doc:"ID of a user"`
-	Name       string    `json:"name,omitempty" doc:"Name of that user"`
-	Updated    time.Time `json:"updated,omitzero"`
-}
-
-// Field is one changed value.
-type Field struct {
-	Path string `json:"path" doc:"For example spec.skills[0]"`
-	Old  string `json:"old,omitempty" doc:"JSON, truncated if long; absent for none"`
-	New  string `json:"new,omitempty"`
+	Kind      string               `json:"kind"`
+	Namespace string               `json:"namespace" doc:"As written"`
+	Name      string               `json:"name"`
+	Line      int                  `json:"line" doc:"Position in the request body"`
+	Outcome   string               `json:"outcome" enum:"created,updated,unchanged,refused,skipped"`
+	Diff      []agents.FieldChange `json:"diff" nullable:"false" doc:"Changed fields; all fields of a new resource"`
+	Findings  []Diagnostic         `json:"findings" nullable:"false"`
+	Stale     *agents.NewerChange  `json:"stale,omitempty" doc:"Current state, if the document is outdated and was rejected for that"`
 }

@@ -282,14 +282,15 @@ func (d *approvalQueue) answerUndelivered(id string) {
 }
 
 // Response is a client's skill:response to a skill:request, an approval request
-// of kind [approval.KindAction].
+// of kind [approval.KindAction]. The schema requires no field, because
+// [Engine.Respond] reports missing ones with the messages of older systems.
 type Response struct {
-	Request string          `json:"request_id"`
-	Skill   string          `json:"skill_name"`
-	Action  string          `json:"action"`
-	Success bool            `json:"success"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   json.RawMessage `json:"error,omitempty"`
+	Request string          `json:"request_id,omitempty" maxLength:"512"`
+	Skill   string          `json:"skill_name,omitempty" maxLength:"1024"`
+	Action  string          `json:"action,omitempty" maxLength:"1024"`
+	Success bool            `json:"success,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the action"`
+	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
 }
 
 // Errors of [Engine.Respond]. Older systems call them "Missing request_id" and

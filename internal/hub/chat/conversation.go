@@ -18,13 +18,13 @@ import (
 // Conversation describes a conversation.
 type Conversation struct {
 	ID      string         `json:"id"`
-	Owner   account.UserID `json:"owner"`
+	Owner   account.UserID `json:"owner" doc:"The id of a user"`
 	Title   string         `json:"title"`
-	Agent   string         `json:"agent,omitempty"` // "" without an agent
-	Draft   string         `json:"draft,omitempty"` // the name of the draft skill under test
-	Busy    bool           `json:"busy"`            // whether a turn is running or waiting
+	Agent   string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
+	Draft   string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
+	Busy    bool           `json:"busy" doc:"Whether a turn is running or waiting"`
 	Created time.Time      `json:"created"`
-	Updated time.Time      `json:"updated"` // when a turn last started or ended
+	Updated time.Time      `json:"updated" doc:"Start or end of the last turn"`
 }
 
 // state is the stored state of a conversation.

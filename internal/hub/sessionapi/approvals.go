@@ -36,7 +36,7 @@ func (h *Handlers) approvalsAPI() {
 
 func (h *Handlers) listAsks(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
 	asks, err := h.Chat.ListApprovals(ctx, account.FromContext(ctx))
-	return api.PageOf(asks, "", err, func(a approval.Request) approval.Request { return a })
+	return api.ListOf(asks, "", err)
 }
 
 func (h *Handlers) answerAsk(ctx context.Context, in *struct {
@@ -46,18 +46,7 @@ func (h *Handlers) answerAsk(ctx context.Context, in *struct {
 	return nil, h.Chat.AnswerApproval(ctx, account.FromContext(ctx), in.Ask, in.Body.answer())
 }
 
-// responseJSON is a skill:response. No field is required here, because package
-// chat reports missing ones with the messages of older systems.
-type responseJSON struct {
-	Request string          `json:"request_id,omitempty" maxLength:"512"`
-	Skill   string          `json:"skill_name,omitempty" maxLength:"1024"`
-	Action  string          `json:"action,omitempty" maxLength:"1024"`
-	Success bool            `json:"success,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the action"`
-	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
-}
-
-func (h *Handlers) respond(ctx context.Context, in *struct{ Body responseJSON }) (*api.Body[respondedJSON], error) {
-	err := h.Chat.Respond(ctx, account.FromContext(ctx), chat.Response(in.Body))
+func (h *Handlers) respond(ctx context.Context, in *struct{ Body chat.Response }) (*api.Body[respondedJSON], error) {
+	err := h.Chat.Respond(ctx, account.FromContext(ctx), in.Body)
 	return api.BodyOf(respondedJSON{true}, err)
 }

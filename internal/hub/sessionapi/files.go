@@ -61,7 +61,7 @@ func documentPath(s *api.Server, path string) {
 
 func (h *Handlers) listSessionFiles(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.File]], error) {
 	files, err := h.Chat.Files(ctx, account.FromContext(ctx), in.Session)
-	return api.PageOf(files, "", err, func(f chat.File) chat.File { return f })
+	return api.ListOf(files, "", err)
 }
 
 func (h *Handlers) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.StreamResponse, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -16,25 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// SessionJSON is a conversation.
-type SessionJSON struct {
-	ID      string    `json:"id"`
-	Owner   string    `json:"owner" doc:"The id of a user"`
-	Title   string    `json:"title"`
-	Agent   string    `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
-	Draft   string    `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
-	Busy    bool      `json:"busy" doc:"Whether a turn is running or waiting"`
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated" doc:"Start or end of the last turn"`
-}
-
-func sessionOf(c chat.Conversation) SessionJSON {
-	return SessionJSON{ID: c.ID, Owner: string(c.Owner), Title: c.Title, Agent: c.Agent, Draft: c.Draft, Busy: c.Busy, Created: c.Created, Updated: c.Updated}
-}
-
 // startedJSON is a new conversation.
 type startedJSON struct {
-	SessionJSON
+	chat.Conversation
 	Input int64 `json:"input,omitempty" doc:"Number of the message, as in its events"`
 }
 
@@ -98,10 +81,10 @@ func accepted(op huma.Operation) huma.Operation {
 func (h *Handlers) listSessions(ctx context.Context, in *struct {
 	api.Paging
 	Owner string `query:"owner" maxLength:"64" default:"me" doc:"The id of a user, or me"`
-}) (*api.Body[api.ListBody[SessionJSON]], error) {
+}) (*api.Body[api.ListBody[chat.Conversation]], error) {
 	p := account.FromContext(ctx)
 	found, next, err := h.Chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
-	return api.PageOf(found, next, err, sessionOf)
+	return api.ListOf(found, next, err)
 }
 
 func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession }) (*api.CreatedBody[startedJSON], error) {
@@ -112,13 +95,13 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	}
 	began, err := h.createSession(ctx, p, agent, in.Body)
 	if err != nil || in.Body.Message == "" {
-		return api.CreatedAt(began.ID, "sessions", startedJSON{SessionJSON: sessionOf(began)}, err)
+		return api.CreatedAt(began.ID, "sessions", startedJSON{Conversation: began}, err)
 	}
 	input, err := h.Chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
 	if err != nil {
 		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it yet
 	}
-	return api.CreatedAt(began.ID, "sessions", startedJSON{sessionOf(began), input}, nil)
+	return api.CreatedAt(began.ID, "sessions", startedJSON{began, input}, nil)
 }
 
 // createSession creates a conversation, with a draft skill if there is one.
@@ -133,15 +116,15 @@ func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent
 	return h.Chat.CreateWithDraft(ctx, p, agent, n.Title, chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
 }
 
-func (h *Handlers) getSession(ctx context.Context, in *SessionPath) (*api.Body[SessionJSON], error) {
+func (h *Handlers) getSession(ctx context.Context, in *SessionPath) (*api.Body[chat.Conversation], error) {
 	c, err := h.Chat.Get(ctx, account.FromContext(ctx), in.Session)
-	return api.BodyOf(sessionOf(c), err)
+	return api.BodyOf(c, err)
 }
 
 func (h *Handlers) changeSession(ctx context.Context, in *struct {
 	SessionPath
 	Body sessionChange
-}) (*api.Body[SessionJSON], error) {
+}) (*api.Body[chat.Conversation], error) {
 	if err := h.Chat.Rename(ctx, account.FromContext(ctx), in.Session, in.Body.Title); err != nil {
 		return nil, err
 	}

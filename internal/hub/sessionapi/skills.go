@@ -32,7 +32,7 @@ func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api
 	if err == nil {
 		err = h.setNamespaces(ctx, p, found)
 	}
-	return api.PageOf(found, "", err, func(f chat.InForce) chat.InForce { return f })
+	return api.ListOf(found, "", err)
 }
 
 // setNamespaces says where skills are at home, as far as somebody sees them.

@@ -19,7 +19,7 @@ type clientMessage struct {
 	Key        string `json:"key"` // idempotency key of a message
 	ApprovalID string `json:"ask"`
 	answerJSON
-	responseJSON
+	chat.Response
 }
 
 // maxHeardID limits the ID that is returned, in bytes.
@@ -75,7 +75,7 @@ func (s *socket) do(ctx context.Context, m clientMessage) error {
 	case "answer":
 		return s.h.Chat.AnswerApproval(ctx, s.principal(), m.ApprovalID, m.answer())
 	case "skill:response":
-		return s.h.Chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
+		return s.h.Chat.Respond(ctx, s.principal(), m.Response)
 	}
 	return &api.Problem{Status: 400, Code: "malformed", Detail: "unknown type of message", Next: "see the types: GET /openapi.json, path /ws"}
 }

@@ -51,59 +51,22 @@ func (h *Handlers) getFindings(ctx context.Context, in *VersionPath) (*api.Body[
 
 // skillDiffJSON compares two versions of a skill.
 type skillDiffJSON struct {
-	Name         string          `json:"name"`
-	Old          *diffSideJSON   `json:"old,omitempty"`
-	New          *diffSideJSON   `json:"new,omitempty"`
-	Files        []diffFileJSON  `json:"files" nullable:"false" doc:"Changed files by path"`
-	Same         int             `json:"same" doc:"Number of unchanged files"`
-	Instructions string          `json:"instructions,omitempty" doc:"Unified diff of SKILL.md"`
-	Fields       []diffFieldJSON `json:"fields" nullable:"false" doc:"Metadata of the skill"`
-	Permissions  diffAsksJSON    `json:"asks"`
-	Findings     diffFoundJSON   `json:"findings"`
-	Problems     []string        `json:"problems" nullable:"false" doc:"What could not be compared"`
-}
-
-type diffSideJSON struct {
-	Version string `json:"version,omitempty" doc:"As stated by the skill"`
-	Digest  string `json:"digest"`
-	Files   int    `json:"files"`
-	Bytes   int64  `json:"bytes"`
-	Scripts int    `json:"scripts"`
-}
-
-type diffFileJSON struct {
-	Path      string `json:"path"`
-	From      string `json:"from,omitempty" doc:"Previous path"`
-	Change    string `json:"change" enum:"added,removed,changed,renamed,mode"`
-	Script    bool   `json:"script"`
-	Text      bool   `json:"text" doc:"Whether lines were compared"`
-	Added     int    `json:"added" doc:"Added lines"`
-	Removed   int    `json:"removed" doc:"Removed lines"`
-	OldSize   int64  `json:"old_size"`
-	NewSize   int64  `json:"new_size"`
-	OldSHA256 string `json:"old_sha256,omitempty"`
-	NewSHA256 string `json:"new_sha256,omitempty"`
-	Diff      string `json:"diff,omitempty" doc:"Unified diff; that of SKILL.md is in instructions"`
-	Omitted   string `json:"omitted,omitempty" doc:"What is omitted, and why"`
-}
-
-type diffFieldJSON struct {
-	Name string `json:"name"`
-	Old  string `json:"old"`
-	New  string `json:"new"`
+	Name         string                  `json:"name"`
+	Old          *skilldiff.Version      `json:"old,omitempty"`
+	New          *skilldiff.Version      `json:"new,omitempty"`
+	Files        []skilldiff.File        `json:"files" nullable:"false" doc:"Changed files by path"`
+	Same         int                     `json:"same" doc:"Number of unchanged files"`
+	Instructions string                  `json:"instructions,omitempty" doc:"Unified diff of SKILL.md"`
+	Fields       []skilldiff.FieldChange `json:"fields" nullable:"false" doc:"Metadata of the skill"`
+	Permissions  diffAsksJSON            `json:"asks"`
+	Findings     diffFoundJSON           `json:"findings"`
+	Problems     []string                `json:"problems" nullable:"false" doc:"What could not be compared"`
 }
 
 // diffAsksJSON holds the changes of the requested permissions.
 type diffAsksJSON struct {
-	More []diffAskJSON `json:"more" nullable:"false" doc:"To be reviewed"`
-	Less []diffAskJSON `json:"less" nullable:"false"`
-}
-
-type diffAskJSON struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	Old  string `json:"old,omitempty"`
-	New  string `json:"new,omitempty"`
+	More []skilldiff.PermissionChange `json:"more" nullable:"false" doc:"To be reviewed"`
+	Less []skilldiff.PermissionChange `json:"less" nullable:"false"`
 }
 
 // diffFoundJSON compares the findings of two scans.
@@ -116,32 +79,10 @@ type diffFoundJSON struct {
 
 // skillDiffOf converts a diff.
 func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
-	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Unchanged,
-		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: api.NonNil(d.Problems),
-		Permissions: diffAsksJSON{diffAsksOf(d.Permissions.More), diffAsksOf(d.Permissions.Less)},
+	return skillDiffJSON{Name: d.Name, Old: d.Old, New: d.New, Files: api.NonNil(d.Files), Same: d.Unchanged,
+		Instructions: d.Instructions, Fields: api.NonNil(d.Fields), Problems: api.NonNil(d.Problems),
+		Permissions: diffAsksJSON{api.NonNil(d.Permissions.More), api.NonNil(d.Permissions.Less)},
 		Findings:    diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
-	for i, f := range d.Files {
-		out.Files[i] = diffFileJSON{f.Path, f.From, string(f.Change), f.Script, f.Text, f.Added, f.Removed, f.OldSize, f.NewSize, f.OldSHA256, f.NewSHA256, f.Diff, f.Omitted}
-	}
-	for i, f := range d.Fields {
-		out.Fields[i] = diffFieldJSON(f)
-	}
-	return out
-}
-
-func diffSideOf(v *skilldiff.Version) *diffSideJSON {
-	if v == nil {
-		return nil
-	}
-	return &diffSideJSON{v.Version, v.Digest, v.Files, v.Bytes, v.Scripts}
-}
-
-func diffAsksOf(asks []skilldiff.PermissionChange) []diffAskJSON {
-	out := make([]diffAskJSON, len(asks))
-	for i, a := range asks {
-		out[i] = diffAskJSON(a)
-	}
-	return out
 }
 
 func (h *Handlers) getDiff(ctx context.Context, in *struct {

@@ -3,6 +3,7 @@ package skillapi
 import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -67,12 +68,12 @@ type editJSON struct {
 // draftAsksJSON holds the permissions that a skill requests and what it
 // provides.
 type draftAsksJSON struct {
-	AllowedTools []string      `json:"allowedTools" nullable:"false" doc:"Tools that need no approval while it is loaded"`
-	Tools        []string      `json:"tools" nullable:"false" doc:"Tools that it provides"`
-	MCPServers   []string      `json:"mcpServers" nullable:"false" doc:"MCP servers that it provides or expects"`
-	Dependencies []string      `json:"dependencies" nullable:"false" doc:"Skills that it needs"`
-	Model        string        `json:"model,omitempty" doc:"Model to use while it is loaded"`
-	All          []diffAskJSON `json:"all" nullable:"false" doc:"Everything to review, as in a comparison of versions"`
+	AllowedTools []string                     `json:"allowedTools" nullable:"false" doc:"Tools that need no approval while it is loaded"`
+	Tools        []string                     `json:"tools" nullable:"false" doc:"Tools that it provides"`
+	MCPServers   []string                     `json:"mcpServers" nullable:"false" doc:"MCP servers that it provides or expects"`
+	Dependencies []string                     `json:"dependencies" nullable:"false" doc:"Skills that it needs"`
+	Model        string                       `json:"model,omitempty" doc:"Model to use while it is loaded"`
+	All          []skilldiff.PermissionChange `json:"all" nullable:"false" doc:"Everything to review, as in a comparison of versions"`
 }
 
 func checkedOf(c *library.DraftCheck) checkedJSON {
@@ -81,7 +82,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
 		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: skill.EstimateTokens(c.CatalogLine)},
 		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.Runnable,
-		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: diffAsksOf(c.RequestedPermissions)},
+		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: api.NonNil(c.RequestedPermissions)},
 	}
 	for i, d := range c.Diagnostics {
 		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, d.Message, d.Fix, (*editJSON)(d.Edit), d.Rename}

@@ -2,24 +2,11 @@ package skillapi
 
 import (
 	"context"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
-
-// ratingJSON is the rating of a skill by a user.
-type ratingJSON struct {
-	User    string    `json:"user" doc:"ID of the user"`
-	Stars   int64     `json:"stars" minimum:"1" maximum:"5"`
-	Comment string    `json:"words"`
-	Updated time.Time `json:"updated"`
-}
-
-func ratingOf(r library.Rating) ratingJSON {
-	return ratingJSON{User: r.UserID, Stars: r.Stars, Comment: r.Review, Updated: r.Updated}
-}
 
 type newRating struct {
 	Stars   int    `json:"stars" minimum:"1" maximum:"5"`
@@ -35,9 +22,9 @@ func (h *Handlers) ratingsAPI() {
 func (h *Handlers) listRatings(ctx context.Context, in *struct {
 	api.SkillPath
 	api.Paging
-}) (*api.Body[api.ListBody[ratingJSON]], error) {
+}) (*api.Body[api.ListBody[library.Rating]], error) {
 	ratings, next, err := h.Library.Ratings(ctx, account.FromContext(ctx), in.Skill, in.Page())
-	return api.PageOf(ratings, next, err, ratingOf)
+	return api.ListOf(ratings, next, err)
 }
 
 func (h *Handlers) rateSkill(ctx context.Context, in *struct {
