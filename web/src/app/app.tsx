@@ -118,13 +118,13 @@ function Routes({ pages }: { pages: Pages }) {
         <Route path="/settings/*" component={pages.Settings} />
         <Route path="/admin" component={pages.Admin} />
         <Route path="/admin/*" component={pages.Admin} />
-        <Route default component={Nowhere} />
+        <Route default component={PageNotFound} />
       </Router>
     </ErrorBoundary>
   );
 }
 
-function Nowhere() {
+function PageNotFound() {
   return (
     <Page title={msg("shell.nowhere")}>
       <Empty

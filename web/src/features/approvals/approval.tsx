@@ -3,7 +3,7 @@ import type { Schema } from "../../shared/api/client";
 import { Code, Editor } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Menu, MenuItem, failed } from "../../shared/ui";
-import type { Ask } from "./requests";
+import type { ApprovalRequest } from "./requests";
 
 /** The arguments and the risk of a call that needs approval. */
 interface Call {
@@ -16,7 +16,7 @@ interface Call {
 }
 
 /** Approval asks the user to approve a call. The user may edit the arguments. */
-export function Approval({ ask, reply }: { ask: Ask; reply: (answer: Schema["Answer"]) => Promise<void> }) {
+export function Approval({ ask, reply }: { ask: ApprovalRequest; reply: (answer: Schema["Answer"]) => Promise<void> }) {
   const call = (ask.payload ?? {}) as Call;
   const before = JSON.stringify(call.arguments ?? {}, null, 2);
   const [edited, setEdited] = useState<string>();

@@ -3,8 +3,8 @@ import { ErrorBoundary, lazy, useLocation } from "preact-iso";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Dialog } from "../../shared/ui";
 import { title } from "./inline";
-import { waits } from "./phrases";
-import { asks, keepFresh, shownSession } from "./requests";
+import { pendingText } from "./phrases";
+import { pendingRequests, keepFresh, shownSession } from "./requests";
 import "./approvals.css";
 
 const Question = lazy(() => import("./request").then((m) => m.Question));
@@ -18,7 +18,7 @@ export default function Everywhere() {
   const [open, setOpen] = useState<string>();
   const [later, setLater] = useState<string[]>([]);
   useEffect(() => keepFresh(), []);
-  const others = asks.value.filter((a) => a.kind !== "action" && a.session !== shownSession.value);
+  const others = pendingRequests.value.filter((a) => a.kind !== "action" && a.session !== shownSession.value);
   const shown = others.find((a) => a.id === open);
   const next = others.find((a) => !later.includes(a.id));
 
@@ -43,7 +43,7 @@ export default function Everywhere() {
         {next && (
           <>
             <div class="grow">
-              <strong>{waits(others.length)}</strong>
+              <strong>{pendingText(others.length)}</strong>
               <div class="small muted truncate">{title(next)}</div>
             </div>
             <Button small look="primary" onClick={() => setOpen(next.id)}>

@@ -1,6 +1,6 @@
 import type { Schema } from "../../shared/api/client";
 import { carryOut } from "./pageaction";
-import { opened, settled } from "./requests";
+import { opened, removeRequest } from "./requests";
 
 /** handleEvent applies an event of a watched conversation to the list of requests. */
 export function handleEvent(session: string, event: Schema["ChatEvent"]) {
@@ -9,5 +9,5 @@ export function handleEvent(session: string, event: Schema["ChatEvent"]) {
     opened({ ...event.ask, session });
     if (event.ask.kind === "action") void carryOut(event.ask);
   }
-  if (event.answer) settled(event.answer.id);
+  if (event.answer) removeRequest(event.answer.id);
 }

@@ -2,13 +2,13 @@ import { ErrorBoundary, lazy } from "preact-iso";
 import { moment } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
-import { type Ask, asks } from "./requests";
+import { type ApprovalRequest, pendingRequests } from "./requests";
 
 // The form and the editor are loaded with the first request.
 const Question = lazy(() => import("./request").then((m) => m.Question));
 
 interface InlineAskProps {
-  ask: Ask;
+  ask: ApprovalRequest;
   /** The resolution of the request, if it is resolved. */
   outcome?: string;
 }
@@ -19,7 +19,7 @@ interface InlineAskProps {
  */
 export function InlineAsk({ ask, outcome }: InlineAskProps) {
   if (ask.kind === "action") return null;
-  const open = !outcome && asks.value.some((a) => a.id === ask.id);
+  const open = !outcome && pendingRequests.value.some((a) => a.id === ask.id);
   if (!open) {
     return (
       <p class="asks-line small muted">
@@ -44,7 +44,7 @@ export function InlineAsk({ ask, outcome }: InlineAskProps) {
 }
 
 /** title describes a request in one line. */
-export function title(ask: Ask): string {
+export function title(ask: ApprovalRequest): string {
   const kind =
     {
       approval: msg("approvals.approval"),

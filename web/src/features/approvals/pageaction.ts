@@ -1,6 +1,6 @@
 import { api, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { type Ask, asks } from "./requests";
+import { type ApprovalRequest, pendingRequests } from "./requests";
 
 /** An action that a skill requests from the page. */
 interface Action {
@@ -16,11 +16,11 @@ const begun = new Set<string>();
  * carryOut runs the page action of a request once and sends its result. Another window may answer
  * first. Old requests are skipped, because their answer follows in the same stream.
  */
-export async function carryOut(ask: Ask) {
+export async function carryOut(ask: ApprovalRequest) {
   if (begun.has(ask.id)) return;
   begun.add(ask.id);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  if (!asks.value.some((a) => a.id === ask.id)) return;
+  if (!pendingRequests.value.some((a) => a.id === ask.id)) return;
   const action = (ask.payload ?? {}) as Action;
   const body: Schema["Response"] = {
     request_id: action.request_id ?? ask.id,
@@ -28,7 +28,7 @@ export async function carryOut(ask: Ask) {
     action: action.action,
     ...(await act(action)),
   };
-  while (asks.value.some((a) => a.id === ask.id) && !(await isSent(body)))
+  while (pendingRequests.value.some((a) => a.id === ask.id) && !(await isSent(body)))
     await new Promise((resolve) => setTimeout(resolve, 2000));
 }
 

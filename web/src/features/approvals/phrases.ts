@@ -1,4 +1,4 @@
 import { msg } from "../../shared/i18n/messages";
 
-/** waits says how many requests are pending. */
-export const waits = (count: number): string => msg("approvals.waits", { count });
+/** pendingText says how many requests are pending. */
+export const pendingText = (count: number): string => msg("approvals.waits", { count });

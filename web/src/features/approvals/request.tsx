@@ -5,11 +5,11 @@ import { defaults, problems } from "../../shared/content/form";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
 import { Approval } from "./approval";
-import { type Ask, answer } from "./requests";
+import { type ApprovalRequest, answer } from "./requests";
 import "./approvals.css";
 
 /** Question shows a request with the controls to answer it. */
-export function Question({ ask, onDone }: { ask: Ask; onDone?: () => void }) {
+export function Question({ ask, onDone }: { ask: ApprovalRequest; onDone?: () => void }) {
   const reply = async (body: Schema["Answer"]) => {
     const first = await answer(ask, body);
     done(first ? msg("approvals.sent") : msg("approvals.elsewhere"));
@@ -29,7 +29,7 @@ export function Question({ ask, onDone }: { ask: Ask; onDone?: () => void }) {
 }
 
 /** Form asks the user for fields, or for yes or no. */
-function Form({ ask, reply }: { ask: Ask; reply: (answer: Schema["Answer"]) => Promise<void> }) {
+function Form({ ask, reply }: { ask: ApprovalRequest; reply: (answer: Schema["Answer"]) => Promise<void> }) {
   const schema = ask.schema as FormSchema | undefined;
   const [value, setValue] = useState<Record<string, unknown>>(() => (schema ? defaults(schema) : {}));
   const [errors, setErrors] = useState<Record<string, string>>({});

@@ -1,10 +1,10 @@
 import { computed, signal } from "@preact/signals";
 import { api, got, Refusal, type Schema } from "../../shared/api/client";
 
-export type Ask = Schema["ApprovalRequest"];
+export type ApprovalRequest = Schema["ApprovalRequest"];
 
 /** The pending requests of the user, oldest first. */
-export const asks = signal<Ask[]>([]);
+export const pendingRequests = signal<ApprovalRequest[]>([]);
 
 /** Whether the requests were loaded at least once. */
 export const known = signal(false);
@@ -13,27 +13,27 @@ export const known = signal(false);
 export const shownSession = signal<string>();
 
 /** The number of requests that need the user. */
-export const waiting = computed(() => asks.value.filter((a) => a.kind !== "action").length);
+export const waiting = computed(() => pendingRequests.value.filter((a) => a.kind !== "action").length);
 
 /** refresh loads the requests again. */
 export async function refresh() {
   const { items } = await got(api.GET("/api/v1/asks"));
-  asks.value = items;
+  pendingRequests.value = items;
   known.value = true;
 }
 
 /** opened adds a new request to the list. */
-export function opened(ask: Ask) {
-  if (!asks.value.some((a) => a.id === ask.id)) asks.value = [...asks.value, ask];
+export function opened(ask: ApprovalRequest) {
+  if (!pendingRequests.value.some((a) => a.id === ask.id)) pendingRequests.value = [...pendingRequests.value, ask];
 }
 
-/** settled removes a resolved request from the list. */
-export function settled(id: string) {
-  asks.value = asks.value.filter((a) => a.id !== id);
+/** removeRequest removes a resolved request from the list. */
+export function removeRequest(id: string) {
+  pendingRequests.value = pendingRequests.value.filter((a) => a.id !== id);
 }
 
 /** answer sends an answer. It returns false if another answer came first. */
-export async function answer(ask: Ask, body: Schema["Answer"]): Promise<boolean> {
+export async function answer(ask: ApprovalRequest, body: Schema["Answer"]): Promise<boolean> {
   try {
     await got(api.POST("/api/v1/asks/{ask}", { params: { path: { ask: ask.id } }, body }));
     return true;
@@ -41,7 +41,7 @@ export async function answer(ask: Ask, body: Schema["Answer"]): Promise<boolean>
     if (error instanceof Refusal && (error.problem.status === 409 || error.problem.status === 404)) return false;
     throw error;
   } finally {
-    settled(ask.id);
+    removeRequest(ask.id);
     void refresh().catch(() => {});
   }
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { useAsked } from "../../shared/api/client";
+import { useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Tag, TextField } from "../../shared/ui";
 import { Promises } from "../servers/annotations";
@@ -25,11 +25,11 @@ export function AgentServers({ draft, place, base, profile }: PartProps) {
   const fault = useFault("spec.mcpServers");
   const [pasting, paste] = useState(false);
   const [fresh, setFresh] = useState<string>(); // the server that was added last is open
-  const kept = useAsked(
+  const kept = useLoad(
     async (signal) => (place ? serversOf(place.kind, place.namespace, place.name, signal) : []),
     [place?.name, JSON.stringify((base.spec as Selection).mcpServers)],
   );
-  const all = useAsked(allServers, []);
+  const all = useLoad(allServers, []);
   if (!entries) return <p class="note warn">{msg("agents.otherShape")}</p>;
   const put = (next: Entry[]) => draft.spec({ mcpServers: writeServers(next) });
   const set = (name: string, to: Entry) => put(entries.map((e) => (e.name === name && e.config ? to : e)));

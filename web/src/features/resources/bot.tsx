@@ -19,7 +19,7 @@ export function BotBasis(part: PartProps) {
   return (
     <section class="stack">
       <Description {...part} />
-      <Shown asked={ghosts.asked} waiting={msg("agents.getting")}>
+      <Shown asked={ghosts.load} waiting={msg("agents.getting")}>
         {(all) =>
           all.length === 0 && !spec.ghostRef ? (
             <p class="note warn">

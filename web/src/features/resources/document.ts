@@ -69,7 +69,7 @@ export interface Doc<Spec extends object = object> {
 }
 
 /** The kind, namespace and name of a resource. */
-export interface Place {
+export interface ResourceRef {
   kind: Kind;
   namespace: string;
   name: string;
@@ -119,13 +119,13 @@ export function sent(doc: Doc): Doc {
 export const same = (a: Doc, b: Doc) => JSON.stringify(sent(a)) === JSON.stringify(sent(b));
 
 /** pageOf returns the page of a resource. */
-export function pageOf({ kind, namespace, name }: Place): string {
+export function pageOf({ kind, namespace, name }: ResourceRef): string {
   const of = [kind, namespace, name].map(encodeURIComponent).join("/");
   return kind === "MCPServer" ? `/servers/${of}` : `/agents/${of}`;
 }
 
 /** agentOf returns the name of an agent in the conversation API. */
-export const agentOf = ({ kind, namespace, name }: Place) => `${kind}/${namespace}/${name}`;
+export const agentOf = ({ kind, namespace, name }: ResourceRef) => `${kind}/${namespace}/${name}`;
 
 /** pathOf returns the path parameters of a resource in the API. */
-export const pathOf = (p: Place) => ({ path: { kind: p.kind, namespace: p.namespace, name: p.name } });
+export const pathOf = (p: ResourceRef) => ({ path: { kind: p.kind, namespace: p.namespace, name: p.name } });

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { same, type Doc } from "./document";
 
 /** The unsaved drafts by page. They survive a visit to another page. */
-const kept = new Map<string, { doc: Doc; made?: number }>();
+const unsavedEdits = new Map<string, { doc: Doc; made?: number }>();
 
 /** A document that the user edits. */
 export interface Draft {
@@ -22,11 +22,11 @@ export interface Draft {
 /** useDraft returns the draft at an address. It starts from the saved document. */
 export function useDraft(key: string, base: Doc, generation?: number): Draft {
   const [, redraw] = useState({});
-  const { doc, made } = kept.get(key) ?? { doc: base, made: generation };
+  const { doc, made } = unsavedEdits.get(key) ?? { doc: base, made: generation };
   const dirty = !same(doc, base);
   const set = (to: Doc) => {
-    if (same(to, base)) kept.delete(key);
-    else kept.set(key, { doc: to, made });
+    if (same(to, base)) unsavedEdits.delete(key);
+    else unsavedEdits.set(key, { doc: to, made });
     redraw({});
   };
   useEffect(() => {
@@ -43,7 +43,7 @@ export function useDraft(key: string, base: Doc, generation?: number): Draft {
     spec: (change) => set({ ...doc, spec: { ...doc.spec, ...change } }),
     meta: (change) => set({ ...doc, metadata: { ...doc.metadata, ...change } }),
     drop: () => {
-      kept.delete(key);
+      unsavedEdits.delete(key);
       redraw({});
     },
   };

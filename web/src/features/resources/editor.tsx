@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Icon, Menu, MenuItem, Problem, Tabs, Waiting } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { placeName } from "../servers/serverlist";
-import { agentOf, docOf, newDoc, pageOf, pathOf, type Kind, type Place } from "./document";
+import { namespaceName } from "../servers/serverlist";
+import { agentOf, docOf, newDoc, pageOf, pathOf, type Kind, type ResourceRef } from "./document";
 import { useDraft } from "./draft";
 import type { PartProps } from "./editorprops";
 import { Faults, type Fault } from "./faults";
@@ -18,24 +18,22 @@ import { Facts, NamedBy, Problems } from "./sidebar";
 import "./resources.css";
 
 /** EditExisting is the editor page of an existing resource. */
-export function EditExisting({ place }: { place: Place }) {
-  const asked = useAsked(
+export function EditExisting({ place }: { place: ResourceRef }) {
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place), signal })),
     [place.kind, place.namespace, place.name],
   );
-  if (!asked.data)
+  if (!load.data)
     return (
       <Page title={place.name} lead={msg(`agents.kinds.${place.kind}`)}>
-        {asked.error ? (
-          <Problem error={asked.error} again={() => void asked.again()} />
+        {load.error ? (
+          <Problem error={load.error} again={() => void load.again()} />
         ) : (
           <Waiting for={msg("agents.getting")} />
         )}
       </Page>
     );
-  return (
-    <Editor key={asked.data.status.generation} kept={asked.data} place={place} onSaved={() => void asked.again()} />
-  );
+  return <Editor key={load.data.status.generation} saved={load.data} place={place} onSaved={() => void load.again()} />;
 }
 
 /** EditNew is the editor page of a new resource. */
@@ -45,28 +43,28 @@ export function EditNew({ kind, namespace }: { kind: Kind; namespace?: string })
 }
 
 interface EditorProps {
-  kept?: Schema["Kind"];
-  place?: Place;
+  saved?: Schema["Kind"];
+  place?: ResourceRef;
   fresh?: { kind: Kind; namespace?: string };
-  onSaved: (place: Place) => void;
+  onSaved: (place: ResourceRef) => void;
 }
 
-function Editor({ kept, place, fresh, onSaved }: EditorProps) {
+function Editor({ saved, place, fresh, onSaved }: EditorProps) {
   const { route, query } = useLocation();
   const kind = (place ?? fresh!).kind;
-  const [base] = useState(() => (kept ? docOf(kept) : newDoc(kind, fresh?.namespace)));
-  const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base, kept?.status.generation);
+  const [base] = useState(() => (saved ? docOf(saved) : newDoc(kind, fresh?.namespace)));
+  const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base, saved?.status.generation);
   const [faults, setFaults] = useState<Fault[]>([]);
   const [removing, remove] = useState(false);
   const talks = kind === "Ghost" || kind === "Bot" || kind === "Team";
-  const profile = useAsked(
+  const profile = useLoad(
     async (signal) =>
       place && talks
         ? got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/profile", { params: pathOf(place), signal }))
         : undefined,
     [],
   );
-  const referrers = useAsked(
+  const referrers = useLoad(
     async (signal) =>
       place
         ? got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/referrers", { params: pathOf(place), signal }))
@@ -95,7 +93,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
   const lead = place ? (
     <>
       <a href={kind === "MCPServer" ? pageOf(place) : `/agents?kind=${kind}`}>{msg(`agents.kinds.${kind}`)}</a> ·{" "}
-      {placeName(place.namespace)}
+      {namespaceName(place.namespace)}
     </>
   ) : (
     msg(`agents.about.${kind}`)
@@ -125,7 +123,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
             <aside class="stack">
               {talks && <Problems profile={profile} />}
               {referrers.data && <NamedBy referrers={referrers.data} />}
-              {kept && <Facts kept={kept} />}
+              {saved && <Facts saved={saved} />}
             </aside>
           )}
         </div>
@@ -155,7 +153,7 @@ function Refusals({ faults }: { faults: Fault[] }) {
   );
 }
 
-function Sections(part: PartProps & { onSaved: (place: Place) => void }) {
+function Sections(part: PartProps & { onSaved: (place: ResourceRef) => void }) {
   const { path, query, route } = useLocation();
   const kind = part.draft.doc.kind;
   const all = sectionsOf(kind, !part.place);
@@ -180,19 +178,19 @@ function Sections(part: PartProps & { onSaved: (place: Place) => void }) {
 
 interface BarProps extends PartProps {
   onFaults: (faults: Fault[]) => void;
-  onSaved: (place: Place) => void;
+  onSaved: (place: ResourceRef) => void;
 }
 
 /** SaveBar shows that there are unsaved changes, and saves them. */
 function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
   const [saving, save] = useState(false);
-  const [kept, keep] = useState<Schema["Kind"]>(); // the saved document when the review opens
+  const [saved, keep] = useState<Schema["Kind"]>(); // the saved document when the review opens
   if (!draft.dirty && place) return null;
   const look = async () => {
     if (place) keep((await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place) })).data);
     save(true);
   };
-  const saved = (to: Place) => {
+  const finish = (to: ResourceRef) => {
     save(false);
     draft.drop();
     onFaults([]);
@@ -217,10 +215,10 @@ function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
       {saving && (
         <Saving
           doc={draft.doc}
-          before={kept && docOf(kept)}
+          before={saved && docOf(saved)}
           made={draft.made}
           onFaults={onFaults}
-          onSaved={saved}
+          onSaved={finish}
           onClose={() => save(false)}
         />
       )}

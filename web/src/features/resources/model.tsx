@@ -1,9 +1,9 @@
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, SelectField, Shown, Tag, useConfirm } from "../../shared/ui";
 import { secretReference } from "../servers/config";
 import { SpecField } from "./bot";
-import { pathOf, type ModelSpec, type Place } from "./document";
+import { pathOf, type ModelSpec, type ResourceRef } from "./document";
 import type { PartProps } from "./editorprops";
 import { useFault } from "./faults";
 import { Description } from "./naming";
@@ -21,7 +21,7 @@ export function ModelBasis(part: PartProps) {
     ["", msg("agents.noKey")],
     ...[...new Set([...secrets.map((s) => s.name), ...(name ? [name] : [])])].map((s): [string, string] => [s, s]),
   ];
-  const kept = (part.base.spec as ModelSpec).apiKey === spec.apiKey;
+  const saved = (part.base.spec as ModelSpec).apiKey === spec.apiKey;
   const keyFault = useFault("spec.apiKey");
   const specFault = useFault("spec");
   const vendorFault = useFault("spec.vendor") ?? specFault;
@@ -61,7 +61,7 @@ export function ModelBasis(part: PartProps) {
             error={keyFault}
             onText={(to) => part.draft.spec({ apiKey: to ? secretReference(to) : undefined })}
           />
-          {part.place && name && kept && (
+          {part.place && name && saved && (
             <Key
               place={part.place}
               name={name}
@@ -76,17 +76,17 @@ export function ModelBasis(part: PartProps) {
 }
 
 /** Key shows whether a model has its key, and grants it. */
-function Key({ place, name, target, owner }: { place: Place; name: string; target: string; owner?: string }) {
+function Key({ place, name, target, owner }: { place: ResourceRef; name: string; target: string; owner?: string }) {
   const confirm = useConfirm();
   const query = { owner: owner ?? "default" };
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) => {
-      const kept = await got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place), signal }));
+      const saved = await got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place), signal }));
       const { data } = await api.GET("/api/v1/secrets/{secret}/grants", {
         params: { path: { secret: name }, query },
         signal,
       });
-      const digest = kept.status.digest ?? "";
+      const digest = saved.status.digest ?? "";
       return { digest, given: data?.items.some((g) => g.digest === digest) ?? false };
     },
     [place.name, place.namespace, name, owner],
@@ -106,10 +106,10 @@ function Key({ place, name, target, owner }: { place: Place; name: string; targe
       }),
     );
     done(msg("servers.gave", { name }));
-    await asked.again();
+    await load.again();
   };
   return (
-    <Shown asked={asked}>
+    <Shown asked={load}>
       {({ digest, given }) =>
         given ? (
           <p>

@@ -1,13 +1,13 @@
 import { isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, SelectField, TextField } from "../../shared/ui";
-import { groupName, usePeople } from "../users/users";
+import { groupName, useUserNames } from "../users/users";
 import type { PartProps } from "./editorprops";
 import { useFault } from "./faults";
 
 /** Naming edits the name and namespace of a new resource. Both are final. */
 export function Naming({ draft }: PartProps) {
-  const { groups } = usePeople();
+  const { groups } = useUserNames();
 
   const { metadata } = draft.doc;
   const options: [string, string][] = [

@@ -1,5 +1,5 @@
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
-import { placeName } from "../servers/serverlist";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
+import { namespaceName } from "../servers/serverlist";
 import type { Kind, Ref } from "./document";
 
 const most = 20;
@@ -26,18 +26,18 @@ const keyOf = (ref: Ref) => `${ref.namespace ?? ""}/${ref.name}`;
  * even if it was deleted.
  */
 export function useChoice(kind: Kind, chosen: Ref | undefined, home: string) {
-  const asked = useAsked((signal) => allOf(kind, signal), [kind]);
-  const refs = (asked.data ?? []).map((k): Ref => ({
+  const load = useLoad((signal) => allOf(kind, signal), [kind]);
+  const refs = (load.data ?? []).map((k): Ref => ({
     name: k.metadata.name,
     ...(k.metadata.namespace === home ? {} : { namespace: k.metadata.namespace }),
   }));
   const at =
     chosen &&
     refs.find((r) => r.name === chosen.name && (chosen.namespace ? (r.namespace ?? home) === chosen.namespace : true));
-  const options = refs.map((r): [string, string] => [keyOf(r), `${r.name} (${placeName(r.namespace ?? home)})`]);
-  const gone = chosen && asked.data && !at ? chosen : undefined;
+  const options = refs.map((r): [string, string] => [keyOf(r), `${r.name} (${namespaceName(r.namespace ?? home)})`]);
+  const gone = chosen && load.data && !at ? chosen : undefined;
   if (gone) options.unshift([keyOf(gone), keyOf(gone).replace(/^\//, "")]);
   const of = (key: string): Ref | undefined =>
     refs.find((r) => keyOf(r) === key) ?? (chosen && keyOf(chosen) === key ? chosen : undefined);
-  return { asked, options, value: at ? keyOf(at) : chosen ? keyOf(chosen) : "", of, gone };
+  return { load, options, value: at ? keyOf(at) : chosen ? keyOf(chosen) : "", of, gone };
 }

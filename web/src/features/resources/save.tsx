@@ -1,10 +1,10 @@
-import { api, got, Refusal, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Dialog, done, Problem, Waiting } from "../../shared/ui";
 import { ChangeView, type Change } from "./changes";
-import { pathOf, sent, type Doc, type Place } from "./document";
+import { pathOf, sent, type Doc, type ResourceRef } from "./document";
 import { located, type Fault } from "./faults";
 import { changedBy } from "./phrases";
 import { printJSON, printYAML } from "./printdocument";
@@ -25,14 +25,14 @@ interface LookProps {
 
 /** Look shows the changes value by value, then saves them. Refused documents are not saved. */
 function Look({ put, made, before, after, warning, onFound, onSaved, onClose }: LookProps) {
-  const asked = useAsked(async () => {
+  const load = useLoad(async () => {
     const { changes } = await tried((dry) => put(dry, made));
     onFound(changes);
     return changes;
   }, []);
-  const stale = asked.data?.find((c) => c.stale)?.stale;
-  const refused = asked.data?.some((c) => c.outcome === "refused" && !c.stale) ?? true;
-  const nothing = asked.data?.every((c) => c.outcome === "unchanged") ?? false;
+  const stale = load.data?.find((c) => c.stale)?.stale;
+  const refused = load.data?.some((c) => c.outcome === "refused" && !c.stale) ?? true;
+  const nothing = load.data?.every((c) => c.outcome === "unchanged") ?? false;
   // The generation on the screen is replaced. Another user may have saved a newer one again.
   const save = async () => {
     try {
@@ -43,7 +43,7 @@ function Look({ put, made, before, after, warning, onFound, onSaved, onClose }: 
       const late = changesOf(error);
       if (!late) throw error;
       onFound(late);
-      asked.set(late);
+      load.set(late);
     }
   };
   const actions = (
@@ -56,19 +56,17 @@ function Look({ put, made, before, after, warning, onFound, onSaved, onClose }: 
   );
   return (
     <Dialog
-      title={
-        stale ? msg("agents.someoneFaster") : refused && asked.data ? msg("agents.refused") : msg("agents.changes")
-      }
+      title={stale ? msg("agents.someoneFaster") : refused && load.data ? msg("agents.refused") : msg("agents.changes")}
       wide
       onClose={onClose}
       actions={actions}
     >
       {warning && <p class="note warn">{warning}</p>}
       {stale && <Newer stale={stale} now={before} />}
-      {asked.error && <Problem error={asked.error} again={() => void asked.again()} />}
-      {!asked.data && !asked.error && <Waiting for={msg("agents.comparing")} />}
+      {load.error && <Problem error={load.error} again={() => void load.again()} />}
+      {!load.data && !load.error && <Waiting for={msg("agents.comparing")} />}
       {nothing && <p>{msg("agents.nothingChanged")}</p>}
-      {asked.data?.map((c, i) => (
+      {load.data?.map((c, i) => (
         <ChangeView key={i} change={c} before={before} after={after} findings={!c.stale} />
       ))}
     </Dialog>
@@ -125,14 +123,14 @@ interface SavingProps {
   /** The generation that the draft is based on. */
   made?: number;
   onFaults: (faults: Fault[]) => void;
-  onSaved: (place: Place) => void;
+  onSaved: (place: ResourceRef) => void;
   onClose: () => void;
 }
 
 /** Saving reviews and saves the document of the form. */
 export function Saving({ doc, before, made, onFaults, onSaved, onClose }: SavingProps) {
   const document = sent(doc);
-  const place: Place = { kind: doc.kind, namespace: doc.metadata.namespace, name: doc.metadata.name };
+  const place: ResourceRef = { kind: doc.kind, namespace: doc.metadata.namespace, name: doc.metadata.name };
   const { text, paths } = printJSON(document);
   const put = (dry: boolean, from?: number) =>
     got(

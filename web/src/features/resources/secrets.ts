@@ -1,4 +1,4 @@
-import { api, useAsked } from "../../shared/api/client";
+import { api, useLoad } from "../../shared/api/client";
 import { owners } from "../servers/owners";
 
 interface SecretName {
@@ -8,7 +8,7 @@ interface SecretName {
 
 /** useSecrets returns the names of the user's secrets and of the visible secrets of a namespace. */
 export function useSecrets(namespace: string): SecretName[] {
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) => {
       const out: SecretName[] = [];
       for (const owner of owners(namespace)) {
@@ -19,5 +19,5 @@ export function useSecrets(namespace: string): SecretName[] {
     },
     [namespace],
   );
-  return asked.data ?? [];
+  return load.data ?? [];
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { AgentServers } from "./agentservers";
 import { BotBasis } from "./bot";
 import { Connect } from "./connect";
-import type { Kind, Place, Selection } from "./document";
+import type { Kind, ResourceRef, Selection } from "./document";
 import type { PartProps } from "./editorprops";
 import { Instructions, ToolRules } from "./ghost";
 import { ModelBasis } from "./model";
@@ -12,7 +12,7 @@ import { Skills } from "./skills";
 import { Members } from "./team";
 
 type SectionId = "basis" | "skills" | "servers" | "rules" | "connect" | "document";
-type Props = PartProps & { onSaved: (place: Place) => void };
+type Props = PartProps & { onSaved: (place: ResourceRef) => void };
 
 interface Section {
   id: SectionId;

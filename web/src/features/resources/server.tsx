@@ -16,9 +16,9 @@ export function ServerBasis(part: PartProps) {
   const config = draft.doc.spec as Config;
   const secrets = useSecrets(draft.doc.metadata.namespace).map((s) => s.name);
   const fault = useFault("spec", true);
-  const kept = place && same(draft.doc, base);
+  const saved = place && same(draft.doc, base);
   const trial = useTrial(
-    kept
+    saved
       ? { kind: "MCPServer", namespace: place.namespace, name: place.name }
       : { name: draft.doc.metadata.name || "server", config },
   );
@@ -32,13 +32,13 @@ export function ServerBasis(part: PartProps) {
         error={fault}
         onChange={(spec) => draft.set({ ...draft.doc, spec })}
       />
-      <Promises config={config} saved={!!kept} />
+      <Promises config={config} saved={!!saved} />
       <div>
         <TrialButton trial={trial} />
       </div>
       <TrialResult
         trial={trial}
-        note={kept ? undefined : isCommand(config) ? msg("agents.draftCommand") : msg("agents.draftTest")}
+        note={saved ? undefined : isCommand(config) ? msg("agents.draftCommand") : msg("agents.draftTest")}
       />
     </section>
   );

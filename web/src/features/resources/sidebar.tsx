@@ -1,12 +1,12 @@
-import type { Asked, Schema } from "../../shared/api/client";
+import type { Load, Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Problem, Tag, When } from "../../shared/ui";
 import { href } from "../servers/state";
-import { personName, usePeople } from "../users/users";
+import { userName, useUserNames } from "../users/users";
 import { pageOf, type Kind } from "./document";
 
 /** Problems lists the problems that the agent has for the current user. */
-export function Problems({ profile }: { profile: Asked<Schema["Profile"] | undefined> }) {
+export function Problems({ profile }: { profile: Load<Schema["Profile"] | undefined> }) {
   const p = profile.data;
   const unset = p?.servers.filter((s) => s.state === "not_configured") ?? [];
   const all = [
@@ -87,22 +87,22 @@ export function ReferrerList({ referrers }: { referrers: Schema["References"] })
 }
 
 /** Facts shows when the resource was created and changed. */
-export function Facts({ kept }: { kept: Schema["Kind"] }) {
-  usePeople();
+export function Facts({ saved }: { saved: Schema["Kind"] }) {
+  useUserNames();
 
   return (
     <dl class="facts card">
       <dt>{msg("agents.changed")}</dt>
       <dd>
-        <When time={kept.status.updated} />
-        {kept.status.changedBy && ` ${msg("agents.by")} ${personName(kept.status.changedBy)}`}
+        <When time={saved.status.updated} />
+        {saved.status.changedBy && ` ${msg("agents.by")} ${userName(saved.status.changedBy)}`}
       </dd>
       <dt>{msg("agents.made")}</dt>
       <dd>
-        <When time={kept.status.created} /> {msg("agents.by")} {personName(kept.status.createdBy)}
+        <When time={saved.status.created} /> {msg("agents.by")} {userName(saved.status.createdBy)}
       </dd>
       <dt>{msg("agents.generation")}</dt>
-      <dd>{kept.status.generation}</dd>
+      <dd>{saved.status.generation}</dd>
     </dl>
   );
 }

@@ -1,20 +1,24 @@
 import { useRef } from "preact/hooks";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Check, Menu, MenuItem, Tag } from "../../shared/ui";
-import { placeName } from "../servers/serverlist";
+import { namespaceName } from "../servers/serverlist";
 import type { Selection, SkillRef } from "./document";
 import { useFault } from "./faults";
 import { home, SkillSearch, usable } from "./skillsearch";
 import { Sortable } from "./sortable";
 
 /** The skill for a name: undefined for a bundled skill, null if there is none. */
-interface Meant {
+interface ReferencedSkill {
   skill?: Pick<Schema["Skill"], "id" | "namespace" | "code" | "runnable" | "number">;
   version?: { number: number; version?: string; digest: string };
 }
 
-async function meant(name: string, ref: SkillRef | undefined, signal: AbortSignal): Promise<Meant | null> {
+async function findReferenced(
+  name: string,
+  ref: SkillRef | undefined,
+  signal: AbortSignal,
+): Promise<ReferencedSkill | null> {
   if (ref) {
     const { data, response } = await api.GET("/api/v1/resolve", { params: { query: { name, ...ref } }, signal });
     if (!response.ok && response.status !== 404 && response.status !== 409) throw new Error(response.statusText);
@@ -26,20 +30,20 @@ async function meant(name: string, ref: SkillRef | undefined, signal: AbortSigna
   return (await usable()).some((c) => c.name === name) ? {} : null;
 }
 
-/** useMeant resolves skill names. Each name is looked up once. */
-function useMeant(names: string[], refs: Record<string, SkillRef>) {
-  const known = useRef(new Map<string, Meant | null>());
+/** useReferencedSkills resolves skill names. Each name is looked up once. */
+function useReferencedSkills(names: string[], refs: Record<string, SkillRef>) {
+  const known = useRef(new Map<string, ReferencedSkill | null>());
   const keyOf = (name: string) => JSON.stringify([name, refs[name]]);
   const wanted = names.map(keyOf).join();
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) => {
       for (const name of names.filter((n) => !known.current.has(keyOf(n))))
-        known.current.set(keyOf(name), await meant(name, refs[name], signal));
+        known.current.set(keyOf(name), await findReferenced(name, refs[name], signal));
       return wanted;
     },
     [wanted],
   );
-  return { of: (name: string) => known.current.get(keyOf(name)), error: asked.error };
+  return { of: (name: string) => known.current.get(keyOf(name)), error: load.error };
 }
 
 interface SkillsProps {
@@ -56,7 +60,7 @@ export function Skills({ value, onChange, besides }: SkillsProps) {
   const mode = value.skills === undefined ? "all" : "some";
   const names = value.skills ?? [];
   const refs = value.skill_refs ?? {};
-  const found = useMeant(names, refs);
+  const found = useReferencedSkills(names, refs);
   const choose = (to: "all" | "some") =>
     onChange(to === "all" ? { skills: undefined, preload_skills: undefined, skill_refs: undefined } : { skills: [] });
   const all = besides ? msg("agents.noSkillsBesides") : msg("agents.allSkills");
@@ -110,7 +114,7 @@ function SkillRow({
   name: string;
   value: Selection;
   onChange: (change: Selection) => void;
-  found?: Meant | null;
+  found?: ReferencedSkill | null;
 }) {
   const preload = value.preload_skills ?? [];
   const ref = value.skill_refs?.[name];
@@ -178,11 +182,11 @@ function SkillRow({
 }
 
 /** Version shows which version of a skill is used. */
-function Version({ skill, version, pinned }: Required<Meant> & { pinned: boolean }) {
+function Version({ skill, version, pinned }: Required<ReferencedSkill> & { pinned: boolean }) {
   const behind = pinned && version.number !== skill.number;
   return (
     <>
-      {placeName(home(skill))} · {version.version || msg("agents.number", { n: version.number })} ·{" "}
+      {namespaceName(home(skill))} · {version.version || msg("agents.number", { n: version.number })} ·{" "}
       <code title={version.digest}>{brief(version.digest)}</code>
       {" · "}
       {pinned ? msg("agents.staysAt") : msg("agents.followsCurrent")}

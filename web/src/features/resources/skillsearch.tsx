@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { placeName } from "../servers/serverlist";
+import { namespaceName } from "../servers/serverlist";
 
 interface Found {
   name: string;
@@ -44,8 +44,8 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
   const [q, setQ] = useState("");
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
-  const asked = useAsked(async (signal) => (open ? find(q, signal) : []), [q, open]);
-  const found = (asked.data ?? []).filter((s) => !taken.includes(s.name));
+  const load = useLoad(async (signal) => (open ? find(q, signal) : []), [q, open]);
+  const found = (load.data ?? []).filter((s) => !taken.includes(s.name));
   const pick = (name: string) => {
     onPick(name);
     setQ("");
@@ -102,7 +102,7 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
               <strong class="truncate">{s.name}</strong>
               <span class="small muted nowrap push">
                 {s.skill
-                  ? `${placeName(home(s.skill))} · ${s.skill.version || msg("agents.number", { n: s.skill.number })}`
+                  ? `${namespaceName(home(s.skill))} · ${s.skill.version || msg("agents.number", { n: s.skill.number })}`
                   : msg("agents.bundledShort")}
               </span>
             </span>
@@ -111,7 +111,7 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
         ))}
         {!found.length && (
           <li class="small muted" role="presentation">
-            {asked.busy ? msg("agents.searching") : q ? msg("agents.noneByName", { q }) : msg("agents.noMore")}
+            {load.busy ? msg("agents.searching") : q ? msg("agents.noneByName", { q }) : msg("agents.noMore")}
           </li>
         )}
       </ul>

@@ -15,14 +15,14 @@ interface SortableProps<T> {
 /** Sortable is a list that the user orders by dragging, with arrow keys or with buttons. */
 export function Sortable<T>({ label, items, keyOf, nameOf, onOrder, children }: SortableProps<T>) {
   const list = useRef<HTMLOListElement>(null);
-  const [held, hold] = useState(-1);
-  const [said, say] = useState("");
+  const [dragged, hold] = useState(-1);
+  const [announcement, announce] = useState("");
   const move = (from: number, to: number) => {
     if (to < 0 || to >= items.length || from === to) return;
     const next = [...items];
     next.splice(to, 0, ...next.splice(from, 1));
     onOrder(next);
-    say(msg("agents.moved", { name: nameOf(items[from]!), at: to + 1, of: items.length }));
+    announce(msg("agents.moved", { name: nameOf(items[from]!), at: to + 1, of: items.length }));
   };
   const step = (from: number, by: number, button: "handle" | "up" | "down") => {
     move(from, from + by);
@@ -31,19 +31,19 @@ export function Sortable<T>({ label, items, keyOf, nameOf, onOrder, children }: 
     );
   };
   const drag = (e: PointerEvent) => {
-    if (held < 0) return;
+    if (dragged < 0) return;
     const rows = [...(list.current?.children ?? [])].map((c) => c.getBoundingClientRect());
     const to = rows.findIndex((r) => e.clientY < r.top + r.height / 2);
-    const target = to < 0 ? rows.length - 1 : to > held ? to - 1 : to;
-    if (target === held) return;
-    move(held, target);
+    const target = to < 0 ? rows.length - 1 : to > dragged ? to - 1 : to;
+    if (target === dragged) return;
+    move(dragged, target);
     hold(target);
   };
   return (
     <>
       <ol class="agents-sortable" ref={list} aria-label={label}>
         {items.map((item, i) => (
-          <li key={keyOf(item)} class={held === i ? "held" : ""}>
+          <li key={keyOf(item)} class={dragged === i ? "held" : ""}>
             <button
               type="button"
               class="agents-handle"
@@ -92,7 +92,7 @@ export function Sortable<T>({ label, items, keyOf, nameOf, onOrder, children }: 
         ))}
       </ol>
       <p class="visually-hidden" role="status">
-        {said}
+        {announcement}
       </p>
     </>
   );

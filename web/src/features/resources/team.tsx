@@ -29,7 +29,7 @@ export function Members(part: PartProps) {
       <Description {...part} />
       <h2>{msg("agents.members")}</h2>
       <p class="small muted">{msg("agents.membersHint")}</p>
-      {bots.asked.data?.length === 0 && (
+      {bots.load.data?.length === 0 && (
         <p class="note warn">
           {msg("agents.noBots")} <a href="/agents/new?kind=Bot">{newOfKind(msg("agents.kinds.Bot"))}</a>
         </p>
@@ -40,7 +40,7 @@ export function Members(part: PartProps) {
             member={m}
             isLeader={i === leader}
             gone={
-              !!bots.asked.data && !bots.of(keyOf(m)) && !bots.asked.data.some((k) => k.metadata.name === m.botRef.name)
+              !!bots.load.data && !bots.of(keyOf(m)) && !bots.load.data.some((k) => k.metadata.name === m.botRef.name)
             }
             onSet={(change) => set(i, change)}
             onLead={() => lead(i)}

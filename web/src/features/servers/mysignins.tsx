@@ -1,11 +1,11 @@
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, When } from "../../shared/ui";
 
 /** MySignIns lists the user's sign-ins, including those to deleted or changed servers, and signs out. */
 export function MySignIns() {
-  const asked = useAsked((signal) => got(api.GET("/api/v1/servers/sign-ins", { signal })), []);
-  const all = asked.data?.items;
+  const load = useLoad((signal) => got(api.GET("/api/v1/servers/sign-ins", { signal })), []);
+  const all = load.data?.items;
   if (!all?.length) return null;
   return (
     <details class="stack tight">
@@ -13,7 +13,7 @@ export function MySignIns() {
       <p class="small muted">{msg("serverSignIn.mineSays")}</p>
       <ul class="servers-mine">
         {all.map((one) => (
-          <One key={one.id} one={one} onGone={asked.again} />
+          <One key={one.id} one={one} onGone={load.again} />
         ))}
       </ul>
     </details>
@@ -22,7 +22,7 @@ export function MySignIns() {
 
 function One({ one, onGone }: { one: Schema["MySignIn"]; onGone: () => Promise<void> }) {
   const now = one.signIn;
-  const leave = async () => {
+  const signOut = async () => {
     const { revoked } = await got(api.DELETE("/api/v1/servers/sign-ins/{id}", { params: { path: { id: one.id } } }));
     done(revoked ? msg("serverSignIn.signedOut") : msg("serverSignIn.signedOutHere"));
     await onGone();
@@ -41,7 +41,7 @@ function One({ one, onGone }: { one: Schema["MySignIn"]; onGone: () => Promise<v
           )}
         </span>
       </span>
-      <ActionButton small label={`${msg("serverSignIn.signOut")}: ${one.server || one.id}`} act={leave}>
+      <ActionButton small label={`${msg("serverSignIn.signOut")}: ${one.server || one.id}`} act={signOut}>
         {msg("serverSignIn.signOut")}
       </ActionButton>
     </li>

@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { useAsked } from "../../shared/api/client";
+import { useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Icon, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
@@ -21,13 +21,13 @@ const groupOf = (s: Server) => (!s.kind ? "operator" : s.kind === "MCPServer" ? 
 
 /** List shows all visible MCP servers and refreshes itself. */
 export function List() {
-  const asked = useAsked(allServers, []);
-  const missing = useAsked((signal) => missingOf(asked.data ?? [], signal), [asked.data?.map((s) => s.digest).join()]);
+  const load = useLoad(allServers, []);
+  const missing = useLoad((signal) => missingOf(load.data ?? [], signal), [load.data?.map((s) => s.digest).join()]);
   const known = (s: Server): Server => {
     const lacks = s.state === "ready" ? missing.data?.get(s.digest) : undefined;
     return lacks ? { ...s, state: "not_configured", missing: lacks } : s;
   };
-  useQuietly(asked.again);
+  useQuietly(load.again);
   const add = (
     <a class="button primary" href="/servers/new">
       <Icon name="plus" />
@@ -35,8 +35,8 @@ export function List() {
     </a>
   );
   return (
-    <Page title={msg("servers.title")} lead={msg("servers.lead")} actions={asked.data?.length ? add : undefined}>
-      <Shown asked={asked} waiting={msg("servers.getting")}>
+    <Page title={msg("servers.title")} lead={msg("servers.lead")} actions={load.data?.length ? add : undefined}>
+      <Shown asked={load} waiting={msg("servers.getting")}>
         {(all) =>
           all.length ? (
             <Filtered all={all.map(known)} />
@@ -132,7 +132,7 @@ function Row({ server: s }: { server: Server }) {
       </span>
       <span class="small muted truncate">
         {s.kind && s.kind !== "MCPServer" && `${msg("servers.ofAgent", { kind: s.kind, name: s.thing ?? "" })} · `}
-        {s.kind && placeName(s.namespace)}
+        {s.kind && namespaceName(s.namespace)}
       </span>
       <span class="row servers-state">
         {!!s.held?.length && <span class="tag warn">{msg("servers.heldCount", { count: s.held.length })}</span>}
@@ -151,8 +151,8 @@ function Row({ server: s }: { server: Server }) {
   );
 }
 
-/** placeName names the owner of a namespace. */
-export function placeName(namespace: string | undefined): string {
+/** namespaceName names the owner of a namespace. */
+export function namespaceName(namespace: string | undefined): string {
   return !namespace || namespace === "default"
     ? msg("servers.own")
     : namespace === "public"

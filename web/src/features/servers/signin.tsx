@@ -17,7 +17,7 @@ async function begin(s: Server) {
   location.assign(url);
 }
 
-async function leave(s: Server) {
+async function signOut(s: Server) {
   const answer = s.kind
     ? api.DELETE("/api/v1/servers/{kind}/{namespace}/{name}/sign-in", {
         params: { path: placeOf(s), query: { server: s.name } },
@@ -72,7 +72,7 @@ export function SignIn({ server: s, onChange }: { server: Server; onChange: () =
       </p>
       <Given of={s.signIn} />
       <div>
-        <ActionButton act={() => leave(s).then(onChange)}>{msg("serverSignIn.signOut")}</ActionButton>
+        <ActionButton act={() => signOut(s).then(onChange)}>{msg("serverSignIn.signOut")}</ActionButton>
       </div>
     </section>
   );

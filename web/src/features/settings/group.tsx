@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, me, meet } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, done, Icon, Problem, Shown, Tabs, Tag, TextField, useConfirm } from "../../shared/ui";
@@ -14,7 +14,7 @@ type Tab = "members" | "about" | "skills";
 /** GroupPage shows a group: members, name and skill switch. */
 export function GroupPage({ id, base }: { id: string; base: string }) {
   const { query, route } = useLocation();
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/groups/{group}", { params: { path: { group: id } }, signal })),
     [id],
   );
@@ -29,7 +29,7 @@ export function GroupPage({ id, base }: { id: string; base: string }) {
       <a class="row small" href={base}>
         <Icon name="left" size={16} /> {msg("settings.tabs.groups")}
       </a>
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {(g) => (
           <>
             <h2 class="row">
@@ -56,7 +56,7 @@ export function GroupPage({ id, base }: { id: string; base: string }) {
                   group={g}
                   base={base}
                   onChange={(now) => {
-                    asked.set(now);
+                    load.set(now);
                     void regroup();
                   }}
                 />
@@ -110,14 +110,14 @@ function About({
         </form>
       )}
       <div class="row">
-        <Leave group={group} base={base} />
+        <LeaveGroup group={group} base={base} />
         {owner && <Delete group={group} base={base} />}
       </div>
     </div>
   );
 }
 
-function Leave({ group, base }: { group: Schema["Group"]; base: string }) {
+function LeaveGroup({ group, base }: { group: Schema["Group"]; base: string }) {
   const confirm = useConfirm();
   const { route } = useLocation();
   if (!me.value!.groups.some((g) => g.group === group.id)) return null;

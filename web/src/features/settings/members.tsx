@@ -16,7 +16,7 @@ import {
   When,
 } from "../../shared/ui";
 import { useSend } from "../users/form";
-import { PersonField, personId, roleName } from "../users/users";
+import { UserField, userID, roleName } from "../users/users";
 
 type Role = Schema["MemberRole"]["role"];
 type Member = Schema["Member"];
@@ -154,7 +154,7 @@ function Add({ group, onAdded }: { group: Schema["Group"]; onAdded: () => void }
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("reporter");
   const { send, busy, error } = useSend(async () => {
-    const user = await personId(name.trim());
+    const user = await userID(name.trim());
     await got(
       api.PUT("/api/v1/groups/{group}/members/{user}", { params: { path: { group: group.id, user } }, body: { role } }),
     );
@@ -165,7 +165,7 @@ function Add({ group, onAdded }: { group: Schema["Group"]; onAdded: () => void }
   return (
     <form class="stack tight" onSubmit={send}>
       <div class="settings-inline">
-        <PersonField value={name} onText={setName} required />
+        <UserField value={name} onText={setName} required />
         <SelectField
           label={msg("settings.role")}
           value={role}

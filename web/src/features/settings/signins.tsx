@@ -1,4 +1,4 @@
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Shown, TableWrap, Tag, When } from "../../shared/ui";
@@ -28,18 +28,18 @@ export function browserOf(agent: string): string {
 
 /** SignIns lists the signed-in browsers of the user. */
 export function SignIns() {
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/users/{user}/sign-ins", { params: { path: { user: "me" } }, signal })),
     [],
   );
   const end = async () => {
     await got(api.DELETE("/api/v1/users/{user}/sign-ins", { params: { path: { user: "me" } } }));
-    await asked.again();
+    await load.again();
     done(msg("settings.endedOthers"));
   };
   return (
     <Part title={msg("settings.tabs.sign-ins")} lead={msg("settings.signIns")}>
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {({ items }) => (
           <>
             <TableWrap label={msg("settings.tabs.sign-ins")}>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got, Refusal, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, done, Problem, Shown, useConfirm } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -21,18 +21,18 @@ export function SkillsOfHub() {
 /** SkillSwitch switches the skills of the hub or a group on or off, and edits the allowed skills. */
 export function SkillSwitch({ scope, called, may }: { scope: string; called: string; may: boolean }) {
   const of = called ? msg("admin.ofGroup", { g: called }) : msg("admin.ofHub");
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/settings/skills", { params: { query: { scope } }, signal })),
     [scope],
   );
   const put = async (settings: Settings) =>
-    asked.set(await got(api.PUT("/api/v1/settings/skills", { params: { query: { scope } }, body: settings })));
+    load.set(await got(api.PUT("/api/v1/settings/skills", { params: { query: { scope } }, body: settings })));
   return (
-    <Shown asked={asked}>
+    <Shown asked={load}>
       {(s) => (
         <div class="stack loose">
           <Switch s={s} of={of} may={may} put={put} />
-          <Allow key={s.generation} s={s} may={may} put={put} again={asked.again} />
+          <Allow key={s.generation} s={s} may={may} put={put} again={load.again} />
           {!may && <p class="small muted">{msg("admin.mayNot")}</p>}
         </div>
       )}
@@ -128,7 +128,7 @@ function Allow({ s, may, put, again }: Changed & { again: () => Promise<void> })
       <p class="small">
         {s.allow.length === 0 ? msg("admin.allowAll") : msg("admin.allowSome", { count: s.allow.length })}
       </p>
-      {lost ? <Lost again={again} /> : !!error && <Problem error={error} />}
+      {lost ? <SavedByOthers again={again} /> : !!error && <Problem error={error} />}
       {may && (
         <Button type="submit" disabled={!changed} aria-busy={busy || undefined}>
           {msg("admin.save")}
@@ -138,8 +138,8 @@ function Allow({ s, may, put, again }: Changed & { again: () => Promise<void> })
   );
 }
 
-/** Lost says that another user saved a change first. Nothing is overwritten. */
-export function Lost({ again }: { again: () => Promise<void> }) {
+/** SavedByOthers says that another user saved a change first. Nothing is overwritten. */
+export function SavedByOthers({ again }: { again: () => Promise<void> }) {
   return (
     <div class="note warn" role="alert">
       <strong>{msg("admin.changed")}</strong>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -10,7 +10,7 @@ import { MakeToken } from "./token";
 /** Tokens lists the API tokens of the user and creates new ones. */
 export function Tokens() {
   const [making, make] = useState(false);
-  const asked = useTokens("me");
+  const load = useTokens("me");
   const start = () => make(true);
   return (
     <Part
@@ -22,13 +22,13 @@ export function Tokens() {
         </Button>
       }
     >
-      {making && <MakeToken scopes={me.value!.scopes} onMade={() => void asked.again()} onClose={() => make(false)} />}
-      <Shown asked={asked}>
+      {making && <MakeToken scopes={me.value!.scopes} onMade={() => void load.again()} onClose={() => make(false)} />}
+      <Shown asked={load}>
         {({ items }) =>
           items.length === 0 ? (
             <Empty title={msg("settings.noTokens")}>{msg("settings.noTokensText")}</Empty>
           ) : (
-            <TokenTable user="me" tokens={items} onEnd={() => void asked.again()} />
+            <TokenTable user="me" tokens={items} onEnd={() => void load.again()} />
           )
         }
       </Shown>
@@ -38,7 +38,7 @@ export function Tokens() {
 
 /** useTokens loads the tokens of a user, given by ID or as "me". */
 export const useTokens = (user: string) =>
-  useAsked((signal) => got(api.GET("/api/v1/tokens", { params: { query: { user } }, signal })), [user]);
+  useLoad((signal) => got(api.GET("/api/v1/tokens", { params: { query: { user } }, signal })), [user]);
 
 /** TokenTable lists tokens with their scopes and revokes them. */
 export function TokenTable({ user, tokens, onEnd }: { user: string; tokens: Schema["Token"][]; onEnd: () => void }) {

@@ -6,7 +6,7 @@ import { msg } from "../../shared/i18n/messages";
 import { failed } from "../../shared/ui";
 
 const groups = signal<Schema["Group"][]>();
-const people = signal<Schema["User"][]>();
+const knownUsers = signal<Schema["User"][]>();
 
 const most = 500;
 
@@ -23,27 +23,27 @@ function useGroups(): Schema["Group"][] {
   return groups.value ?? [];
 }
 
-/** usePeople returns a function that names users. Unknown users have their ID as name. */
-export function usePeople(): (id: string) => string {
+/** useUserNames returns a function that names users. Unknown users have their ID as name. */
+export function useUserNames(): (id: string) => string {
   useEffect(() => {
-    if (people.value) return;
-    people.value = [];
+    if (knownUsers.value) return;
+    knownUsers.value = [];
     got(api.GET("/api/v1/users", { params: { query: { limit: most } } })).then(
-      (page) => (people.value = page.items),
+      (page) => (knownUsers.value = page.items),
       () => undefined,
     );
   }, []);
   return (id) => {
     if (id === me.value?.user.id) return msg("library.you");
-    const found = people.value?.find((u) => u.id === id);
+    const found = knownUsers.value?.find((u) => u.id === id);
     return found ? found.display || found.name : id;
   };
 }
 
-/** usePlaces returns a function that names namespaces. */
-export function usePlaces(): (namespace: string) => string {
+/** useNamespaceNames returns a function that names namespaces. */
+export function useNamespaceNames(): (namespace: string) => string {
   const all = useGroups();
-  const person = usePeople();
+  const person = useUserNames();
   return (namespace) => {
     const [kind, id = ""] = namespace.split(/:(.*)/s);
     if (namespace === "public") return msg("library.everybody");

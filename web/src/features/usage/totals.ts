@@ -5,7 +5,7 @@ import { language } from "../../shared/i18n/language";
 /** A measure that the page shows by day. */
 export type Measure = "tokens" | "cost" | "turns" | "loads" | "calls" | "errors";
 
-export type Spent = Schema["Totals"]["total"];
+export type TokenUse = Schema["Totals"]["total"];
 export type Total = Schema["Total"];
 
 /** The query of the usage page, as in its address. */
@@ -49,13 +49,13 @@ export function totals(view: View, by: "day" | View["by"], signal: AbortSignal) 
   );
 }
 
-export const tokensOf = (s: Spent) => (s.input ?? 0) + (s.output ?? 0) + (s.cache_read ?? 0) + (s.cache_write ?? 0);
+export const tokensOf = (s: TokenUse) => (s.input ?? 0) + (s.output ?? 0) + (s.cache_read ?? 0) + (s.cache_write ?? 0);
 
-/** tokensSaid formats the tokens in full, or a dash if the models reported none. */
-export const tokensSaid = (s: Spent) => (s.input === undefined ? "–" : count(tokensOf(s)));
+/** formatTokens formats the tokens in full, or a dash if the models reported none. */
+export const formatTokens = (s: TokenUse) => (s.input === undefined ? "–" : count(tokensOf(s)));
 
 /** amount returns the value of a measure. */
-export const amount = (s: Spent, measure: Measure): number =>
+export const amount = (s: TokenUse, measure: Measure): number =>
   measure === "tokens" ? tokensOf(s) : measure === "cost" ? (s.cost ?? 0) : s[measure];
 
 export const percent = (part: number) =>
@@ -68,8 +68,8 @@ export const dollars = (n: number) =>
     maximumFractionDigits: n > 0 && n < 1 ? 4 : 2,
   });
 
-/** said formats a number with the unit of its measure. */
-export const said = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : count(n));
+/** formatAmount formats a number with the unit of its measure. */
+export const formatAmount = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : count(n));
 export const briefly = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : short(n));
 
 /** everyDay returns all days of a period that ends today in UTC. Days without usage are zero. */

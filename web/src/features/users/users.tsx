@@ -43,8 +43,8 @@ export async function regroup() {
   groups.value = new Map(found.map((g) => [g.id, g]));
 }
 
-/** usePeople makes a component redraw when names are loaded. */
-export function usePeople() {
+/** useUserNames makes a component redraw when names are loaded. */
+export function useUserNames() {
   useEffect(() => {
     asked ??= find().catch(() => (asked = undefined));
   }, []);
@@ -61,8 +61,8 @@ export function forget() {
   groups.value = new Map();
 }
 
-/** personName returns the name for a user ID. */
-export function personName(id: string): string {
+/** userName returns the name for a user ID. */
+export function userName(id: string): string {
   if (id === "") return msg("account.nobody");
   if (id === me.value?.user.id) return me.value.user.name;
   return users.value.get(id)?.name ?? id;
@@ -71,28 +71,28 @@ export function personName(id: string): string {
 /** groupName returns the name for a group ID. */
 export const groupName = (id: string): string => groups.value.get(id)?.display || groups.value.get(id)?.name || id;
 
-/** placeName names a namespace: user:ID, group:ID, public, or the hub if undefined. */
-export function placeName(namespace: string | undefined): string {
+/** namespaceName names a namespace: user:ID, group:ID, public, or the hub if undefined. */
+export function namespaceName(namespace: string | undefined): string {
   if (!namespace) return msg("account.hub");
   if (namespace === "public") return msg("account.everybody");
   const [kind, id = ""] = namespace.split(":");
-  if (kind === "user") return id === me.value?.user.id ? msg("account.you") : personName(id);
+  if (kind === "user") return id === me.value?.user.id ? msg("account.you") : userName(id);
   return groupName(id);
 }
 
 /** roleName returns the label of a role. */
 export const roleName = (role: string): string => findMsg("account.roles", role) ?? role;
 
-/** personId returns the user ID for a name, an ID or "me". */
-export async function personId(written: string): Promise<string> {
+/** userID returns the user ID for a name, an ID or "me". */
+export async function userID(written: string): Promise<string> {
   if (written === "me" || users.value.has(written)) return written;
   for (const u of users.value.values()) if (u.name === written.toLowerCase()) return u.id;
   const found = await got(api.GET("/api/v1/users", { params: { query: { name: written.toLowerCase() } } }));
   return found.items[0]?.id ?? written;
 }
 
-/** PersonField is a text field for a user name, with suggestions. */
-export function PersonField({
+/** UserField is a text field for a user name, with suggestions. */
+export function UserField({
   label,
   hint,
   value,
@@ -105,7 +105,7 @@ export function PersonField({
   onText: (text: string) => void;
   required?: boolean;
 }) {
-  usePeople();
+  useUserNames();
   const list = useId();
   return (
     <Field label={label ?? msg("account.person")} hint={hint}>

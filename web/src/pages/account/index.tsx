@@ -10,8 +10,8 @@ import { Setup } from "./setup";
 import { SignIn } from "./signin";
 import "../../features/users/users.css";
 
-/** Door shows the sign-in, or the first run if opened by its link. */
-export default function Door() {
+/** SignInPage shows the sign-in, or the first run if opened by its link. */
+export default function SignInPage() {
   const { path } = useLocation();
   const link = /^\/setup\/(.+)$/.exec(path)?.[1];
 

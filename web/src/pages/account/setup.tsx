@@ -7,7 +7,7 @@ import { ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { done, TextField } from "../../shared/ui";
 import { welcome } from "./signin";
-import { Said } from "./signinerror";
+import { SignInMessage } from "./signinerror";
 
 /** Setup creates the first administrator with the printed link. */
 export function Setup({ link }: { link: string }) {
@@ -49,7 +49,7 @@ export function Setup({ link }: { link: string }) {
         onText={setPassword}
         autocomplete="new-password"
       />
-      {error !== undefined && <Said error={error} />}
+      {error !== undefined && <SignInMessage error={error} />}
       <Submit busy={busy}>{msg("account.setupDo")}</Submit>
     </form>
   );

@@ -6,7 +6,7 @@ import { api, got, signedOut, type Schema } from "../../shared/api/client";
 import { me, ways } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { TextField } from "../../shared/ui";
-import { Said } from "./signinerror";
+import { SignInMessage } from "./signinerror";
 
 /** SignIn signs in by password or with the provider, and then shows the requested page. */
 export function SignIn({ stale }: { stale: boolean }) {
@@ -57,7 +57,7 @@ function ByPassword() {
         onText={setPassword}
         autocomplete="current-password"
       />
-      {error !== undefined && <Said error={error} />}
+      {error !== undefined && <SignInMessage error={error} />}
       <Submit busy={busy}>{msg("account.signIn")}</Submit>
       <p class="small muted">{msg("account.forgotten")}</p>
     </form>
@@ -68,7 +68,7 @@ function ByPassword() {
 function Provider() {
   const href = ways.value?.provider;
   if (!href) return null;
-  const back = location.pathname.startsWith("/setup/") ? "/" : location.pathname + kept(location.search);
+  const back = location.pathname.startsWith("/setup/") ? "/" : location.pathname + returnPath(location.search);
   // The target makes the router leave the link to the browser.
   return (
     <a class="button" target="_top" href={`${href}?back=${encodeURIComponent(back)}`}>
@@ -77,8 +77,8 @@ function Provider() {
   );
 }
 
-/** kept returns the query without the parameters of the sign-in. */
-function kept(search: string): string {
+/** returnPath returns the query without the parameters of the sign-in. */
+function returnPath(search: string): string {
   const query = new URLSearchParams(search);
   query.delete("refused");
   query.delete("request");

@@ -1,4 +1,4 @@
-import { useAsked, type Schema } from "../../shared/api/client";
+import { useLoad, type Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateProblem } from "../../shared/servertext";
@@ -33,19 +33,19 @@ async function version(signal: AbortSignal): Promise<string> {
 
 /** Health shows the state of the node that answers. */
 export function Health() {
-  const asked = useAsked(look, []);
-  const build = useAsked(version, []);
+  const load = useLoad(look, []);
+  const build = useLoad(version, []);
   return (
     <Part
       title={msg("admin.tabs.health")}
       lead={msg("admin.healthText")}
       action={
-        <Button icon="again" onClick={() => void asked.again()}>
+        <Button icon="again" onClick={() => void load.again()}>
           {msg("admin.ask")}
         </Button>
       }
     >
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {(h) => (
           <>
             <p class="row" role="status">

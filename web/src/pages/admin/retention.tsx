@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { Lost } from "../../features/settings/skillswitch";
+import { SavedByOthers } from "../../features/settings/skillswitch";
 import { useSend } from "../../features/users/form";
-import { api, got, Refusal, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, Shown, TextField, useConfirm } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -10,7 +10,7 @@ const usual = [30, 90, 180, 365, 730];
 
 /** Retention sets how long audit records are kept. */
 export function Retention() {
-  const asked = useAsked((signal) => got(api.GET("/api/v1/settings/audit", { signal })), []);
+  const load = useLoad((signal) => got(api.GET("/api/v1/settings/audit", { signal })), []);
   return (
     <Part
       title={msg("admin.tabs.audit")}
@@ -21,7 +21,7 @@ export function Retention() {
         </a>
       }
     >
-      <Shown asked={asked}>{(r) => <Form key={r.generation} r={r} set={asked.set} again={asked.again} />}</Shown>
+      <Shown asked={load}>{(r) => <Form key={r.generation} r={r} set={load.set} again={load.again} />}</Shown>
     </Part>
   );
 }
@@ -82,7 +82,7 @@ function Form({
           required
         />
       )}
-      {lost ? <Lost again={again} /> : !!error && <Problem error={error} />}
+      {lost ? <SavedByOthers again={again} /> : !!error && <Problem error={error} />}
       <Button type="submit" look="primary" disabled={days === r.days} aria-busy={busy || undefined}>
         {msg("admin.save")}
       </Button>

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { Lost } from "../../features/settings/skillswitch";
+import { SavedByOthers } from "../../features/settings/skillswitch";
 import { useSend } from "../../features/users/form";
-import { groupName, roleName, usePeople } from "../../features/users/users";
-import { api, got, Refusal, useAsked, type Schema } from "../../shared/api/client";
+import { groupName, roleName, useUserNames } from "../../features/users/users";
+import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Check, done, Empty, Problem, SelectField, Shown, TextField } from "../../shared/ui";
@@ -14,12 +14,12 @@ const roles: NonNullable<Rule["role"]>[] = ["reporter", "developer", "maintainer
 
 /** Rules edits the rules that map provider groups to hub groups. */
 export function Rules() {
-  const asked = useAsked((signal) => got(api.GET("/api/v1/settings/sign-in", { signal })), []);
+  const load = useLoad((signal) => got(api.GET("/api/v1/settings/sign-in", { signal })), []);
   return (
     <Part title={msg("admin.tabs.sign-in")} lead={msg("admin.rulesText")}>
       {!ways.value?.provider && <div class="note warn">{msg("admin.noProvider")}</div>}
-      <Shown asked={asked}>
-        {(rules) => <Form key={rules.generation} rules={rules} set={asked.set} again={asked.again} />}
+      <Shown asked={load}>
+        {(rules) => <Form key={rules.generation} rules={rules} set={load.set} again={load.again} />}
       </Shown>
     </Part>
   );
@@ -55,7 +55,7 @@ function Form({
           />
         ))}
       </div>
-      {lost ? <Lost again={again} /> : !!error && <Problem error={error} />}
+      {lost ? <SavedByOthers again={again} /> : !!error && <Problem error={error} />}
       <div class="row">
         <Button icon="plus" onClick={() => setList([...list, { claimed: "", role: "reporter" }])}>
           {msg("admin.addRule")}
@@ -69,7 +69,7 @@ function Form({
 }
 
 function RuleRow({ rule, onChange, onRemove }: { rule: Rule; onChange: (r: Rule) => void; onRemove: () => void }) {
-  const { groups } = usePeople();
+  const { groups } = useUserNames();
   const places: [string, string][] = [
     ["", msg("admin.noGroup")],
     ...[...groups.keys()].map((id): [string, string] => [id, groupName(id)]),

@@ -3,7 +3,7 @@ import { browserOf } from "../../features/settings/signins";
 import { TokenTable, useTokens } from "../../features/settings/tokens";
 import { useSend } from "../../features/users/form";
 import { PasswordField } from "../../features/users/passwordfield";
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Check, Dialog, done, Problem, Shown, TextField, When } from "../../shared/ui";
 
@@ -125,7 +125,7 @@ export function ResetPassword({ u, onClose }: { u: User; onClose: () => void }) 
 /** WaysIn lists the tokens and browsers of a user. */
 export function WaysIn({ u, onClose }: { u: User; onClose: () => void }) {
   const tokens = useTokens(u.id);
-  const logins = useAsked(
+  const logins = useLoad(
     (signal) => got(api.GET("/api/v1/users/{user}/sign-ins", { params: { path: { user: u.id } }, signal })),
     [u.id],
   );

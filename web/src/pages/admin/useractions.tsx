@@ -13,10 +13,10 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
   const { route } = useLocation();
   const confirm = useConfirm();
   const [open, show] = useState<"password" | "ways">();
-  const change = async (body: Schema["UserChange"], said: string) => {
+  const change = async (body: Schema["UserChange"], message: string) => {
     await got(api.PATCH("/api/v1/users/{user}", { params: { path: { user: u.id } }, body }));
     if (u.id === me.value?.user.id) await meet();
-    done(said);
+    done(message);
     onChange();
   };
   const disable = () =>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { again as know, PersonField } from "../../features/users/users";
+import { again as know, UserField } from "../../features/users/users";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { me, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -67,7 +67,7 @@ function Find({ name, onFind }: { name: string; onFind: (name: string) => void }
         onFind(text.trim().toLowerCase());
       }}
     >
-      <PersonField label={msg("admin.find")} value={text} onText={setText} />
+      <UserField label={msg("admin.find")} value={text} onText={setText} />
       <Button type="submit" icon="search">
         {msg("admin.findIt")}
       </Button>

@@ -7,14 +7,14 @@ import {
   type BotSpec,
   type GhostSpec,
   type ModelSpec,
-  type Place,
+  type ResourceRef,
   type TeamSpec,
 } from "../../features/resources/document";
 import { newOfKind } from "../../features/resources/phrases";
 import { allOf } from "../../features/resources/resourcelist";
 import { readServers } from "../../features/servers/config";
-import { placeName } from "../../features/servers/serverlist";
-import { useAsked, type Schema } from "../../shared/api/client";
+import { namespaceName } from "../../features/servers/serverlist";
+import { useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Icon, Shown, Tabs, Tag } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
@@ -25,7 +25,7 @@ type Thing = Schema["Kind"];
 export function List() {
   const { query, route } = useLocation();
   const kind = agentKinds.find((k) => k === query.kind) ?? "Ghost";
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) =>
       Object.fromEntries(
         await Promise.all(agentKinds.map(async (k) => [k, await allOf(k, signal)] as const)),
@@ -33,17 +33,17 @@ export function List() {
     [],
   );
   const many = (k: AgentKind) =>
-    asked.data ? (
+    load.data ? (
       <>
         {" "}
-        <span class="muted">{asked.data[k].length}</span>
+        <span class="muted">{load.data[k].length}</span>
       </>
     ) : null;
   return (
     <Page
       title={msg("agents.title")}
       lead={msg("agents.lead")}
-      actions={asked.data?.[kind].length ? <Make kind={kind} /> : undefined}
+      actions={load.data?.[kind].length ? <Make kind={kind} /> : undefined}
     >
       <Tabs
         label={msg("agents.title")}
@@ -59,7 +59,7 @@ export function List() {
       >
         <div class="stack">
           <p class="muted agents-about">{msg(`agents.about.${kind}`)}</p>
-          <Shown asked={asked} waiting={msg("agents.getting")}>
+          <Shown asked={load} waiting={msg("agents.getting")}>
             {(all) => (all[kind].length ? <Things key={kind} things={all[kind]} /> : <Nothing kind={kind} all={all} />)}
           </Shown>
         </div>
@@ -129,7 +129,7 @@ function Things({ things }: { things: Thing[] }) {
 }
 
 function Card({ thing }: { thing: Thing }) {
-  const place = { kind: thing.kind, namespace: thing.metadata.namespace, name: thing.metadata.name } as Place;
+  const place = { kind: thing.kind, namespace: thing.metadata.namespace, name: thing.metadata.name } as ResourceRef;
   const says =
     thing.metadata.description ||
     (thing.spec as GhostSpec | undefined)?.systemPrompt?.split("\n").find((l) => l.trim());
@@ -140,7 +140,7 @@ function Card({ thing }: { thing: Thing }) {
       </h2>
       <p class="small muted agents-clamp">{says || msg("agents.noDescription")}</p>
       <p class="row small muted">
-        <Tag>{placeName(place.namespace)}</Tag>
+        <Tag>{namespaceName(place.namespace)}</Tag>
         {!!thing.status.findings?.length && (
           <Tag look="bad" title={thing.status.findings[0]!.message}>
             {msg("agents.damaged")}

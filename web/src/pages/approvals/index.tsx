@@ -1,22 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
 import { title } from "../../features/approvals/inline";
 import { Question } from "../../features/approvals/request";
-import { type Ask, asks, known, refresh } from "../../features/approvals/requests";
+import { type ApprovalRequest, pendingRequests, known, refresh } from "../../features/approvals/requests";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Tag, Waiting, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import "../../features/approvals/approvals.css";
 
-/** Asks lists the pending approvals of the user. */
-export default function Asks() {
+/** ApprovalsPage lists the pending approvals of the user. */
+export default function ApprovalsPage() {
   const [error, setError] = useState<Error>();
   const load = () => {
     setError(undefined);
     refresh().catch(setError);
   };
   useEffect(load, []);
-  const shown = asks.value.filter((a) => a.kind !== "action");
+  const shown = pendingRequests.value.filter((a) => a.kind !== "action");
   return (
     <Page title={msg("approvals.title")} lead={msg("approvals.lead")}>
       {error && <Problem error={error} again={load} />}
@@ -26,7 +26,7 @@ export default function Asks() {
         <ul class="stack">
           {shown.map((a) => (
             <li key={a.id}>
-              <Asked ask={a} />
+              <RequestCard request={a} />
             </li>
           ))}
         </ul>
@@ -37,18 +37,18 @@ export default function Asks() {
   );
 }
 
-function Asked({ ask }: { ask: Ask }) {
+function RequestCard({ request }: { request: ApprovalRequest }) {
   return (
     <article class="card stack tight asks-card">
       <div class="row">
-        <h2>{title(ask)}</h2>
-        {ask.deadline && <Tag look="warn">{msg("approvals.until", { time: moment(ask.deadline) })}</Tag>}
+        <h2>{title(request)}</h2>
+        {request.deadline && <Tag look="warn">{msg("approvals.until", { time: moment(request.deadline) })}</Tag>}
         <span class="push small muted">
-          {msg("approvals.asked")} <When time={ask.asked} />
+          {msg("approvals.asked")} <When time={request.asked} />
         </span>
       </div>
-      <Question ask={ask} />
-      <a class="small" href={`/chat/${ask.session}`}>
+      <Question ask={request} />
+      <a class="small" href={`/chat/${request.session}`}>
         {msg("approvals.open")}
       </a>
     </article>

@@ -1,4 +1,4 @@
-import { personId } from "../../features/users/users";
+import { userID } from "../../features/users/users";
 import { api, got, type Schema } from "../../shared/api/client";
 
 export type Decision = Schema["Record"]["decision"];
@@ -35,6 +35,6 @@ export function addressOf(filter: Filter): string {
 
 /** records loads a page of records. It converts the actor's name to an ID. */
 export async function records(filter: Filter, after: string | undefined, signal: AbortSignal) {
-  const actor = filter.actor && (await personId(filter.actor));
+  const actor = filter.actor && (await userID(filter.actor));
   return got(api.GET("/api/v1/audit", { params: { query: { ...filter, actor, after, limit: 50 } }, signal }));
 }

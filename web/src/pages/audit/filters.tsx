@@ -1,16 +1,16 @@
 import { useState } from "preact/hooks";
-import { groupName, PersonField, usePeople } from "../../features/users/users";
+import { groupName, UserField, useUserNames } from "../../features/users/users";
 import { isAdmin, me } from "../../shared/api/me";
 import { messagesOf, msg } from "../../shared/i18n/messages";
 import { Button, SelectField, TextField } from "../../shared/ui";
 import type { Decision, Filter } from "./filter";
 
 /**
- * usePlaces returns the namespaces whose log the user may read: all for administrators, else the
+ * useNamespaces returns the namespaces whose log the user may read: all for administrators, else the
  * user's own and those of owned groups.
  */
-function usePlaces(): [string, string][] {
-  const { groups } = usePeople();
+function useNamespaces(): [string, string][] {
+  const { groups } = useUserNames();
   const own: [string, string][] = [
     ["", isAdmin.value ? msg("audit.everywhere") : msg("audit.own")],
     [`user:${me.value!.user.id}`, msg("audit.mine")],
@@ -24,7 +24,7 @@ function usePlaces(): [string, string][] {
 /** Filters edits the filter. Applying it puts it into the address. */
 export function Filters({ filter, onShow }: { filter: Filter; onShow: (to: Filter) => void }) {
   const [draft, setDraft] = useState(filter);
-  const places = usePlaces();
+  const places = useNamespaces();
   if (draft.namespace && !places.some(([p]) => p === draft.namespace)) places.push([draft.namespace, draft.namespace]);
   const set = (change: Filter) => setDraft({ ...draft, ...change });
   const choose = (change: Filter) => onShow({ ...draft, ...change });
@@ -39,7 +39,7 @@ export function Filters({ filter, onShow }: { filter: Filter; onShow: (to: Filte
       }}
     >
       {isAdmin.value && (
-        <PersonField label={msg("audit.actor")} value={draft.actor ?? ""} onText={(actor) => set({ actor })} />
+        <UserField label={msg("audit.actor")} value={draft.actor ?? ""} onText={(actor) => set({ actor })} />
       )}
       <SelectField
         label={msg("audit.action")}

@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { personName, usePeople } from "../../features/users/users";
+import { userName, useUserNames } from "../../features/users/users";
 import { Refusal, usePages } from "../../shared/api/client";
 import { isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -14,7 +14,7 @@ import "./audit.css";
 
 /** Audit shows the readable part of the audit log. */
 export default function Audit() {
-  usePeople();
+  useUserNames();
 
   const { query, route } = useLocation();
   const filter = filterOf(query);
@@ -67,7 +67,7 @@ function Export({ filter, data }: { filter: Filter; data: Parameters<typeof asCS
   const name = ["audit", filter.actor, filter.action, filter.decision].filter(Boolean).join("-");
   return (
     <Menu label={msg("audit.exportAs")} icon="download" text={<span>{msg("audit.exportAs")}</span>}>
-      <MenuItem onClick={() => save(`${name}.csv`, "text/csv", asCSV(data, personName))}>{msg("audit.csv")}</MenuItem>
+      <MenuItem onClick={() => save(`${name}.csv`, "text/csv", asCSV(data, userName))}>{msg("audit.csv")}</MenuItem>
       <MenuItem onClick={() => save(`${name}.json`, "application/json", asJSON(data))}>{msg("audit.json")}</MenuItem>
     </Menu>
   );

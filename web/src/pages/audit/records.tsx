@@ -1,4 +1,4 @@
-import { groupName, personName, placeName } from "../../features/users/users";
+import { groupName, userName, namespaceName } from "../../features/users/users";
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { TableWrap, Tag, When } from "../../shared/ui";
@@ -55,7 +55,7 @@ export function Records({ records, filter, onShow }: RecordsProps) {
 }
 
 function Row({ r, filter, onShow }: { r: Record; filter: Filter; onShow: (to: Filter) => void }) {
-  const name = personName(r.actor);
+  const name = userName(r.actor);
   return (
     <tr role="row">
       <td role="cell">
@@ -87,9 +87,9 @@ function Row({ r, filter, onShow }: { r: Record; filter: Filter; onShow: (to: Fi
       </td>
       <td role="cell">
         {r.namespace ? (
-          <Only text={placeName(r.namespace)} onClick={() => onShow({ ...filter, namespace: r.namespace })} />
+          <Only text={namespaceName(r.namespace)} onClick={() => onShow({ ...filter, namespace: r.namespace })} />
         ) : (
-          <span class="muted">{placeName(r.namespace)}</span>
+          <span class="muted">{namespaceName(r.namespace)}</span>
         )}
       </td>
       <td role="cell">
@@ -104,7 +104,7 @@ function called(r: Record): string {
   const details = r.details as { name?: unknown } | null | undefined;
   if (typeof details?.name === "string" && r.subject !== details.name) return details.name;
   if (!r.subject || !/^[0-9a-f-]{36}$/.test(r.subject)) return "";
-  const name = [personName, groupName].map((of) => of(r.subject!)).find((n) => n !== r.subject);
+  const name = [userName, groupName].map((of) => of(r.subject!)).find((n) => n !== r.subject);
   return name ?? "";
 }
 

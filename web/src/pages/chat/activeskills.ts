@@ -1,26 +1,26 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { usePlaces } from "../../features/skills/namespaces";
-import { api, type Asked, got, type Schema, useAsked } from "../../shared/api/client";
+import { useNamespaceNames } from "../../features/skills/namespaces";
+import { api, type Load, got, type Schema, useLoad } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 
 export type InForce = Schema["ChatInForce"];
 
 /** useInForce loads the active skills of a conversation, again whenever `at` changes. */
-export function useInForce(id: string, at: number): Asked<InForce[]> {
-  const asked = useAsked(
+export function useInForce(id: string, at: number): Load<InForce[]> {
+  const load = useLoad(
     async (signal) =>
       (await got(api.GET("/api/v1/sessions/{session}/skills", { params: { path: { session: id } }, signal }))).items,
     [id, at],
   );
   useEffect(() => {
-    const more = (asked.data ?? []).flatMap((f): [string, string][] =>
+    const more = (load.data ?? []).flatMap((f): [string, string][] =>
       f.namespace ? [[keyOf(f.skill), f.namespace]] : [],
     );
     if (more.some(([key, home]) => homes.value.get(key) !== home)) homes.value = new Map([...homes.value, ...more]);
-  }, [asked.data]);
-  return asked;
+  }, [load.data]);
+  return load;
 }
 
 /** The namespaces of skills, as far as known. A transcript has only the source labels. */
@@ -33,7 +33,7 @@ const keyOf = (id: Schema["SessionID"]) => `${id.origin}/${id.dir}`;
  * source. It returns "" for skills of an agent.
  */
 export function useFrom(): (id: Schema["SessionID"]) => string {
-  const place = usePlaces();
+  const place = useNamespaceNames();
   return (id) => {
     const home = homes.value.get(keyOf(id));
     if (home === `user:${me.value?.user.id}`) return msg("chat.origins.mine");

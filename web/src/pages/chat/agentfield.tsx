@@ -1,12 +1,12 @@
 import { useId } from "preact/hooks";
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 
 const kinds = ["Ghost", "Bot", "Team"] as const;
 
 /** useAgents loads the agents, by kind. */
 function useAgents() {
-  return useAsked(async (signal) => {
+  return useLoad(async (signal) => {
     const lists = await Promise.all(
       kinds.map((kind) =>
         got(api.GET("/api/v1/kinds/{kind}", { params: { path: { kind }, query: { limit: 100 } }, signal })),

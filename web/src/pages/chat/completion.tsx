@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { usePlaces } from "../../features/skills/namespaces";
+import { useNamespaceNames } from "../../features/skills/namespaces";
 import { msg } from "../../shared/i18n/messages";
 import { matches } from "./phrases";
 import { type Named, useMatching, useSkills } from "./skillsearch";
@@ -35,7 +35,7 @@ export function useComplete(
   onPick: (n: Named) => void,
 ): Completing {
   const list = useId();
-  const place = usePlaces();
+  const place = useNamespaceNames();
   const all = useSkills() ?? [];
   const [at, setAt] = useState(0);
   const [left, setLeft] = useState<string>();

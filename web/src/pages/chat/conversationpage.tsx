@@ -13,13 +13,13 @@ import { useConversation } from "./conversation";
 import { keepDraft } from "./drafts";
 import type { Link } from "./eventstream";
 import { Messages } from "./messages";
-import { Panel, useSettled } from "./panel";
-import { cancel, say } from "./send";
+import { Panel, useDebounced } from "./panel";
+import { cancel, sendMessage } from "./send";
 import { SessionMenu, TitleField } from "./sessionrow";
 import { sessionOf } from "./sessions";
-import { isBusy, type Transcript, type Turn, underWay } from "./transcript";
+import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 
-interface TalkProps {
+interface ConversationProps {
   id: string;
   /** The button that opens the list of conversations. */
   list: ComponentChildren;
@@ -29,13 +29,13 @@ interface TalkProps {
   beside: (panel: ComponentChildren) => ComponentChildren;
 }
 
-/** Talk shows a conversation. */
-export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
+/** ConversationView shows a conversation. */
+export function ConversationView({ id, list, onPanel, panelOpen, beside }: ConversationProps) {
   const c = useConversation(id);
   const session = sessionOf(id);
   const transcript = c.transcript.value;
   const link = c.link.value;
-  const at = useSettled(c.ready.value ? transcript.changed : -1);
+  const at = useDebounced(c.ready.value ? transcript.changed : -1);
   const force = useInForce(id, at);
   useTitle(session?.title || msg("chat.untitled"));
   const again = useCallback(
@@ -43,7 +43,7 @@ export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
     [id],
   );
   const stop = useCallback(() => cancel(id), [id]);
-  if (link.state === "over" && link.problem?.status === 404) return <Gone />;
+  if (link.state === "over" && link.problem?.status === 404) return <ConversationGone />;
   const theirs = session && me.value && session.owner !== me.value.user.id;
   return (
     <>
@@ -66,8 +66,8 @@ export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
             <Composer
               id={id}
               busy={isBusy(transcript)}
-              send={(draft) => say(id, draft)}
-              onStop={underWay(transcript) || isBusy(transcript) ? stop : undefined}
+              send={(draft) => sendMessage(id, draft)}
+              onStop={runningTurn(transcript) || isBusy(transcript) ? stop : undefined}
               loaded={(force.data ?? []).map((f) => f.skill.name)}
               offered={transcript.offered}
             />
@@ -79,7 +79,13 @@ export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
   );
 }
 
-function Head({ id, list, transcript, onPanel, panelOpen }: Omit<TalkProps, "beside"> & { transcript: Transcript }) {
+function Head({
+  id,
+  list,
+  transcript,
+  onPanel,
+  panelOpen,
+}: Omit<ConversationProps, "beside"> & { transcript: Transcript }) {
   const [renaming, setRenaming] = useState(false);
   const session = sessionOf(id);
   return (
@@ -142,7 +148,7 @@ function Connection({ link }: { link: Link }) {
   );
 }
 
-function Gone() {
+function ConversationGone() {
   return (
     <section class="chat-talk">
       <Empty

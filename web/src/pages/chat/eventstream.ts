@@ -1,6 +1,6 @@
 import { handleEvent } from "../../features/approvals/events";
 import { api, type Schema } from "../../shared/api/client";
-import type { Told } from "./transcript";
+import type { ChatEvent } from "./transcript";
 
 /** The connection of a conversation to the hub. */
 export interface Link {
@@ -20,7 +20,7 @@ interface Watching {
   attend: boolean;
   /** Reports whether no events are expected, so that a hidden page needs no connection. */
   idle: () => boolean;
-  onEvents: (events: Told[]) => void;
+  onEvents: (events: ChatEvent[]) => void;
   onLink: (link: Link) => void;
 }
 
@@ -50,21 +50,21 @@ const slept = 90_000; // browsers run timers of hidden pages once a minute
  * with the next event, so that none is lost or repeated.
  */
 export function watch(w: Watching): () => void {
-  const hearing = new Hearing(w);
-  whenAwake(hearing.stop.signal, hearing);
+  const stream = new Heartbeat(w);
+  whenAwake(stream.stop.signal, stream);
   w.onLink({ state: "opening" });
-  hearing.open();
-  return () => hearing.end();
+  stream.open();
+  return () => stream.end();
 }
 
-class Hearing {
+class Heartbeat {
   readonly stop = new AbortController();
   private source?: EventSource;
   private last: number;
   private wait = firstWait;
   private since = 0; // when it was last open
   private timer = 0;
-  private batch: Told[] = [];
+  private batch: ChatEvent[] = [];
   private due = 0;
 
   constructor(private w: Watching) {
@@ -90,7 +90,7 @@ class Hearing {
       this.w.onLink({ state: "live" });
     };
     mine.onerror = () => mine === this.source && void this.broken(opened);
-    for (const type of types) hear(type, (data) => this.take(JSON.parse(data) as Told));
+    for (const type of types) hear(type, (data) => this.take(JSON.parse(data) as ChatEvent));
     hear("bye", () => this.retry({ bye: true }));
     hear("problem", (data) => this.refused(JSON.parse(data) as Schema["Problem"]));
   }
@@ -117,7 +117,7 @@ class Hearing {
     this.source = undefined;
   }
 
-  private take(e: Told) {
+  private take(e: ChatEvent) {
     if (e.seq <= this.last) return;
     if (e.seq > this.last + 1) return this.retry(); // events are missing, so reload from the last known one
     this.last = e.seq;
@@ -177,22 +177,22 @@ async function whyNot(session: string, signal: AbortSignal): Promise<Link["probl
  * whenAwake reconnects after sleep, a network change or a return to the page, and disconnects a
  * hidden page.
  */
-function whenAwake(signal: AbortSignal, hearing: Hearing) {
+function whenAwake(signal: AbortSignal, stream: Heartbeat) {
   let tick = Date.now();
   let hidden = 0; // the time the page was hidden
   const beat = setInterval(() => {
     const now = Date.now();
-    if (now - tick > slept) hearing.reopen();
-    else if (hidden && now - hidden > unseen) hearing.letGo();
+    if (now - tick > slept) stream.reopen();
+    else if (hidden && now - hidden > unseen) stream.letGo();
     tick = now;
   }, 5000);
   signal.addEventListener("abort", () => clearInterval(beat));
   const seen = () => {
     const was = hidden;
     hidden = document.visibilityState === "hidden" ? Date.now() : 0;
-    if (!hidden && (!hearing.isOpen || (was && Date.now() - was > unseen))) hearing.reopen();
+    if (!hidden && (!stream.isOpen || (was && Date.now() - was > unseen))) stream.reopen();
   };
   document.addEventListener("visibilitychange", seen, { signal });
-  addEventListener("pageshow", (e) => e.persisted && hearing.reopen(), { signal });
-  addEventListener("online", () => hearing.reopen(), { signal });
+  addEventListener("pageshow", (e) => e.persisted && stream.reopen(), { signal });
+  addEventListener("online", () => stream.reopen(), { signal });
 }

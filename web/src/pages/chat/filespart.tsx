@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { Code, Markdown } from "../../shared/content";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -16,13 +16,13 @@ const address = (id: string, path: string) =>
 /** FilesPart lists the files of a conversation. */
 export function FilesPart({ id, at }: { id: string; at: number }) {
   const [open, setOpen] = useState<File>();
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/sessions/{session}/files", { params: { path: { session: id } }, signal })),
     [id, at],
   );
   const add = async (files: globalThis.File[]) => {
     for (const f of files) await keepFile(id, f);
-    await asked.again();
+    await load.again();
   };
   return (
     <section>
@@ -30,12 +30,12 @@ export function FilesPart({ id, at }: { id: string; at: number }) {
         <h2 class="grow">{msg("chat.files")}</h2>
         <Attach onFiles={(files) => void add(files).catch(failed)} />
       </div>
-      <Known asked={asked} waiting={msg("chat.gettingFiles")}>
+      <Known load={load} waiting={msg("chat.gettingFiles")}>
         {({ items }) =>
           items.length ? (
             <ul class="chat-files">
               {items.map((f) => (
-                <FileRow key={f.path} id={id} file={f} onOpen={() => setOpen(f)} onGone={asked.again} />
+                <FileRow key={f.path} id={id} file={f} onOpen={() => setOpen(f)} onGone={load.again} />
               ))}
             </ul>
           ) : (
@@ -119,8 +119,8 @@ const endOf = (path: string) => path.split(".").at(-1)!.toLowerCase();
 
 /** FileView shows a file: highlighted text, Markdown or a picture. */
 function FileView({ id, file, onClose }: { id: string; file: File; onClose: () => void }) {
-  const asked = useAsked((signal) => read(address(id, file.path), file, signal), [id, file.path]);
-  const seen = asked.data;
+  const load = useLoad((signal) => read(address(id, file.path), file, signal), [id, file.path]);
+  const seen = load.data;
   useEffect(() => () => void (seen && "picture" in seen && URL.revokeObjectURL(seen.picture)), [seen]);
   return (
     <Dialog
@@ -133,7 +133,7 @@ function FileView({ id, file, onClose }: { id: string; file: File; onClose: () =
         </a>
       }
     >
-      <Shown asked={asked} waiting={msg("chat.gettingFiles")}>
+      <Shown asked={load} waiting={msg("chat.gettingFiles")}>
         {(seen) =>
           "picture" in seen ? (
             <img class="chat-picture" src={seen.picture} alt={file.path} />

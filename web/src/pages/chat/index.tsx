@@ -4,7 +4,7 @@ import { useLocation } from "preact-iso";
 import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
 import { Button } from "../../shared/ui";
-import { Talk } from "./conversationpage";
+import { ConversationView } from "./conversationpage";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
 import { useFreshSessions } from "./sessions";
@@ -67,7 +67,14 @@ export default function Chat() {
         )
       )}
       {id ? (
-        <Talk key={id} id={id} list={list} onPanel={() => show(!panelOpen)} panelOpen={panelOpen} beside={beside} />
+        <ConversationView
+          key={id}
+          id={id}
+          list={list}
+          onPanel={() => show(!panelOpen)}
+          panelOpen={panelOpen}
+          beside={beside}
+        />
       ) : (
         <Begin list={list} />
       )}

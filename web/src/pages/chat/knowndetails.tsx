@@ -1,24 +1,24 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { type Asked, away } from "../../shared/api/client";
+import { type Load, away } from "../../shared/api/client";
 import { Shown } from "../../shared/ui";
 
 /** Known shows loaded data. While the hub is unreachable it keeps the last data, then loads again. */
 export function Known<T>({
-  asked,
+  load,
   waiting,
   children,
 }: {
-  asked: Asked<T>;
+  load: Load<T>;
   waiting?: string;
   children: (data: T) => ComponentChildren;
 }) {
-  const gone = away.value;
+  const offline = away.value;
   useEffect(() => {
-    if (!gone && asked.error) void asked.again();
-  }, [gone]);
+    if (!offline && load.error) void load.again();
+  }, [offline]);
   return (
-    <Shown asked={gone ? { ...asked, error: undefined } : asked} waiting={waiting}>
+    <Shown asked={offline ? { ...load, error: undefined } : load} waiting={waiting}>
       {children}
     </Shown>
   );

@@ -1,5 +1,5 @@
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { usePlaces } from "../../features/skills/namespaces";
+import { useNamespaceNames } from "../../features/skills/namespaces";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, failed, Menu, MenuItem } from "../../shared/ui";
 import { type Keep, loadSkill } from "./loadskill";
@@ -13,7 +13,7 @@ export function LoadByHand({ id, loaded }: { id: string; loaded: string[] }) {
   const list = useId();
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => input.current?.focus(), [open]);
-  const place = usePlaces();
+  const place = useNamespaceNames();
   const found = useMatching(open ? word.trim() : undefined, [])
     .filter((n) => !loaded.includes(n.name))
     .slice(0, 8);

@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Button } from "../../shared/ui";
 import { useStick } from "./scrolltoend";
 import { isBusy, type Transcript, type Turn } from "./transcript";
-import { KeptTurn } from "./turn";
+import { MemoTurn } from "./turn";
 
 const page = 30;
 
@@ -40,7 +40,7 @@ export function Messages({ transcript, ready, onAgain }: MessagesProps) {
         )}
         {ready && !all.length && <p class="muted chat-silent">{msg("chat.silent")}</p>}
         {all.slice(from).map((turn, i) => (
-          <KeptTurn key={turn.input} turn={turn} number={from + i + 1} onAgain={onAgain} />
+          <MemoTurn key={turn.input} turn={turn} number={from + i + 1} onAgain={onAgain} />
         ))}
       </div>
       <Spoken transcript={transcript} ready={ready} />

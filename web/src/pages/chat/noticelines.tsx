@@ -4,7 +4,7 @@ import { Icon, type IconName } from "../../shared/ui";
 import { useFrom } from "./activeskills";
 import { Fold } from "./disclosure";
 import { unloaded } from "./phrases";
-import type { Kept, Line, Loaded, Short, Unloaded } from "./transcript";
+import type { RetentionChange, Line, Loaded, Short, Unloaded } from "./transcript";
 
 /** LoadedLine shows a loaded skill and its instructions. */
 export function LoadedLine({ item }: { item: Loaded }) {
@@ -64,8 +64,8 @@ function reasonOf(reason: string): string {
   return reason;
 }
 
-/** KeptLine says how long the user wants a skill to stay. */
-export function KeptLine({ item }: { item: Kept }) {
+/** RetentionLine says how long the user wants a skill to stay. */
+export function RetentionLine({ item }: { item: RetentionChange }) {
   return (
     <Quiet icon={item.keep === "pinned" ? "pin" : "library"}>
       {msg("chat.stays", {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Asked } from "../../shared/api/client";
+import type { Load } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import type { InForce } from "./activeskills";
 import type { Conversation } from "./conversation";
@@ -8,10 +8,10 @@ import { SkillsPart } from "./skillspart";
 import { UsagePart } from "./usagepart";
 
 /** Panel shows the active skills, the files and the usage of a conversation. */
-export function Panel({ c, at, force }: { c: Conversation; at: number; force: Asked<InForce[]> }) {
+export function Panel({ c, at, force }: { c: Conversation; at: number; force: Load<InForce[]> }) {
   return (
     <div class="chat-panel" role="region" aria-label={msg("chat.panel")}>
-      <SkillsPart id={c.id} asked={force} />
+      <SkillsPart id={c.id} load={force} />
       <FilesPart id={c.id} at={at} />
       <UsagePart id={c.id} at={at} turns={c.transcript.value.turns.length} />
     </div>
@@ -19,10 +19,10 @@ export function Panel({ c, at, force }: { c: Conversation; at: number; force: As
 }
 
 /**
- * useSettled returns a number once it has been stable for a moment, to limit requests to the hub.
+ * useDebounced returns a number once it has been stable for a moment, to limit requests to the hub.
  * It is -1 at first.
  */
-export function useSettled(n: number): number {
+export function useDebounced(n: number): number {
   const [settled, set] = useState(n);
   useEffect(() => {
     if (settled < 0) return set(n);

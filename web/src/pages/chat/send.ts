@@ -27,15 +27,15 @@ export async function begin(agent: string, draft: Draft): Promise<string> {
   );
   put(session);
   try {
-    if (!plain) await say(session.id, draft);
+    if (!plain) await sendMessage(session.id, draft);
   } catch (error) {
     throw new Begun(session.id, error);
   }
   return session.id;
 }
 
-/** say uploads the files of a draft and sends it. */
-export async function say(session: string, draft: Draft) {
+/** sendMessage uploads the files of a draft and sends it. */
+export async function sendMessage(session: string, draft: Draft) {
   for (const file of draft.files) await keepFile(session, file);
   const files = draft.files.length
     ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })

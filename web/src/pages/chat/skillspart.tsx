@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Asked, got, Refusal } from "../../shared/api/client";
+import { api, type Load, got, Refusal } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, done, failed, Icon, Menu, MenuItem, Tag, useConfirm, When } from "../../shared/ui";
 import { type InForce, useFrom } from "./activeskills";
@@ -18,11 +18,11 @@ async function unloadSkill(id: string, name: string, cascade: boolean) {
 }
 
 /** SkillsPart lists the active skills with their reasons, and loads and unloads them. */
-export function SkillsPart({ id, asked }: { id: string; asked: Asked<InForce[]> }) {
+export function SkillsPart({ id, load }: { id: string; load: Load<InForce[]> }) {
   return (
     <section>
       <h2>{msg("chat.inForce")}</h2>
-      <Known asked={asked}>
+      <Known load={load}>
         {(items) =>
           items.length ? (
             <ul class="chat-force">
@@ -35,7 +35,7 @@ export function SkillsPart({ id, asked }: { id: string; asked: Asked<InForce[]> 
           )
         }
       </Known>
-      <LoadByHand id={id} loaded={asked.data?.map((f) => f.skill.name) ?? []} />
+      <LoadByHand id={id} loaded={load.data?.map((f) => f.skill.name) ?? []} />
     </section>
   );
 }

@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Icon, type IconName } from "../../shared/ui";
 import { Fold } from "./disclosure";
 import { duration } from "./phrases";
-import { asJSON, diagramOf, shownArguments, tell, took } from "./toolcalltext";
+import { asJSON, diagramOf, shownArguments, summarizeCall, elapsed } from "./toolcalltext";
 import type { Call, CallState } from "./transcript";
 
 const icons: Record<CallState, IconName> = {
@@ -17,8 +17,8 @@ const icons: Record<CallState, IconName> = {
 
 /** CallLine shows a tool call in one line, and its arguments and result when opened. */
 export function CallLine({ call }: { call: Call }) {
-  const { does, what } = tell(call);
-  const seconds = took(call.begun, call.ended);
+  const { does, what } = summarizeCall(call);
+  const seconds = elapsed(call.begun, call.ended);
   const diagram = diagramOf(call);
   return (
     <>

@@ -2,7 +2,7 @@ import { findMsg, msg } from "../../shared/i18n/messages";
 import type { Call } from "./transcript";
 
 /** A short description of a call. */
-interface Told {
+interface CallSummary {
   /** The action, as text. */
   does: string;
   /** The object of the action, from the arguments. */
@@ -12,10 +12,10 @@ interface Told {
 type Arguments = Record<string, unknown>;
 
 /** The arguments that identify a call, in order of preference. */
-const telling = ["query", "command", "path", "script", "file", "name", "skill", "member", "url", "title"];
+const summaryArguments = ["query", "command", "path", "script", "file", "name", "skill", "member", "url", "title"];
 
-/** tell describes a call. */
-export function tell(call: Pick<Call, "name" | "args">): Told {
+/** summarizeCall describes a call. */
+export function summarizeCall(call: Pick<Call, "name" | "args">): CallSummary {
   const args = parsed(call.args);
   if (call.name === "call_tool") {
     const tool = text(args.name) || "call_tool";
@@ -72,12 +72,12 @@ const inner = (value: unknown): Arguments =>
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 function first(args: Arguments): string {
-  for (const name of telling) if (text(args[name])) return line(text(args[name]));
+  for (const name of summaryArguments) if (text(args[name])) return line(text(args[name]));
   return "";
 }
 
 const line = (s: string) => (s.length > 120 ? s.slice(0, 120) + "…" : s).replace(/\s+/g, " ").trim();
 
-/** took returns the duration in seconds, or undefined while it is unknown. */
-export const took = (begun?: string, ended?: string): number | undefined =>
+/** elapsed returns the duration in seconds, or undefined while it is unknown. */
+export const elapsed = (begun?: string, ended?: string): number | undefined =>
   begun && ended ? Math.max(0, Date.parse(ended) - Date.parse(begun)) / 1000 : undefined;

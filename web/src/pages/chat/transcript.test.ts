@@ -1,13 +1,13 @@
 import { holds, same, test } from "../../../test/units/check";
-import { type Call, blank, follow, isBusy, type Told, type Transcript } from "./transcript";
+import { type Call, blank, follow, isBusy, type ChatEvent, type Transcript } from "./transcript";
 
 const time = (seq: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, seq)).toISOString();
 
-/** told numbers events and adds times, as the hub does. */
-const told = (...events: Partial<Told>[]): Told[] =>
+/** numbered numbers events and adds times, as the hub does. */
+const numbered = (...events: Partial<ChatEvent>[]): ChatEvent[] =>
   events.map((e, i) => ({ seq: i + 1, time: time(i + 1), type: "step", ...e }));
 
-const step = (input: number, s: Partial<NonNullable<Told["step"]>>): Partial<Told> => ({
+const step = (input: number, s: Partial<NonNullable<ChatEvent["step"]>>): Partial<ChatEvent> => ({
   type: "step",
   input,
   step: { seq: 1, time: time(1), type: "message", ...s },
@@ -23,7 +23,7 @@ const answer = (text: string, more = {}) => ({
 });
 
 /** A turn with reasoning, a tool call, a load, a request, an interruption and an end. */
-const whole = told(
+const whole = numbered(
   { type: "said", input: 1, kind: "message", text: "hello" },
   { type: "begun", input: 1 },
   { type: "thinking", input: 1, text: "I " },
@@ -124,7 +124,7 @@ test("ids of calls that a vendor uses again are those of the last call", () => {
   const call = { calls: [{ id: "x", name: "read_file", arguments: "{}" }] };
   const t = follow(
     blank,
-    told(
+    numbered(
       { type: "said", input: 1, kind: "message", text: "a" },
       { type: "begun", input: 1 },
       step(1, answer("", call)),
@@ -145,7 +145,7 @@ test("ids of calls that a vendor uses again are those of the last call", () => {
 test("a call of which nothing is known when the turn ends says so", () => {
   const t = follow(
     blank,
-    told(
+    numbered(
       { type: "said", input: 1, kind: "message", text: "a" },
       { type: "begun", input: 1 },
       step(1, answer("", { calls: [{ id: "x", name: "read_file", arguments: "{}" }] })),

@@ -1,7 +1,7 @@
 import type { Schema } from "../../shared/api/client";
 
 /** An event of a conversation. */
-export type Told = Schema["ChatEvent"];
+export type ChatEvent = Schema["ChatEvent"];
 type Ask = Schema["ApprovalRequest"];
 type Usage = Schema["SessionUsage"];
 
@@ -28,7 +28,7 @@ export interface Turn {
   loaded?: Schema["ChatLoaded"];
 }
 
-export type Item = Words | Call | Loaded | Unloaded | Kept | Line | Question | Short;
+export type Item = Words | Call | Loaded | Unloaded | RetentionChange | Line | Question | Short;
 
 /** Text or reasoning of the model. It grows while open. */
 export interface Words {
@@ -72,7 +72,7 @@ export interface Unloaded {
 }
 
 /** A skill whose lifetime the user set. */
-export interface Kept {
+export interface RetentionChange {
   type: "kept";
   key: number;
   name: string;
@@ -114,8 +114,8 @@ export interface Transcript {
 
 export const blank: Transcript = { seq: 0, turns: [], changed: 0, offered: [] };
 
-/** underWay returns the running turn. */
-export const underWay = (t: Transcript) => t.turns.find((turn) => turn.state === "running");
+/** runningTurn returns the running turn. */
+export const runningTurn = (t: Transcript) => t.turns.find((turn) => turn.state === "running");
 
 /** isBusy reports whether a turn is running or queued. */
 export const isBusy = (t: Transcript) => t.turns.some((turn) => turn.state === "running" || turn.state === "waiting");
@@ -124,7 +124,7 @@ export const isBusy = (t: Transcript) => t.turns.some((turn) => turn.state === "
  * follow applies events to a transcript. It skips events that were applied already. Unchanged turns
  * and items keep their identity.
  */
-export function follow(was: Transcript, events: readonly Told[]): Transcript {
+export function follow(was: Transcript, events: readonly ChatEvent[]): Transcript {
   const draft = new Draft(was);
   for (const e of events) if (e.seq > draft.seq) draft.take(e);
   return draft.seq === was.seq
@@ -146,7 +146,7 @@ class Draft {
     this.offered = was.offered;
   }
 
-  take(e: Told) {
+  take(e: ChatEvent) {
     this.seq = e.seq;
     if (e.type === "said") {
       this.own.add(e.input!);
@@ -192,7 +192,7 @@ class Draft {
     }
   }
 
-  private happen(turn: Turn, e: Told) {
+  private happen(turn: Turn, e: ChatEvent) {
     switch (e.type) {
       case "begun":
         turn.state = "running";
@@ -231,7 +231,7 @@ class Draft {
 const isOpen = (i: Item): i is Words => (i.type === "answer" || i.type === "thought") && i.open;
 
 /** grow appends text to the open item. */
-function grow(turn: Turn, type: Words["type"], e: Told) {
+function grow(turn: Turn, type: Words["type"], e: ChatEvent) {
   const at = turn.items.findLastIndex((i) => i.type === type && isOpen(i));
   if (at < 0) turn.items.push({ type, key: e.seq, text: e.text ?? "", open: true });
   else turn.items[at] = { ...(turn.items[at] as Words), text: (turn.items[at] as Words).text + (e.text ?? "") };
@@ -323,7 +323,7 @@ function spend(turn: Turn, u?: Usage, model?: string) {
   };
 }
 
-function end(turn: Turn, e: Told) {
+function end(turn: Turn, e: ChatEvent) {
   turn.state = (e.reason as State) || "done";
   turn.error = e.text ?? "";
   turn.ended = e.time;

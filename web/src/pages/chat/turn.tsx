@@ -6,10 +6,10 @@ import { language } from "../../shared/i18n/language";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Copy, Icon, Tag } from "../../shared/ui";
 import { Fold } from "./disclosure";
-import { AboutLine, CompactedLine, KeptLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
+import { AboutLine, CompactedLine, RetentionLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
 import { duration } from "./phrases";
 import { CallLine } from "./toolcall";
-import { took } from "./toolcalltext";
+import { elapsed } from "./toolcalltext";
 import type { Item, Turn, Words } from "./transcript";
 
 interface TurnProps {
@@ -19,8 +19,8 @@ interface TurnProps {
   onAgain?: (turn: Turn) => void;
 }
 
-/** KeptTurn draws a turn, again only after a change. */
-export function KeptTurn({ turn, number, onAgain }: TurnProps) {
+/** MemoTurn draws a turn, again only after a change. */
+export function MemoTurn({ turn, number, onAgain }: TurnProps) {
   return useMemo(
     () => <TurnView turn={turn} number={number} onAgain={onAgain} />,
     [turn, number, onAgain, language.value],
@@ -38,21 +38,21 @@ function TurnView({ turn, number, onAgain }: TurnProps) {
       {turn.kind === "message" ? (
         <>
           <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: name.slice(0, 80) })}</h2>
-          <Said turn={turn} />
+          <MessageText turn={turn} />
         </>
       ) : (
         <Command turn={turn} />
       )}
       {turn.items.map((item) => (
-        <KeptItem key={item.key} item={item} />
+        <MemoItem key={item.key} item={item} />
       ))}
       <End turn={turn} onAgain={onAgain} />
     </article>
   );
 }
 
-/** Said shows the message as written. */
-function Said({ turn }: { turn: Turn }) {
+/** MessageText shows the message as written. */
+function MessageText({ turn }: { turn: Turn }) {
   return (
     <div class="chat-said" title={moment(turn.said)}>
       {turn.skill && (
@@ -80,7 +80,7 @@ function Command({ turn }: { turn: Turn }) {
   return <Quiet icon={turn.kind === "compact" ? "file" : "library"}>{text}</Quiet>;
 }
 
-function KeptItem({ item }: { item: Item }) {
+function MemoItem({ item }: { item: Item }) {
   return useMemo(() => <ItemView item={item} />, [item, language.value]);
 }
 
@@ -104,7 +104,7 @@ function ItemView({ item }: { item: Item }) {
     case "unloaded":
       return <UnloadedLine item={item} />;
     case "kept":
-      return <KeptLine item={item} />;
+      return <RetentionLine item={item} />;
     case "ask":
       return <InlineAsk ask={item.ask} outcome={item.outcome} />;
     case "compacted":
@@ -165,7 +165,7 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
 function Done({ turn }: { turn: Turn }) {
   const answer = turn.items.findLast((i) => i.type === "answer");
   const problems = turn.loaded?.problems ?? [];
-  const seconds = took(turn.begun, turn.ended);
+  const seconds = elapsed(turn.begun, turn.ended);
   return (
     <>
       {turn.state === "wait" && <Quiet icon="asks">{msg("chat.wait")}</Quiet>}

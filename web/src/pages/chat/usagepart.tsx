@@ -1,6 +1,6 @@
 import { useId } from "preact/hooks";
 import { dollars } from "../../features/usage/totals";
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { count, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
@@ -8,7 +8,7 @@ import { Known } from "./knowndetails";
 
 /** UsagePart shows the usage of a conversation, and compacts it. */
 export function UsagePart({ id, at, turns }: { id: string; at: number; turns: number }) {
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/sessions/{session}/usage", { params: { path: { session: id } }, signal })),
     [id, at],
   );
@@ -19,12 +19,12 @@ export function UsagePart({ id, at, turns }: { id: string; at: number; turns: nu
   return (
     <section>
       <h2>{msg("chat.usage")}</h2>
-      <Known asked={asked}>
-        {(spent) =>
-          Object.keys({ ...spent.models, ...spent.untold }).length ? (
+      <Known load={load}>
+        {(use) =>
+          Object.keys({ ...use.models, ...use.untold }).length ? (
             <>
-              <Room context={spent.context} />
-              <Models spent={spent} />
+              <ContextUse context={use.context} />
+              <Models use={use} />
             </>
           ) : (
             <p class="small muted">{msg("chat.noUsage")}</p>
@@ -45,8 +45,8 @@ export function UsagePart({ id, at, turns }: { id: string; at: number; turns: nu
   );
 }
 
-/** Room shows how much of the context window is used. */
-function Room({ context }: { context?: Schema["Context"] }) {
+/** ContextUse shows how much of the context window is used. */
+function ContextUse({ context }: { context?: Schema["Context"] }) {
   const id = useId();
   if (!context) return null;
   const all = context.window;
@@ -69,8 +69,8 @@ function Room({ context }: { context?: Schema["Context"] }) {
 }
 
 /** Models shows the usage and cost of each model. */
-function Models({ spent }: { spent: Schema["Spent"] }) {
-  const untold = Object.values(spent.untold ?? {}).reduce((sum, n) => sum + n, 0);
+function Models({ use }: { use: Schema["Spent"] }) {
+  const unreported = Object.values(use.untold ?? {}).reduce((sum, n) => sum + n, 0);
   return (
     <>
       <table class="table chat-usage">
@@ -86,7 +86,7 @@ function Models({ spent }: { spent: Schema["Spent"] }) {
           </tr>
         </thead>
         <tbody>
-          {Object.entries(spent.models).map(([model, u]) => (
+          {Object.entries(use.models).map(([model, u]) => (
             <tr key={model}>
               <th scope="row" class="truncate" title={model}>
                 {model}
@@ -99,8 +99,8 @@ function Models({ spent }: { spent: Schema["Spent"] }) {
               </td>
             </tr>
           ))}
-          {Object.keys(spent.untold ?? {})
-            .filter((model) => !spent.models[model])
+          {Object.keys(use.untold ?? {})
+            .filter((model) => !use.models[model])
             .map((model) => (
               <tr key={model}>
                 <th scope="row" class="truncate" title={model}>
@@ -112,11 +112,11 @@ function Models({ spent }: { spent: Schema["Spent"] }) {
             ))}
         </tbody>
       </table>
-      {!!untold && <p class="small muted">{msg("chat.untold", { count: untold })}</p>}
-      {spent.cost !== undefined && (
+      {!!unreported && <p class="small muted">{msg("chat.untold", { count: unreported })}</p>}
+      {use.cost !== undefined && (
         <p class="small">
-          {msg("chat.cost")}: <strong>{dollars(spent.cost)}</strong>
-          {!!spent.unpriced && <span class="muted"> {msg("chat.unpriced", { count: spent.unpriced })}</span>}
+          {msg("chat.cost")}: <strong>{dollars(use.cost)}</strong>
+          {!!use.unpriced && <span class="muted"> {msg("chat.unpriced", { count: use.unpriced })}</span>}
         </p>
       )}
     </>

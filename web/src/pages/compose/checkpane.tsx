@@ -5,16 +5,16 @@ import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateDiagnostic } from "../../shared/servertext";
 import { Button, Problem, Tag, Waiting } from "../../shared/ui";
 import type { Work } from "./draftstate";
-import { Taken } from "./nametaken";
-import { mend } from "./textpane";
-import { isAway, type Said } from "./validation";
+import { NameTaken } from "./nametaken";
+import { applyEdit } from "./textpane";
+import { isAway, type CheckResult } from "./validation";
 import { VerdictTag } from "./verdict";
 import type { View } from "./viewstate";
 
 interface Props {
   work: Work;
   view: View;
-  said: Said<Schema["Checked"]>;
+  result: CheckResult<Schema["Checked"]>;
 }
 
 /**
@@ -22,21 +22,21 @@ interface Props {
  * permissions and scan.
  */
 export function CheckPane(props: Props) {
-  const { said, work } = props;
-  if (!said.data)
-    return said.error ? (
-      isAway(said.error) ? (
+  const { result, work } = props;
+  if (!result.data)
+    return result.error ? (
+      isAway(result.error) ? (
         <p class="note warn">{msg("compose.awayText")}</p>
       ) : (
-        <Problem error={said.error} />
+        <Problem error={result.error} />
       )
     ) : (
       <Waiting for={msg("compose.checking")} />
     );
-  const c = said.data;
+  const c = result.data;
   return (
     <div class="stack loose">
-      {said.error && !isAway(said.error) && <Problem error={said.error} />}
+      {result.error && !isAway(result.error) && <Problem error={result.error} />}
       <Part title={msg("compose.verdictOf")}>
         <div>
           <VerdictTag checked={c} />
@@ -45,7 +45,7 @@ export function CheckPane(props: Props) {
           {!c.loads ? msg("compose.refusedText") : c.valid ? msg("compose.strictText") : msg("compose.lenientText")}
         </p>
         {c.loads && !c.saves && <p class="compose-bad">{msg("compose.wontSave")}</p>}
-        {c.taken && <Taken work={work} taken={c.taken} />}
+        {c.taken && <NameTaken work={work} taken={c.taken} />}
         {!c.maySave && !work.of && <p>{msg("compose.mayNotHere")}</p>}
       </Part>
       <Part title={msg("compose.toMend")}>
@@ -86,13 +86,13 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 
 const looks = { error: "bad", warning: "warn", info: "" } as const;
 
-function Diagnostics({ work, view, said, checked }: Props & { checked: Schema["Checked"] }) {
+function Diagnostics({ work, view, result, checked }: Props & { checked: Schema["Checked"] }) {
   if (!checked.diagnostics.length) return <p class="muted">{msg("compose.noProblems")}</p>;
   return (
     <ul class="compose-remarks">
       {checked.diagnostics.map(translateDiagnostic).map((d, i) => {
         const file = work.files.find((f) => f.path === d.file);
-        const current = file && said.of?.includes(file);
+        const current = file && result.of?.includes(file);
         return (
           <li key={i}>
             <div class="row">
@@ -103,7 +103,7 @@ function Diagnostics({ work, view, said, checked }: Props & { checked: Schema["C
             {d.fix && <p class="small muted">{d.fix}</p>}
             {file && d.edit && (
               <div>
-                <Button small disabled={!current} onClick={() => mend(work, file, d.edit!)}>
+                <Button small disabled={!current} onClick={() => applyEdit(work, file, d.edit!)}>
                   {msg("compose.fix")}
                 </Button>
               </div>

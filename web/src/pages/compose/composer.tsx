@@ -22,7 +22,7 @@ import { useView, type Pane, type View } from "./viewstate";
 /** Composer edits a skill: its parts on one side, its text on the other, the check above. */
 export function Composer({ start, again }: { start: Start; again?: () => Promise<void> }) {
   const work = useWork(start);
-  const said = useChecked(work);
+  const result = useChecked(work);
   const view = useView();
   const [dialog, setDialog] = useState<"save" | "try">();
   const close = () => setDialog(undefined);
@@ -43,23 +43,23 @@ export function Composer({ start, again }: { start: Start; again?: () => Promise
   return (
     <Page title={title} wide actions={actions}>
       <Notes work={work} again={again} />
-      <Verdict work={work} said={said} />
+      <Verdict work={work} result={result} />
       <div class={view.wide ? "compose-panes" : "stack"}>
-        <Parts work={work} view={view} said={said} />
+        <Parts work={work} view={view} result={result} />
         {view.wide && (
           <div class="compose-text">
-            <TextPane work={work} view={view} said={said} />
+            <TextPane work={work} view={view} result={result} />
           </div>
         )}
       </div>
-      {dialog === "save" && <SaveDialog work={work} said={said} onClose={close} />}
-      {dialog === "try" && <TryDialog work={work} said={said} onClose={close} />}
+      {dialog === "save" && <SaveDialog work={work} result={result} onClose={close} />}
+      {dialog === "try" && <TryDialog work={work} result={result} onClose={close} />}
     </Page>
   );
 }
 
-function Parts({ work, view, said }: { work: Work; view: View; said: ReturnType<typeof useChecked> }) {
-  const remarks = said.data?.diagnostics.filter((d) => d.severity !== "info").length;
+function Parts({ work, view, result }: { work: Work; view: View; result: ReturnType<typeof useChecked> }) {
+  const remarks = result.data?.diagnostics.filter((d) => d.severity !== "info").length;
   const tabs: [Pane, string][] = [
     ["fields", msg("compose.panes.fields")],
     ["files", msg("compose.panes.files")],
@@ -71,9 +71,9 @@ function Parts({ work, view, said }: { work: Work; view: View; said: ReturnType<
     <div class="compose-parts">
       <Tabs label={msg("compose.views")} tabs={tabs} open={view.pane} onOpen={(pane) => view.show({ pane })}>
         {view.pane === "fields" && <FieldsPane work={work} />}
-        {view.pane === "text" && <TextPane work={work} view={view} said={said} />}
+        {view.pane === "text" && <TextPane work={work} view={view} result={result} />}
         {view.pane === "files" && <FilesPane work={work} view={view} />}
-        {view.pane === "check" && <CheckPane work={work} view={view} said={said} />}
+        {view.pane === "check" && <CheckPane work={work} view={view} result={result} />}
         {view.pane === "find" && <FindPane work={work} />}
       </Tabs>
     </div>
@@ -84,7 +84,7 @@ function MoreActions({ work }: { work: Work }) {
   const { route } = useLocation();
   const confirm = useConfirm();
   const discard = async () => {
-    work.settle();
+    work.markSaved();
     forget(work.key);
     route(work.of ? `/library/${encodeURIComponent(work.of.id)}` : "/compose");
   };

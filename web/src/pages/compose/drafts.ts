@@ -2,7 +2,7 @@ import { me } from "../../shared/api/me";
 import type { DraftFile } from "./files";
 
 /** A draft in the browser's storage. */
-export interface Kept {
+export interface StoredDraft {
   /** The skill ID, or a key of its own for a new skill. */
   key: string;
   /** The ID of the skill that gets a new version. */
@@ -57,14 +57,14 @@ function drop(name: string) {
   }
 }
 
-/** kept returns the draft with a key. */
-export function kept(key: string): Kept | undefined {
+/** storedDraft returns the draft with a key. */
+export function storedDraft(key: string): StoredDraft | undefined {
   return parsed(get(prefix() + key));
 }
 
-function parsed(text: string | null): Kept | undefined {
+function parsed(text: string | null): StoredDraft | undefined {
   try {
-    const work = JSON.parse(text ?? "null") as Kept | null;
+    const work = JSON.parse(text ?? "null") as StoredDraft | null;
     return work && Array.isArray(work.files) ? work : undefined;
   } catch {
     return undefined;
@@ -75,7 +75,7 @@ function parsed(text: string | null): Kept | undefined {
  * keep stores a draft and reports whether it survives a reload. It removes the oldest drafts over
  * the limit.
  */
-export function keep(work: Kept): boolean {
+export function keep(work: StoredDraft): boolean {
   const text = JSON.stringify(work);
   const name = prefix() + work.key;
   if (text.length > mostLetters) {
@@ -93,7 +93,7 @@ export function keep(work: Kept): boolean {
 export const forget = (key: string) => drop(prefix() + key);
 
 /** allKept returns all drafts, newest first. */
-export function allKept(): Kept[] {
+export function allKept(): StoredDraft[] {
   const names = new Set<string>(here.keys());
   try {
     for (let i = 0; i < localStorage.length; i++) names.add(localStorage.key(i)!);
@@ -103,7 +103,7 @@ export function allKept(): Kept[] {
   const mine = [...names].filter((n) => n.startsWith(prefix()));
   return mine
     .map((n) => parsed(get(n)))
-    .filter((k): k is Kept => k !== undefined)
+    .filter((k): k is StoredDraft => k !== undefined)
     .sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 

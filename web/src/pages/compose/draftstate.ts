@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
-import { keep, keepRequests, requestsOf, type Kept } from "./drafts";
+import { keep, keepRequests, requestsOf, type StoredDraft } from "./drafts";
 import { skillFile, type DraftFile } from "./files";
 import { cut } from "./frontmatter";
 
@@ -14,7 +14,7 @@ export interface Start {
   /** The saved files. For a new skill, the files of the template. */
   saved: DraftFile[];
   /** An earlier draft of the browser. */
-  kept?: Kept;
+  storedDraft?: StoredDraft;
 }
 
 /** A draft of a skill. */
@@ -34,7 +34,7 @@ export interface Work extends Start {
   write: (path: string, text: string) => void;
   change: (how: (files: DraftFile[]) => DraftFile[]) => void;
   /** Marks the draft as saved. */
-  settle: () => void;
+  markSaved: () => void;
 }
 
 const byPath = (a: DraftFile, b: DraftFile) => (a.path < b.path ? -1 : 1);
@@ -51,15 +51,15 @@ function same(a: DraftFile[], b: DraftFile[]): boolean {
 
 /** useWork holds a draft. It stores the draft shortly after each change, and when the user leaves. */
 export function useWork(start: Start): Work {
-  const [files, setFiles] = useState(() => [...(start.kept?.files ?? start.saved)].sort(byPath));
-  const [namespace, place] = useState(start.kept?.namespace);
+  const [files, setFiles] = useState(() => [...(start.storedDraft?.files ?? start.saved)].sort(byPath));
+  const [namespace, place] = useState(start.storedDraft?.namespace);
   const [requests, setText] = useState(() => requestsOf(start.key));
   const [safe, setSafe] = useState(true);
-  const settled = useRef(false);
-  const changed = useMemo(() => (!start.of && start.kept?.touched) || !same(files, start.saved), [files, start]);
+  const saved = useRef(false);
+  const changed = useMemo(() => (!start.of && start.storedDraft?.touched) || !same(files, start.saved), [files, start]);
   const skill = files.find((f) => f.path === skillFile)?.text ?? "";
   const name = nameIn(skill) || start.of?.name || "";
-  const latest = useRef<Kept>(undefined);
+  const latest = useRef<StoredDraft>(undefined);
   latest.current = {
     key: start.key,
     of: start.of?.id,
@@ -71,7 +71,7 @@ export function useWork(start: Start): Work {
     touched: changed,
   };
   useEffect(() => {
-    const flush = () => !settled.current && latest.current?.touched && setSafe(keep(latest.current));
+    const flush = () => !saved.current && latest.current?.touched && setSafe(keep(latest.current));
     const timer = setTimeout(flush, 500);
     addEventListener("pagehide", flush);
     return () => {
@@ -79,8 +79,8 @@ export function useWork(start: Start): Work {
       removeEventListener("pagehide", flush);
     };
   }, [files, namespace]);
-  useEffect(() => () => void (!settled.current && latest.current?.touched && keep(latest.current)), []);
-  useGuard(changed, settled);
+  useEffect(() => () => void (!saved.current && latest.current?.touched && keep(latest.current)), []);
+  useGuard(changed, saved);
   const change = (how: (files: DraftFile[]) => DraftFile[]) => setFiles((was) => how(was).sort(byPath));
   return {
     ...start,
@@ -103,7 +103,7 @@ export function useWork(start: Start): Work {
           ? was.map((f) => (f.path === path ? { path, text } : f))
           : [...was, { path, text }],
       ),
-    settle: () => void (settled.current = true),
+    markSaved: () => void (saved.current = true),
   };
 }
 
@@ -117,11 +117,11 @@ export function nameIn(text: string): string {
 }
 
 /** useGuard makes the browser ask before it closes the page with unsaved changes. */
-function useGuard(changed: boolean, settled: { current: boolean }) {
+function useGuard(changed: boolean, saved: { current: boolean }) {
   useEffect(() => {
     if (!changed) return;
     const ask = (e: BeforeUnloadEvent) => {
-      if (!settled.current) e.preventDefault();
+      if (!saved.current) e.preventDefault();
     };
     addEventListener("beforeunload", ask);
     return () => removeEventListener("beforeunload", ask);

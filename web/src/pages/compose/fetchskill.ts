@@ -2,7 +2,7 @@ import { api, got, refusal, type Schema } from "../../shared/api/client";
 import { fileOf, type DraftFile } from "./files";
 
 /** The number of parallel downloads. */
-const atOnce = 6;
+const maxConcurrent = 6;
 
 /** filesOf loads the files of a version. */
 export async function filesOf(skill: string, version: number | "current", stop: AbortSignal): Promise<DraftFile[]> {
@@ -13,7 +13,7 @@ export async function filesOf(skill: string, version: number | "current", stop: 
   const worker = async () => {
     for (let f = left.pop(); f; f = left.pop()) out.push(fileOf(f.path, await bytes(skill, version, f.path, stop)));
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: maxConcurrent }, worker));
   return out;
 }
 

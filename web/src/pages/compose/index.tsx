@@ -1,12 +1,12 @@
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { useAsked } from "../../shared/api/client";
+import { useLoad } from "../../shared/api/client";
 import { decoded } from "../../shared/api/route";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Composer } from "./composer";
-import { keep, kept, newKey } from "./drafts";
+import { keep, storedDraft, newKey } from "./drafts";
 import { filesOf, skillWithFiles } from "./fetchskill";
 import { StartPage } from "./startpage";
 import "./compose.css";
@@ -22,28 +22,29 @@ export default function Compose() {
 }
 
 function EditSkill({ id }: { id: string }) {
-  const asked = useAsked((stop) => skillWithFiles(id, stop), [id]);
-  const earlier = kept(id);
-  if (!asked.data)
+  const load = useLoad((stop) => skillWithFiles(id, stop), [id]);
+  const earlier = storedDraft(id);
+  if (!load.data)
     return (
       <Page title={msg("compose.compose")}>
-        <Shown asked={asked} waiting={msg("compose.preparing")}>
+        <Shown asked={load} waiting={msg("compose.preparing")}>
           {() => null}
         </Shown>
       </Page>
     );
-  const { detail, files } = asked.data;
+  const { detail, files } = load.data;
   return (
     <Composer
-      start={{ key: id, of: detail, base: earlier?.base ?? detail.number, saved: files, kept: earlier }}
-      again={asked.again}
+      start={{ key: id, of: detail, base: earlier?.base ?? detail.number, saved: files, storedDraft: earlier }}
+      again={load.again}
     />
   );
 }
 
 function NewSkill({ draft }: { draft: string }) {
-  const earlier = kept(draft);
-  if (earlier) return <Composer start={{ key: draft, saved: earlier.touched ? [] : earlier.files, kept: earlier }} />;
+  const earlier = storedDraft(draft);
+  if (earlier)
+    return <Composer start={{ key: draft, saved: earlier.touched ? [] : earlier.files, storedDraft: earlier }} />;
   return (
     <Page title={msg("compose.compose")}>
       <Empty
@@ -63,16 +64,16 @@ function NewSkill({ draft }: { draft: string }) {
 /** CopySkill creates a draft from the files of another skill, and opens it. */
 function CopySkill({ id }: { id: string }) {
   const { route } = useLocation();
-  const asked = useAsked((stop) => filesOf(id, "current", stop), [id]);
+  const load = useLoad((stop) => filesOf(id, "current", stop), [id]);
   useEffect(() => {
-    if (!asked.data) return;
+    if (!load.data) return;
     const key = newKey();
-    keep({ key, name: "", at: new Date().toISOString(), files: asked.data, touched: true });
+    keep({ key, name: "", at: new Date().toISOString(), files: load.data, touched: true });
     route(`/compose?draft=${key}`, true);
-  }, [asked.data]);
+  }, [load.data]);
   return (
     <Page title={msg("compose.compose")}>
-      <Shown asked={asked} waiting={msg("compose.preparing")}>
+      <Shown asked={load} waiting={msg("compose.preparing")}>
         {() => null}
       </Shown>
     </Page>

@@ -5,13 +5,13 @@ import { Button } from "../../shared/ui";
 import { forget, keep } from "./drafts";
 import type { Work } from "./draftstate";
 
-/** Taken offers ways out of a name conflict. */
-export function Taken({ work, taken }: { work: Work; taken: Schema["Taken"] }) {
+/** NameTaken offers ways out of a name conflict. */
+export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] }) {
   const { route } = useLocation();
   const id = taken.skill_id;
   const join = () => {
     keep({ key: id!, of: id, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
-    work.settle();
+    work.markSaved();
     forget(work.key);
     route(`/compose/${encodeURIComponent(id!)}`);
   };

@@ -8,13 +8,13 @@ import type { Work } from "./draftstate";
 
 /** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
 export function Notes({ work, again }: { work: Work; again?: () => Promise<void> }) {
-  const { of, base, kept: earlier } = work;
+  const { of, base, storedDraft: earlier } = work;
   const earlierWork = of && earlier?.touched && work.changed;
   const { route } = useLocation();
   const copy = () => {
     const key = newKey();
     keep({ key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
-    work.settle();
+    work.markSaved();
     forget(work.key);
     route(`/compose?draft=${key}`);
   };

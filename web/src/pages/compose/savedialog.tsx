@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { Diff } from "../../shared/content";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -11,31 +11,31 @@ import { forget, keepRequests, requestsOf } from "./drafts";
 import type { Work } from "./draftstate";
 import { skillFile, type DraftFile } from "./files";
 import { setField } from "./frontmatteredit";
-import { Taken } from "./nametaken";
+import { NameTaken } from "./nametaken";
 import { save } from "./upload";
-import type { Said } from "./validation";
+import type { CheckResult } from "./validation";
 import { suggestions } from "./versionhints";
 
 interface Props {
   work: Work;
-  said: Said<Schema["Checked"]>;
+  result: CheckResult<Schema["Checked"]>;
   onClose: () => void;
 }
 
 /** SaveDialog saves a draft as a new skill, or as a new version after a review of its changes. */
-export function SaveDialog({ work, said, onClose }: Props) {
+export function SaveDialog({ work, result, onClose }: Props) {
   const { route } = useLocation();
-  const now = said.data?.version ?? "";
+  const now = result.data?.version ?? "";
   const [version, setVersion] = useState(now);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
-  const c = said.data;
+  const c = result.data;
   const press = async () => {
     setBusy(true);
     setError(undefined);
     try {
       const saved = await save(work, await called(work.files, now, version), c?.name || work.name || "skill");
-      work.settle();
+      work.markSaved();
       forget(work.key);
       keepRequests(saved.skill, requestsOf(work.key));
       done(
@@ -49,7 +49,7 @@ export function SaveDialog({ work, said, onClose }: Props) {
       setBusy(false);
     }
   };
-  const refused = c && !said.busy && (!c.saves || !c.maySave);
+  const refused = c && !result.busy && (!c.saves || !c.maySave);
   return (
     <Dialog
       title={work.of ? msg("compose.saveVersionTitle", { name: work.of.name }) : msg("compose.saveTitle")}
@@ -63,7 +63,7 @@ export function SaveDialog({ work, said, onClose }: Props) {
     >
       {!!error && <Problem error={error} />}
       {!error && refused && <Refused checked={c} work={work} />}
-      {c?.taken && !work.of && <Taken work={work} taken={c.taken} />}
+      {c?.taken && !work.of && <NameTaken work={work} taken={c.taken} />}
       {work.of ? <p>{msg("compose.becomes", { n: work.of.number + 1 })}</p> : <Where work={work} />}
       <Version work={work} now={now} version={version} onVersion={setVersion} />
       {c?.code && !c.runnable && <p class="small muted">{msg("compose.reviewAfter")}</p>}
@@ -108,7 +108,7 @@ function Refused({ checked: c, work }: { checked: Schema["Checked"]; work: Work 
 
 /** Where selects the namespace of a new skill. */
 function Where({ work }: { work: Work }) {
-  const groups = useAsked(
+  const groups = useLoad(
     async (signal) => (await got(api.GET("/api/v1/groups", { params: { query: { limit: 500 } }, signal }))).items,
     [],
   );

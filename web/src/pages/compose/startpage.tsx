@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Icon, Shown, Tag, TextField, useConfirm, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { allKept, forget, keep, newKey, type Kept } from "./drafts";
+import { allKept, forget, keep, newKey, type StoredDraft } from "./drafts";
 import { nameIn } from "./draftstate";
 import { templates } from "./templates";
 
@@ -12,21 +12,21 @@ import { templates } from "./templates";
 export function StartPage() {
   return (
     <Page title={msg("compose.compose")} lead={msg("compose.lead")}>
-      <KeptWork />
+      <StoredDrafts />
       <Templates />
       <Existing />
     </Page>
   );
 }
 
-const placeOf = (k: Kept) => (k.of ? `/compose/${encodeURIComponent(k.of)}` : `/compose?draft=${k.key}`);
+const placeOf = (k: StoredDraft) => (k.of ? `/compose/${encodeURIComponent(k.of)}` : `/compose?draft=${k.key}`);
 
-function KeptWork() {
+function StoredDrafts() {
   const [all, setAll] = useState(allKept);
   const confirm = useConfirm();
   const mine = all.filter((k) => k.touched);
   if (!mine.length) return null;
-  const away = (k: Kept) =>
+  const away = (k: StoredDraft) =>
     confirm.ask({
       title: msg("compose.throwTitle"),
       children: <p>{msg("compose.throwText", { name: k.name || msg("compose.untitled") })}</p>,
@@ -103,7 +103,7 @@ function Existing() {
     const timer = setTimeout(() => setAsked(q.trim()), 250);
     return () => clearTimeout(timer);
   }, [q]);
-  const skills = useAsked(
+  const skills = useLoad(
     async (signal) =>
       (await got(api.GET("/api/v1/skills", { params: { query: { q: asked || undefined, limit: 20 } }, signal }))).items,
     [asked],

@@ -9,11 +9,11 @@ import { apply } from "./applyfix";
 import { completions } from "./completions";
 import type { Work } from "./draftstate";
 import { bytesOf, languageOf, pictureType, sizeOf, type DraftFile } from "./files";
-import type { Said } from "./validation";
+import type { CheckResult } from "./validation";
 import type { View } from "./viewstate";
 
 /** TextPane shows the open file: its text in the editor, or its picture. */
-export function TextPane({ work, view, said }: { work: Work; view: View; said: Said<Schema["Checked"]> }) {
+export function TextPane({ work, view, result }: { work: Work; view: View; result: CheckResult<Schema["Checked"]> }) {
   const file = work.files.find((f) => f.path === view.file) ?? work.files[0];
   if (!file) return <Empty title={msg("compose.noSkillFile")} />;
   return (
@@ -23,7 +23,7 @@ export function TextPane({ work, view, said }: { work: Work; view: View; said: S
         <span class="small muted">{size(sizeOf(file))}</span>
       </header>
       {file.text !== undefined ? (
-        <Text key={file.path} work={work} view={view} file={file as TextFile} said={said} />
+        <Text key={file.path} work={work} view={view} file={file as TextFile} result={result} />
       ) : (
         <Bytes key={file.path} file={file} />
       )}
@@ -34,16 +34,26 @@ export function TextPane({ work, view, said }: { work: Work; view: View; said: S
 
 type TextFile = DraftFile & { text: string };
 
-function Text({ work, view, file, said }: { work: Work; view: View; file: TextFile; said: Said<Schema["Checked"]> }) {
+function Text({
+  work,
+  view,
+  file,
+  result,
+}: {
+  work: Work;
+  view: View;
+  file: TextFile;
+  result: CheckResult<Schema["Checked"]>;
+}) {
   // The marks belong to the checked text. After a change they would be at wrong lines.
-  const current = said.of?.find((f) => f.path === file.path)?.text === file.text;
+  const current = result.of?.find((f) => f.path === file.path)?.text === file.text;
   const marks = useMemo(() => {
-    if (!current || !said.data) return [];
-    return said.data.diagnostics
+    if (!current || !result.data) return [];
+    return result.data.diagnostics
       .filter((d) => d.file === file.path)
       .map(translateDiagnostic)
-      .map((d) => ({ ...d, apply: d.edit && (() => mend(work, file, d.edit!)) }));
-  }, [current, said.data, file, translates.value]);
+      .map((d) => ({ ...d, apply: d.edit && (() => applyEdit(work, file, d.edit!)) }));
+  }, [current, result.data, file, translates.value]);
   return (
     <Editor
       label={msg("compose.textOf", { path: file.path })}
@@ -63,8 +73,8 @@ function asWritten(text: string, before: string): string {
   return before.includes("\r\n") && !/[^\r]\n/.test(before) ? text.replaceAll("\n", "\r\n") : text;
 }
 
-/** mend applies a fix of the hub. */
-export function mend(work: Work, file: { path: string; text?: string }, edit: Schema["Edit"]) {
+/** applyEdit applies a fix of the hub. */
+export function applyEdit(work: Work, file: { path: string; text?: string }, edit: Schema["Edit"]) {
   work.write(file.path, apply(file.text ?? "", edit));
   done(msg("compose.mended"));
 }

@@ -6,12 +6,20 @@ import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, Dialog, Problem } from "../../shared/ui";
 import { keep } from "./drafts";
 import { asDraft, type Work } from "./draftstate";
-import type { Said } from "./validation";
+import type { CheckResult } from "./validation";
 
 /** TryDialog starts a conversation with a draft. It first says which parts cannot run. */
-export function TryDialog({ work, said, onClose }: { work: Work; said: Said<Schema["Checked"]>; onClose: () => void }) {
+export function TryDialog({
+  work,
+  result,
+  onClose,
+}: {
+  work: Work;
+  result: CheckResult<Schema["Checked"]>;
+  onClose: () => void;
+}) {
   const { route } = useLocation();
-  const name = said.data?.name || work.name;
+  const name = result.data?.name || work.name;
   const first = work.requests
     .split("\n")
     .map((l) => l.trim())
@@ -58,7 +66,7 @@ export function TryDialog({ work, said, onClose }: { work: Work; said: Said<Sche
     >
       {!!error && <Problem error={error} />}
       <p>{msg("compose.tryText")}</p>
-      <Limits checked={said.data} />
+      <Limits checked={result.data} />
       <AreaField
         label={msg("compose.say")}
         hint={msg("compose.sayHint")}

@@ -4,7 +4,7 @@ import { asDraft, type Work } from "./draftstate";
 import type { DraftFile } from "./files";
 
 /** The hub's result for a draft, while the user types. */
-export interface Said<T> {
+export interface CheckResult<T> {
   /** The last result. It stays during the next request. */
   data?: T;
   /** The files of the last result. */
@@ -15,16 +15,16 @@ export interface Said<T> {
 }
 
 /**
- * useSaid sends a request shortly after the last change, and cancels the earlier one. While the hub
+ * useCheck sends a request shortly after the last change, and cancels the earlier one. While the hub
  * is unreachable it keeps the last result and tries again.
  */
-function useSaid<T>(
+function useCheck<T>(
   work: Work,
   wait: number,
   ask: ((stop: AbortSignal) => Promise<T>) | undefined,
   deps: unknown[],
-): Said<T> {
-  const [said, put] = useState<Said<T>>({ busy: true });
+): CheckResult<T> {
+  const [result, put] = useState<CheckResult<T>>({ busy: true });
   const first = useRef(true);
   useEffect(() => {
     if (!ask) return put((was) => ({ ...was, busy: false }));
@@ -45,7 +45,7 @@ function useSaid<T>(
       stop.abort();
     };
   }, [work.files, work.namespace, away.value, ...deps]);
-  return said;
+  return result;
 }
 
 /** isLarge reports whether the draft takes long to send. Binary files are most of it. */
@@ -57,16 +57,16 @@ export const isAway = (error: Error | undefined): boolean =>
   error !== undefined && (!(error instanceof Refusal) || [502, 503, 504].includes(error.problem.status));
 
 /** useChecked checks the draft while it is edited. */
-export function useChecked(work: Work): Said<Schema["Checked"]> {
+export function useChecked(work: Work): CheckResult<Schema["Checked"]> {
   const ask = (signal: AbortSignal) =>
     got(
       api.POST("/api/v1/drafts/check", { body: { ...asDraft(work, work.files), namespace: work.namespace }, signal }),
     );
-  return useSaid(work, 500, ask, []);
+  return useCheck(work, 500, ask, []);
 }
 
 /** useFound searches for each request, with the draft among the skills. */
-export function useFound(work: Work, queries: string[]): Said<Schema["DraftFound"][]> {
+export function useFound(work: Work, queries: string[]): CheckResult<Schema["DraftFound"][]> {
   const ask = async (signal: AbortSignal) =>
     (
       await got(
@@ -76,5 +76,5 @@ export function useFound(work: Work, queries: string[]): Said<Schema["DraftFound
         }),
       )
     ).items;
-  return useSaid(work, 700, queries.length ? ask : undefined, [queries.join("\n")]);
+  return useCheck(work, 700, queries.length ? ask : undefined, [queries.join("\n")]);
 }

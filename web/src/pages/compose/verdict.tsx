@@ -4,20 +4,20 @@ import { short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
 import type { Work } from "./draftstate";
-import { isAway, type Said } from "./validation";
+import { isAway, type CheckResult } from "./validation";
 
 /** Verdict shows the result of the check in one line. */
-export function Verdict({ work, said }: { work: Work; said: Said<Schema["Checked"]> }) {
-  const c = said.data;
+export function Verdict({ work, result }: { work: Work; result: CheckResult<Schema["Checked"]> }) {
+  const c = result.data;
   return (
     <div class="compose-verdict">
       <span role="status">
-        {c ? <VerdictTag checked={c} /> : !said.error && <span class="muted">{msg("compose.checking")}…</span>}
+        {c ? <VerdictTag checked={c} /> : !result.error && <span class="muted">{msg("compose.checking")}…</span>}
       </span>
       {c && <Facts work={work} checked={c} />}
-      {said.error && !isAway(said.error) && <span class="compose-bad">{said.error.message}</span>}
+      {result.error && !isAway(result.error) && <span class="compose-bad">{result.error.message}</span>}
       <span class="push row small muted">
-        {c && said.busy && <span>{msg("compose.checking")}…</span>}
+        {c && result.busy && <span>{msg("compose.checking")}…</span>}
         {work.changed ? (
           <span>{work.safe ? `${msg("compose.unsaved")} · ${msg("compose.keptHere")}` : msg("compose.unsaved")}</span>
         ) : (

@@ -37,15 +37,15 @@ export function useView(): View {
   return { goTo, line, pane: wide && asked === "text" ? "fields" : asked, file: query.file || skillFile, wide, show };
 }
 
-const roomy = matchMedia("(min-width: 64rem)");
+const isWide = matchMedia("(min-width: 64rem)");
 
 /** useWide reports whether two columns fit. */
 function useWide(): boolean {
-  const [wide, setWide] = useState(roomy.matches);
+  const [wide, setWide] = useState(isWide.matches);
   useEffect(() => {
-    const change = () => setWide(roomy.matches);
-    roomy.addEventListener("change", change);
-    return () => roomy.removeEventListener("change", change);
+    const change = () => setWide(isWide.matches);
+    isWide.addEventListener("change", change);
+    return () => isWide.removeEventListener("change", change);
   }, []);
   return wide;
 }

@@ -19,11 +19,11 @@ type Open = "publish" | "defaults" | "update" | "delete";
 export function Actions({ skill, again }: ActionsProps) {
   const [open, setOpen] = useState<Open>();
 
-  const change = (body: Schema["SkillChange"], said: string) => () => {
+  const change = (body: Schema["SkillChange"], message: string) => () => {
     got(api.PATCH("/api/v1/skills/{skill}", { params: { path: { skill: skill.id } }, body }))
       .then(({ references }) => {
         const users = references ? references.seen.length + references.others : 0;
-        done(users ? `${said} ${msg("skill.stillUsed", { count: users })}` : said);
+        done(users ? `${message} ${msg("skill.stillUsed", { count: users })}` : message);
         return again();
       })
       .catch(failed);

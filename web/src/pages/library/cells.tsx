@@ -1,4 +1,4 @@
-import { usePlaces } from "../../features/skills/namespaces";
+import { useNamespaceNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -40,9 +40,9 @@ export function Rated({ rating }: { rating?: Schema["SkillScore"] }) {
 /** alone reports whether the hub has a single user, so that owners need not be shown. */
 const alone = () => ways.value?.mode === "single";
 
-/** Place shows the namespace of a skill. */
-export function Place({ namespace }: { namespace: string }) {
-  const place = usePlaces();
+/** NamespaceName shows the namespace of a skill. */
+export function NamespaceName({ namespace }: { namespace: string }) {
+  const place = useNamespaceNames();
   return alone() && namespace.startsWith("user:") ? null : <Tag>{place(namespace)}</Tag>;
 }
 
@@ -50,7 +50,7 @@ export function Place({ namespace }: { namespace: string }) {
 export function Where({ skill, isDefault }: { skill: Schema["Skill"]; isDefault: boolean }) {
   return (
     <>
-      <Place namespace={skill.namespace} />
+      <NamespaceName namespace={skill.namespace} />
       {isDefault && !alone() && (
         <Tag look="accent" title={msg("library.defaultHint")}>
           {msg("library.default")}

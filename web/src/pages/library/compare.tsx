@@ -3,8 +3,8 @@ import { Diff } from "../../shared/content";
 import { size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
-import { marksOf, Said } from "./findingmarks";
-import { Asks } from "./permissions";
+import { marksOf, FindingText } from "./findingmarks";
+import { RequestedPermissions } from "./permissions";
 import { changeSummary } from "./phrases";
 
 type SkillDiff = Schema["SkillDiff"];
@@ -29,13 +29,13 @@ export function Compared({ diff }: { diff: SkillDiff }) {
         <section class="note warn">
           <h3>{msg("skill.asksMore")}</h3>
           <p class="small muted">{msg("skill.asksMoreText")}</p>
-          <Asks asks={diff.asks.more} />
+          <RequestedPermissions asks={diff.asks.more} />
         </section>
       )}
       {diff.asks.less.length > 0 && (
         <section class="note">
           <h3>{msg("skill.asksLess")}</h3>
-          <Asks asks={diff.asks.less} />
+          <RequestedPermissions asks={diff.asks.less} />
         </section>
       )}
       {!diff.asks.more.length && !diff.asks.less.length && <p class="note good">{msg("skill.asksSame")}</p>}
@@ -100,7 +100,7 @@ function File({ file, diff }: { file: Schema["DiffFile"]; diff: SkillDiff }) {
         .filter((f) => f.line === 0)
         .map((f, i) => (
           <div key={i} class="library-pad">
-            <Said finding={f} />
+            <FindingText finding={f} />
           </div>
         ))}
       {lines ? (

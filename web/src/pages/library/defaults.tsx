@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useScopes } from "../../features/skills/namespaces";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Check, Dialog, failed, Problem, Shown } from "../../shared/ui";
@@ -33,7 +33,7 @@ const mayChange = (n: string) =>
 function Scope({ skill, namespace, name }: { skill: Schema["SkillDetail"]; namespace: string; name: string }) {
   const [error, setError] = useState<Error>();
   const query = { namespace };
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) => {
       const all = await got(api.GET("/api/v1/defaults", { signal, params: { query } }));
       return { now: all.items.find((one) => one.skill_id === skill.id) };
@@ -41,7 +41,7 @@ function Scope({ skill, namespace, name }: { skill: Schema["SkillDetail"]; names
     [namespace],
   );
   const path = { skill: skill.id };
-  const again = (work: Promise<unknown>) => work.then(() => setError(undefined), setError).then(asked.again);
+  const again = (work: Promise<unknown>) => work.then(() => setError(undefined), setError).then(load.again);
   const put = (forcePreload: boolean, was?: Schema["Default"]) =>
     again(
       got(
@@ -54,7 +54,7 @@ function Scope({ skill, namespace, name }: { skill: Schema["SkillDetail"]; names
   const remove = () => again(got(api.DELETE("/api/v1/defaults/{skill}", { params: { path, query } })));
 
   return (
-    <Shown asked={asked} waiting={name}>
+    <Shown asked={load} waiting={name}>
       {({ now }) => (
         <div class="stack tight">
           <div class="row">

@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Dialog, done, Shown } from "../../shared/ui";
 import { titleOf } from "./filter";
@@ -10,7 +10,7 @@ export function Delete({ skill, onClose }: { skill: Schema["SkillDetail"]; onClo
   const { route } = useLocation();
   const ask = (query: { dry?: boolean; unbind?: boolean }, signal?: AbortSignal) =>
     got(api.DELETE("/api/v1/skills/{skill}", { signal, params: { path: { skill: skill.id }, query } }));
-  const dry = useAsked((signal) => ask({ dry: true }, signal), [skill.id]);
+  const dry = useLoad((signal) => ask({ dry: true }, signal), [skill.id]);
   const used = !!dry.data && !!(dry.data.references.seen.length || dry.data.references.others);
 
   const act = async () => {

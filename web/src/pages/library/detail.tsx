@@ -1,11 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import { chatWith, packageOf, useAddress } from "../../features/skills/skilladdress";
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Shown, Tabs, Tag } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Actions } from "./actions";
-import { Place, Rated, ReviewState } from "./cells";
+import { NamespaceName, Rated, ReviewState } from "./cells";
 import { Connect } from "./connect";
 import { Files } from "./files";
 import { titleOf } from "./filter";
@@ -15,29 +15,29 @@ import { Read } from "./overview";
 import { versionName } from "./phrases";
 import { Stars } from "./rating";
 import { Needs } from "./requirements";
-import { Newer, newsOf, type News } from "./upstream";
+import { Newer, loadUpdates, type Updates } from "./upstream";
 import { Use } from "./usage";
 import { Versions } from "./versions";
 
 /** Detail is the page of a skill. */
 export function Detail({ id }: { id: string }) {
-  const asked = useAsked(
+  const load = useLoad(
     async (signal) => {
       const skill = await got(api.GET("/api/v1/skills/{skill}", { signal, params: { path: { skill: id } } }));
-      return { skill, news: await newsOf(skill, signal) };
+      return { skill, updates: await loadUpdates(skill, signal) };
     },
     [id],
   );
-  if (!asked.data)
+  if (!load.data)
     return (
       <Page title={msg("library.library")}>
         <Back />
-        <Shown asked={asked} waiting={msg("skill.waiting")}>
+        <Shown asked={load} waiting={msg("skill.waiting")}>
           {() => null}
         </Shown>
       </Page>
     );
-  return <Known {...asked.data} again={asked.again} />;
+  return <SkillDetail {...load.data} again={load.again} />;
 }
 
 const Back = () => (
@@ -47,10 +47,10 @@ const Back = () => (
   </a>
 );
 
-function Known({ skill, news, again }: Pick<Looked, "skill" | "again"> & { news: News }) {
+function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> & { updates: Updates }) {
   const number = useAddress().get("version");
   const other = number && Number(number) !== skill.number ? number : "";
-  const version = useAsked(
+  const version = useLoad(
     async (signal) =>
       other
         ? got(
@@ -70,7 +70,7 @@ function Known({ skill, news, again }: Pick<Looked, "skill" | "again"> & { news:
       actions={<Buttons skill={skill} again={again} number={other ? Number(other) : skill.number} />}
     >
       <Facts skill={skill} again={again} />
-      {other ? <Older number={other} /> : <Newer skill={skill} news={news} again={again} />}
+      {other ? <Older number={other} /> : <Newer skill={skill} updates={updates} again={again} />}
       {shown && String(shown.number) === (other || String(skill.number)) ? (
         <Views look={{ skill, version: shown, again }} />
       ) : other ? (
@@ -131,7 +131,7 @@ function Facts({ skill, again }: Pick<Looked, "skill" | "again">) {
     <div class="row library-facts">
       <Back />
       <code>{skill.name}</code>
-      <Place namespace={skill.namespace} />
+      <NamespaceName namespace={skill.namespace} />
       <Tag>{versionName(skill.number, skill.version)}</Tag>
       <ReviewState skill={skill} />
       {skill.hidden && <Tag look="warn">{msg("library.hidden")}</Tag>}

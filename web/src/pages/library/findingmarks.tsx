@@ -12,10 +12,12 @@ const levels: Record<Finding["severity"], Mark["level"]> = { high: "bad", medium
 
 /** marksOf returns findings as marks beside their lines. */
 export const marksOf = (found: Finding[]): Mark[] =>
-  found.filter((f) => f.line > 0).map((f) => ({ line: f.line, level: levels[f.severity], say: <Said finding={f} /> }));
+  found
+    .filter((f) => f.line > 0)
+    .map((f) => ({ line: f.line, level: levels[f.severity], say: <FindingText finding={f} /> }));
 
-/** Said describes a finding and its fix. */
-export function Said({ finding }: { finding: Finding }) {
+/** FindingText describes a finding and its fix. */
+export function FindingText({ finding }: { finding: Finding }) {
   return (
     <div class="library-said">
       <Severity of={finding.severity} /> <strong>{finding.message}</strong>

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAddress } from "../../features/skills/skilladdress";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { Code } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Shown, Waiting } from "../../shared/ui";
-import { marksOf, Said, severities, Severity } from "./findingmarks";
+import { marksOf, FindingText, severities, Severity } from "./findingmarks";
 import type { Looked } from "./opened";
 import { findingsIn, times } from "./phrases";
 import { useFile, useManifest } from "./versionfiles";
@@ -13,7 +13,7 @@ type Finding = Schema["Finding"];
 
 /** Findings shows the findings of a version in its files. */
 export function Findings({ look: { skill, version } }: { look: Looked }) {
-  const scan = useAsked(
+  const scan = useLoad(
     (signal) =>
       got(
         api.GET("/api/v1/skills/{skill}/versions/{version}/findings", {
@@ -119,7 +119,7 @@ function InFile({ look, file, path, found, first }: InFileProps) {
                 </span>
               </>
             ) : (
-              <Said finding={f} />
+              <FindingText finding={f} />
             )}
           </li>
         ))}

@@ -1,5 +1,5 @@
 import { pageOf } from "../../features/skills/skilladdress";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Shown } from "../../shared/ui";
 import { titleOf } from "./filter";
@@ -78,7 +78,7 @@ function layered(dots: Map<string, Dot>, lines: Picture["lines"]) {
 
 /** Graph shows the required skills and the requiring skills, from left to right. */
 export function Graph({ look, stated: first }: { look: Looked; stated: Schema["SkillDiff"] }) {
-  const picture = useAsked((signal) => follow(look, first, signal), [look.skill.id, look.version.number]);
+  const picture = useLoad((signal) => follow(look, first, signal), [look.skill.id, look.version.number]);
   return (
     <Shown asked={picture} waiting={msg("skill.waitingNeeds")}>
       {(p) => (p.lines.length ? <Drawing picture={p} /> : <p class="muted">{msg("skill.needsNothing")}</p>)}
@@ -122,8 +122,8 @@ function Drawing({ picture }: { picture: Picture }) {
       <ul class="small">
         {picture.lines.map((l) => (
           <li key={`${l.from} ${l.to}`}>
-            <Linked picture={picture} name={l.from} /> {msg("skill.needsWord")} <Linked picture={picture} name={l.to} />{" "}
-            <span class="muted">{l.text}</span>
+            <SkillLink picture={picture} name={l.from} /> {msg("skill.needsWord")}{" "}
+            <SkillLink picture={picture} name={l.to} /> <span class="muted">{l.text}</span>
           </li>
         ))}
       </ul>
@@ -131,8 +131,8 @@ function Drawing({ picture }: { picture: Picture }) {
   );
 }
 
-/** Linked shows a skill name, linked if the skill is known. */
-function Linked({ picture, name }: { picture: Picture; name: string }) {
+/** SkillLink shows a skill name, linked if the skill is known. */
+function SkillLink({ picture, name }: { picture: Picture; name: string }) {
   const dot = picture.dots.find((p) => p.key === name);
   if (!dot?.id || dot.at === 0) return <>{dot?.missing ? msg("skill.notThere", { n: name }) : (dot?.name ?? name)}</>;
   return <a href={pageOf(dot.id)}>{dot.name}</a>;

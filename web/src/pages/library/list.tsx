@@ -8,7 +8,7 @@ import { Cards } from "./cards";
 import { None } from "./emptylist";
 import { filtered, narrowed, searched, sorted, sorting, type Known } from "./filter";
 import { Chips } from "./filterchips";
-import { useDefaults, useHits, useShelf, useUnused, useUses, type Shelf } from "./queries";
+import { useDefaults, useHits, useSkillList, useUnused, useUses, type SkillList } from "./queries";
 import { Search, Shape, SortBy } from "./searchbar";
 import { Table } from "./table";
 
@@ -16,7 +16,7 @@ import { Table } from "./table";
 export function List() {
   const at = useAddress();
   const scope = at.get("in");
-  const shelf = useShelf(scope, !!at.get("hidden"));
+  const skills = useSkillList(scope, !!at.get("hidden"));
   const actions = (
     <>
       <a class="button" href="/compose">
@@ -37,30 +37,30 @@ export function List() {
           <SortBy at={at} />
           <Shape at={at} />
         </div>
-        <Chips at={at} skills={shelf.data?.skills ?? []} />
+        <Chips at={at} skills={skills.data?.skills ?? []} />
       </div>
-      <Shown asked={shelf} waiting={msg("library.waitingList")}>
-        {(s) => <Results shelf={s} at={at} />}
+      <Shown asked={skills} waiting={msg("library.waitingList")}>
+        {(s) => <Results skills={s} at={at} />}
       </Shown>
     </Page>
   );
 }
 
 /** The number of skills that are drawn at once. */
-const atOnce = 60;
+const pageSize = 60;
 
-function Results({ shelf, at }: { shelf: Shelf; at: Address }) {
+function Results({ skills, at }: { skills: SkillList; at: Address }) {
   const q = at.get("q").trim();
   const search = useHits(q);
   const uses = useUses();
   const unused = useUnused(!!at.get("unused"));
   const known: Known = { uses, unused: unused.data };
   const found = useMemo(() => {
-    const there = searched(shelf.skills, q, search.hits, !at.get("in"));
+    const there = searched(skills.skills, q, search.hits, !at.get("in"));
     return sorted(filtered(there, at, known), sorting(at), known);
-  }, [shelf, q, search.hits, uses.size, unused.data, at.with({})]);
-  const [most, setMost] = useState(atOnce);
-  useEffect(() => setMost(atOnce), [at.with({})]);
+  }, [skills, q, search.hits, uses.size, unused.data, at.with({})]);
+  const [most, setMost] = useState(pageSize);
+  useEffect(() => setMost(pageSize), [at.with({})]);
   const marks = { uses, defaults: useDefaults() };
   const shown = found.slice(0, most);
   const table = (at.get("view") || stored("loadout.library.view")) === "table";
@@ -68,18 +68,18 @@ function Results({ shelf, at }: { shelf: Shelf; at: Address }) {
   return (
     <div class="stack">
       <p class="small muted" role="status">
-        {counted(found.length, shelf, at)}
+        {counted(found.length, skills, at)}
       </p>
       {error && <Problem error={error} />}
       {!found.length ? (
-        <None at={at} empty={!shelf.skills.length && !narrowed(at)} />
+        <None at={at} empty={!skills.skills.length && !narrowed(at)} />
       ) : (
         <Walk>{table ? <Table skills={shown} marks={marks} at={at} /> : <Cards skills={shown} marks={marks} />}</Walk>
       )}
       {found.length > most && (
         <div class="row">
-          <Button onClick={() => setMost(most + 2 * atOnce)}>
-            {msg("library.more", { n: Math.min(found.length - most, 2 * atOnce) })}
+          <Button onClick={() => setMost(most + 2 * pageSize)}>
+            {msg("library.more", { n: Math.min(found.length - most, 2 * pageSize) })}
           </Button>
           <span class="small muted">{msg("library.shown", { n: most, all: found.length })}</span>
         </div>
@@ -88,10 +88,10 @@ function Results({ shelf, at }: { shelf: Shelf; at: Address }) {
   );
 }
 
-function counted(found: number, shelf: Shelf, at: Address): string {
-  const all = shelf.skills.length;
+function counted(found: number, skills: SkillList, at: Address): string {
+  const all = skills.skills.length;
   const text = narrowed(at) ? msg("library.found", { n: found, count: all }) : msg("library.all", { count: all });
-  return shelf.more ? `${text} ${msg("library.notAll", { n: all })}` : text;
+  return skills.more ? `${text} ${msg("library.notAll", { n: all })}` : text;
 }
 
 /** Walk moves the focus between skills with the arrow keys. */

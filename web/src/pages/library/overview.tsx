@@ -1,4 +1,4 @@
-import { usePeople } from "../../features/skills/namespaces";
+import { useUserNames } from "../../features/skills/namespaces";
 import { fileOf, pageOf, useAddress } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { Markdown } from "../../shared/content";
@@ -68,7 +68,7 @@ const elsewhere = new Set([
 
 /** About shows the fields of a skill and its source. */
 function About({ look: { skill, version } }: { look: Looked }) {
-  const person = usePeople();
+  const person = useUserNames();
   const stated = useStated(skill.id, version.number);
   const at = useAddress();
 

@@ -1,8 +1,8 @@
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 
-/** Asks lists the requested permissions, grouped by kind. */
-export function Asks({ asks }: { asks: Schema["DiffAsk"][] }) {
+/** RequestedPermissions lists the requested permissions, grouped by kind. */
+export function RequestedPermissions({ asks }: { asks: Schema["DiffAsk"][] }) {
   const kinds = [...new Set(asks.map((a) => a.kind))];
   return (
     <ul class="library-asks">

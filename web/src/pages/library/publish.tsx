@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { usePlaces, useScopes } from "../../features/skills/namespaces";
+import { useNamespaceNames, useScopes } from "../../features/skills/namespaces";
 import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -9,7 +9,7 @@ import { ReferenceList } from "./references";
 
 /** Publish shows the namespaces of a skill and publishes it to more. */
 export function Publish({ skill, again, onClose }: Opened) {
-  const name = usePlaces();
+  const name = useNamespaceNames();
   const [lost, setLost] = useState<{ place: string; error: Refusal }>();
   const [error, setError] = useState<Error>();
 
@@ -74,7 +74,11 @@ export function Publish({ skill, again, onClose }: Opened) {
       {places.length < 2 && <p class="note">{msg("skill.noGroups")}</p>}
       {error && <Problem error={error} />}
       {lost && (
-        <Lost place={name(lost.place)} references={lost.error.problem.references!} act={withdraw(lost.place, true)} />
+        <LostReferences
+          place={name(lost.place)}
+          references={lost.error.problem.references!}
+          act={withdraw(lost.place, true)}
+        />
       )}
     </Dialog>
   );
@@ -83,7 +87,7 @@ export function Publish({ skill, again, onClose }: Opened) {
 /** mayPublish reports whether the user may publish to a namespace. */
 const mayPublish = (n: string) => (n === "public" ? isAdmin.value : hasRole(n.replace(/^group:/, ""), "developer"));
 
-function Lost({
+function LostReferences({
   place,
   references,
   act,

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { api, got, useAsked, type Asked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Load, type Schema } from "../../shared/api/client";
 
 type Skill = Schema["Skill"];
 
 /** All skills of a namespace, so that filters and sorting are complete. */
-export interface Shelf {
+export interface SkillList {
   skills: Skill[];
   /** Whether the list was cut at the limit. */
   more: boolean;
@@ -29,9 +29,9 @@ async function allPages<T>(ask: (after?: string) => Promise<Page<T>>): Promise<{
 
 const asked = (scope: string) => (scope ? [scope] : undefined);
 
-/** useShelf loads the skills of a namespace, or all visible skills. */
-export function useShelf(scope: string, hidden: boolean): Asked<Shelf> {
-  return useAsked(
+/** useSkillList loads the skills of a namespace, or all visible skills. */
+export function useSkillList(scope: string, hidden: boolean): Load<SkillList> {
+  return useLoad(
     async (signal) => {
       const all = await allPages((after) =>
         got(
@@ -69,7 +69,7 @@ export function useHits(q: string): { hits?: Skill[]; error?: Error } {
 
 /** useUses loads the usage of skills, as far as the user may see it. */
 export function useUses(): Map<string, number> {
-  const uses = useAsked(
+  const uses = useLoad(
     (signal) =>
       allPages((after) => got(api.GET("/api/v1/usage", { signal, params: { query: { limit: page, after } } }))),
     [],
@@ -78,8 +78,8 @@ export function useUses(): Map<string, number> {
 }
 
 /** useUnused loads the unused skills when wanted. */
-export function useUnused(wanted: boolean): Asked<Set<string> | undefined> {
-  return useAsked(
+export function useUnused(wanted: boolean): Load<Set<string> | undefined> {
+  return useLoad(
     async (signal) => {
       if (!wanted) return undefined;
       const all = await allPages((after) =>
@@ -93,6 +93,6 @@ export function useUnused(wanted: boolean): Asked<Set<string> | undefined> {
 
 /** useDefaults loads the default skills of the user's conversations. */
 export function useDefaults(): Set<string> {
-  const chosen = useAsked((signal) => got(api.GET("/api/v1/defaults/choose", { signal })), []);
+  const chosen = useLoad((signal) => got(api.GET("/api/v1/defaults/choose", { signal })), []);
   return useMemo(() => new Set(chosen.data?.items.map((c) => c.skill_id)), [chosen.data]);
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Dialog, done, Icon } from "../../shared/ui";
@@ -28,7 +28,7 @@ export function Stars({ skill, again }: StarsProps) {
 /** Rate asks the user for a rating. */
 function Rate({ skill, again, onClose }: StarsProps & { onClose: () => void }) {
   const path = { skill: skill.id };
-  const mine = useAsked(async (signal) => {
+  const mine = useLoad(async (signal) => {
     const all = await got(
       api.GET("/api/v1/skills/{skill}/ratings", { signal, params: { path, query: { limit: 500 } } }),
     );
@@ -41,9 +41,9 @@ function Rate({ skill, again, onClose }: StarsProps & { onClose: () => void }) {
   }, []);
   const [stars, setStars] = useState(0);
   const [text, setText] = useState("");
-  const finish = (said: string) => async () => {
+  const finish = (message: string) => async () => {
     onClose();
-    done(said);
+    done(message);
     await again();
   };
   const save = () =>

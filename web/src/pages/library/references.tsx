@@ -1,4 +1,4 @@
-import { usePlaces } from "../../features/skills/namespaces";
+import { useNamespaceNames } from "../../features/skills/namespaces";
 import { pageOf } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -14,7 +14,7 @@ export function ReferenceList({
   references: Schema["References"];
   act?: (r: Reference) => preact.ComponentChildren;
 }) {
-  const place = usePlaces();
+  const place = useNamespaceNames();
 
   if (!references.seen.length && !references.others) return <p class="muted">{msg("skill.noReferences")}</p>;
   return (

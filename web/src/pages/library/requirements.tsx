@@ -6,7 +6,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
 import { Graph } from "./graph";
 import type { Looked } from "./opened";
-import { Asks, unsealed } from "./permissions";
+import { RequestedPermissions, unsealed } from "./permissions";
 import { useStated } from "./versionfiles";
 
 /** Needs shows the requirements, provided tools and cost of a skill. */
@@ -20,7 +20,7 @@ export function Needs({ look }: { look: Looked }) {
         <Shown asked={stated} waiting={msg("skill.waitingAsks")}>
           {({ asks, problems }) => (
             <>
-              {asks.more.length ? <Asks asks={asks.more} /> : <p>{msg("skill.asksNothing")}</p>}
+              {asks.more.length ? <RequestedPermissions asks={asks.more} /> : <p>{msg("skill.asksNothing")}</p>}
               {problems.map((p, i) => (
                 <p key={i} class="small muted">
                   {p}
@@ -30,7 +30,7 @@ export function Needs({ look }: { look: Looked }) {
           )}
         </Shown>
       </Section>
-      {stated.data && <Brought stated={stated.data} />}
+      {stated.data && <ProvidedServers stated={stated.data} />}
       <Section title={msg("skill.needs")} text={msg("skill.needsText")}>
         {stated.data && <Graph look={look} stated={stated.data} />}
       </Section>
@@ -75,8 +75,8 @@ interface Tool {
   description?: string;
 }
 
-/** Brought lists the MCP servers and tools of a skill. */
-function Brought({ stated }: { stated: Schema["SkillDiff"] }) {
+/** ProvidedServers lists the MCP servers and tools of a skill. */
+function ProvidedServers({ stated }: { stated: Schema["SkillDiff"] }) {
   const tools = useMemo(() => toolsIn(stated), [stated]);
   const of = (kind: string) => stated.asks.more.filter((a) => a.kind === kind);
   const servers = of("server");

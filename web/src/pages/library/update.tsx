@@ -1,4 +1,4 @@
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Dialog, done, Shown } from "../../shared/ui";
 import { Compared, differs } from "./compare";
@@ -7,7 +7,7 @@ import { SourceLink } from "./overview";
 
 /** Update shows what changed at the source of a skill, and updates it. */
 export function Update({ skill, again, onClose }: Opened) {
-  const upgrade = useAsked(
+  const upgrade = useLoad(
     (signal) => got(api.GET("/api/v1/skills/{skill}/upgrade", { signal, params: { path: { skill: skill.id } } })),
     [skill.id],
   );

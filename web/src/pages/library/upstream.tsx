@@ -12,15 +12,15 @@ type Skill = Schema["SkillDetail"];
 type Version = Schema["SkillVersion"];
 
 /** The newer states of a skill. */
-export interface News {
+export interface Updates {
   /** A newer version that was not rejected. */
   version?: Version;
   /** The newer commit at the source, and when it was seen. */
   upstream?: { commit: string; since: string };
 }
 
-/** newsOf loads the newer states. It returns nothing if the user has no access. */
-export async function newsOf(skill: Skill, signal: AbortSignal): Promise<News> {
+/** loadUpdates loads the newer states. It returns nothing if the user has no access. */
+export async function loadUpdates(skill: Skill, signal: AbortSignal): Promise<Updates> {
   const [versions, notices] = await Promise.all([
     skill.currentVersion
       ? got(
@@ -52,21 +52,21 @@ export async function newsOf(skill: Skill, signal: AbortSignal): Promise<News> {
 
 interface NewerProps {
   skill: Skill;
-  news: News;
+  updates: Updates;
   again: () => Promise<void>;
 }
 
 /** Newer shows newer states and the possible actions. */
-export function Newer({ skill, news, again }: NewerProps) {
+export function Newer({ skill, updates, again }: NewerProps) {
   const now = skill.currentVersion;
   return (
     <>
-      {news.version ? (
-        <Waits skill={skill} version={news.version} again={again} />
+      {updates.version ? (
+        <PendingVersion skill={skill} version={updates.version} again={again} />
       ) : (
         now && unseen(now) && <InUse skill={skill} version={now} />
       )}
-      {news.upstream && <Upstream skill={skill} told={news.upstream} again={again} />}
+      {updates.upstream && <Upstream skill={skill} upstream={updates.upstream} again={again} />}
     </>
   );
 }
@@ -74,7 +74,7 @@ export function Newer({ skill, news, again }: NewerProps) {
 const unseen = (v: Version) => v.code && v.review === "pending";
 const review = (skill: Skill, v: Version) => `/review/${encodeURIComponent(skill.id)}/${v.number}`;
 
-function Waits({ skill, version: v, again }: Omit<NewerProps, "news"> & { version: Version }) {
+function PendingVersion({ skill, version: v, again }: Omit<NewerProps, "updates"> & { version: Version }) {
   const at = useAddress();
 
   const use = async () => {
@@ -135,12 +135,16 @@ function InUse({ skill, version: v }: { skill: Skill; version: Version }) {
   );
 }
 
-function Upstream({ skill, told, again }: Omit<NewerProps, "news"> & { told: NonNullable<News["upstream"]> }) {
+function Upstream({
+  skill,
+  upstream,
+  again,
+}: Omit<NewerProps, "updates"> & { upstream: NonNullable<Updates["upstream"]> }) {
   const [open, setOpen] = useState(false);
 
   return (
     <>
-      <Line text={msg("skill.newerAtSource", { commit: told.commit.slice(0, 10) })} time={told.since}>
+      <Line text={msg("skill.newerAtSource", { commit: upstream.commit.slice(0, 10) })} time={upstream.since}>
         {can(skill, "skill.change") && (
           <Button small onClick={() => setOpen(true)}>
             {msg("skill.whatIsNew")}

@@ -1,6 +1,6 @@
-import { usePeople } from "../../features/skills/namespaces";
+import { useUserNames } from "../../features/skills/namespaces";
 import { useAddress } from "../../features/skills/skilladdress";
-import { api, got, useAsked, usePages, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, usePages, type Schema } from "../../shared/api/client";
 import { count, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Icon, More, Problem, Shown, When } from "../../shared/ui";
@@ -34,7 +34,7 @@ const spans = [30, 90, 365] as const;
 function Days({ skill }: { skill: string }) {
   const at = useAddress();
   const days = spans.find((n) => String(n) === at.get("days")) ?? 30;
-  const usage = useAsked(
+  const usage = useLoad(
     (signal) => got(api.GET("/api/v1/skills/{skill}/usage", { signal, params: { path: { skill }, query: { days } } })),
     [skill, days],
   );
@@ -94,7 +94,7 @@ function Totals({ days }: { days: Schema["Day"][] }) {
 }
 
 function References({ skill }: { skill: string }) {
-  const references = useAsked(
+  const references = useLoad(
     (signal) => got(api.GET("/api/v1/skills/{skill}/references", { signal, params: { path: { skill } } })),
     [skill],
   );
@@ -106,7 +106,7 @@ function References({ skill }: { skill: string }) {
 }
 
 function Ratings({ skill }: { skill: Schema["SkillDetail"] }) {
-  const person = usePeople();
+  const person = useUserNames();
   const ratings = usePages(
     (after, signal) =>
       got(

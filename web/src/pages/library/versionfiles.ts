@@ -1,9 +1,9 @@
 import { fileOf } from "../../features/skills/skilladdress";
-import { api, got, refusal, useAsked, type Asked, type Schema } from "../../shared/api/client";
+import { api, got, refusal, useLoad, type Load, type Schema } from "../../shared/api/client";
 
 /** useManifest loads the file list of a version. */
-export function useManifest(skill: string, version: number): Asked<Schema["Manifest"]> {
-  return useAsked(
+export function useManifest(skill: string, version: number): Load<Schema["Manifest"]> {
+  return useLoad(
     (signal) =>
       got(
         api.GET("/api/v1/skills/{skill}/versions/{version}/manifest", {
@@ -16,8 +16,8 @@ export function useManifest(skill: string, version: number): Asked<Schema["Manif
 }
 
 /** useStated loads the fields and permissions of a version. */
-export function useStated(skill: string, version: number): Asked<Schema["SkillDiff"]> {
-  return useAsked((signal) => stated(skill, version, signal), [skill, version]);
+export function useStated(skill: string, version: number): Load<Schema["SkillDiff"]> {
+  return useLoad((signal) => stated(skill, version, signal), [skill, version]);
 }
 
 export const stated = (skill: string, version: number, signal: AbortSignal) =>
@@ -39,8 +39,8 @@ export function useFile(
   skill: string,
   version: number,
   file: { path: string; size: number } | undefined,
-): Asked<Content | undefined> {
-  return useAsked(
+): Load<Content | undefined> {
+  return useLoad(
     async (signal) => {
       if (!file) return undefined;
       const address = fileOf(skill, version, file.path);

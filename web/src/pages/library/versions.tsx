@@ -1,6 +1,6 @@
-import { usePeople } from "../../features/skills/namespaces";
+import { useUserNames } from "../../features/skills/namespaces";
 import { packageOf, useAddress } from "../../features/skills/skilladdress";
-import { api, got, useAsked, usePages, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, usePages, type Schema } from "../../shared/api/client";
 import { mayReview } from "../../shared/api/me";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -68,7 +68,7 @@ function Line({
   look: Looked;
   again: () => Promise<void>;
 }) {
-  const person = usePeople();
+  const person = useUserNames();
   const at = useAddress();
 
   return (
@@ -205,7 +205,7 @@ function Comparison({ skill, versions, current }: { skill: string; versions: Ver
 }
 
 function Differences({ skill, from, to }: { skill: string; from: string; to: string }) {
-  const diff = useAsked(
+  const diff = useLoad(
     (signal) =>
       got(
         api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {

@@ -1,4 +1,4 @@
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { Diff, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
@@ -29,7 +29,7 @@ function marksOf(scan: Schema["Scan"], path: string): Mark[] {
 
 function Whole({ all }: { all: Loaded }) {
   const { skill, version } = all;
-  const diff = useAsked(
+  const diff = useLoad(
     (signal) =>
       got(
         api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {
@@ -41,7 +41,7 @@ function Whole({ all }: { all: Loaded }) {
   );
   return (
     <section class="stack" aria-labelledby="review-changes">
-      <Shown asked={diff}>{(d) => <Asks asks={d.asks} />}</Shown>
+      <Shown asked={diff}>{(d) => <PermissionChanges asks={d.asks} />}</Shown>
       <h2 id="review-changes">{msg("review.fileList")}</h2>
       {all.manifest.files.map((f) => (
         <details key={f.path} id={anchor(f.path)} class="review-file" open={f.script || f.path === "SKILL.md"}>
@@ -57,7 +57,7 @@ function Whole({ all }: { all: Loaded }) {
 
 function Against({ all, from, sides }: { all: Loaded; from: number; sides: boolean }) {
   const { skill, version } = all;
-  const diff = useAsked(
+  const diff = useLoad(
     (signal) =>
       got(
         api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {
@@ -81,7 +81,7 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
                 {p}
               </p>
             ))}
-            <Asks asks={d.asks} />
+            <PermissionChanges asks={d.asks} />
             <Fields fields={d.fields} />
             {d.instructions && (
               <Changed path="SKILL.md" diff={d.instructions} marks={marksOf(all.scan, "SKILL.md")} sides={sides} />
@@ -139,7 +139,7 @@ function Changed({
   );
 }
 
-function Asks({ asks }: { asks: Schema["DiffAsks"] }) {
+function PermissionChanges({ asks }: { asks: Schema["DiffAsks"] }) {
   if (!asks.more.length && !asks.less.length) return null;
   const list = (title: string, look: "warn" | "good", items: Schema["DiffAsk"][]) =>
     items.length > 0 && (

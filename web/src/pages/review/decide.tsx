@@ -9,7 +9,7 @@ import type { Loaded } from "./loaded";
 export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
   const [note, setNote] = useState(v.note ?? "");
   const [missing, setMissing] = useState(false);
-  const decide = async (decision: Schema["Decision"]["decision"], said: string) => {
+  const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = decision === "rejected" && !note.trim();
     setMissing(lacks);
     if (lacks) return;
@@ -19,7 +19,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
         body: { decision, digest: v.digest, note: note.trim() },
       }),
     );
-    done(said);
+    done(message);
     again();
   };
   if (!mayReview(skill.namespace, v))

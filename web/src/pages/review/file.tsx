@@ -1,5 +1,5 @@
 import { fileOf } from "../../features/skills/skilladdress";
-import { useAsked } from "../../shared/api/client";
+import { useLoad } from "../../shared/api/client";
 import { Code, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Shown } from "../../shared/ui";
@@ -25,7 +25,7 @@ export function FileText({
 }
 
 function Text({ address, path, marks }: { address: string; path: string; marks: Mark[] }) {
-  const text = useAsked(
+  const text = useLoad(
     async (signal) => {
       const answer = await fetch(address, { signal });
       return answer.ok && answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : null;

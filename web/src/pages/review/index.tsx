@@ -11,14 +11,14 @@ import "./review.css";
 export default function Review() {
   return (
     <Router>
-      <Route path="/" component={Waits} />
+      <Route path="/" component={PendingReviews} />
       <Route path="/:skill/:number" component={Version} />
-      <Route default component={Waits} />
+      <Route default component={PendingReviews} />
     </Router>
   );
 }
 
-function Waits() {
+function PendingReviews() {
   return (
     <Page title={msg("review.title")} lead={msg("review.lead")}>
       {reviews.value ? <Queue /> : <Empty title={msg("review.notYou")}>{msg("review.notYouText")}</Empty>}

@@ -1,4 +1,4 @@
-import { usePeople, usePlaces } from "../../features/skills/namespaces";
+import { useUserNames, useNamespaceNames } from "../../features/skills/namespaces";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { count } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -53,8 +53,8 @@ function Lists({ items }: { items: Schema["Waiting"][] }) {
 }
 
 function Table({ items }: { items: Schema["Waiting"][] }) {
-  const place = usePlaces();
-  const person = usePeople();
+  const place = useNamespaceNames();
+  const person = useUserNames();
   return (
     <div class="table-wrap" role="region" aria-label={msg("review.title")} tabIndex={0}>
       <table class="table review-queue" role="table">

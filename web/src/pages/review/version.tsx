@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
-import { usePeople } from "../../features/skills/namespaces";
-import { api, got, useAsked } from "../../shared/api/client";
+import { useUserNames } from "../../features/skills/namespaces";
+import { api, got, useLoad } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Check, SelectField, Shown, Tag, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
@@ -17,7 +17,7 @@ export function Version() {
   const { query, route, path } = useLocation();
   const skill = params.skill!;
   const number = params.number!;
-  const data = useAsked((signal) => load(skill, number, signal), [skill, number]);
+  const data = useLoad((signal) => load(skill, number, signal), [skill, number]);
   const title = data.data
     ? msg("review.of", { name: data.data.skill.name, number: data.data.version.number })
     : msg("review.title");
@@ -103,7 +103,7 @@ function Look({
 }
 
 function Facts({ all: { version: v, skill } }: { all: Loaded }) {
-  const person = usePeople();
+  const person = useUserNames();
   return (
     <dl class="facts">
       <dt>{msg("review.skill")}</dt>

@@ -7,8 +7,8 @@ import { unified } from "../../shared/content/makediff";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Tag, When } from "../../shared/ui";
 
-/** Held shows changed tool definitions and accepts them. */
-export function Held({ server, onChange }: { server: Server; onChange: () => void }) {
+/** ChangedTools shows changed tool definitions and accepts them. */
+export function ChangedTools({ server, onChange }: { server: Server; onChange: () => void }) {
   const held = server.held ?? [];
   if (!held.length) return null;
   const accept = async () => {

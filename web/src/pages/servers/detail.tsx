@@ -2,16 +2,16 @@ import { useEffect } from "preact/hooks";
 import { Missing } from "../../features/servers/missingvalues";
 import { milliseconds, restarted } from "../../features/servers/phrases";
 import { useQuietly } from "../../features/servers/refresh";
-import { placeName } from "../../features/servers/serverlist";
+import { namespaceName } from "../../features/servers/serverlist";
 import { allServers, missingOf, serversOf } from "../../features/servers/serverlists";
 import { SignIn, SignInButton, wantsSignIn } from "../../features/servers/signin";
 import { definedAt, standing, trialOf, type Server } from "../../features/servers/state";
 import { TrialButton, TrialResult, useTrial } from "../../features/servers/trial";
-import { api, got, useAsked } from "../../shared/api/client";
+import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Empty, Problem, Tag, Waiting, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { Held } from "./changedtools";
+import { ChangedTools } from "./changedtools";
 import { Review } from "./review";
 import { Variables } from "./variables";
 
@@ -34,9 +34,9 @@ async function one(of: Which, signal: AbortSignal): Promise<Server | null> {
 
 /** Detail is the page of a server. */
 export function Detail(of: Which) {
-  const asked = useAsked((signal) => one(of, signal), [of.kind, of.namespace, of.thing, of.name]);
-  useQuietly(asked.again);
-  if (asked.data === null)
+  const load = useLoad((signal) => one(of, signal), [of.kind, of.namespace, of.thing, of.name]);
+  useQuietly(load.again);
+  if (load.data === null)
     return (
       <Page title={of.name}>
         <Empty
@@ -51,17 +51,17 @@ export function Detail(of: Which) {
         </Empty>
       </Page>
     );
-  if (!asked.data)
+  if (!load.data)
     return (
       <Page title={of.name}>
-        {asked.error ? (
-          <Problem error={asked.error} again={() => void asked.again()} />
+        {load.error ? (
+          <Problem error={load.error} again={() => void load.again()} />
         ) : (
           <Waiting for={msg("servers.gettingOne")} />
         )}
       </Page>
     );
-  return <Known server={asked.data} again={() => void asked.again()} error={asked.error} />;
+  return <Known server={load.data} again={() => void load.again()} error={load.error} />;
 }
 
 function Known({ server, again, error }: { server: Server; again: () => void; error?: Error }) {
@@ -94,7 +94,7 @@ function Known({ server, again, error }: { server: Server; again: () => void; er
         <div class="stack loose">
           <State server={s} failed={trial.tried?.success === false && !trial.tried.signIn} />
           <SignIn server={s} onChange={again} />
-          <Held server={s} onChange={again} />
+          <ChangedTools server={s} onChange={again} />
           <Review server={s} onChange={again} />
           <Variables server={s} onChange={again} />
           <section class="stack tight">
@@ -178,8 +178,8 @@ function Facts({ server: s }: { server: Server }) {
           {!s.kind
             ? msg("servers.operator")
             : s.kind === "MCPServer"
-              ? placeName(s.namespace)
-              : `${msg("servers.ofAgent", { kind: s.kind, name: s.thing ?? "" })} (${placeName(s.namespace)})`}
+              ? namespaceName(s.namespace)
+              : `${msg("servers.ofAgent", { kind: s.kind, name: s.thing ?? "" })} (${namespaceName(s.namespace)})`}
         </dd>
         <dt>{msg("servers.target")}</dt>
         <dd class="mono">{s.urls?.length ? s.urls.join(" ") : s.target}</dd>

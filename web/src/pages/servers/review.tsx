@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Server } from "../../features/servers/state";
-import { personName, usePeople } from "../../features/users/users";
+import { userName, useUserNames } from "../../features/users/users";
 import { api, got, type Schema } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -10,7 +10,7 @@ type Decision = Schema["ServerDecision"]["decision"];
 
 /** Review shows the exact command of a server and records the decision. */
 export function Review({ server, onChange }: { server: Server; onChange: () => void }) {
-  usePeople();
+  useUserNames();
 
   const [note, setNote] = useState("");
   const [error, setError] = useState<unknown>();
@@ -52,7 +52,7 @@ export function Review({ server, onChange }: { server: Server; onChange: () => v
         {review.by && (
           <span class="small muted">
             {msg("servers.decidedBy")}
-            {personName(review.by)}
+            {userName(review.by)}
           </span>
         )}
       </p>
@@ -135,7 +135,7 @@ function Command({ server }: { server: Server }) {
       {server.by && (
         <>
           <dt>{msg("servers.by")}</dt>
-          <dd>{personName(server.by)}</dd>
+          <dd>{userName(server.by)}</dd>
         </>
       )}
     </dl>

@@ -1,19 +1,19 @@
 import { owners } from "../../features/servers/owners";
 import type { Server } from "../../features/servers/state";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, Shown, Tag, useConfirm } from "../../shared/ui";
 
-interface Kept {
+interface StoredValues {
   owner: string;
   name: string;
   given: boolean;
 }
 
-/** keptFor loads the secrets that a server refers to, and whether they are granted to it. */
-async function keptFor(s: Server, signal: AbortSignal): Promise<Kept[]> {
+/** loadStoredValues loads the secrets that a server refers to, and whether they are granted to it. */
+async function loadStoredValues(s: Server, signal: AbortSignal): Promise<StoredValues[]> {
   const names = new Set((s.uses ?? []).map((u) => u.name));
-  const out: Kept[] = [];
+  const out: StoredValues[] = [];
   for (const owner of owners(s.namespace)) {
     const { data } = await api.GET("/api/v1/secrets", { params: { query: { owner } }, signal });
     for (const secret of data?.items ?? []) {
@@ -32,7 +32,7 @@ async function keptFor(s: Server, signal: AbortSignal): Promise<Kept[]> {
 
 /** Variables lists the values of a server, their destinations, and how to set missing ones. */
 export function Variables({ server, onChange }: { server: Server; onChange: () => void }) {
-  const kept = useAsked((signal) => keptFor(server, signal), [server.digest]);
+  const kept = useLoad((signal) => loadStoredValues(server, signal), [server.digest]);
   const uses = server.uses ?? [];
   if (!uses.length) return null;
   const changed = () => {
@@ -70,7 +70,7 @@ function Row({
 }: {
   use: Schema["ServerUse"];
   server: Server;
-  kept?: Kept;
+  kept?: StoredValues;
   onChange: () => void;
 }) {
   return (
@@ -85,7 +85,7 @@ function Row({
       </span>
       <span>
         {use.kind === "secret" || use.kind === "user" ? (
-          <Leave use={use} server={server} kept={kept} onChange={onChange} />
+          <GrantControl use={use} server={server} kept={kept} onChange={onChange} />
         ) : (
           msg("servers.fallback")
         )}
@@ -94,8 +94,8 @@ function Row({
   );
 }
 
-/** Leave shows whether a value is granted to the server, and grants or revokes it. */
-function Leave({
+/** GrantControl shows whether a value is granted to the server, and grants or revokes it. */
+function GrantControl({
   use,
   server,
   kept,
@@ -103,12 +103,12 @@ function Leave({
 }: {
   use: Schema["ServerUse"];
   server: Server;
-  kept?: Kept;
+  kept?: StoredValues;
   onChange: () => void;
 }) {
   const confirm = useConfirm();
-  const himself = use.kind === "user" && (use.name === "name" || use.name === "id"); // they need no value
-  if (!kept && !himself)
+  const isIdentity = use.kind === "user" && (use.name === "name" || use.name === "id"); // they need no value
+  if (!kept && !isIdentity)
     return (
       <span class="small">
         {msg("servers.notKept")}{" "}

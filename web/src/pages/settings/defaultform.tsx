@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useSend } from "../../features/users/form";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, Check, Dialog, done, Problem, SelectField, Shown } from "../../shared/ui";
 
@@ -86,9 +86,9 @@ export function DefaultForm({
 }
 
 function SkillChoice({ value, onChoose }: { value: string; onChoose: (id: string) => void }) {
-  const asked = useAsked((signal) => got(api.GET("/api/v1/skills", { params: { query: { limit: 500 } }, signal })), []);
+  const load = useLoad((signal) => got(api.GET("/api/v1/skills", { params: { query: { limit: 500 } }, signal })), []);
   return (
-    <Shown asked={asked}>
+    <Shown asked={load}>
       {({ items }) =>
         items.length === 0 ? (
           <p class="muted">

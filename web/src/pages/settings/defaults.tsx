@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { groupName, usePeople } from "../../features/users/users";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { groupName, useUserNames } from "../../features/users/users";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, Empty, SelectField, Shown, Tag } from "../../shared/ui";
@@ -11,16 +11,16 @@ type Default = Schema["Default"];
 
 /** Defaults lists the default skills of the user and of managed groups. */
 export function Defaults() {
-  usePeople();
+  useUserNames();
 
   const [of, setOf] = useState("");
   const [editing, edit] = useState<Default | "new">();
-  const asked = useAsked(
+  const load = useLoad(
     (signal) => got(api.GET("/api/v1/defaults", { params: { query: { namespace: of || undefined } }, signal })),
     [of],
   );
-  const begins = useAsked((signal) => got(api.GET("/api/v1/defaults/choose", { signal })), []);
-  const refresh = () => void Promise.all([asked.again(), begins.again()]);
+  const begins = useLoad((signal) => got(api.GET("/api/v1/defaults/choose", { signal })), []);
+  const refresh = () => void Promise.all([load.again(), begins.again()]);
   const whose: [string, string][] = [
     ["", msg("settings.mine")],
     ...me.value!.groups.map((g): [string, string] => [`group:${g.group}`, groupName(g.group)]),
@@ -51,7 +51,7 @@ export function Defaults() {
             onClose={() => edit(undefined)}
           />
         )}
-        <Shown asked={asked}>
+        <Shown asked={load}>
           {({ items }) =>
             items.length === 0 ? (
               <Empty title={msg("settings.noDefaults")}>{msg("settings.noDefaultsText")}</Empty>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useSend } from "../../features/users/form";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Dialog, done, Problem, SelectField, Shown, Tag } from "../../shared/ui";
 
@@ -29,7 +29,7 @@ export function GrantSecret({
 }) {
   const [kind, setKind] = useState<Kind>("server");
   const [at, setAt] = useState("");
-  const asked = useAsked((stop) => candidates[kind](stop), [kind]);
+  const asked = useLoad((stop) => candidates[kind](stop), [kind]);
   const one = at === "" ? undefined : asked.data?.[Number(at)];
   const { send, busy, error } = useSend(async () => {
     if (!one) return;

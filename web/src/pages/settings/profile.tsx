@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
-import { groupName, roleName, usePeople } from "../../features/users/users";
+import { groupName, roleName, useUserNames } from "../../features/users/users";
 import { api, got } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
 import { moment } from "../../shared/i18n/format";
@@ -10,7 +10,7 @@ import { Part } from "../../shared/ui/sections";
 
 /** Profile shows and edits the user's profile. */
 export function Profile() {
-  usePeople();
+  useUserNames();
 
   const user = me.value!.user;
   const [display, setDisplay] = useState(user.display);

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useSend } from "../../features/users/form";
-import { groupName, personName, usePeople } from "../../features/users/users";
-import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { groupName, userName, useUserNames } from "../../features/users/users";
+import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import {
@@ -23,14 +23,11 @@ import { GrantSecret } from "./grantsecret";
 
 /** Secrets lists the secrets and their grants. */
 export function Secrets() {
-  usePeople();
+  useUserNames();
 
   const [owner, setOwner] = useState("default");
   const [setting, set] = useState<string>();
-  const asked = useAsked(
-    (signal) => got(api.GET("/api/v1/secrets", { params: { query: { owner } }, signal })),
-    [owner],
-  );
+  const load = useLoad((signal) => got(api.GET("/api/v1/secrets", { params: { query: { owner } }, signal })), [owner]);
   const owners: [string, string][] = [
     ["default", msg("settings.mine")],
     ...me
@@ -54,9 +51,9 @@ export function Secrets() {
         </div>
       )}
       {setting !== undefined && (
-        <SetSecret owner={owner} name={setting} onKept={() => void asked.again()} onClose={() => set(undefined)} />
+        <SetSecret owner={owner} name={setting} onKept={() => void load.again()} onClose={() => set(undefined)} />
       )}
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {({ items }) =>
           items.length === 0 ? (
             <Empty title={msg("settings.noSecrets")}>{msg("settings.noSecretsText")}</Empty>
@@ -68,7 +65,7 @@ export function Secrets() {
                   owner={owner}
                   secret={s}
                   onReplace={() => set(s.name)}
-                  onGone={() => void asked.again()}
+                  onGone={() => void load.again()}
                 />
               ))}
             </ul>
@@ -93,7 +90,7 @@ function Secret({
   const confirm = useConfirm();
   const [granting, grant] = useState(false);
   const params = { path: { secret: secret.name }, query: { owner } };
-  const grants = useAsked(
+  const grants = useLoad(
     (signal) => got(api.GET("/api/v1/secrets/{secret}/grants", { params, signal })),
     [owner, secret.name],
   );
@@ -124,7 +121,7 @@ function Secret({
         <strong class="mono">{secret.name}</strong>
         <br />
         <span class="small muted">
-          {msg("settings.updated")} <When time={secret.updated} /> {msg("settings.by")} {personName(secret.updatedBy)}
+          {msg("settings.updated")} <When time={secret.updated} /> {msg("settings.by")} {userName(secret.updatedBy)}
         </span>
       </div>
       <div class="row">
@@ -172,7 +169,7 @@ function GrantedTo({
             <span class="grow">
               <strong>{g.subject}</strong> <code title={g.digest}>{g.digest.replace("sha256:", "").slice(0, 12)}</code>{" "}
               <span class="muted small">
-                {msg("settings.by")} {personName(g.by)}, <When time={g.created} />
+                {msg("settings.by")} {userName(g.by)}, <When time={g.created} />
               </span>
             </span>
             <ActionButton small act={() => take(g)} label={`${msg("settings.takeBack")}: ${g.subject}`}>

@@ -1,6 +1,6 @@
-import { dollars, tokensOf, tokensSaid, type Total, totals, type View } from "../../features/usage/totals";
-import { personName, placeName, usePeople } from "../../features/users/users";
-import { useAsked } from "../../shared/api/client";
+import { dollars, tokensOf, formatTokens, type Total, totals, type View } from "../../features/usage/totals";
+import { userName, namespaceName, useUserNames } from "../../features/users/users";
+import { useLoad } from "../../shared/api/client";
 import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, TableWrap, Tabs } from "../../shared/ui";
@@ -26,9 +26,9 @@ export function Breakdown({ view, onShow }: { view: View; onShow: (change: Parti
 }
 
 function Parts({ view }: { view: View }) {
-  usePeople();
+  useUserNames();
 
-  const asked = useAsked((signal) => totals(view, view.by, signal), [view.by, view.days, view.of]);
+  const asked = useLoad((signal) => totals(view, view.by, signal), [view.by, view.days, view.of]);
   return (
     <Shown asked={asked}>
       {({ items, more, by }) => {
@@ -80,7 +80,7 @@ function Row({ item, by, most }: { item: Total; by: By; most: number }) {
       <th scope="row">
         <Name item={item} by={by} />
       </th>
-      <td class="number">{tokensSaid(item)}</td>
+      <td class="number">{formatTokens(item)}</td>
       <td class="usage-share-cell">
         <Share value={tokensOf(item)} most={most} />
       </td>
@@ -96,11 +96,11 @@ function Row({ item, by, most }: { item: Total; by: By; most: number }) {
 
 function Name({ item, by }: { item: Total; by: By }) {
   if (by === "model") return item.model ? <span class="mono">{item.model}</span> : <>{msg("usage.noModel")}</>;
-  if (by === "user") return <>{item.user_name || (item.user ? personName(item.user) : msg("usage.gone"))}</>;
+  if (by === "user") return <>{item.user_name || (item.user ? userName(item.user) : msg("usage.gone"))}</>;
   if (!item.agent) return <span class="muted">{msg("usage.noAgent")}</span>;
   return (
     <>
-      {item.agent} {item.namespace && <span class="small muted">{placeName(item.namespace)}</span>}
+      {item.agent} {item.namespace && <span class="small muted">{namespaceName(item.namespace)}</span>}
     </>
   );
 }

@@ -4,8 +4,8 @@ import {
   dayName,
   dollars,
   everyDay,
-  said,
-  tokensSaid,
+  formatAmount,
+  formatTokens,
   type Total,
   type View,
   type Measure,
@@ -34,8 +34,8 @@ export function Daily({
     total > 0
       ? msg("usage.chart", {
           what,
-          total: said(total, view.measure),
-          most: said(most.value, view.measure),
+          total: formatAmount(total, view.measure),
+          most: formatAmount(most.value, view.measure),
           when: most.name,
         })
       : msg("usage.chartNone", { what });
@@ -99,7 +99,7 @@ function Table({ items }: { items: Total[] }) {
           {items.toReversed().map((d) => (
             <tr key={d.day}>
               <th scope="row">{d.day}</th>
-              {[...[d.turns, d.loads, d.calls, d.errors].map(count), tokensSaid(d)].map((n, i) => (
+              {[...[d.turns, d.loads, d.calls, d.errors].map(count), formatTokens(d)].map((n, i) => (
                 <td key={i} class="number">
                   {n}
                 </td>

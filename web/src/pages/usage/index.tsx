@@ -1,7 +1,7 @@
 import { useLocation } from "preact-iso";
 import { addressOf, ranges, totals, type View, viewOf } from "../../features/usage/totals";
-import { groupName, usePeople } from "../../features/users/users";
-import { useAsked } from "../../shared/api/client";
+import { groupName, useUserNames } from "../../features/users/users";
+import { useLoad } from "../../shared/api/client";
 import { hasRole, isAdmin, me, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Empty, SelectField, Shown } from "../../shared/ui";
@@ -18,11 +18,11 @@ export default function Usage() {
   const { query, route } = useLocation();
   const view = viewOf(query);
   const show = (change: Partial<View>) => route(addressOf({ ...view, ...change }), true);
-  const asked = useAsked((signal) => totals(view, "day", signal), [view.days, view.of]);
+  const load = useLoad((signal) => totals(view, "day", signal), [view.days, view.of]);
   return (
     <Page title={msg("usage.title")} lead={msg("usage.lead")} actions={<Range view={view} onShow={show} />}>
       <Whose view={view} onShow={show} />
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {(found) =>
           found.items.length === 0 ? (
             <Empty
@@ -75,7 +75,7 @@ function Range({ view, onShow }: Controls) {
 
 /** Whose selects the owner: all for administrators, else the user and managed groups. */
 function Whose({ view, onShow }: Controls) {
-  const { groups } = usePeople();
+  const { groups } = useUserNames();
   if (ways.value?.mode === "single") return null;
   const ids = isAdmin.value
     ? [...groups.keys()]

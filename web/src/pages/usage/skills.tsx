@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { View } from "../../features/usage/totals";
-import { placeName, usePeople } from "../../features/users/users";
-import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { namespaceName, useUserNames } from "../../features/users/users";
+import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
 import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -18,7 +18,7 @@ const places = 100;
  * default is the user's own.
  */
 export function useHomes(view: View): string[] | undefined {
-  const { users, groups } = usePeople();
+  const { users, groups } = useUserNames();
   if (view.of !== "") return [view.of === "me" ? "default" : `group:${view.of}`];
   if (!isAdmin.value) return undefined;
   return [
@@ -52,7 +52,7 @@ async function used(days: number, namespace: string[] | undefined, signal: Abort
 export function Skills({ view }: { view: View }) {
   const [all, setAll] = useState(false);
   const homes = useHomes(view);
-  const asked = useAsked((signal) => used(view.days, homes, signal), [view.days, homes?.join()]);
+  const load = useLoad((signal) => used(view.days, homes, signal), [view.days, homes?.join()]);
   return (
     <section class="stack">
       <h2>{msg("usage.skills")}</h2>
@@ -60,7 +60,7 @@ export function Skills({ view }: { view: View }) {
         {msg("usage.skillsText")}
         {homes?.length === places && ` ${msg("usage.clipped", { n: places })}`}
       </p>
-      <Shown asked={asked}>
+      <Shown asked={load}>
         {(skills) =>
           skills.length === 0 ? (
             <Empty
@@ -117,7 +117,7 @@ function Table({ skills, most }: { skills: Used[]; most: number }) {
             <tr key={s.skill_id}>
               <th scope="row">
                 <a href={`/library/${s.skill_id}`}>{s.name}</a>{" "}
-                <span class="small muted">{placeName(s.namespace)}</span>
+                <span class="small muted">{namespaceName(s.namespace)}</span>
               </th>
               <td class="number">{count(s.loads)}</td>
               <td class="usage-share-cell">

@@ -1,9 +1,9 @@
-import { dollars, percent, type Spent, tokensOf } from "../../features/usage/totals";
+import { dollars, percent, type TokenUse, tokensOf } from "../../features/usage/totals";
 import { count, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 
 /** tokens describes the token counts and what is missing from them. */
-function tokens(s: Spent): string {
+function tokens(s: TokenUse): string {
   const { input, output = 0, cache_read = 0, cache_write = 0, untold } = s;
   const known = input !== undefined && [
     msg("usage.tokensOf", { input: short(input + cache_write), output: short(output) }),
@@ -13,7 +13,7 @@ function tokens(s: Spent): string {
 }
 
 /** Tiles shows the totals. */
-export function Tiles({ total }: { total: Spent }) {
+export function Tiles({ total }: { total: TokenUse }) {
   const rate = total.calls > 0 ? percent(total.errors / total.calls) : "";
   const tiles: [name: string, value: string, more: string][] = [
     [msg("usage.measures.turns"), count(total.turns), ""],

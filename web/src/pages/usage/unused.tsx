@@ -1,5 +1,5 @@
 import type { View } from "../../features/usage/totals";
-import { placeName } from "../../features/users/users";
+import { namespaceName } from "../../features/users/users";
 import { api, got, usePages } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { More, Shown, When } from "../../shared/ui";
@@ -43,7 +43,7 @@ export function Unused({ view }: { view: View }) {
                     <div class="grow">
                       <a href={`/library/${s.id}`}>{s.name}</a>{" "}
                       <span class="small muted">
-                        {placeName(s.namespace)}, {msg("usage.since")} <When time={s.created} />
+                        {namespaceName(s.namespace)}, {msg("usage.since")} <When time={s.created} />
                       </span>
                       <p class="small muted usage-clip">{s.description}</p>
                     </div>

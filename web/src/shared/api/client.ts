@@ -71,7 +71,7 @@ export function refusal(status: number, body: unknown): Refusal {
 }
 
 /** The state of a request. */
-export interface Asked<T> {
+export interface Load<T> {
   /** The last response. It stays during the next request. */
   data?: T;
   error?: Error;
@@ -84,10 +84,10 @@ export interface Asked<T> {
 }
 
 /**
- * useAsked sends a request when a component is drawn, and again when deps change. It drops
+ * useLoad sends a request when a component is drawn, and again when deps change. It drops
  * responses to older requests.
  */
-export function useAsked<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknown[]): Asked<T> {
+export function useLoad<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknown[]): Load<T> {
   const [state, put] = useState<{ data?: T; error?: Error; busy: boolean }>({ busy: true });
   const current = useRef<AbortController>(undefined);
   const again = useCallback(async () => {
@@ -110,7 +110,7 @@ export function useAsked<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknow
 }
 
 /** A list with pages. */
-export interface Pages<T> extends Asked<T[]> {
+export interface Pages<T> extends Load<T[]> {
   /** Loads the next page, if there is one. */
   more?: () => Promise<void>;
 }
@@ -122,7 +122,7 @@ export function usePages<T>(
 ): Pages<T> {
   const [next, setNext] = useState<string>();
   const asked = useRef<AbortSignal>(undefined); // the request that produced the list
-  const first = useAsked(async (stop) => {
+  const first = useLoad(async (stop) => {
     asked.current = stop;
     const page = await ask(undefined, stop);
     if (!stop.aborted) setNext(page.next);

@@ -66,7 +66,7 @@ export function Code({ text, language, path, numbers, marks = [], height, head, 
           <>
             <Lines key={p.from} lines={p.lines} from={p.from} here={line} />
             {p.marks.map((m, i) => (
-              <Said key={`${p.from}-${i}`} mark={m} />
+              <Note key={`${p.from}-${i}`} mark={m} />
             ))}
           </>
         ))}
@@ -149,8 +149,8 @@ const show = (line: HTMLElement | null) => line?.scrollIntoView({ block: "center
 
 const icons = { info: "info", warn: "warn", bad: "warn" } as const;
 
-/** Said shows a note about the line above. */
-export function Said({ mark }: { mark: Mark }) {
+/** Note shows a note about the line above. */
+export function Note({ mark }: { mark: Mark }) {
   return (
     <div
       class={`content-mark ${mark.level}`}

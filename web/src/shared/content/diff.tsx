@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { msg } from "../i18n/messages";
 import { Button } from "../ui";
-import { type Mark, Said } from "./code";
+import { type Mark, Note } from "./code";
 import { type Hunk, hunks, type Pair, pairs, type Row, within } from "./difflines";
 import { shown } from "./visibletext";
 import "./content.css";
@@ -189,7 +189,7 @@ function Marked({ line, marks, columns }: { line?: number; marks: Mark[]; column
     <tr class="marks">
       <td colSpan={columns}>
         {here.map((m, i) => (
-          <Said key={i} mark={m} />
+          <Note key={i} mark={m} />
         ))}
       </td>
     </tr>

@@ -4,7 +4,7 @@ import { decodeHTMLStrict } from "./entities";
 import { ours, way } from "./links";
 import { Markdown } from "./markdown";
 import { parse, parseMore, type Parsed } from "./parse";
-import { mend } from "./repair";
+import { closeMarks } from "./repair";
 
 /** drawn renders something into a box and removes it afterwards. */
 export async function drawn(what: ComponentChildren, look: (box: HTMLElement) => void | Promise<void>) {
@@ -182,7 +182,7 @@ test("markdown: what is open at the end is closed for now", () => {
     ["2 * 3", "2 * 3"],
     ["~~a", "~~a~~"],
   ] as const)
-    same(mend(open).trimEnd(), closed.trimEnd(), open);
+    same(closeMarks(open).trimEnd(), closed.trimEnd(), open);
 });
 
 test("markdown: 100 kB are parsed and drawn soon", () => {

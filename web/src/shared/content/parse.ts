@@ -1,5 +1,5 @@
 import MarkdownIt, { type Token } from "markdown-it";
-import { mend } from "./repair";
+import { closeMarks } from "./repair";
 
 export type { Token };
 
@@ -37,7 +37,7 @@ export function parseMore(text: string, before: Parsed | undefined): Parsed {
   const rest = text.slice(from);
   const blocks = split(rest, markdown.parse(rest, env));
   const last = blocks.at(-1);
-  if (last && !isFence(last)) last.tokens = markdown.parse(mend(last.text), env);
+  if (last && !isFence(last)) last.tokens = markdown.parse(closeMarks(last.text), env);
   return { blocks: [...done, ...blocks], references: "references" in env || !!before?.references };
 }
 

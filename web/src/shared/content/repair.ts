@@ -1,8 +1,8 @@
 /**
- * mend closes the open marks of a growing text, so that nothing flickers: emphasis, code, links,
+ * closeMarks closes the open marks of a growing text, so that nothing flickers: emphasis, code, links,
  * underlined headings and table heads.
  */
-export function mend(text: string): string {
+export function closeMarks(text: string): string {
   const at = text.lastIndexOf("\n\n") + 1;
   let end = text.slice(at).replace(/(\n[ \t>]*)[|:=\- ]*[|:=-]$/, "");
   end = end.replace(/!\[[^\]\n]*(\]\([^)\n]*)?$/, "").replace(/\[([^\]\n]*)\]\([^)\n]*$/, "$1");

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { Refusal, type Asked, type Pages } from "../api/client";
+import { Refusal, type Load, type Pages } from "../api/client";
 import { ago, moment } from "../i18n/format";
 import { msg } from "../i18n/messages";
 import { translateDiagnostic, translateProblem } from "../servertext";
@@ -92,7 +92,7 @@ export function Shown<T>({
   waiting,
   children,
 }: {
-  asked: Asked<T>;
+  asked: Load<T>;
   waiting?: string;
   children: (data: T) => ComponentChildren;
 }) {

@@ -122,12 +122,12 @@ function Line({ upload: u }: { upload: Upload }) {
       </div>
       {s.at === "sending" && <progress class="progress" aria-label={u.pack.name} value={s.share} />}
       {s.at === "done" && s.code && <p class="small muted">{msg("add.reviewNext")}</p>}
-      {s.at === "refused" && (s.exists ? <Taken upload={u} skill={s.exists} /> : <Problem error={s.error} />)}
+      {s.at === "refused" && (s.exists ? <NameTaken upload={u} skill={s.exists} /> : <Problem error={s.error} />)}
     </div>
   );
 }
 
-function Taken({ upload, skill }: { upload: Upload; skill: string }) {
+function NameTaken({ upload, skill }: { upload: Upload; skill: string }) {
   return (
     <div class="note warn">
       {msg("add.exists")}

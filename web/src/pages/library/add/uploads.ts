@@ -58,7 +58,7 @@ async function uploadNew(u: Upload) {
     const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
     put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
   } catch (error) {
-    put(u.id, { at: "refused", error: said(error, u), exists: await taken(error, u) });
+    put(u.id, { at: "refused", error: said(error, u), exists: await existingSkill(error, u) });
   }
 }
 
@@ -87,8 +87,8 @@ async function transfer<T>(u: Upload, path: string): Promise<T> {
 const said = (error: unknown, u: Upload) =>
   error instanceof NoSkill ? new Error(msg("add.noFolder", { name: u.pack.name })) : (error as Error);
 
-/** taken returns the skill with the same name, if that is why the upload was refused. */
-async function taken(error: unknown, u: Upload): Promise<string | undefined> {
+/** existingSkill returns the skill with the same name, if that is why the upload was refused. */
+async function existingSkill(error: unknown, u: Upload): Promise<string | undefined> {
   if (!(error instanceof Refusal) || error.problem.code !== "exists") return;
   const name = u.pack.name.replace(/\.(zip|skill)$/i, "");
   const { items } = await got(
