@@ -110,12 +110,12 @@ func ExampleRuntime_Run() {
 	_, err = rt.Run(ctx, run)
 	fmt.Println(err)
 
-	wish, err := rt.ReadApprovalRequest(ctx, "greet") // show it to the user, who approves
+	request, err := rt.ReadApprovalRequest(ctx, "greet") // show it to the user, who approves
 	if err != nil {
 		log.Fatal(err)
 	}
 	_, err = grants.Put(ctx, policy.Grant{Principal: agent, By: policy.LocalUser(), Scope: policy.Always,
-		Subject: wish.Digest, Needs: wish.Needs, Name: wish.Entry.Name, Permissions: wish.Requested.Permissions()})
+		Subject: request.Digest, Needs: request.Needs, Name: request.Entry.Name, Permissions: request.Requested.Permissions()})
 	if err != nil {
 		log.Fatal(err)
 	}

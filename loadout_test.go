@@ -78,9 +78,9 @@ func TestNewRefusesUnreadableFiles(t *testing.T) {
 		t.Error("an allow-list that cannot be read lets everything through")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	if _, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}}); !errors.Is(err, gone) {
+	errGone := errors.New("gone")
+	cancel(errGone)
+	if _, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}}); !errors.Is(err, errGone) {
 		t.Errorf("with a context that has ended: %v, want its cause", err)
 	}
 }

@@ -68,11 +68,11 @@ func TestRunReturnsOutput(t *testing.T) {
 	})
 	t.Run("the end of the context", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("gone")
+		errGone := errors.New("gone")
 		run := do("echo began; sleep 600")
-		run.ByUser, run.Stdout = true, writer(func([]byte) { cancel(gone) })
+		run.ByUser, run.Stdout = true, writer(func([]byte) { cancel(errGone) })
 		res, err := s.Run(ctx, run)
-		if !errors.Is(err, gone) || res == nil || res.Stdout != "began\n" || !res.Killed {
+		if !errors.Is(err, errGone) || res == nil || res.Stdout != "began\n" || !res.Killed {
 			t.Errorf("got %+v, %v", res, err)
 		}
 	})

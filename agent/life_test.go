@@ -59,8 +59,8 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	if !slices.Contains(tk.told, "compacted") || slices.Contains(tk.told, "skill_unloaded tides") {
 		t.Errorf("told %v", tk.told)
 	}
-	if spent := tk.UsageByModel()["script:1"]; spent.Input != 900+10+10 {
-		t.Errorf("spent %+v", spent)
+	if usage := tk.UsageByModel()["script:1"]; usage.Input != 900+10+10 {
+		t.Errorf("spent %+v", usage)
 	}
 	// Loaded skills stay active: their text is in the conversation.
 	res, err := tk.session.Load(t.Context(), "tides")

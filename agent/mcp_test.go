@@ -15,14 +15,14 @@ import (
 // A server of the program reports the progress of calls. Its images are
 // limited, because each later request includes them.
 func TestServerTools(t *testing.T) {
-	told := make(chan string, 1)
-	heard := make(chan struct{})
+	reported := make(chan string, 1)
+	received := make(chan struct{})
 	srv := mcp.NewServer(&mcp.Implementation{Name: "camera", Version: "1"}, nil)
 	mcp.AddTool(srv, &mcp.Tool{Name: "shoot"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1, Message: "focusing"}); err != nil {
 			return nil, nil, err
 		}
-		<-heard // otherwise the result may arrive first
+		<-received // otherwise the result may arrive first
 		res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "text/html,<script>", Data: []byte("x")}}}
 		for range 12 {
 			res.Content = append(res.Content, &mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte("x"), 400<<10)})
@@ -44,8 +44,8 @@ func TestServerTools(t *testing.T) {
 	tk := newTalkWith(t, nil, &agent.Options{Tools: all}, calls(llm.Call{ID: "1", Name: "shoot"}), says("done"))
 	if err := tk.RunTurn(t.Context(), "Shoot.", func(e agent.Event) {
 		if e.Type == agent.ToolProgress {
-			told <- e.Text
-			close(heard)
+			reported <- e.Text
+			close(received)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestServerTools(t *testing.T) {
 	if images != 8 || size > 5<<20 || !strings.Contains(text, `of type "text/html`) || strings.Count(text, "not shown") != 5 {
 		t.Errorf("%d pictures of %d bytes: %q", images, size, text)
 	}
-	if got := <-told; got != "focusing" {
+	if got := <-reported; got != "focusing" {
 		t.Errorf("told %q", got)
 	}
 }

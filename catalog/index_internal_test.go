@@ -277,21 +277,21 @@ func TestUnsavableIndexIsOnlyAProblem(t *testing.T) {
 		must(t, os.Chmod(shut, 0o555))
 		places["a directory that may not be written"] = filepath.Join(shut, "i.idx")
 	}
-	for what, place := range places {
-		l := list(t, indexed(root, place))
+	for what, location := range places {
+		l := list(t, indexed(root, location))
 		if !reflect.DeepEqual(l.Entries, want.Entries) {
 			t.Errorf("%s: other skills", what)
 		}
-		var told []Problem
+		var reported []Problem
 		for _, p := range l.Problems {
 			if p.Code == "index-not-saved" {
-				told = append(told, p)
+				reported = append(reported, p)
 			}
 		}
-		if len(told) != 1 || len(l.Problems) != len(want.Problems)+1 || told[0].Path != place || told[0].Severity != skill.Warning || !strings.Contains(told[0].Fix, "LOADOUT_CACHE") {
+		if len(reported) != 1 || len(l.Problems) != len(want.Problems)+1 || reported[0].Path != location || reported[0].Severity != skill.Warning || !strings.Contains(reported[0].Fix, "LOADOUT_CACHE") {
 			t.Errorf("%s: problems %v", what, l.Problems)
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(place), ".index-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(location), ".index-*")); len(left) > 0 {
 			t.Errorf("%s: left behind %v", what, left)
 		}
 	}

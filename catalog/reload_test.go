@@ -98,18 +98,18 @@ func TestK6ReloadNeedsNoRestart(t *testing.T) {
 		{"only the body", func() { write(t, root, map[string]string{"d/SKILL.md": doc("c", "") + "more\n"}) }, []string{"bb", "c", "ff", "zz"}},
 		{"only the body in memory", func() { fsys["f/SKILL.md"] = &fstest.MapFile{Data: []byte(doc("ff", "") + "more\n")} }, []string{"bb", "c", "ff", "zz"}},
 	} {
-		var told []string
+		var reported []string
 		before := c.Snapshot()
 		cancel := c.Subscribe(func(old, new *catalog.Snapshot) {
 			if old != before || new != c.Snapshot() {
 				t.Errorf("%s: not told of the states before and after", tt.what)
 			}
-			told = names(new.Skills())
+			reported = names(new.Skills())
 		})
 		tt.change()
 		must(t, c.Reload(t.Context()))
 		cancel()
-		if diff := cmp.Diff(tt.want, told); diff != "" {
+		if diff := cmp.Diff(tt.want, reported); diff != "" {
 			t.Errorf("%s (-want +told):\n%s", tt.what, diff)
 		}
 		if v := c.Snapshot().Version; v != uint64(i)+2 {
@@ -121,10 +121,10 @@ func TestK6ReloadNeedsNoRestart(t *testing.T) {
 func TestSubscribersAreNotifiedInOrderUntilTheyCancel(t *testing.T) {
 	m := source("m", catalog.User)
 	c := open(t, m)
-	var told []int
+	var reported []int
 	var cancels []func()
 	for i := range 5 {
-		cancels = append(cancels, c.Subscribe(func(_, _ *catalog.Snapshot) { told = append(told, i) }))
+		cancels = append(cancels, c.Subscribe(func(_, _ *catalog.Snapshot) { reported = append(reported, i) }))
 	}
 	m.add("a")
 	must(t, c.Reload(t.Context()))
@@ -133,8 +133,8 @@ func TestSubscribersAreNotifiedInOrderUntilTheyCancel(t *testing.T) {
 	cancels[3]()
 	m.add("b")
 	must(t, c.Reload(t.Context()))
-	if want := []int{0, 1, 2, 3, 4, 0, 2, 4}; !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	if want := []int{0, 1, 2, 3, 4, 0, 2, 4}; !slices.Equal(reported, want) {
+		t.Errorf("told %v, want %v", reported, want)
 	}
 }
 

@@ -75,10 +75,10 @@ func TestRetryRepeatsTemporaryErrors(t *testing.T) {
 func TestRetryBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(busy)}}
-		told := 0
-		_, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Times: 4, Longest: 5 * time.Second, Tell: func(error, time.Duration) { told++ }}), &llm.Request{}, nil)
-		if !errors.Is(err, busy) || len(m.at) != 5 || told != 4 {
-			t.Fatalf("got %v after %d tries, %d told", err, len(m.at), told)
+		reported := 0
+		_, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Times: 4, Longest: 5 * time.Second, Tell: func(error, time.Duration) { reported++ }}), &llm.Request{}, nil)
+		if !errors.Is(err, busy) || len(m.at) != 5 || reported != 4 {
+			t.Fatalf("got %v after %d tries, %d told", err, len(m.at), reported)
 		}
 		least := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 		for i, want := range least {

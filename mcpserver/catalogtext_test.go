@@ -216,14 +216,14 @@ func TestSDKClientReceivesChanges(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			w := newWorld(t, setup{tree: basic()})
-			heard := make(chan struct{}, 16)
-			c := w.connect(t, how, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { heard <- struct{}{} }})
+			received := make(chan struct{}, 16)
+			c := w.connect(t, how, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { received <- struct{}{} }})
 			if _, err := c.ListPrompts(c.ctx, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
 			select {
-			case <-heard:
+			case <-received:
 			case <-c.ctx.Done():
 				t.Fatal("nothing is heard of the change")
 			}

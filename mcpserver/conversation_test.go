@@ -26,14 +26,14 @@ func TestConversationServer(t *testing.T) {
 		t.Errorf("a script of what they did not bring: %s", textOf(res))
 	}
 
-	wish, err := s.rt.ReadApprovalRequest(t.Context(), "sh")
+	request, err := s.rt.ReadApprovalRequest(t.Context(), "sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for session, allowed := range map[string]bool{"s2": false, "s1": true} {
 		s.grants.Revoke(t.Context(), "sh")
-		g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: wish.Digest, Name: "sh", Origin: wish.Entry.Origin,
-			Permissions: wish.Requested.Permissions(), Scope: policy.ForSession, Session: session}
+		g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: request.Digest, Name: "sh", Origin: request.Entry.Origin,
+			Permissions: request.Requested.Permissions(), Scope: policy.ForSession, Session: session}
 		g.Permissions.Run = true
 		if _, err := s.grants.Put(t.Context(), g); err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@ func (m staged) Run() int {
 // sandboxes.
 type box struct {
 	sandbox.Backend
-	begun, gone chan struct{}
+	begun, done chan struct{}
 }
 
 func newBox() *box {
@@ -66,7 +66,7 @@ func (s *boxed) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, er
 
 func (s *boxed) Close() error {
 	err := s.Sandbox.Close()
-	s.once.Do(func() { s.box.gone <- struct{}{} })
+	s.once.Do(func() { s.box.done <- struct{}{} })
 	return err
 }
 
@@ -472,11 +472,11 @@ func TestProgressIsReportedDuringRun(t *testing.T) {
 			}
 			s := newWorkshop(t, shell(), mcpserver.Options{Workspace: workspace})
 			var mu sync.Mutex
-			var told []*mcp.ProgressNotificationParams
+			var reported []*mcp.ProgressNotificationParams
 			c := s.connect(t, how, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 				mu.Lock()
 				defer mu.Unlock()
-				if told = append(told, req.Params); len(told) == 2 {
+				if reported = append(reported, req.Params); len(reported) == 2 {
 					files{"go": ""}.write(t, workspace)
 				}
 			}})
@@ -488,12 +488,12 @@ func TestProgressIsReportedDuringRun(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for i, n := range told {
-				if n.ProgressToken != "mine" || i > 0 && n.Progress <= told[i-1].Progress || !strings.Contains(n.Message, "running do.sh") && !strings.Contains(n.Message, "preparing") {
+			for i, n := range reported {
+				if n.ProgressToken != "mine" || i > 0 && n.Progress <= reported[i-1].Progress || !strings.Contains(n.Message, "running do.sh") && !strings.Contains(n.Message, "preparing") {
 					t.Errorf("told %+v", n)
 				}
 			}
-			if last := told[len(told)-1]; !strings.HasPrefix(last.Message, "running do.sh, ") || !strings.HasSuffix(last.Message, "s") {
+			if last := reported[len(reported)-1]; !strings.HasPrefix(last.Message, "running do.sh, ") || !strings.HasSuffix(last.Message, "s") {
 				t.Errorf("the last is %q", last.Message)
 			}
 		})
@@ -514,7 +514,7 @@ func TestCancelledRunEnds(t *testing.T) {
 			}()
 			await(t, c.ctx, s.box.begun, "the run")
 			cancel()
-			await(t, c.ctx, s.box.gone, "the end of the sandbox")
+			await(t, c.ctx, s.box.done, "the end of the sandbox")
 			if err := <-failed; !errors.Is(err, context.Canceled) {
 				t.Errorf("the call ends with %v", err)
 			}
@@ -532,7 +532,7 @@ func TestRunEndsWithConnectionOrServer(t *testing.T) {
 		c.start("tools/call", map[string]any{"name": "run_skill_script", "arguments": line("sleep 600")})
 		await(t, c.ctx, s.box.begun, "the run")
 		c.carrier.close()
-		await(t, c.ctx, s.box.gone, "the end of the sandbox")
+		await(t, c.ctx, s.box.done, "the end of the sandbox")
 	})
 	t.Run("the approval is withdrawn", func(t *testing.T) {
 		s := newWorkshop(t, shell(), mcpserver.Options{})

@@ -101,8 +101,8 @@ func TestDamagedGrantGrantsNothing(t *testing.T) {
 				t.Errorf("listed %v, %v, %v; want the other, and one problem of %s", grants, problems, err, file)
 			}
 			id := strings.TrimSuffix(filepath.Base(file), ".json")
-			if gone, err := s.Revoke(t.Context(), id); err != nil || len(gone) != 1 || gone[0].ID != id {
-				t.Errorf("revoked %v, %v; want the damaged one", gone, err)
+			if revoked, err := s.Revoke(t.Context(), id); err != nil || len(revoked) != 1 || revoked[0].ID != id {
+				t.Errorf("revoked %v, %v; want the damaged one", revoked, err)
 			}
 			if _, problems, _ := s.List(t.Context()); len(problems) > 0 {
 				t.Errorf("after it was revoked: %v", problems)

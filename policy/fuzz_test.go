@@ -108,9 +108,9 @@ func FuzzParseAsk(f *testing.F) {
 		}
 		g := newGrant(digestOf("a"))
 		g.Permissions = ask.Permissions()
-		kept, err := (&policy.MemoryStore{}).Put(t.Context(), g)
-		if err != nil || !cmp.Equal(kept.Permissions, g.Permissions) {
-			t.Errorf("asked for %+v, granted %+v, %v", g.Permissions, kept.Permissions, err)
+		stored, err := (&policy.MemoryStore{}).Put(t.Context(), g)
+		if err != nil || !cmp.Equal(stored.Permissions, g.Permissions) {
+			t.Errorf("asked for %+v, granted %+v, %v", g.Permissions, stored.Permissions, err)
 		}
 	})
 }

@@ -210,10 +210,10 @@ func (discard) Close() error { return nil }
 
 func TestTimeoutIsAResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
+		start := time.Now()
 		res, err := sandbox.RunIn(t.Context(), &scripted{stdout: "begun", hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
-		if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "begun" || time.Since(began) != time.Minute {
-			t.Errorf("%+v %v after %v", res, err, time.Since(began))
+		if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "begun" || time.Since(start) != time.Minute {
+			t.Errorf("%+v %v after %v", res, err, time.Since(start))
 		}
 	})
 }
@@ -221,10 +221,10 @@ func TestTimeoutIsAResult(t *testing.T) {
 func TestEndedContextIsAnErrorWithOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("the client has gone")
-		time.AfterFunc(time.Second, func() { cancel(gone) })
+		errGone := errors.New("the client has gone")
+		time.AfterFunc(time.Second, func() { cancel(errGone) })
 		res, err := sandbox.RunIn(ctx, &scripted{stdout: "begun", hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
-		if !errors.Is(err, gone) || res == nil || string(res.Stdout) != "begun" {
+		if !errors.Is(err, errGone) || res == nil || string(res.Stdout) != "begun" {
 			t.Errorf("%+v %v", res, err)
 		}
 	})

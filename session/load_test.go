@@ -283,9 +283,9 @@ func TestCancelledWaiterDoesNotEndLoad(t *testing.T) {
 		second <- r
 	}()
 	session.WaitForCallers(s, "pdf", 2)
-	gone := errors.New("no longer interested")
-	giveUp(gone)
-	if err := <-first; !errors.Is(err, gone) {
+	errGone := errors.New("no longer interested")
+	giveUp(errGone)
+	if err := <-first; !errors.Is(err, errGone) {
 		t.Errorf("who gave up is told %v, want the cause", err)
 	}
 	release()

@@ -268,14 +268,14 @@ func TestW13OldTextPatterns(t *testing.T) {
 // loaded one.
 func TestRestoredSkillsContinue(t *testing.T) {
 	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil)
-	var told []string
+	var reported []string
 	for _, e := range s.Events(0) {
 		if e.Loaded == nil || !e.Loaded.Direct || e.Loaded.Tokens == 0 || e.Loaded.Digest == "" {
 			t.Errorf("event %+v is no load that is told", e)
 		}
-		told = append(told, e.Loaded.Text)
+		reported = append(reported, e.Loaded.Text)
 	}
-	if text := strings.Join(told, "\n"); strings.Count(text, "Report.") != 1 || strings.Count(text, "Do a.") != 1 {
+	if text := strings.Join(reported, "\n"); strings.Count(text, "Report.") != 1 || strings.Count(text, "Do a.") != 1 {
 		t.Errorf("told is %q", text)
 	}
 	if l := s.Events(0)[0].Loaded; l.RequiredBy != "report" {

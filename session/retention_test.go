@@ -359,14 +359,14 @@ func TestLoadWithArguments(t *testing.T) {
 	sh.put("plain", "Do it.\n")
 	l := &session.MemoryLog{}
 	s := withOptions(t, sh, session.Options{Log: l})
-	for _, place := range []string{"Bremen", "Kiel", "Kiel"} {
-		r := loadAs(t, s, "deploy", session.LoadOptions{Direct: true, Arguments: place})
-		if r.State != session.StateLoaded || !strings.Contains(r.Text, "Deploy "+place+" now.") {
-			t.Errorf("%s: %s %q", place, r.State, r.Text)
+	for _, location := range []string{"Bremen", "Kiel", "Kiel"} {
+		r := loadAs(t, s, "deploy", session.LoadOptions{Direct: true, Arguments: location})
+		if r.State != session.StateLoaded || !strings.Contains(r.Text, "Deploy "+location+" now.") {
+			t.Errorf("%s: %s %q", location, r.State, r.Text)
 		}
 		last := events(t, l)[len(events(t, l))-1].Loaded
 		if last == nil || !last.Direct || last.Text != r.Text || last.Digest != m.Digest {
-			t.Errorf("%s: the log has %+v", place, last)
+			t.Errorf("%s: the log has %+v", location, last)
 		}
 	}
 	if n := len(s.Active()); n != 1 {
@@ -385,9 +385,9 @@ func TestLoadsWithDifferentOptionsAreSeparate(t *testing.T) {
 	release := sh.holdFetches()
 	s := withOptions(t, sh, session.Options{})
 	done := make(chan *session.LoadResult, 2)
-	for _, place := range []string{"x", "y"} {
+	for _, location := range []string{"x", "y"} {
 		go func() {
-			r, _ := s.LoadAs(t.Context(), "a", session.LoadOptions{Arguments: place})
+			r, _ := s.LoadAs(t.Context(), "a", session.LoadOptions{Arguments: location})
 			done <- r
 		}()
 		<-sh.began

@@ -199,14 +199,14 @@ func TestFailedLoadReleasesTools(t *testing.T) {
 	t.Run("the session is closed meanwhile", func(t *testing.T) {
 		r := &rack{has: map[string]string{"pdf": "{}"}}
 		s := withTools(t, nil, sh, r)
-		begun, end := make(chan struct{}), make(chan struct{})
-		r.hook = func() { close(begun); <-end }
+		started, end := make(chan struct{}), make(chan struct{})
+		r.hook = func() { close(started); <-end }
 		failed := make(chan error, 1)
 		go func() {
 			_, err := s.Load(t.Context(), "pdf")
 			failed <- err
 		}()
-		<-begun
+		<-started
 		closed := make(chan struct{})
 		go func() { s.Close(); close(closed) }()
 		close(end)

@@ -159,17 +159,17 @@ func TestMendLimits(t *testing.T) {
 		"tabs":    fill("k#:\tv\n", 60<<10),
 	} {
 		src := []byte("---\nname: Tides\n" + front + "---\n" + fill("Do # things.\n", 500<<10))
-		began := time.Now()
+		start := time.Now()
 		_, ds := skill.ParseBytes(src, "SKILL.md", "other")
-		parsed := time.Since(began)
+		parsed := time.Since(start)
 		for _, d := range ds[:min(len(ds), 50)] {
 			skill.SuggestEdit(src, "other", d)
 		}
 		// Not by the clock alone: machines are slow, and so is the race detector.
-		if took := time.Since(began); took > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
-			t.Errorf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), took, parsed)
+		if elapsed := time.Since(start); elapsed > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
+			t.Errorf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), elapsed, parsed)
 		} else {
-			t.Logf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), took, parsed)
+			t.Logf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), elapsed, parsed)
 		}
 	}
 }

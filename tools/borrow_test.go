@@ -44,19 +44,19 @@ tools: [{name: read_note, provider: drawing}]`
 // A tool's provider is that of its skill, of a dependency, or of the program, in this
 // order. The configuration of the declaring skill overrides that of the providing one.
 func TestDependencyProvider(t *testing.T) {
-	var told []provider.Context
+	var reported []provider.Context
 	w := newWorld(t, texts{
 		"draw":   skillText("draw", drawing),
 		"report": skillText("report", "dependencies: [draw]\nconfig: {theme: dark}\ntools: [{name: write_note, provider: drawing, config: {size: 3}}]"),
-	}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&told) })
+	}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
 	b := w.bring(t, "report")
 	if got := namesOf(b.Tools); !slices.Contains(got, "report_drawing__write_note") || len(b.Problems) > 0 {
 		t.Fatalf("tools %v, problems %v", got, b.Problems)
 	}
-	want := provider.Context{Skill: "draw", Module: "provider", Class: "Drawing", Config: told[0].Config, Tools: []provider.Declared{{
-		Tool: skill.Tool{Name: "write_note", Config: told[0].Tools[0].Tool.Config}, Config: map[string]any{"theme": "dark", "size": 3.0},
+	want := provider.Context{Skill: "draw", Module: "provider", Class: "Drawing", Config: reported[0].Config, Tools: []provider.Declared{{
+		Tool: skill.Tool{Name: "write_note", Config: reported[0].Tools[0].Tool.Config}, Config: map[string]any{"theme": "dark", "size": 3.0},
 	}}}
-	if d := cmp.Diff([]provider.Context{want}, told); d != "" {
+	if d := cmp.Diff([]provider.Context{want}, reported); d != "" {
 		t.Error("the provider is told otherwise (-want +got)\n" + d)
 	}
 	if owner := w.configs[0].Owner; !strings.HasPrefix(string(owner), "test/draw@sha256:") {
@@ -87,11 +87,11 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 		})
 	}
 	t.Run("its own provider says itself what it has not", func(t *testing.T) {
-		var told []provider.Context
-		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&told) })
+		var reported []provider.Context
+		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
 		w.bring(t, "draw")
-		if len(told) != 1 || len(told[0].Tools) != 2 {
-			t.Errorf("it is told %+v", told)
+		if len(reported) != 1 || len(reported[0].Tools) != 2 {
+			t.Errorf("it is told %+v", reported)
 		}
 	})
 }

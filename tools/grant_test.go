@@ -87,9 +87,9 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	if asked(t, keeping(t, asking, files), noteCall("x")) {
 		t.Error("asked again with the server as it was")
 	}
-	gone, err := files.Revoke(t.Context(), "c__write_note")
-	if err != nil || len(gone) != 1 || !gone[0].Permissions.Call || gone[0].Origin != "your MCP server c" {
-		t.Errorf("withdrew %+v, %v", gone, err)
+	revoked, err := files.Revoke(t.Context(), "c__write_note")
+	if err != nil || len(revoked) != 1 || !revoked[0].Permissions.Call || revoked[0].Origin != "your MCP server c" {
+		t.Errorf("withdrew %+v, %v", revoked, err)
 	}
 	if !asked(t, first, noteCall("x")) {
 		t.Error("called after it was withdrawn")

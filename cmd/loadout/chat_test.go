@@ -125,10 +125,10 @@ func TestChatWorksOnDirectory(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			last := v.requests[3]["messages"].([]any)
-			told := map[string]string{}
+			reported := map[string]string{}
 			for _, m := range last {
 				if id, ok := m.(map[string]any)["tool_call_id"].(string); ok {
-					told[id] = fmt.Sprint(m.(map[string]any)["content"])
+					reported[id] = fmt.Sprint(m.(map[string]any)["content"])
 				}
 			}
 			want := map[string]string{"1": "Wrote notes/a.txt, 6 bytes.", "2": "three\n/", "3": "notes/a.txt (6 bytes)"}
@@ -136,8 +136,8 @@ func TestChatWorksOnDirectory(t *testing.T) {
 				want = map[string]string{"1": "needs approval", "2": "needs approval", "3": "There are no files."}
 			}
 			for id, text := range want {
-				if !strings.Contains(told[id], text) {
-					t.Errorf("of call %s the model is told %q, want %q", id, told[id], text)
+				if !strings.Contains(reported[id], text) {
+					t.Errorf("of call %s the model is told %q, want %q", id, reported[id], text)
 				}
 			}
 		})

@@ -329,21 +329,21 @@ func TestServeStopsAtSecondSignal(t *testing.T) {
 func askAPlaceThatHangs(t *testing.T, s *served) {
 	t.Helper()
 	asked, over := make(chan struct{}, 10), make(chan struct{})
-	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		select {
 		case <-over:
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(place.Close)
+	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(over) })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	body := fmt.Sprintf(`{"source":"%s/pdf.zip","namespace":"default"}`, place.URL)
+	body := fmt.Sprintf(`{"source":"%s/pdf.zip","namespace":"default"}`, server.URL)
 	fmt.Fprintf(conn, "POST /api/v1/skills/import/look HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	answered := make(chan string, 1)
 	go func() {

@@ -92,11 +92,11 @@ func FuzzClient(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, remote, said string) {
-		got := proxies.Client(remote, []string{said})
+	f.Fuzz(func(t *testing.T, remote, output string) {
+		got := proxies.Client(remote, []string{output})
 		alone := proxies.Client(remote, nil)
 		if !proxies.Trusts(alone) && got != alone {
-			t.Errorf("%q says %q and is %s, want %s", remote, said, got, alone)
+			t.Errorf("%q says %q and is %s, want %s", remote, output, got, alone)
 		}
 		if got.Zone() != "" || got.Is4In6() {
 			t.Errorf("%s is not written as others are", got)

@@ -94,7 +94,7 @@ func (d *Queue) Wait(ctx context.Context, id string) (Answer, error) {
 			err = context.Cause(ctx)
 		}
 		stop()
-		if settled := (*ResolvedError)(nil); err != nil && !errors.As(err, &settled) {
+		if resolved := (*ResolvedError)(nil); err != nil && !errors.As(err, &resolved) {
 			return Answer{}, err
 		}
 	}
@@ -114,14 +114,14 @@ func deadlineTimer(at time.Time) (<-chan time.Time, func()) {
 // already resolved or has expired, and a [*NotAllowedError] if answer.By may
 // not answer it.
 func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
-	a, settled, err := d.store.Get(ctx, id)
+	a, resolved, err := d.store.Get(ctx, id)
 	switch {
 	case err != nil:
 		return fmt.Errorf("resolve approval request %s: %w", id, err)
 	case answer.By != a.Principal:
 		return &NotAllowedError{id, answer.By}
-	case settled != nil:
-		return &ResolvedError{id, *settled}
+	case resolved != nil:
+		return &ResolvedError{id, *resolved}
 	case !a.Deadline.IsZero() && time.Now().After(a.Deadline):
 		answer = Answer{Outcome: Expired}
 	}
@@ -138,8 +138,8 @@ func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
 // Cancel withdraws a request. It does nothing if the request is already
 // resolved.
 func (d *Queue) Cancel(ctx context.Context, id string) error {
-	a, settled, err := d.store.Get(ctx, id)
-	if err != nil || settled != nil {
+	a, resolved, err := d.store.Get(ctx, id)
+	if err != nil || resolved != nil {
 		return err
 	}
 	err = d.resolve(ctx, a, Answer{Outcome: Cancelled})

@@ -72,8 +72,8 @@ func TestFirstAnswerWins(t *testing.T) {
 			}
 		}
 		for i, err := range errs {
-			settled := (*approval.ResolvedError)(nil)
-			if i != first && (!errors.As(err, &settled) || string(settled.Answer.Content) != fmt.Sprint(first)) {
+			resolved := (*approval.ResolvedError)(nil)
+			if i != first && (!errors.As(err, &resolved) || string(resolved.Answer.Content) != fmt.Sprint(first)) {
 				t.Errorf("%d got %v, want that %d was first", i, err, first)
 			}
 		}
@@ -92,9 +92,9 @@ func TestRequestOutlivesCaller(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		yesterday := approval.NewQueue(open())
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("the process ends")
-		defer yesterday.Subscribe(func(approval.Event) { cancel(gone) })()
-		if _, err := yesterday.SubmitAndWait(ctx, question("s1.q")); !errors.Is(err, gone) {
+		errGone := errors.New("the process ends")
+		defer yesterday.Subscribe(func(approval.Event) { cancel(errGone) })()
+		if _, err := yesterday.SubmitAndWait(ctx, question("s1.q")); !errors.Is(err, errGone) {
 			t.Fatal(err)
 		}
 		today := approval.NewQueue(open())
@@ -136,10 +136,10 @@ func TestOnlyThePrincipalAnswers(t *testing.T) {
 func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := approval.NewQueue(&approval.MemoryStore{})
-		var told []approval.Outcome
+		var reported []approval.Outcome
 		defer d.Subscribe(func(e approval.Event) {
 			if e.Answer != nil {
-				told = append(told, e.Answer.Outcome)
+				reported = append(reported, e.Answer.Outcome)
 			}
 		})()
 		a := question("s1.late")
@@ -151,8 +151,8 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 		a.Deadline = time.Now().Add(time.Minute)
 		addRequest(t, d, a)
 		time.Sleep(2 * time.Minute)
-		settled := (*approval.ResolvedError)(nil)
-		if err := d.Resolve(t.Context(), "s1.missed", approval.Answer{Outcome: approval.Accepted, By: ada}); !errors.As(err, &settled) || settled.Answer.Outcome != approval.Expired {
+		resolved := (*approval.ResolvedError)(nil)
+		if err := d.Resolve(t.Context(), "s1.missed", approval.Answer{Outcome: approval.Accepted, By: ada}); !errors.As(err, &resolved) || resolved.Answer.Outcome != approval.Expired {
 			t.Errorf("too late: %v", err)
 		}
 		done := make(chan approval.Answer)
@@ -170,8 +170,8 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 		if got := <-done; got.Outcome != approval.Cancelled {
 			t.Errorf("%+v", got)
 		}
-		if want := []approval.Outcome{approval.Expired, approval.Expired, approval.Cancelled}; !cmp.Equal(told, want) {
-			t.Errorf("told %v, want %v", told, want)
+		if want := []approval.Outcome{approval.Expired, approval.Expired, approval.Cancelled}; !cmp.Equal(reported, want) {
+			t.Errorf("told %v, want %v", reported, want)
 		}
 	})
 }
@@ -181,13 +181,13 @@ func TestRecheckFindsForeignAnswers(t *testing.T) {
 	here, there := approval.NewQueue(approval.NewFileStore(dir)), approval.NewQueue(approval.NewFileStore(dir))
 	addRequest(t, here, question("s1.q"))
 	got := make(chan approval.Answer, 1)
-	begun := make(chan struct{})
+	started := make(chan struct{})
 	go func() {
-		close(begun)
+		close(started)
 		a, _ := here.Wait(t.Context(), "s1.q")
 		got <- a
 	}()
-	<-begun
+	<-started
 	if err := there.Resolve(t.Context(), "s1.q", approval.Answer{Outcome: approval.Accepted, By: ada}); err != nil {
 		t.Fatal(err)
 	}
@@ -234,15 +234,15 @@ func TestRepeatedRequest(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() approval.Store) {
 		yesterday, today := approval.NewQueue(open()), approval.NewQueue(open())
 		addRequest(t, yesterday, question("s1.q"))
-		told := 0
-		defer today.Subscribe(func(approval.Event) { told++ })()
+		reported := 0
+		defer today.Subscribe(func(approval.Event) { reported++ })()
 		addRequest(t, today, question("s1.q"))
-		if err := yesterday.Resolve(t.Context(), "s1.q", approval.Answer{Outcome: approval.Declined, By: ada}); err != nil || told != 1 {
-			t.Fatal(err, told)
+		if err := yesterday.Resolve(t.Context(), "s1.q", approval.Answer{Outcome: approval.Declined, By: ada}); err != nil || reported != 1 {
+			t.Fatal(err, reported)
 		}
 		answer, err := today.SubmitAndWait(t.Context(), question("s1.q"))
-		if err != nil || answer.Outcome != approval.Declined || told != 1 {
-			t.Errorf("%+v, %v, told %d times", answer, err, told)
+		if err != nil || answer.Outcome != approval.Declined || reported != 1 {
+			t.Errorf("%+v, %v, told %d times", answer, err, reported)
 		}
 	})
 }

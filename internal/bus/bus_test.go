@@ -208,14 +208,14 @@ func TestRedisReconnects(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]int64{} // a may have grown during the outage, which its 0 reports
-	for len(told) < 2 {
+	reported := map[string]int64{} // a may have grown during the outage, which its 0 reports
+	for len(reported) < 2 {
 		ready(t, others)
 		for _, n := range others.Drain() {
-			told[n.Stream] = max(n.Seq, told[n.Stream])
+			reported[n.Stream] = max(n.Seq, reported[n.Stream])
 		}
 	}
-	if seq := told["quiet"]; seq != 0 {
+	if seq := reported["quiet"]; seq != 0 {
 		t.Errorf("quiet is told to have grown to %d", seq)
 	}
 	listened(t, there)

@@ -169,11 +169,11 @@ func (t *boundConn) Close() error {
 // listen receives what other nodes publish until ctx is done.
 func (r *Redis) listen(ctx context.Context) {
 	for try := 0; ctx.Err() == nil; try++ {
-		heard, err := r.receive(ctx)
+		received, err := r.receive(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if heard {
+		if received {
 			try = 0
 		}
 		r.markDisconnected(err)
@@ -183,7 +183,7 @@ func (r *Redis) listen(ctx context.Context) {
 
 // receive listens on one connection until it is closed. It reports whether the
 // subscription succeeded.
-func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
+func (r *Redis) receive(ctx context.Context) (received bool, err error) {
 	sub := r.client.Subscribe(ctx, r.channel)
 	defer sub.Close()
 	asked := false
@@ -191,7 +191,7 @@ func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
 		msg, err := sub.ReceiveTimeout(ctx, pingAfter)
 		switch m := msg.(type) {
 		case *redis.Subscription:
-			heard = true
+			received = true
 			r.markConnected()
 		case *redis.Message:
 			r.handleMessage(m.Payload)
@@ -200,11 +200,11 @@ func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
 		case err == nil:
 			asked = false
 		case !isTimeout(err) || asked:
-			return heard, err
+			return received, err
 		default:
 			asked = true
 			if err := sub.Ping(ctx); err != nil {
-				return heard, err
+				return received, err
 			}
 		}
 	}

@@ -180,8 +180,8 @@ func TestHostileSizes(t *testing.T) {
 					t.Errorf("%s %.20q… is not the same after undo", name, text)
 				}
 			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("%s %.20q… took %v", name, text, took)
+			if elapsed := time.Since(start); elapsed > 20*time.Second {
+				t.Errorf("%s %.20q… took %v", name, text, elapsed)
 			}
 		}
 	}

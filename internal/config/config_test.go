@@ -131,23 +131,23 @@ func TestDefaults(t *testing.T) {
 // The example has every key, and changes nothing as it stands.
 func TestExampleEqualsDefaults(t *testing.T) {
 	want := newMachine(t).load().Values()
-	for _, place := range []string{userFile, "other.yaml", projectFile} {
+	for _, location := range []string{userFile, "other.yaml", projectFile} {
 		m := newMachine(t)
-		file := m.write(place, config.Example())
-		if place == "other.yaml" {
+		file := m.write(location, config.Example())
+		if location == "other.yaml" {
 			m.in.File = file
 		}
 		c := m.load()
 		for i, v := range c.Values() {
-			if place != projectFile && v.From != file {
+			if location != projectFile && v.From != file {
 				t.Errorf("%s is not in the example: it comes from %s", v.Key, v.From)
 			}
 			v.From = "default"
 			if diff := cmp.Diff(want[i], v); diff != "" {
-				t.Errorf("%s (-default +example):\n%s", place, diff)
+				t.Errorf("%s (-default +example):\n%s", location, diff)
 			}
 		}
-		if place != projectFile && len(c.Notes) > 0 {
+		if location != projectFile && len(c.Notes) > 0 {
 			t.Errorf("notes %v", c.Notes)
 		}
 	}
@@ -437,17 +437,17 @@ func TestK2UnreadableUserFileIsAnError(t *testing.T) {
 		{"skills: \x00\n", "ROOT/FILE: is not valid YAML: "},
 		{strings.Repeat("#", 1<<20+1), "ROOT/FILE: cannot be read: not a regular file of at most 1048576 bytes"},
 	} {
-		for _, place := range []string{userFile, "named.yaml", "fromenv.yaml"} {
+		for _, location := range []string{userFile, "named.yaml", "fromenv.yaml"} {
 			m := newMachine(t)
-			file := m.write(place, tt.text)
-			switch place {
+			file := m.write(location, tt.text)
+			switch location {
 			case "named.yaml":
 				m.in.File = file
 			case "fromenv.yaml":
 				m.env["LOADOUT_CONFIG"] = file
 			}
 			got := m.faults()
-			want := strings.Replace(tt.want, "FILE", place, 1)
+			want := strings.Replace(tt.want, "FILE", location, 1)
 			if !slices.ContainsFunc(got, func(f string) bool { return strings.HasPrefix(f, want) }) {
 				t.Errorf("%.60q: got %.200q, want %q", tt.text, got, want)
 			}

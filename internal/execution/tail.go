@@ -7,7 +7,7 @@ type tailBuffer struct {
 	most int
 
 	mu   sync.Mutex
-	kept []byte
+	data []byte
 }
 
 // Write appends b and drops the oldest bytes beyond the limit.
@@ -18,15 +18,15 @@ func (t *tailBuffer) Write(b []byte) (int, error) {
 	if over := len(b) - t.most; over > 0 {
 		b = b[over:]
 	}
-	if over := len(t.kept) + len(b) - t.most; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
+	if over := len(t.data) + len(b) - t.most; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
 	}
-	t.kept = append(t.kept, b...)
+	t.data = append(t.data, b...)
 	return n, nil
 }
 
 func (t *tailBuffer) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]byte{}, t.kept...)
+	return append([]byte{}, t.data...)
 }

@@ -41,10 +41,10 @@ func TestLongOperationsHaveLongerDeadlines(t *testing.T) {
 		r.RemoteAddr = "127.0.0.1:1234"
 		r.Header.Set("Content-Type", "application/json")
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		began := time.Now()
+		start := time.Now()
 		h.Handler().ServeHTTP(w, r)
-		if w.Code == http.StatusNotFound || w.last.Before(began.Add(tt.most)) || w.last.After(time.Now().Add(tt.most)) {
-			t.Errorf("%s: status %d, and until %s after it began", tt.path, w.Code, w.last.Sub(began))
+		if w.Code == http.StatusNotFound || w.last.Before(start.Add(tt.most)) || w.last.After(time.Now().Add(tt.most)) {
+			t.Errorf("%s: status %d, and until %s after it began", tt.path, w.Code, w.last.Sub(start))
 		}
 	}
 }

@@ -172,15 +172,15 @@ func TestEventsEnd(t *testing.T) {
 	n, ada, _ := hall(t)
 	session := ada.begin(t)
 	ada.talk(t, session, "hello")
-	var told []sent
+	var reported []sent
 	s := ada.open(t, session+"/events?follow=false")
 	for e, ok := s.next(); ok; e, ok = s.next() {
-		told = append(told, e)
+		reported = append(reported, e)
 	}
-	if len(told) == 0 || told[len(told)-1].name != string(chat.TurnEnded) {
-		t.Errorf("what was told is %+v", told)
+	if len(reported) == 0 || reported[len(reported)-1].name != string(chat.TurnEnded) {
+		t.Errorf("what was told is %+v", reported)
 	}
-	after := fmt.Sprint("/events?after=", len(told))
+	after := fmt.Sprint("/events?after=", len(reported))
 	s = ada.open(t, session+after)
 	ada.send(t, "DELETE", session, nil).want(t, 204)
 	e, _ := s.next()

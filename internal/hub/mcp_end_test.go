@@ -86,8 +86,8 @@ func TestMCPListeners(t *testing.T) {
 	n, _ := withShop(t)
 	n.LookAtListeners(5 * time.Millisecond)
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)
-	told := make(chan struct{}, 10)
-	cs := connectMCP(t, n.URL+"/mcp", token, newerEra, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
+	reported := make(chan struct{}, 10)
+	cs := connectMCP(t, n.URL+"/mcp", token, newerEra, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { reported <- struct{}{} }})
 	if _, err := cs.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestMCPListeners(t *testing.T) {
 	defer stop()
 	running.Go(func() { n.Library().Run(ctx) })
 	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
-	<-told
+	<-reported
 	for _, tok := range must(n.DB().Tokens.ListByUser(t.Context(), string(p.User)))(t) {
 		if err := n.DB().Tokens.Delete(t.Context(), string(p.User), tok.ID); err != nil {
 			t.Fatal(err)

@@ -17,11 +17,11 @@ func TestSecretsAreNeverReturned(t *testing.T) {
 	web := guarded(t, "another")
 	data := t.TempDir()
 	n, root, ada := rootAndAda(t, hub.Options{Data: data, Private: loopback})
-	var said strings.Builder
+	var stderr strings.Builder
 	ask := func(c caller, method, path string, body any) reply {
 		t.Helper()
 		r := c.send(t, method, path, body)
-		said.WriteString(r.body + "\n")
+		stderr.WriteString(r.body + "\n")
 		return r
 	}
 	ask(ada, "POST", "/api/v1/apply", typed{"text/yaml", "kind: MCPServer\nmetadata: {name: s}\nspec: {url: \"" + web.URL + "\", headers: {Authorization: \"Bearer ${{secrets.KEY}}\"}}\n---\n" +
@@ -67,7 +67,7 @@ func TestSecretsAreNeverReturned(t *testing.T) {
 	if r := ask(ada, "GET", "/api/v1/secrets/KEY/grants", nil); strings.Count(r.body, `"digest"`) != 1 {
 		t.Error(r.body)
 	}
-	for what, text := range map[string]string{"an answer": said.String(), "the log": n.log.String(), "a file": contents(t, data)} {
+	for what, text := range map[string]string{"an answer": stderr.String(), "the log": n.log.String(), "a file": contents(t, data)} {
 		if strings.Contains(text, value) {
 			t.Errorf("the value is in %s", what)
 		}

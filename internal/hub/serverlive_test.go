@@ -86,7 +86,7 @@ func TestLiveServersOverHTTP(t *testing.T) {
 	if restarted.Servers != 1 || restarted.Node != s.Live.Node {
 		t.Errorf("restarted %+v", restarted)
 	}
-	for began := time.Now(); me.server(t, "", "wiki").Live.Connections > 0 && time.Since(began) < 20*time.Second; {
+	for start := time.Now(); me.server(t, "", "wiki").Live.Connections > 0 && time.Since(start) < 20*time.Second; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if got := call(); strings.Contains(got, "a page") {
@@ -106,8 +106,8 @@ func TestLiveServersOverHTTP(t *testing.T) {
 	if !slices.Equal(accepted.Tools, []string{"look"}) {
 		t.Errorf("accepted %q", accepted.Tools)
 	}
-	for began := time.Now(); call() != "a page"; time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+	for start := time.Now(); call() != "a page"; time.Sleep(50 * time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
 			t.Fatalf("what was accepted says %q", call())
 		}
 	}

@@ -322,9 +322,9 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 func TestW14PreloadedAndNamedSkills(t *testing.T) {
 	_, ada, _ := hall(t, func(_ *chat.Options, s *chat.Setup) { s.Preload = []string{"ships"} })
 	session := ada.begin(t)
-	var said struct{ Input int64 }
-	ada.send(t, "POST", session+"/messages", map[string]string{"text": "now", "skill": "tides"}).want(t, 202).into(t, &said)
-	ada.ended(t, session, said.Input)
+	var body struct{ Input int64 }
+	ada.send(t, "POST", session+"/messages", map[string]string{"text": "now", "skill": "tides"}).want(t, 202).into(t, &body)
+	ada.ended(t, session, body.Input)
 	if got := ada.inForce(t, session); !slices.Equal(got, []string{"ships for good", "tides 5"}) {
 		t.Errorf("in force are %q", got)
 	}

@@ -245,35 +245,35 @@ func (f *cutFile) Read(p []byte) (int, error) {
 }
 
 func TestFailedCopyChangesNothing(t *testing.T) {
-	gone := errors.New("the connection was cut")
+	errGone := errors.New("the connection was cut")
 	for _, tt := range []struct {
 		name string
 		do   func(ctx context.Context, stop context.CancelCauseFunc, c *installed.Change) error
 		want func(error) bool
 	}{
 		{"cut off", func(ctx context.Context, _ context.CancelCauseFunc, c *installed.Change) error {
-			_, err := c.Put(ctx, "b", entry(), cut{document("b", "1"), "scripts/run.sh", func() error { return gone }})
+			_, err := c.Put(ctx, "b", entry(), cut{document("b", "1"), "scripts/run.sh", func() error { return errGone }})
 			return err
-		}, func(err error) bool { return errors.Is(err, gone) }},
+		}, func(err error) bool { return errors.Is(err, errGone) }},
 		{"ended", func(ctx context.Context, stop context.CancelCauseFunc, c *installed.Change) error {
-			_, err := c.Put(ctx, "b", entry(), cut{document("b", "1"), "scripts/run.sh", func() error { stop(gone); return nil }})
+			_, err := c.Put(ctx, "b", entry(), cut{document("b", "1"), "scripts/run.sh", func() error { stop(errGone); return nil }})
 			return err
-		}, func(err error) bool { return errors.Is(err, gone) }},
+		}, func(err error) bool { return errors.Is(err, errGone) }},
 		{"ended before the commit", func(ctx context.Context, stop context.CancelCauseFunc, c *installed.Change) error {
 			_, err := c.Put(ctx, "b", entry(), document("b", "1"))
-			stop(gone)
+			stop(errGone)
 			return err
-		}, func(err error) bool { return errors.Is(err, gone) }},
+		}, func(err error) bool { return errors.Is(err, errGone) }},
 		{"ended while the disk was awaited", func(ctx context.Context, stop context.CancelCauseFunc, c *installed.Change) error {
 			c.At(func(step string) error {
 				if step == "settle" {
-					stop(gone)
+					stop(errGone)
 				}
 				return nil
 			})
 			_, err := c.Put(ctx, "b", entry(), document("b", "1"))
 			return err
-		}, func(err error) bool { return errors.Is(err, gone) }},
+		}, func(err error) bool { return errors.Is(err, errGone) }},
 		{"another digest", func(ctx context.Context, _ context.CancelCauseFunc, c *installed.Change) error {
 			e := entry()
 			e.Digest = digest(t, document("b", "2"))

@@ -21,7 +21,7 @@ func TestCallsAreReported(t *testing.T) {
 				return &mcp.CallToolResult{IsError: true}, nil
 			})
 			addTool(up, "closed", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("no") })
-			told := make(chan string, 8)
+			reported := make(chan string, 8)
 			s := newDirect(t, &mcpproxy.Options{
 				AuthorizeCall: func(_ context.Context, _ *mcp.CallToolRequest, _, tool string) (*mcp.CallToolResult, func(string) string, error) {
 					if tool == "closed" {
@@ -29,8 +29,8 @@ func TestCallsAreReported(t *testing.T) {
 					}
 					return nil, nil, nil
 				},
-				OnCall: func(server, tool string, failed bool, took time.Duration) {
-					told <- fmt.Sprint(server, " ", tool, " failed ", failed, " took ", took > 0)
+				OnCall: func(server, tool string, failed bool, elapsed time.Duration) {
+					reported <- fmt.Sprint(server, " ", tool, " failed ", failed, " took ", elapsed > 0)
 				},
 			}, mcpproxy.Upstream{Name: "up", Prefix: "p", Opener: opener(up)})
 			cs := connect(t, s, era, nil)
@@ -39,8 +39,8 @@ func TestCallsAreReported(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			close(told)
-			if got, want := slices.Collect(values(told)), []string{"up works failed false took true", "up fails failed true took true"}; !slices.Equal(got, want) {
+			close(reported)
+			if got, want := slices.Collect(values(reported)), []string{"up works failed false took true", "up fails failed true took true"}; !slices.Equal(got, want) {
 				t.Errorf("told %q, want %q", got, want)
 			}
 		})

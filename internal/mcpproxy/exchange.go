@@ -84,9 +84,9 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 		}
 		return completeResult(r, modern)
 	}
-	began := time.Now()
+	start := time.Now()
 	res, err := s.forward(ctx, in, x)
-	s.recordCall(ctx, t, res, err, time.Since(began))
+	s.recordCall(ctx, t, res, err, time.Since(start))
 	if err == nil || ctx.Err() != nil {
 		return res, err
 	}
@@ -100,7 +100,7 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 }
 
 // recordCall reports an answered call to [Options.OnCall].
-func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
+func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, elapsed time.Duration) {
 	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 	if err == nil && (!ok || r.NeedsInput()) {
 		return
 	}
-	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, took)
+	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, elapsed)
 }
 
 // completeResult returns a final result in the form of the client's era.

@@ -62,7 +62,7 @@ type Options struct {
 	AuthorizeAccess func(ctx context.Context, server, kind, name string) error
 	// OnCall, if set, is called after each tool call answered by its upstream
 	// server, with the tool's own name and the duration. It must not block.
-	OnCall func(server, tool string, failed bool, took time.Duration)
+	OnCall func(server, tool string, failed bool, elapsed time.Duration)
 	// OnError is called with errors of upstream servers; nil logs them. The same
 	// error is repeated only after the server was unreachable and is back.
 	OnError func(server string, err error)

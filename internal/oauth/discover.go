@@ -71,15 +71,15 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 	root.Path = ""
 	atPath.Path = "/.well-known/oauth-protected-resource/" + strings.TrimLeft(server.Path, "/")
 	atRoot.Path = "/.well-known/oauth-protected-resource"
-	places := [][2]string{{atPath.String(), server.String()}, {atRoot.String(), root.String()}}
+	candidates := [][2]string{{atPath.String(), server.String()}, {atRoot.String(), root.String()}}
 	for _, c := range challenges {
 		if at := c.Params["resource_metadata"]; at != "" {
-			places = append([][2]string{{at, server.String()}}, places...)
+			candidates = append([][2]string{{at, server.String()}}, candidates...)
 			break
 		}
 	}
 	wanted := challengeScopes(challenges)
-	for _, p := range places {
+	for _, p := range candidates {
 		m, err := oauthex.GetProtectedResourceMetadata(ctx, p[0], p[1], client)
 		if err != nil || m == nil {
 			if refused, ok := errors.AsType[*PrivateAddressError](err); ok {

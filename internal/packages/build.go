@@ -60,14 +60,14 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 		return err
 	}
 	defer s.Close()
-	said := &tail{}
-	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.argv, Env: r.env, Dir: appDir}, &sandbox.RunOptions{Stdout: said, Stderr: said})
+	output := &tail{}
+	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.argv, Env: r.env, Dir: appDir}, &sandbox.RunOptions{Stdout: output, Stderr: output})
 	if err != nil {
 		return err
 	}
 	if res.Reason != sandbox.OK {
 		s.Close() // completes the network log
-		return b.failed(j, r, res, said.String(), seen.unreached())
+		return b.failed(j, r, res, output.String(), seen.unreached())
 	}
 	if r.then != nil {
 		if _, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.then, Env: maps.Clone(r.env), Timeout: time.Minute}, nil); err != nil {

@@ -18,8 +18,8 @@ func Offers(s *skill.Skill, name string) bool {
 // use owner's provider. The configuration of to is merged under that of each
 // tool. Lend changes neither skill.
 func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
-	lent := *owner
-	lent.Tools = nil
+	borrowed := *owner
+	borrowed.Tools = nil
 	for _, t := range declared {
 		config, err := merge(to.Config, t.Config)
 		if err != nil {
@@ -29,9 +29,9 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 		if t.Config, err = json.Marshal(config); err != nil {
 			return nil, err
 		}
-		lent.Tools = append(lent.Tools, t)
+		borrowed.Tools = append(borrowed.Tools, t)
 	}
-	return &lent, nil
+	return &borrowed, nil
 }
 
 // Settings returns the configuration of a declared tool, merged over that of

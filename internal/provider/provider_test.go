@@ -81,11 +81,11 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) approve(t *testing.T, name string) {
 	t.Helper()
-	wish, err := w.ReadApprovalRequest(t.Context(), name)
+	request, err := w.ReadApprovalRequest(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := policy.Grant{Principal: robot, By: ann, Subject: wish.Digest, Name: name, Permissions: wish.Requested.Permissions(), Needs: wish.Needs, Scope: policy.Always}
+	g := policy.Grant{Principal: robot, By: ann, Subject: request.Digest, Name: name, Permissions: request.Requested.Permissions(), Needs: request.Needs, Scope: policy.Always}
 	if _, err := w.grants.Put(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

@@ -195,23 +195,23 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 		strings.Repeat("remote: flood\n", 100_000) + "fatal: the end":    "git fetch: the end",
 		"fatal: " + strings.Repeat("x", 100_000) + "\nerror: afterwards": "git fetch: " + strings.Repeat("x", 300) + "…",
 	} {
-		said := &gitOutput{tell: func(Progress) {}}
-		fmt.Fprint(said, text)
-		if got := said.failed("fetch", errors.New("exit status 128")).Error(); got != want {
+		output := &gitOutput{tell: func(Progress) {}}
+		fmt.Fprint(output, text)
+		if got := output.failed("fetch", errors.New("exit status 128")).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if len(said.kept) > maxOutput || len(said.line) > maxOutput {
-			t.Errorf("%d and %d bytes are kept", len(said.kept), len(said.line))
+		if len(output.data) > maxOutput || len(output.line) > maxOutput {
+			t.Errorf("%d and %d bytes are kept", len(output.data), len(output.line))
 		}
 	}
 }
 
 func TestProgressIsReadInParts(t *testing.T) {
 	var got []Progress
-	said := &gitOutput{tell: func(p Progress) { got = append(got, p) }}
+	output := &gitOutput{tell: func(p Progress) { got = append(got, p) }}
 	text := "remote: Counting objects: 50% (1/2)\rReceiving objects:  50% (1/2)\rReceiving objects: 100% (2/2), 1.0 KiB | 1 MiB/s, done.\n"
 	for i := range len(text) {
-		fmt.Fprint(said, text[i:i+1])
+		fmt.Fprint(output, text[i:i+1])
 	}
 	want := []Progress{{What: "receiving objects", Done: 1, Total: 2}, {What: "receiving objects", Done: 2, Total: 2}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -21,7 +21,7 @@ const maxOutput = 4 << 10
 type gitOutput struct {
 	tell func(Progress)
 	line []byte // the incomplete line
-	kept []byte
+	data []byte
 }
 
 func (s *gitOutput) Write(p []byte) (int, error) {
@@ -54,16 +54,16 @@ func (s *gitOutput) endLine() {
 	if len(line) == 0 || bytes.Contains(line, []byte("% (")) { // progress of the other side
 		return
 	}
-	s.kept = append(append(s.kept, line...), '\n')
-	if n := len(s.kept) - maxOutput; n > 0 {
-		s.kept = append(s.kept[:0], s.kept[n:]...)
+	s.data = append(append(s.data, line...), '\n')
+	if n := len(s.data) - maxOutput; n > 0 {
+		s.data = append(s.data[:0], s.data[n:]...)
 	}
 }
 
 // failed returns the error of a command that ended with err.
 func (s *gitOutput) failed(command string, err error) error {
 	s.endLine()
-	return &gitError{command: command, messages: string(s.kept), err: err}
+	return &gitError{command: command, messages: string(s.data), err: err}
 }
 
 // gitError contains the messages of a git command that failed.

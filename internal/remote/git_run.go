@@ -246,8 +246,8 @@ func (g *gitTrip) run(ctx context.Context, r gitRun) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := g.command(ctx, r)
-	said := &gitOutput{tell: g.client.progress}
-	cmd.Stderr = said
+	output := &gitOutput{tell: g.client.progress}
+	cmd.Stderr = output
 	var out io.ReadCloser
 	if r.read != nil {
 		var err error
@@ -280,7 +280,7 @@ func (g *gitTrip) run(ctx context.Context, r gitRun) error {
 		return cause
 	}
 	if err != nil {
-		return said.failed(r.args[0], err)
+		return output.failed(r.args[0], err)
 	}
 	if r.watch != "" {
 		return g.tooLarge(r.watch)

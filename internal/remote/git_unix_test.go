@@ -29,8 +29,8 @@ func TestTiedCommandBehavesNormally(t *testing.T) {
 				t.Skip("the unit is the shell's choice")
 			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", tt.script, "sh", "a b", "$x", "'", "")
-			var out, said bytes.Buffer
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(tt.in), &out, &said
+			var out, stderr bytes.Buffer
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(tt.in), &out, &stderr
 			detach(cmd)
 			p, err := startGit(cmd, 64<<20)
 			if err != nil {
@@ -40,8 +40,8 @@ func TestTiedCommandBehavesNormally(t *testing.T) {
 			if e, ok := errors.AsType[*exec.ExitError](p.Wait()); ok {
 				status = e.ExitCode()
 			}
-			if out.String() != tt.out || status != tt.status || tt.err != "" && said.String() != tt.err {
-				t.Errorf("got %q, %q and status %d, want %q, %q and %d", &out, &said, status, tt.out, tt.err, tt.status)
+			if out.String() != tt.out || status != tt.status || tt.err != "" && stderr.String() != tt.err {
+				t.Errorf("got %q, %q and status %d, want %q, %q and %d", &out, &stderr, status, tt.out, tt.err, tt.status)
 			}
 		})
 	}

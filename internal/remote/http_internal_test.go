@@ -375,13 +375,13 @@ func TestStalledTransferEnds(t *testing.T) {
 				c.proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 				c.dial = silent(t, tt.answer)
 				c.resolve = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{public}, nil }
-				began := time.Now()
+				start := time.Now()
 				_, err := fetched(t, c, Location{}, "http://example.com/")
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v, want %s", err, tt.want)
 				}
-				if took := time.Since(began); took != tt.after { // of the bubble: exact
-					t.Errorf("ended after %s", took)
+				if elapsed := time.Since(start); elapsed != tt.after { // of the bubble: exact
+					t.Errorf("ended after %s", elapsed)
 				}
 			})
 		})

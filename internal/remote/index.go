@@ -43,11 +43,11 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 	if err != nil || site.Host == "" {
 		return nil, errors.New("open index: invalid URL")
 	}
-	places, only := indexURLs(site)
+	candidates, only := indexURLs(site)
 	if l.Dir != "" {
 		only = l.Dir
 	}
-	src, at, err := c.firstIndex(ctx, places)
+	src, at, err := c.firstIndex(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 // indexURLs returns the possible URLs of a site's index in order, and the name
 // of a single skill, or "". The user may write the site, the directory of its
 // index, the index itself, or a skill below the directory.
-func indexURLs(site *url.URL) (places []*url.URL, only string) {
+func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
 	for _, dir := range []string{indexDir, olderIndexDir} {
 		i := strings.Index(site.Path+"/", dir+"/")
@@ -97,16 +97,16 @@ func indexURLs(site *url.URL) (places []*url.URL, only string) {
 	}
 	base := strings.TrimRight(site.Path, "/")
 	for _, b := range slices.Compact([]string{base, ""}) {
-		places = append(places, at(b+indexDir+indexFile), at(b+olderIndexDir+indexFile))
+		candidates = append(candidates, at(b+indexDir+indexFile), at(b+olderIndexDir+indexFile))
 	}
-	return places, ""
+	return candidates, ""
 }
 
 // firstIndex reads the first index that exists. It skips HTML pages, because
 // many sites answer every request with one.
-func (c *Client) firstIndex(ctx context.Context, places []*url.URL) ([]byte, *url.URL, error) {
+func (c *Client) firstIndex(ctx context.Context, candidates []*url.URL) ([]byte, *url.URL, error) {
 	var missing error
-	for _, u := range places {
+	for _, u := range candidates {
 		resp, err := c.fetch(ctx, u.String(), "index of skills")
 		if notFound, ok := errors.AsType[*NotFoundError](err); ok {
 			if missing == nil {

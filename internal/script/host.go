@@ -162,14 +162,14 @@ func (h Host) find(how recognised, accept func(found) string) (found, []Unusable
 	var tried []Unusable
 	seen := map[string]bool{}
 	try := func(p, name string) (found, bool) {
-		place := p // with directory symlinks resolved, such as /bin to /usr/bin
+		location := p // with directory symlinks resolved, such as /bin to /usr/bin
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
-			place = filepath.Join(dir, filepath.Base(p))
+			location = filepath.Join(dir, filepath.Base(p))
 		}
-		if seen[place] || !executable(p) {
+		if seen[location] || !executable(p) {
 			return found{}, false
 		}
-		seen[place] = true
+		seen[location] = true
 		f, err := h.use(p, name, 0)
 		reason := ""
 		if err != nil {

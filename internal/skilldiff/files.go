@@ -116,13 +116,13 @@ func joinRenamed(files []File) []File {
 		gone[f.NewSHA256], taken[from[0]] = from[1:], true
 		f.Change, f.From, f.OldSize, f.OldSHA256 = Renamed, was.Path, was.OldSize, was.OldSHA256
 	}
-	kept := files[:0]
+	remaining := files[:0]
 	for i, f := range files {
 		if !taken[i] {
-			kept = append(kept, f)
+			remaining = append(remaining, f)
 		}
 	}
-	return kept
+	return remaining
 }
 
 // Limits on the work of comparing lines, which takes a few seconds at most.

@@ -270,21 +270,21 @@ func TestTexts(t *testing.T) {
 	}
 	const most = 20_000
 	d := compare(t, with(""), with("", many...), &skilldiff.Options{Texts: true, FileBytes: 1000, TotalBytes: most})
-	total, told := 0, 0
+	total, reported := 0, 0
 	for _, f := range d.Files {
 		total += len(f.Diff)
 		if f.Added != 200 {
 			t.Fatalf("%s: %d lines", f.Path, f.Added)
 		}
 		if f.Omitted != "" {
-			told++
+			reported++
 		}
 		if f.Diff != "" && !strings.Contains(f.Diff, "more of the difference are not shown") {
 			t.Errorf("%s: it does not say that it was cut:\n%s", f.Path, f.Diff)
 		}
 	}
-	if told != 40 || total > most+100*40 || total < most/2 {
-		t.Errorf("%d told, %d bytes", told, total)
+	if reported != 40 || total > most+100*40 || total < most/2 {
+		t.Errorf("%d told, %d bytes", reported, total)
 	}
 	if d := compare(t, with(""), with("", "a.md", "a\n"), nil); d.Files[0].Diff != "" || d.Files[0].Omitted != "" {
 		t.Errorf("lines that nobody asked for: %+v", d.Files[0])

@@ -51,9 +51,9 @@ func (w fullWriter) Write(p []byte) (int, error) { return 3, w.err }
 func TestFileWriterFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		hash := must(db.Blobs.Put(t.Context(), noise(1<<20)))(t)[0]
-		gone := errors.New("the client is gone")
-		n, err := db.Blobs.WriteTo(t.Context(), fullWriter{gone}, hash)
-		if n != 3 || !errors.Is(err, gone) {
+		errGone := errors.New("the client is gone")
+		n, err := db.Blobs.WriteTo(t.Context(), fullWriter{errGone}, hash)
+		if n != 3 || !errors.Is(err, errGone) {
 			t.Errorf("wrote %d, %v", n, err)
 		}
 	})

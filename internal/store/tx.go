@@ -54,10 +54,10 @@ func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 	// The limit is a time, not a number of tries: PostgreSQL reports conflicts
 	// between transactions that only use the same index page. Under load a
 	// dozen in a row are normal.
-	began := time.Now()
+	start := time.Now()
 	for try := 1; ; try++ {
 		err := c.runTx(ctx, sql.LevelSerializable, f)
-		if !errors.Is(err, errRetry) || time.Since(began) > c.db.wait {
+		if !errors.Is(err, errRetry) || time.Since(start) > c.db.wait {
 			return err
 		}
 		if err := backOff(ctx, try); err != nil {

@@ -80,14 +80,14 @@ func TestTransactionFailsAfterFailedChange(t *testing.T) {
 func TestContextEndsDuringTransaction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("the client went away")
+		errGone := errors.New("the client went away")
 		err := db.Tx(ctx, func(tx *store.Tx) error {
 			if _, err := tx.Users.Create(ctx, store.User{Name: "ada"}); err != nil {
 				return err
 			}
-			cancel(gone)
+			cancel(errGone)
 			_, err := tx.Users.Create(ctx, store.User{Name: "bob"})
-			wantError(t, err, gone)
+			wantError(t, err, errGone)
 			return nil
 		})
 		if err == nil {
@@ -95,7 +95,7 @@ func TestContextEndsDuringTransaction(t *testing.T) {
 		}
 		newUser(t, db, "ada") // nothing was, and the next one gets its turn
 		_, err = db.Users.ByName(ctx, "ada")
-		wantError(t, err, gone)
+		wantError(t, err, errGone)
 	})
 }
 

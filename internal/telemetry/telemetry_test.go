@@ -183,7 +183,7 @@ func TestTurn(t *testing.T) {
 	model := tracer.Model(fakeModel{})
 	for range model.Stream(ctx, &llm.Request{}) {
 	}
-	began := time.Now()
+	start := time.Now()
 	for i, e := range []session.Event{
 		{Message: &session.Message{Text: "hidden words", Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: "hidden"}, {ID: "2", Name: "call_tool"}, {ID: "3", Name: "read"}}}},
 		{CallStarted: &session.CallStart{Call: "1"}},
@@ -192,7 +192,7 @@ func TestTurn(t *testing.T) {
 		{Result: &session.CallResult{Call: "3", Text: "hidden", Denied: true}},
 		{CallStarted: &session.CallStart{Call: "2"}},
 	} {
-		e.Time = began.Add(time.Duration(i) * time.Millisecond)
+		e.Time = start.Add(time.Duration(i) * time.Millisecond)
 		turn.Step(&e)
 	}
 	turn.End("cancelled", true)

@@ -25,7 +25,7 @@ type Turn struct {
 // openCall is the span of a tool call that has not returned.
 type openCall struct {
 	span  trace.Span
-	began time.Time
+	start time.Time
 }
 
 // Turn starts the span of a turn. The argument conversation is an ID; agent is "" for the
@@ -91,8 +91,8 @@ func (t *Turn) endCall(r *session.CallResult, at time.Time) {
 func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	parent, began := t.ctx, at
 	for id, c := range t.open {
-		if t.names[id] == toolname.LoadSkill && c.began.Before(began) {
-			parent, began = trace.ContextWithSpan(t.ctx, c.span), c.began
+		if t.names[id] == toolname.LoadSkill && c.start.Before(began) {
+			parent, began = trace.ContextWithSpan(t.ctx, c.span), c.start
 		}
 	}
 	about := []attribute.KeyValue{attribute.String("gen_ai.operation.name", toolname.LoadSkill), attribute.String("gen_ai.skill.name", l.Skill.Name),

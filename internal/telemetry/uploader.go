@@ -82,14 +82,14 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	start := time.Now()
 	for delay := u.backoff.initial; ; delay = min(delay*3/2, u.backoff.limit) {
 		err := u.send(ctx, body)
 		temporary, ok := errors.AsType[*temporaryError](err)
 		if !ok {
 			return err
 		}
-		elapsed := time.Since(began)
+		elapsed := time.Since(start)
 		if elapsed > u.backoff.total || temporary.retryAfter > u.backoff.total-elapsed {
 			return fmt.Errorf("gave up after %s: %w", u.backoff.total, err)
 		}

@@ -20,8 +20,8 @@ const (
 // call is a running or completed tool call.
 type call struct {
 	session.Call
-	begun    time.Time
-	took     time.Duration
+	start    time.Time
+	elapsed  time.Duration
 	progress string
 	result   string
 	failed   bool
@@ -51,15 +51,15 @@ func (c *call) innerCall() (name, args string) {
 // summaryLine formats a call on one line.
 func (c *call) summaryLine(width int, now time.Time) line {
 	name, args := c.innerCall()
-	mark, st, took := "✓ ", green, c.took
+	mark, st, elapsed := "✓ ", green, c.elapsed
 	switch {
 	case !c.over:
-		mark, st, took = "• ", cyan, now.Sub(c.begun)
+		mark, st, elapsed = "• ", cyan, now.Sub(c.start)
 	case c.failed:
 		mark, st = "✗ ", red
 	}
 	end := line{}
-	if d := formatDuration(took, c.over); d != "" {
+	if d := formatDuration(elapsed, c.over); d != "" {
 		end = line{{"  " + d, faint}}
 	}
 	text := summarizeArguments(args)
@@ -116,7 +116,7 @@ func (all *calls) event(e agent.Event, now time.Time) *call {
 	}
 	c := all.find(e.Call.ID)
 	if c == nil {
-		c = &call{Call: *e.Call, begun: now}
+		c = &call{Call: *e.Call, start: now}
 		if c.Arguments = e.Call.Arguments; len(c.Arguments) > maxCallText {
 			c.Arguments = strings.ToValidUTF8(c.Arguments[:maxCallText], "") + "…"
 		}
@@ -129,7 +129,7 @@ func (all *calls) event(e agent.Event, now time.Time) *call {
 	case e.Type == agent.ToolProgress:
 		c.progress = Clip(e.Text, 200)
 	case e.Result != nil:
-		c.over, c.failed, c.took = true, e.Result.Error, now.Sub(c.begun)
+		c.over, c.failed, c.elapsed = true, e.Result.Error, now.Sub(c.start)
 		if c.result = e.Result.Text; len(c.result) > maxCallText {
 			c.result = strings.ToValidUTF8(c.result[:maxCallText], "") + fmt.Sprintf("\n… (%d bytes in all)", len(e.Result.Text))
 		}

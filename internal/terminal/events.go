@@ -39,8 +39,8 @@ func (m *model) event(e agent.Event) {
 	case agent.Text:
 		m.printAnswer(t.stream.add(Safe(e.Text)))
 	case agent.Thinking:
-		if len(m.thought) < maxThought {
-			m.thought += e.Text
+		if len(m.thinking) < maxThought {
+			m.thinking += e.Text
 		}
 	case agent.ToolCall:
 		m.printAnswer(t.stream.rest())
@@ -106,11 +106,11 @@ func (m *model) printResult(e agent.Event) {
 
 // printDetails prints the last calls in full, and the thinking of the model.
 func (m *model) printDetails() {
-	if strings.TrimSpace(m.thought) != "" {
-		m.printBlock(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thought), faint), m.textWidth())...))
+	if strings.TrimSpace(m.thinking) != "" {
+		m.printBlock(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thinking), faint), m.textWidth())...))
 	}
 	last := m.calls[max(len(m.calls)-maxCallsShown, 0):]
-	if len(last) == 0 && m.thought == "" {
+	if len(last) == 0 && m.thinking == "" {
 		m.printBlock([]line{{{"No tool calls yet.", faint}}})
 	}
 	for _, c := range last {

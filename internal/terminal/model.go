@@ -33,10 +33,10 @@ type model struct {
 	begun         bool // the first screen was drawn
 	printed       bool // something was printed, so that the next block needs a blank line before it
 
-	turn    *turn    // running turn
-	waiting []string // messages queued during the turn
-	calls   calls
-	thought string // thinking of the last turn
+	turn     *turn    // running turn
+	waiting  []string // messages queued during the turn
+	calls    calls
+	thinking string // thinking of the last turn
 
 	pending         []approval.Request // pending requests; the dialog shows the first
 	dialog          dialog
@@ -51,7 +51,7 @@ type model struct {
 // turn is a running answer or command.
 type turn struct {
 	stream  stream
-	begun   time.Time
+	start   time.Time
 	cancel  context.CancelCauseFunc
 	stopped bool
 	grouped bool   // the last printed line is an event line
@@ -190,8 +190,8 @@ func (m *model) printBelow(l line) {
 // start runs a turn or command in the background.
 func (m *model) start(f func(ctx context.Context, tell func(agent.Event)) (string, error)) tea.Cmd {
 	ctx, cancel := context.WithCancelCause(m.ctx)
-	m.turn = &turn{begun: m.now(), cancel: cancel}
-	m.thought = ""
+	m.turn = &turn{start: m.now(), cancel: cancel}
+	m.thinking = ""
 	m.running.Go(func() {
 		defer cancel(nil)
 		text, err := f(ctx, func(e agent.Event) { m.send(eventMsg(e)) })

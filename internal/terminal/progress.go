@@ -46,7 +46,7 @@ func (p *Progress) Begin(what string) (done func()) {
 }
 
 func (p *Progress) show(what string, stop <-chan struct{}) {
-	began, shown := time.Now(), 0
+	start, shown := time.Now(), 0
 	for wait := 400 * time.Millisecond; ; wait = 200 * time.Millisecond {
 		select {
 		case <-stop:
@@ -56,7 +56,7 @@ func (p *Progress) show(what string, stop <-chan struct{}) {
 			return
 		case <-time.After(wait):
 		}
-		text := p.line(what, time.Since(began))
+		text := p.line(what, time.Since(start))
 		fmt.Fprintf(p.to, "\r%s%s", text, strings.Repeat(" ", max(shown-Width(text), 0)))
 		shown = Width(text)
 	}

@@ -81,8 +81,8 @@ func (m *model) sendAnswer(q approval.Request, a approval.Answer) {
 	a.By = m.opts.Who
 	ctx := context.WithoutCancel(m.ctx)
 	m.running.Go(func() {
-		settled := (*approval.ResolvedError)(nil)
-		if err := m.opts.Approvals.Resolve(ctx, q.ID, a); err != nil && !errors.As(err, &settled) && !errors.Is(err, approval.ErrNotFound) {
+		resolved := (*approval.ResolvedError)(nil)
+		if err := m.opts.Approvals.Resolve(ctx, q.ID, a); err != nil && !errors.As(err, &resolved) && !errors.Is(err, approval.ErrNotFound) {
 			m.send(replyMsg{err.Error()})
 		}
 	})

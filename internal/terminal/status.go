@@ -22,8 +22,8 @@ func statusLine(s Status, width int) line {
 	if n := len(names); n > 0 {
 		short = fmt.Sprintf("%d skill%s", n, plural(n))
 	}
-	took := FormatUsage(s)
-	for _, parts := range [][]string{{skills, took, Plain(s.Folder)}, {skills, took}, {short, took}, {short}, {}} {
+	usage := FormatUsage(s)
+	for _, parts := range [][]string{{skills, usage, Plain(s.Folder)}, {skills, usage}, {short, usage}, {short}, {}} {
 		out := line{model}
 		for _, p := range parts {
 			if p != "" {

@@ -161,10 +161,10 @@ func (m *model) activityLine() line {
 		what = "stopping"
 	case len(m.calls.running()) > 0:
 		what = "waiting for the tool"
-	case m.turn.stream.text == "" && m.thought != "":
+	case m.turn.stream.text == "" && m.thinking != "":
 		what = "thinking"
 	}
-	if d := formatDuration(m.now().Sub(m.turn.begun), false); d != "" {
+	if d := formatDuration(m.now().Sub(m.turn.start), false); d != "" {
 		what += " " + d
 	}
 	return line{{"… ", cyan}, {what, faint}, {" · Esc stops", faint}}

@@ -148,8 +148,8 @@ func (v *effectCollector) addServers(name string) {
 // addServer adds the effect of a server, or why it is ignored. It reports
 // whether the server is used.
 func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
-	if whose := v.taken[s.Name]; whose != "" {
-		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, whose)
+	if owner := v.taken[s.Name]; owner != "" {
+		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, owner)
 		return false
 	}
 	if s.Disabled {
@@ -183,8 +183,8 @@ func (v *effectCollector) addProfiles(root string) {
 		all, findings := profile.Parse(data, f.Path)
 		v.out.addFindings(f.Path, findings)
 		for _, g := range all {
-			if whose := first[g.Name]; whose != "" {
-				v.addIgnored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s ignored: %s", g.Name, whose)
+			if owner := first[g.Name]; owner != "" {
+				v.addIgnored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s ignored: %s", g.Name, owner)
 				continue
 			}
 			first[g.Name] = f.Path + " has one of the same name"

@@ -128,14 +128,14 @@ func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 	var t Record
 	err = privatefile.LockDir(ctx, s.dir, func(root *os.Root) error {
 		name := fileName(real)
-		kept, err := s.read(root, name)
+		stored, err := s.read(root, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return ErrNotTrusted
 		case err != nil:
-			kept = Record{Dir: real} // a damaged record is deleted too
+			stored = Record{Dir: real} // a damaged record is deleted too
 		}
-		t = kept
+		t = stored
 		if err := root.Remove(name); err != nil {
 			return err
 		}

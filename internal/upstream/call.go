@@ -151,9 +151,9 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 			continue
 		}
 		t := &track{}
-		began := time.Now()
+		start := time.Now()
 		res, err := conn.CallTool(context.WithValue(ctx, trackKey{}, t), c)
-		s.releaseInstance(i, token, time.Since(began))
+		s.releaseInstance(i, token, time.Since(start))
 		if err == nil {
 			return res, nil
 		}
@@ -234,12 +234,12 @@ func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instan
 	return best, best.conn, &c, token
 }
 
-func (s *Server) releaseInstance(i *instance, token string, took time.Duration) {
+func (s *Server) releaseInstance(i *instance, token string, elapsed time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(i.calls, token)
 	s.used = time.Now()
-	s.latency = took
+	s.latency = elapsed
 }
 
 // progress passes a notification to its call.

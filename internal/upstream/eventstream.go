@@ -144,7 +144,7 @@ func (c *streamConn) keepStream(answered func()) {
 	ctx := c.link.ctx
 	last, retry := "", time.Duration(0)
 	for failures := 0; ; {
-		began := time.Now()
+		start := time.Now()
 		res, err := c.get(ctx, last)
 		answered()
 		if err == nil {
@@ -175,7 +175,7 @@ func (c *streamConn) keepStream(answered func()) {
 				}
 			}
 		}
-		if failures++; time.Since(began) > maxWait {
+		if failures++; time.Since(start) > maxWait {
 			failures = 1
 		}
 		select {

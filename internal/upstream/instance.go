@@ -85,12 +85,12 @@ func (i *instance) run() {
 // It returns false if there should be none.
 func (i *instance) attempt(ctx context.Context) bool {
 	s := i.server
-	began := time.Now()
+	start := time.Now()
 	conn, l, err := i.open(ctx)
 	if err == nil {
 		i.setConnected(conn, l)
 		err = i.watch(ctx, conn)
-		i.setLost(conn, err, time.Since(began))
+		i.setLost(conn, err, time.Since(start))
 		conn.Close()
 		s.pool.releaseConn()
 		if errors.Is(err, errIdle) || ctx.Err() != nil {
@@ -143,7 +143,7 @@ func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 		s.pool.releaseConn()
 		return nil, nil, errNotNeeded
 	}
-	began := time.Now()
+	start := time.Now()
 	conn, err := s.pool.o.Dialer.Dial(ctx, s.config, &DialOptions{
 		URL:     i.url,
 		Options: i.options(),
@@ -171,7 +171,7 @@ func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 		return nil, nil, err
 	}
 	s.mu.Lock()
-	s.latency = time.Since(began)
+	s.latency = time.Since(start)
 	s.mu.Unlock()
 	return conn, l, nil
 }
@@ -361,12 +361,12 @@ func lostError(err error) error {
 func (i *instance) check(ctx context.Context, conn *Conn) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkBound, &timeoutError{"no answer to a health check", checkBound})
 	defer cancel()
-	began := time.Now()
+	start := time.Now()
 	err := conn.Check(ctx)
 	if err == nil {
 		s := i.server
 		s.mu.Lock()
-		s.latency = time.Since(began)
+		s.latency = time.Since(start)
 		s.mu.Unlock()
 	} else if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -68,7 +68,7 @@ func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	meta := l.requestMeta(r.ProtocolVersion)
 	l.group.Go(func() {
 		for failures := 0; ; {
-			began := time.Now()
+			start := time.Now()
 			_, err := l.ask(l.ctx, "subscriptions/listen", &mcp.SubscriptionsListenParams{Meta: meta, Notifications: n})
 			var wire *jsonrpc.Error
 			if l.ctx.Err() != nil || l.isLost() {
@@ -77,7 +77,7 @@ func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 			if errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound {
 				return // unsupported despite its capabilities; lists are refreshed by age
 			}
-			if failures++; time.Since(began) > maxWait {
+			if failures++; time.Since(start) > maxWait {
 				failures = 1
 			}
 			select {

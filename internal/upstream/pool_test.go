@@ -167,9 +167,9 @@ func TestL5States(t *testing.T) {
 		time.Sleep(time.Hour)
 		state(t, s, upstream.Dead)
 		contains(t, "error", s.Status().Error, `server "one"`, "out to lunch")
-		began := time.Now()
-		if err := s.Connect(t.Context()); err == nil || time.Since(began) > 0 {
-			t.Errorf("behind the breaker: %v after %v", err, time.Since(began))
+		start := time.Now()
+		if err := s.Connect(t.Context()); err == nil || time.Since(start) > 0 {
+			t.Errorf("behind the breaker: %v after %v", err, time.Since(start))
 		}
 
 		// Attempts never end, and are a minute apart at the most.
@@ -412,15 +412,15 @@ func TestCloseCancelsConnect(t *testing.T) {
 		first := make(chan error, 1)
 		go func() { first <- s.Connect(t.Context()) }()
 		synctest.Wait() // it waits for an answer to the handshake
-		began := time.Now()
+		start := time.Now()
 		s.Close()
 		second := make(chan error, 1)
 		go func() {
 			m.mute.Store(false)
 			second <- s.Connect(t.Context())
 		}()
-		if err := <-first; time.Since(began) > time.Second {
-			t.Errorf("the attempt ended after %v: %v", time.Since(began), err)
+		if err := <-first; time.Since(start) > time.Second {
+			t.Errorf("the attempt ended after %v: %v", time.Since(start), err)
 		}
 		if err := <-second; err != nil {
 			t.Errorf("after that: %v", err)

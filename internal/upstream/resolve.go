@@ -257,15 +257,15 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 // variable helps.
 func (r *resolver) notVisible(kind, name string) string {
 	var next []string
-	whose := "servers of this configuration do"
+	owner := "servers of this configuration do"
 	switch _, _, ofSkill := r.c.Owner.Skill(); {
 	case r.c.Owner == ProjectOwner:
-		whose = "servers of a project do"
+		owner = "servers of a project do"
 		next = append(next, "move the server into your own servers.yaml")
 	case ofSkill:
-		whose = "servers of a skill do"
+		owner = "servers of a skill do"
 	case r.c.Owner != "":
-		whose = "servers of " + printable(string(r.c.Owner)) + " do"
+		owner = "servers of " + printable(string(r.c.Owner)) + " do"
 	}
 	if name != "" && r.v.Secret != nil {
 		next = append(next, "write ${{secrets."+name+"}}")
@@ -276,7 +276,7 @@ func (r *resolver) notVisible(kind, name string) string {
 	if len(next) == 0 {
 		next = append(next, "write the value itself, or copy the server into your own servers.yaml if you trust it")
 	}
-	return whose + " not see " + kind + ": " + strings.Join(next, ", or ")
+	return owner + " not see " + kind + ": " + strings.Join(next, ", or ")
 }
 
 // hint returns how to set a variable, as the program says or else the usual

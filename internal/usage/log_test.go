@@ -217,13 +217,13 @@ func TestWriteFailureIsReportedOnce(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "usage.jsonl"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	l := usage.NewLog(filepath.Join(dir, "usage.jsonl"), slog.New(slog.NewTextHandler(&said, nil)))
+	var stderr bytes.Buffer
+	l := usage.NewLog(filepath.Join(dir, "usage.jsonl"), slog.New(slog.NewTextHandler(&stderr, nil)))
 	for i := range 3 {
 		l.Note(load("a", i))
 	}
-	if n := strings.Count(said.String(), "usage is not counted"); n != 1 {
-		t.Errorf("said %d times: %s", n, said.String())
+	if n := strings.Count(stderr.String(), "usage is not counted"); n != 1 {
+		t.Errorf("said %d times: %s", n, stderr.String())
 	}
 	if _, err := usage.Read(usage.Options{Path: filepath.Join(dir, "usage.jsonl")}); err == nil {
 		t.Error("a directory is read as a log")

@@ -102,7 +102,7 @@ type Tool struct {
 	P50     float64   `json:"p50_ms"`
 	P95     float64   `json:"p95_ms"`
 	Last    time.Time `json:"last"`
-	took    []time.Duration
+	elapsed []time.Duration
 }
 
 func (t *Tool) add(u *Use) {
@@ -114,15 +114,15 @@ func (t *Tool) add(u *Use) {
 		t.Refused++
 	}
 	if u.Outcome != Refused && u.Took > 0 {
-		t.took = append(t.took, u.Took)
+		t.elapsed = append(t.elapsed, u.Took)
 	}
 	t.Last = laterOf(t.Last, u.Time)
 }
 
 func (t *Tool) measure() {
-	slices.Sort(t.took)
-	t.P50, t.P95 = percentile(t.took, 50), percentile(t.took, 95)
-	t.took = nil
+	slices.Sort(t.elapsed)
+	t.P50, t.P95 = percentile(t.elapsed, 50), percentile(t.elapsed, 95)
+	t.elapsed = nil
 }
 
 // percentile returns the smallest of the sorted values that at least p percent do not

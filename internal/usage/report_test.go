@@ -163,15 +163,15 @@ func FuzzRead(f *testing.F) {
 	f.Add("", "pdf", 5, int64(1))
 	f.Add("{\n", `a"b`, 0, int64(0))
 	f.Add(`{"time":"2026-03-01T09:00:00Z","face":"mcp","kind":"call","outcome":"ok"}`+"\n", "é\\u0041", 1, int64(7))
-	f.Fuzz(func(t *testing.T, before, name string, tokens int, took int64) {
-		if tokens < 0 || tokens > 1<<40 || took < 0 || took > int64(24*time.Hour) {
+	f.Fuzz(func(t *testing.T, before, name string, tokens int, elapsed int64) {
+		if tokens < 0 || tokens > 1<<40 || elapsed < 0 || elapsed > int64(24*time.Hour) {
 			t.Skip("no use")
 		}
 		path := newPath(t)
 		write(t, path, before+"\n")
 		b := read(t, path)
 		l := usage.NewLog(path, nil)
-		u := usage.Use{Time: at(0), Interface: "fuzz", Kind: usage.KindScript, Skill: "s", Key: "fuzz/s", Tool: "scripts/" + name, Tokens: tokens, Took: time.Duration(took), Outcome: usage.OK}
+		u := usage.Use{Time: at(0), Interface: "fuzz", Kind: usage.KindScript, Skill: "s", Key: "fuzz/s", Tool: "scripts/" + name, Tokens: tokens, Took: time.Duration(elapsed), Outcome: usage.OK}
 		l.Note(u)
 		r := read(t, path)
 		if r.Damaged != b.Damaged {

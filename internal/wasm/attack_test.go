@@ -154,21 +154,21 @@ func TestG06Endless(t *testing.T) {
 }
 
 func TestG07Sleep(t *testing.T) {
-	began := time.Now()
+	start := time.Now()
 	expect(t, run(t, "--timeout", "500ms", "--", "sleep", "60s"), 124, "", "timeout")
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("took %v", took)
+	if elapsed := time.Since(start); elapsed > 30*time.Second {
+		t.Errorf("took %v", elapsed)
 	}
 	expect(t, run(t, "--", "sleep", "10ms"), 0, "slept\n", "")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // control
 	defer cancel()
-	began = time.Now()
+	start = time.Now()
 	_, err := plain(t, ctx, func(c wazero.ModuleConfig) wazero.ModuleConfig {
 		return c.WithSysNanotime().WithSysNanosleep()
 	}, "sleep", "1500ms")
-	if took := time.Since(began); err == nil || took < 1500*time.Millisecond {
-		t.Logf("control: wazero's own sleep heeds the context by now: %v after %v", err, took)
+	if elapsed := time.Since(start); err == nil || elapsed < 1500*time.Millisecond {
+		t.Logf("control: wazero's own sleep heeds the context by now: %v after %v", err, elapsed)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if code == 0 {
 		// A guest that was left behind ends when its host function or the compiler's current function returns.
 		err := goleak.Find()
-		for began := time.Now(); err != nil && time.Since(began) < 30*time.Second; {
+		for start := time.Now(); err != nil && time.Since(start) < 30*time.Second; {
 			err = goleak.Find()
 		}
 		if err != nil {

@@ -42,13 +42,13 @@ func FuzzStream(f *testing.F) {
 	f.Add("event: error\ndata: {\"error\":null}\n\ndata: null\n\n")
 	m := &Model{name: "m", redactor: redact.New(), log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body string) {
-		ends, told := 0, ""
+		ends, reported := 0, ""
 		m.read(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, func(e llm.Event, err error) bool {
-			last := told
+			last := reported
 			var cut *llm.CutError
 			switch e := e.(type) {
 			case llm.TextDelta:
-				told += string(e)
+				reported += string(e)
 				return true
 			case llm.Done:
 				ends, last = ends+1, e.Message.Words()
@@ -59,8 +59,8 @@ func FuzzStream(f *testing.F) {
 			if errors.As(err, &cut) {
 				last = cut.Answer.Message.Words()
 			}
-			if last != told {
-				t.Errorf("told %q, and in the end %q", told, last)
+			if last != reported {
+				t.Errorf("told %q, and in the end %q", reported, last)
 			}
 			return true
 		})

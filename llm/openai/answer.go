@@ -54,13 +54,13 @@ type answer struct {
 	vendor string
 	at     int // the number of messages before it
 
-	text, thought strings.Builder
-	refusal       bool
-	calls         []*partialCall
-	reason        string
-	usage         llm.Usage
-	model         string
-	size          int
+	text, thinking strings.Builder
+	refusal        bool
+	calls          []*partialCall
+	reason         string
+	usage          llm.Usage
+	model          string
+	size           int
 }
 
 type partialCall struct {
@@ -96,44 +96,44 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 	if c.Usage != nil {
 		a.usage = c.Usage.neutral() // the last count covers the whole answer
 	}
-	var news []llm.Event
+	var events []llm.Event
 	for i := range c.Choices {
 		if c.Choices[i].Index == 0 {
-			news = append(news, a.choose(&c.Choices[i])...)
+			events = append(events, a.choose(&c.Choices[i])...)
 		}
 	}
 	if a.size > maxAnswer || len(a.calls) > maxCalls {
 		return nil, errTooLong
 	}
-	return news, nil
+	return events, nil
 }
 
 func (a *answer) choose(c *choice) []llm.Event {
-	var news []llm.Event
+	var events []llm.Event
 	d := &c.Delta
-	thought := d.ReasoningContent
-	if thought == "" {
-		thought = d.Reasoning // some servers send both with the same text
+	thinking := d.ReasoningContent
+	if thinking == "" {
+		thinking = d.Reasoning // some servers send both with the same text
 	}
-	a.size += len(thought) + len(d.Content) + len(d.Refusal)
-	if thought != "" {
-		a.thought.WriteString(thought)
-		news = append(news, llm.ThinkingDelta(thought))
+	a.size += len(thinking) + len(d.Content) + len(d.Refusal)
+	if thinking != "" {
+		a.thinking.WriteString(thinking)
+		events = append(events, llm.ThinkingDelta(thinking))
 	}
 	if d.Refusal != "" {
 		a.refusal = true
 	}
 	if said := d.Content + d.Refusal; said != "" {
 		a.text.WriteString(said)
-		news = append(news, llm.TextDelta(said))
+		events = append(events, llm.TextDelta(said))
 	}
 	for i := range d.ToolCalls {
-		news = append(news, a.call(&d.ToolCalls[i])...)
+		events = append(events, a.call(&d.ToolCalls[i])...)
 	}
 	if c.FinishReason != "" {
 		a.reason = c.FinishReason
 	}
-	return news
+	return events
 }
 
 // call adds a fragment of a call. It returns no event for a call before the
@@ -240,7 +240,7 @@ func (n *nesting) read(text string) {
 }
 
 func (a *answer) begun() bool {
-	return a.text.Len() > 0 || a.thought.Len() > 0 || len(a.calls) > 0
+	return a.text.Len() > 0 || a.thinking.Len() > 0 || len(a.calls) > 0
 }
 
 // ended checks an answer whose stream has ended.
@@ -266,8 +266,8 @@ func (a *answer) ended() error {
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: a.stop(), Usage: a.usage, Model: a.model}
 	var parts []llm.Part
-	if a.thought.Len() > 0 {
-		parts = append(parts, llm.Thinking{Vendor: a.vendor, Text: a.thought.String()})
+	if a.thinking.Len() > 0 {
+		parts = append(parts, llm.Thinking{Vendor: a.vendor, Text: a.thinking.String()})
 	}
 	if a.text.Len() > 0 {
 		parts = append(parts, llm.Text(a.text.String()))

@@ -279,12 +279,12 @@ func TestResponseLimit(t *testing.T) {
 }
 
 func TestStreamEndsWithConsumer(t *testing.T) {
-	gone := make(chan struct{})
+	done := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(wrapped([]string{`{"delta":{"content":"one"}}`})...)(w, r)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-		close(gone)
+		close(done)
 	})
 	for e, err := range s.model(t, nil).Stream(t.Context(), hello) {
 		if e != llm.TextDelta("one") || err != nil {
@@ -292,7 +292,7 @@ func TestStreamEndsWithConsumer(t *testing.T) {
 		}
 		break
 	}
-	<-gone
+	<-done
 }
 
 func TestStreamEndsWithContext(t *testing.T) {

@@ -26,14 +26,14 @@ func FuzzAnyStream(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"reasoning\":\"a\",\"refusal\":\"b\"}}],\"usage\":{\"prompt_tokens\":-1}}\r\n: x\r\ndata: {\"error\":\"x\"}\r\n")
 	f.Fuzz(func(t *testing.T, stream string) {
 		m := newModel(t, "m", &openai.Options{HTTP: &http.Client{Transport: answering(stream)}})
-		var text, thought string
+		var text, thinking string
 		var calls []llm.Call
 		a, err := llm.Ask(t.Context(), m, hello, func(e llm.Event) {
 			switch e := e.(type) {
 			case llm.TextDelta:
 				text += string(e)
 			case llm.ThinkingDelta:
-				thought += string(e)
+				thinking += string(e)
 			case llm.CallDelta:
 				for len(calls) <= e.Index {
 					calls = append(calls, llm.Call{})
@@ -51,7 +51,7 @@ func FuzzAnyStream(f *testing.F) {
 		for _, p := range a.Message.Parts {
 			switch p := p.(type) {
 			case llm.Thinking:
-				thought = strings.TrimPrefix(thought, p.Text)
+				thinking = strings.TrimPrefix(thinking, p.Text)
 			case llm.Call:
 				if whole = append(whole, p); ids[p.ID] || p.ID == "" || p.Name == "" {
 					t.Errorf("%+v", p)
@@ -59,8 +59,8 @@ func FuzzAnyStream(f *testing.F) {
 				ids[p.ID] = true
 			}
 		}
-		if diff := cmp.Diff(whole, calls); diff != "" || a.Message.Words() != text || thought != "" {
-			t.Errorf("%s%q told as %q, %q", diff, a.Message.Words(), text, thought)
+		if diff := cmp.Diff(whole, calls); diff != "" || a.Message.Words() != text || thinking != "" {
+			t.Errorf("%s%q told as %q, %q", diff, a.Message.Words(), text, thinking)
 		}
 	})
 }

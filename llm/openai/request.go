@@ -188,12 +188,12 @@ func (w *writer) system(text string) {
 
 func (w *writer) assistant(m *llm.Message) {
 	out := message{Role: "assistant", Content: m.Words()}
-	var thought string
+	var thinking string
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Thinking:
 			if p.Vendor == w.quirks.Vendor {
-				thought += p.Text
+				thinking += p.Text
 			}
 		case llm.Call:
 			out.ToolCalls = append(out.ToolCalls, call{p.ID, "function", calledWith{p.Name, object(p.Arguments)}})
@@ -204,7 +204,7 @@ func (w *writer) assistant(m *llm.Message) {
 		out.Content = nil
 	}
 	if w.quirks.Replay {
-		out.ReasoningContent = &thought
+		out.ReasoningContent = &thinking
 	}
 	w.out = append(w.out, out)
 }

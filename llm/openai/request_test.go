@@ -35,7 +35,7 @@ var (
 
 func TestMessageFormat(t *testing.T) {
 	const toolCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"search","arguments":"{\"q\":\"x<y\"}"}}]}`
-	thought := llm.Thinking{Vendor: "v", Text: "hm"}
+	thinking := llm.Thinking{Vendor: "v", Text: "hm"}
 	for _, c := range []struct {
 		name   string
 		change func(*quirk)
@@ -65,10 +65,10 @@ func TestMessageFormat(t *testing.T) {
 		{"all notices first, where a server demands it", func(q *quirk) { q.System = openai.SystemFirst },
 			[]llm.Message{user(llm.Text("a")), notice("now this"), user(llm.Text("b")), notice("and this")},
 			`[{"role":"system","content":"Be kind.\n\nnow this\n\nand this"},{"role":"user","content":"a"},{"role":"user","content":"b"}]`},
-		{"thoughts stay here", nil, []llm.Message{says(thought, searches), user(found)},
+		{"thoughts stay here", nil, []llm.Message{says(thinking, searches), user(found)},
 			`[{"role":"system","content":"Be kind."},` + toolCall + `,{"role":"tool","content":"three","tool_call_id":"a"}]`},
 		{"thoughts go back, where a server demands it", func(q *quirk) { q.Replay = true },
-			[]llm.Message{says(thought, llm.Text("Well.")), user(llm.Text("b")), says(thought, searches), user(found)},
+			[]llm.Message{says(thinking, llm.Text("Well.")), user(llm.Text("b")), says(thinking, searches), user(found)},
 			`[{"role":"system","content":"Be kind."},{"role":"assistant","content":"Well.","reasoning_content":"hm"},{"role":"user","content":"b"},` +
 				`{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"a","type":"function","function":{"name":"search","arguments":"{\"q\":\"x<y\"}"}}]},{"role":"tool","content":"three","tool_call_id":"a"}]`},
 		{"thoughts go back even when there were none, and another's never", func(q *quirk) { q.Replay = true },

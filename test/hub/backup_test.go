@@ -23,15 +23,15 @@ func TestBackupDuringTurn(t *testing.T) {
 	n.say(session, calls("write", "before"), calls("hold", "long"), calls("write", "behind"))
 	<-l.begun
 	file := filepath.Join(t.TempDir(), "copy.db")
-	if code, said := n.run("backup", file); code != 0 {
-		t.Fatalf("exit code %d: %s", code, said)
+	if code, output := n.run("backup", file); code != 0 {
+		t.Fatalf("exit code %d: %s", code, output)
 	}
 	n.send("POST", "/api/v1/skills?file_name=later.zip", pack(t, "later", "Read it.")).want(t, 201)
 	n.kill()
 
 	other := &node{hub: h, dir: t.TempDir()}
-	if code, said := other.run("restore", file); code != 0 {
-		t.Fatalf("exit code %d: %s", code, said)
+	if code, output := other.run("restore", file); code != 0 {
+		t.Fatalf("exit code %d: %s", code, output)
 	}
 	n = h.startIn(other.dir)
 	if after := n.send("GET", "/api/v1/skills/"+skill+"/versions/1/package", nil).want(t, 200); after.body != before.body {
@@ -53,8 +53,8 @@ func TestBackupDuringTurn(t *testing.T) {
 			t.Errorf("%s was done %d times, and of it came %q", what, l.all()[what], got[what])
 		}
 	}
-	if code, said := n.run("serve", "--check"); code != 0 || !strings.Contains(said, "No problems found") {
-		t.Errorf("exit code %d: %s", code, said)
+	if code, output := n.run("serve", "--check"); code != 0 || !strings.Contains(output, "No problems found") {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 	n.stop()
 }

@@ -32,7 +32,7 @@ func TestRedisOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []*node{one, two} {
-		n.eventually("it reports that Redis is disconnected", func() bool { ok, said := n.ready(); return ok && strings.Contains(said, "bus: disconnected") })
+		n.eventually("it reports that Redis is disconnected", func() bool { ok, status := n.ready(); return ok && strings.Contains(status, "bus: disconnected") })
 	}
 	l.letGo()
 	asked := two.until(w, isType(chat.ApprovalRequested)).ApprovalRequest
@@ -50,7 +50,7 @@ func TestRedisOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []*node{one, two} {
-		n.eventually("Redis is there again", func() bool { ok, said := n.ready(); return ok && strings.Contains(said, "bus: ok") })
+		n.eventually("Redis is there again", func() bool { ok, status := n.ready(); return ok && strings.Contains(status, "bus: ok") })
 	}
 }
 
@@ -76,8 +76,8 @@ func TestDatabaseReconnects(t *testing.T) {
 	}
 	for _, n := range []*node{one, two} {
 		n.eventually("it is not ready", func() bool {
-			ok, said := n.ready()
-			return !ok && strings.HasPrefix(said, "503 ") && strings.Contains(said, "database")
+			ok, status := n.ready()
+			return !ok && strings.HasPrefix(status, "503 ") && strings.Contains(status, "database")
 		})
 		r := n.send("POST", session+"/messages", map[string]string{"text": "hello"})
 		if r.status != 503 || r.header.Get("Retry-After") == "" || r.header.Get("Content-Type") != "application/problem+json" {

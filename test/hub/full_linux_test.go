@@ -44,8 +44,8 @@ func TestFullDisk(t *testing.T) {
 	if !full || len(kept) == 0 {
 		t.Fatalf("%d skills were kept, and the disk is not full", len(kept))
 	}
-	if ok, said := n.ready(); !ok || !strings.Contains(said, "disk: full") {
-		t.Errorf("readiness is %s", said)
+	if ok, status := n.ready(); !ok || !strings.Contains(status, "disk: full") {
+		t.Errorf("readiness is %s", status)
 	}
 	has := func(want int) {
 		t.Helper()
@@ -64,8 +64,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	n.send("POST", "/api/v1/skills?file_name=more.zip", pack(t, "more", "Read it.")).want(t, 201)
 	has(len(kept) + 1)
-	if code, said := n.run("serve", "--check"); code != 0 || !strings.Contains(said, "No problems found") {
-		t.Errorf("exit code %d: %s", code, said)
+	if code, output := n.run("serve", "--check"); code != 0 || !strings.Contains(output, "No problems found") {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 	n.stop()
 }

@@ -130,8 +130,8 @@ func (h *hub) startIn(dir string, args ...string) *node {
 	}()
 	h.t.Cleanup(func() {
 		n.kill()
-		if said := n.log.String(); strings.Contains(said, "DATA RACE") || strings.Contains(said, "panic: ") {
-			h.t.Errorf("a node says\n%s", said)
+		if log := n.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic: ") {
+			h.t.Errorf("a node says\n%s", log)
 		}
 	})
 	if err != nil {
@@ -179,7 +179,7 @@ func (n *node) exit() {
 }
 
 // run runs a command beside the nodes, with the home of this one.
-func (n *node) run(args ...string) (code int, said string) {
+func (n *node) run(args ...string) (code int, output string) {
 	n.t.Helper()
 	cmd := exec.Command(n.exe, args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = n.dir, n.home(n.dir), tether()

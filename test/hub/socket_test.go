@@ -99,9 +99,9 @@ func (n *node) attach(token, session string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, said, err := ws.Read(ctx)
-	if err != nil || !strings.Contains(string(said), `"ok"`) {
-		return nil, errors.Join(fmt.Errorf("a socket says %q", said), err)
+	_, data, err := ws.Read(ctx)
+	if err != nil || !strings.Contains(string(data), `"ok"`) {
+		return nil, errors.Join(fmt.Errorf("a socket says %q", data), err)
 	}
 	return below, nil
 }

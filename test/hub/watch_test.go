@@ -52,9 +52,9 @@ func (n *node) opens(session, after string) (*watched, error) {
 	})
 	n.t.Cleanup(end)
 	if res.StatusCode != 200 {
-		said, _ := io.ReadAll(res.Body)
+		data, _ := io.ReadAll(res.Body)
 		end()
-		return nil, fmt.Errorf("status %d: %s", res.StatusCode, said)
+		return nil, fmt.Errorf("status %d: %s", res.StatusCode, data)
 	}
 	return &watched{lines: bufio.NewReader(res.Body), close: end, last: after}, nil
 }

@@ -85,15 +85,15 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.alive = in
-	var said strings.Builder
+	var stderr strings.Builder
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		fmt.Fprintln(&said, lines.Text())
+		fmt.Fprintln(&stderr, lines.Text())
 		if strings.Contains(strings.ToLower(lines.Text()), "ready to accept connections") {
 			return nil
 		}
 	}
-	return fmt.Errorf("redis-server: %s", said.String())
+	return fmt.Errorf("redis-server: %s", stderr.String())
 }
 
 // Stop kills the server, like a failure of its machine.

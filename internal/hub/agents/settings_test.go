@@ -151,15 +151,15 @@ func TestKillSwitchOnOtherNodes(t *testing.T) {
 func TestFollow(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Poll: time.Hour})
 	start(t, h.Registry)
-	told := make(chan catalog.Filter, 10)
-	stop, err := h.WatchFilter(t.Context(), []store.Namespace{h.team, h.of("reporter")}, func(f catalog.Filter, err error) { told <- f })
+	reported := make(chan catalog.Filter, 10)
+	stop, err := h.WatchFilter(t.Context(), []store.Namespace{h.team, h.of("reporter")}, func(f catalog.Filter, err error) { reported <- f })
 	must(t, err)
-	wantEqual(t, <-told, catalog.Filter{})
+	wantEqual(t, <-reported, catalog.Filter{})
 	set(t, h, "team", agents.SkillSettings{Allow: []string{"a"}})
-	wantEqual(t, <-told, catalog.Filter{Allow: []string{"a"}})
+	wantEqual(t, <-reported, catalog.Filter{Allow: []string{"a"}})
 	set(t, h, "team", agents.SkillSettings{Allow: []string{"a"}}) // not a change
 	set(t, h, agents.HubScope, agents.SkillSettings{Disabled: true})
-	wantEqual(t, <-told, catalog.Filter{Disabled: true, Allow: []string{"a"}})
+	wantEqual(t, <-reported, catalog.Filter{Disabled: true, Allow: []string{"a"}})
 	stop()
 	second := make(chan catalog.Filter, 10)
 	stop, err = h.WatchFilter(t.Context(), []store.Namespace{h.team, h.of("reporter")}, func(f catalog.Filter, err error) { second <- f })
@@ -168,7 +168,7 @@ func TestFollow(t *testing.T) {
 	<-second
 	set(t, h, agents.HubScope, agents.SkillSettings{})
 	<-second
-	wantEqual(t, len(told), 0)
+	wantEqual(t, len(reported), 0)
 }
 
 // Settings that cannot be read for too long stop what runs; a node that is asked while

@@ -69,11 +69,11 @@ func BenchmarkKits(b *testing.B) {
 	users := w.fill(b)
 	first := w.open(assembly.Request{Principal: users[0], Session: "x"}) // has read everything
 	before := heap()
-	began := time.Now()
+	start := time.Now()
 	for _, p := range users[1:] {
 		w.open(assembly.Request{Principal: p, Session: "x"})
 	}
-	opened := time.Since(began)
+	opened := time.Since(start)
 	each := (heap() - before) / (manyKits - 1)
 	b.Run("open first", func(b *testing.B) {
 		for b.Loop() {
@@ -109,8 +109,8 @@ func BenchmarkKits(b *testing.B) {
 		}
 	})
 	b.Run("conversations at once", func(b *testing.B) {
-		begun := make(chan struct{}, manyKits)
-		w.model.answer = blocking(begun)
+		started := make(chan struct{}, manyKits)
+		w.model.answer = blocking(started)
 		before := heap()
 		for _, p := range users {
 			id := w.begin(p, "")
@@ -118,7 +118,7 @@ func BenchmarkKits(b *testing.B) {
 			must(b, err)
 		}
 		for range users {
-			<-begun
+			<-started
 		}
 		each := (heap() - before) / manyKits
 		w.chat.StopTurns(func(chat.Conversation) bool { return true }, "the end")

@@ -103,11 +103,11 @@ func full() *queue.Queue {
 }
 
 func TestRunsWaitForASlot(t *testing.T) {
-	places := queue.New(1, 10)
-	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.RunQueue = places })
+	slots := queue.New(1, 10)
+	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.RunQueue = slots })
 	s := w.upload(w.root, w.team, "tides", tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n"))
 	w.review(s, library.Approved)
-	leave, err := places.Acquire(t.Context(), "somebody")
+	release, err := slots.Acquire(t.Context(), "somebody")
 	must(t, err)
 	var all sync.WaitGroup
 	for _, p := range []account.Principal{w.ada, w.bob, w.meg} {
@@ -119,7 +119,7 @@ func TestRunsWaitForASlot(t *testing.T) {
 			}
 		})
 	}
-	leave()
+	release()
 	all.Wait()
 	code, err := json.Marshal(pyServer)
 	must(t, err)
@@ -129,7 +129,7 @@ func TestRunsWaitForASlot(t *testing.T) {
 	if _, err := k.Tools.Call(t.Context(), &tools.Call{Name: "served_py__where", Principal: k.Principal}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := places.Acquire(t.Context(), "somebody")
+	again, err := slots.Acquire(t.Context(), "somebody")
 	must(t, err)
 	again()
 }

@@ -139,8 +139,8 @@ func isDenied(err error) bool {
 // waitGone waits until no connection to a server is left.
 func waitGone(t testing.TB, a, b *assembly.Assembler, p account.Principal, digest string) {
 	t.Helper()
-	for began := time.Now(); a.ServerStatuses(p)[digest].Connections+b.ServerStatuses(p)[digest].Connections > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+	for start := time.Now(); a.ServerStatuses(p)[digest].Connections+b.ServerStatuses(p)[digest].Connections > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
 			t.Fatal("it is connected still")
 		}
 	}

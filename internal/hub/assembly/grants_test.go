@@ -33,7 +33,7 @@ func TestUserGrants(t *testing.T) {
 		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(digest("b")), Data: []byte(`{}`)}))
 		g := policy.Grant{Principal: ann, Subject: digest("a"), Name: "pdf", Origin: "user", Permissions: policy.Permissions{Run: true}, Scope: policy.Always, By: ann}
 		hers, his := assembly.NewGrantStore(db, ann), assembly.NewGrantStore(db, bob)
-		kept, err := hers.Put(ctx, g)
+		stored, err := hers.Put(ctx, g)
 		must(t, err)
 		if _, err := his.Put(ctx, g); err == nil {
 			t.Error("he keeps a grant of hers")
@@ -41,7 +41,7 @@ func TestUserGrants(t *testing.T) {
 		if _, err := his.Find(ctx, ann, g.Subject, ""); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("he finds hers: %v", err)
 		}
-		if _, err := his.Revoke(ctx, kept.ID); !errors.Is(err, policy.ErrNotGranted) {
+		if _, err := his.Revoke(ctx, stored.ID); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("he revokes hers: %v", err)
 		}
 		if _, err := hers.Find(ctx, ann, digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
@@ -51,8 +51,8 @@ func TestUserGrants(t *testing.T) {
 		if err != nil || len(all) != 1 || len(problems) != 1 {
 			t.Errorf("all are %v, %v, %v", all, problems, err)
 		}
-		if gone, err := hers.Revoke(ctx, "bad"); err != nil || len(gone) != 1 {
-			t.Errorf("what cannot be read is revoked: %v, %v", gone, err)
+		if revoked, err := hers.Revoke(ctx, "bad"); err != nil || len(revoked) != 1 {
+			t.Errorf("what cannot be read is revoked: %v, %v", revoked, err)
 		}
 	})
 }

@@ -18,13 +18,13 @@ func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 ---
 {apiVersion: loadout/v1, kind: Ghost, metadata: {name: with, namespace: team}, spec: {skills: [], mcpServers: {weather: {type: streamable-http, url: %s}}}}
 `, server.URL))
-	told := map[string]string{}
+	reported := map[string]string{}
 	for _, agent := range []string{"without", "with"} {
 		w.ask(w.ada, w.begin(w.ada, "Ghost/team/"+agent), "hello", "heard: hello")
-		told[agent] = fmt.Sprint(w.model.last().Instructions, w.model.last().Tools)
+		reported[agent] = fmt.Sprint(w.model.last().Instructions, w.model.last().Tools)
 	}
-	if told["with"] != told["without"] || strings.Contains(told["with"], "forecast") {
-		t.Errorf("the model is told %q, and without a server %q", told["with"], told["without"])
+	if reported["with"] != reported["without"] || strings.Contains(reported["with"], "forecast") {
+		t.Errorf("the model is told %q, and without a server %q", reported["with"], reported["without"])
 	}
 	w.ask(w.ada, w.begin(w.ada, "Ghost/team/with"), `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
 }

@@ -315,9 +315,9 @@ func calls(name string, args json.RawMessage) *llm.Answer {
 }
 
 // blocking answers when its context ends.
-func blocking(begun chan<- struct{}) func(context.Context, *script, *llm.Request) (*llm.Answer, error) {
+func blocking(started chan<- struct{}) func(context.Context, *script, *llm.Request) (*llm.Answer, error) {
 	return func(ctx context.Context, _ *script, _ *llm.Request) (*llm.Answer, error) {
-		begun <- struct{}{}
+		started <- struct{}{}
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}

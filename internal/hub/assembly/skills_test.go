@@ -156,12 +156,12 @@ func TestKillSwitch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newWorld(t, db)
 		skillsOfAWorld(w)
-		begun := make(chan struct{}, 1)
-		w.model.answer = blocking(begun)
+		started := make(chan struct{}, 1)
+		w.model.answer = blocking(started)
 		id := w.begin(w.ada, "Ghost/team/open")
 		ended := make(chan []chat.Event, 1)
 		go func() { ended <- w.say(w.ada, id, "wait") }()
-		<-begun
+		<-started
 		endpoint := w.open(assembly.Request{Principal: w.ada})
 		w.settings("team", agents.SkillSettings{Disabled: true})
 		if got := answer(<-ended); !strings.Contains(got, "failed: skills are switched off") {

@@ -78,8 +78,8 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 			}
 		}
 		for i, err := range errs {
-			settled := (*approval.ResolvedError)(nil)
-			if err != nil && (!errors.As(err, &settled) || settled.Answer.Feedback != first) {
+			resolved := (*approval.ResolvedError)(nil)
+			if err != nil && (!errors.As(err, &resolved) || resolved.Answer.Feedback != first) {
 				t.Errorf("%d is told %v, want that %q stands", i, err, first)
 			}
 		}

@@ -31,7 +31,7 @@ func Benchmark200Conversations(b *testing.B) {
 				ids[i] = begin(b, nodes[0])
 			}
 			var mu sync.Mutex
-			var took, firsts []time.Duration
+			var elapsed, firsts []time.Duration
 			b.ResetTimer()
 			var all sync.WaitGroup
 			for i, id := range ids {
@@ -42,7 +42,7 @@ func Benchmark200Conversations(b *testing.B) {
 				all.Go(func() {
 					after := int64(0)
 					for n := range turns {
-						begun := time.Now()
+						start := time.Now()
 						in, err := nodes[i%2].SendMessage(b.Context(), ada, id, chat.Message{Text: fmt.Sprintf("%d: load tides", n)})
 						if err != nil {
 							b.Error(err)
@@ -56,23 +56,23 @@ func Benchmark200Conversations(b *testing.B) {
 							}
 							after = ev.Seq
 							if ev.Type == chat.TurnStarted && first == 0 {
-								first = time.Since(begun)
+								first = time.Since(start)
 							}
 							if ev.Type == chat.TurnEnded && ev.Input == in {
 								break
 							}
 						}
 						mu.Lock()
-						took, firsts = append(took, time.Since(begun)), append(firsts, first)
+						elapsed, firsts = append(elapsed, time.Since(start)), append(firsts, first)
 						mu.Unlock()
 					}
 				})
 			}
 			all.Wait()
 			b.StopTimer()
-			slices.Sort(took)
+			slices.Sort(elapsed)
 			slices.Sort(firsts)
-			b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms/turn")
+			b.ReportMetric(float64(elapsed[len(elapsed)*95/100].Microseconds())/1000, "p95-ms/turn")
 			b.ReportMetric(float64(firsts[len(firsts)/2].Microseconds())/1000, "p50-ms/begun")
 			var mem runtime.MemStats
 			runtime.ReadMemStats(&mem)
@@ -93,14 +93,14 @@ func BenchmarkTurn(b *testing.B) {
 				if after > 500 { // or the length of the conversation would be measured
 					after, id = 0, begin(b, e)
 				}
-				begun := time.Now()
+				start := time.Now()
 				in := say(b, e, id, "hello")
 				for ev, err := range e.Watch(b.Context(), ada, id, after) {
 					if err != nil {
 						b.Fatal(err)
 					}
 					if after = ev.Seq; ev.Type == chat.Text {
-						first += time.Since(begun)
+						first += time.Since(start)
 					}
 					if ev.Type == chat.TurnEnded && ev.Input == in {
 						break

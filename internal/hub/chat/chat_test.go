@@ -279,16 +279,16 @@ func TestListRenameDelete(t *testing.T) {
 		}
 		say(t, e, ids[0], "hello")
 		after := until(t, e, ids[0], 0, isType(chat.TurnEnded))
-		gone := make(chan error)
+		done := make(chan error)
 		go func() {
 			for _, err := range e.Watch(t.Context(), ada, ids[0], after[len(after)-1].Seq) {
-				gone <- err
+				done <- err
 			}
 		}()
 		if err := e.Delete(t.Context(), ada, ids[0]); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-gone; !errors.Is(err, store.ErrNotFound) {
+		if err := <-done; !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("who watches is told %v", err)
 		}
 		if _, err := e.Get(t.Context(), ada, ids[0]); !errors.Is(err, store.ErrNotFound) {

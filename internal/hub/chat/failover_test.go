@@ -174,10 +174,10 @@ func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 
 func TestCloseHandsTurnsOver(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		begun := make(chan struct{}, 2)
+		started := make(chan struct{}, 2)
 		release := make(chan struct{})
 		slow := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-			begun <- struct{}{}
+			started <- struct{}{}
 			select {
 			case <-release:
 				return echo(ctx, r)
@@ -188,7 +188,7 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 		a := node(t, open(), slow)
 		id := begin(t, a)
 		n := say(t, a, id, "first")
-		<-begun
+		<-started
 		closed := make(chan error)
 		go func() { closed <- a.Close(t.Context()) }()
 		close(release)
@@ -203,7 +203,7 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 		release = make(chan struct{}) // is not closed
 		c := node(t, open(), slow)
 		n = say(t, c, id, "second")
-		<-begun
+		<-started
 		closeNode(t, c)
 		if _, err := c.SendMessage(t.Context(), ada, id, chat.Message{Text: "x"}); err == nil {
 			t.Error("a node that ended takes a message")
@@ -255,12 +255,12 @@ func TestCancelWithoutRunningNode(t *testing.T) {
 // A turn that takes every node with it is given up at last.
 func TestTurnFailsAfterTooManyAttempts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		begun := make(chan struct{}, 1)
+		started := make(chan struct{}, 1)
 		k := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 			if r.Messages[len(r.Messages)-1].Words() != "die" {
 				return echo(ctx, r)
 			}
-			begun <- struct{}{}
+			started <- struct{}{}
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		})}
@@ -268,7 +268,7 @@ func TestTurnFailsAfterTooManyAttempts(t *testing.T) {
 		id := begin(t, e)
 		n := say(t, e, id, "die")
 		for range 5 {
-			<-begun
+			<-started
 			next := node(t, open(), k)
 			closeNode(t, e)
 			e = next

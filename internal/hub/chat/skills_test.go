@@ -150,8 +150,8 @@ func TestHistoryPages(t *testing.T) {
 	if next := until(t, e, id, told, isType(chat.TurnEnded))[0]; next.Text != "more" {
 		t.Errorf("after the history comes %+v", next)
 	}
-	if spent, err := e.ModelUsage(t.Context(), ada, id); err != nil || spent.Models["script:1"].Input != 50 || spent.Models["script:1"].Output != 10 || spent.Last.Prompt() != 10 || spent.Model != "script:1" {
-		t.Errorf("spent %v, %v", spent, err)
+	if usage, err := e.ModelUsage(t.Context(), ada, id); err != nil || usage.Models["script:1"].Input != 50 || usage.Models["script:1"].Output != 10 || usage.Last.Prompt() != 10 || usage.Model != "script:1" {
+		t.Errorf("spent %v, %v", usage, err)
 	}
 }
 
@@ -189,8 +189,8 @@ func TestManualLoad(t *testing.T) {
 		if _, err := a.Unload(t.Context(), ada, id, "tides", false); !errors.As(err, &failed) || failed.Reason != chat.Failed || !strings.Contains(err.Error(), "needed by harbour") {
 			t.Errorf("what another needs: %v", err)
 		}
-		if gone, err := b.Unload(t.Context(), ada, id, "tides", true); err != nil || !slices.Equal(gone, []string{"harbour", "tides"}) {
-			t.Errorf("unloaded %v, %v", gone, err)
+		if unloaded, err := b.Unload(t.Context(), ada, id, "tides", true); err != nil || !slices.Equal(unloaded, []string{"harbour", "tides"}) {
+			t.Errorf("unloaded %v, %v", unloaded, err)
 		}
 		wantSkills(t, b, id)
 		for _, wrong := range []func() error{

@@ -113,9 +113,9 @@ func TestFirstAnswerWins(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		for i, err := range errs {
-			settled := (*approval.ResolvedError)(nil)
+			resolved := (*approval.ResolvedError)(nil)
 			first := string(got.Content) == fmt.Sprint(i)
-			if first != (err == nil) || !first && (!errors.As(err, &settled) || string(settled.Answer.Content) != string(got.Content)) {
+			if first != (err == nil) || !first && (!errors.As(err, &resolved) || string(resolved.Answer.Content) != string(got.Content)) {
 				t.Errorf("%d got %v, where %s stands", i, err, got.Content)
 			}
 		}
@@ -129,9 +129,9 @@ func TestFirstAnswerWins(t *testing.T) {
 func TestRequestOutlivesItsNode(t *testing.T) {
 	eachDesk(t, func(t *testing.T, yesterday, today *approval.Queue, session string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("the process ends")
-		defer yesterday.Subscribe(func(approval.Event) { cancel(gone) })()
-		if _, err := yesterday.SubmitAndWait(ctx, question(session, "q")); !errors.Is(err, gone) {
+		errGone := errors.New("the process ends")
+		defer yesterday.Subscribe(func(approval.Event) { cancel(errGone) })()
+		if _, err := yesterday.SubmitAndWait(ctx, question(session, "q")); !errors.Is(err, errGone) {
 			t.Fatal(err)
 		}
 		waiting, err := today.Pending(t.Context(), session, chat.Person("ada"))

@@ -83,10 +83,10 @@ func TestW29Import(t *testing.T) {
 		t.Errorf("watched %+v", watched)
 	}
 	must(w.lib.CheckSources(w.ctx))(t) // each is notified once
-	told, _, err := w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
+	notifications, _, err := w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
 	mustDo(t, err)
 	newer := 0
-	for _, n := range told {
+	for _, n := range notifications {
 		if n.Kind == library.SourceChanged && n.Details.Commit == second {
 			newer++
 		}

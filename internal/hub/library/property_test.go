@@ -20,14 +20,14 @@ func TestAnySequenceOfOperations(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	w := newWorld(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about
 	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root}
-	places := []store.Namespace{ownNamespace(w.ada), ownNamespace(w.eve), w.team, store.Public}
+	namespaces := []store.Namespace{ownNamespace(w.ada), ownNamespace(w.eve), w.team, store.Public}
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
 		var ids []string
 		ghosts := 0
 		who := rapid.SampledFrom(people)
-		where := rapid.SampledFrom(places)
+		where := rapid.SampledFrom(namespaces)
 		name := rapid.SampledFrom([]string{"a", "b"})
 		body := rapid.SampledFrom([]string{"one", "two", "three"})
 		fail := func(err error) { // except public data

@@ -56,9 +56,9 @@ func TestW8ReferencesPreventDeletion(t *testing.T) {
 		}
 		_, err = w.lib.Skill(w.ctx, w.ada, s.ID)
 		wantError(t, err, library.ErrNotFound)
-		told, _, err := w.lib.Notifications(w.ctx, w.bob, "", true, store.Page{})
+		notifications, _, err := w.lib.Notifications(w.ctx, w.bob, "", true, store.Page{})
 		mustDo(t, err)
-		wantEqual(t, names(told, func(n library.Notification) string { return n.Kind + " " + n.Details.Name }), []string{"skill.removed pdf"})
+		wantEqual(t, names(notifications, func(n library.Notification) string { return n.Kind + " " + n.Details.Name }), []string{"skill.removed pdf"})
 	})
 }
 

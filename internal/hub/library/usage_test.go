@@ -77,18 +77,18 @@ func TestUsersAreNotifiedOfVersions(t *testing.T) {
 				return w.lib.Notifications(w.ctx, w.ada, "", true, store.Page{})
 			}},
 		} {
-			told, _, err := p.list()
+			notifications, _, err := p.list()
 			mustDo(t, err)
-			if len(told) != p.n || p.n == 1 && (told[0].Kind != library.VersionAdded || told[0].Details.From != 1 || told[0].Details.Number != 2) {
-				t.Errorf("%s is told %+v", p.name, told)
+			if len(notifications) != p.n || p.n == 1 && (notifications[0].Kind != library.VersionAdded || notifications[0].Details.From != 1 || notifications[0].Details.Number != 2) {
+				t.Errorf("%s is told %+v", p.name, notifications)
 			}
 		}
-		told, _, err := w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
+		notifications, _, err := w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
-		wantError(t, w.lib.MarkNotificationSeen(w.ctx, w.bob, told[0].ID), library.ErrNotFound)
-		mustDo(t, w.lib.MarkNotificationSeen(w.ctx, w.eve, told[0].ID))
-		told, _, err = w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
+		wantError(t, w.lib.MarkNotificationSeen(w.ctx, w.bob, notifications[0].ID), library.ErrNotFound)
+		mustDo(t, w.lib.MarkNotificationSeen(w.ctx, w.eve, notifications[0].ID))
+		notifications, _, err = w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
-		wantEqual(t, len(told), 0)
+		wantEqual(t, len(notifications), 0)
 	})
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestUsersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(1, 100)
-		leave, err := q.Acquire(t.Context(), "somebody")
+		release, err := q.Acquire(t.Context(), "somebody")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestUsersTakeTurns(t *testing.T) {
 		var order []string
 		want := func(user string, n int) {
 			go func() {
-				leave, err := q.Acquire(t.Context(), user)
+				release, err := q.Acquire(t.Context(), user)
 				if err != nil {
 					t.Error(err)
 					return
@@ -38,7 +38,7 @@ func TestUsersTakeTurns(t *testing.T) {
 				mu.Lock()
 				order = append(order, fmt.Sprint(user, n))
 				mu.Unlock()
-				leave()
+				release()
 			}()
 			synctest.Wait()
 		}
@@ -48,8 +48,8 @@ func TestUsersTakeTurns(t *testing.T) {
 		want("bob", 0)
 		want("eve", 0)
 		want("bob", 1)
-		leave()
-		leave() // is nothing a second time
+		release()
+		release() // is nothing a second time
 		synctest.Wait()
 		if got := []string{"ada0", "bob0", "eve0", "ada1", "bob1", "ada2", "ada3"}; !slices.Equal(order, got) {
 			t.Errorf("in the order %v, want %v", order, got)
@@ -60,34 +60,34 @@ func TestUsersTakeTurns(t *testing.T) {
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(1, 1)
-		leave, err := q.Acquire(t.Context(), "ada")
+		release, err := q.Acquire(t.Context(), "ada")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("gone")
+		errGone := errors.New("gone")
 		done := make(chan error)
 		go func() { _, err := q.Acquire(ctx, "bob"); done <- err }()
 		synctest.Wait()
 		if _, err := q.Acquire(t.Context(), "eve"); !errors.Is(err, queue.ErrFull) {
 			t.Errorf("a full queue says %v", err)
 		}
-		cancel(gone)
-		if err := <-done; !errors.Is(err, gone) {
+		cancel(errGone)
+		if err := <-done; !errors.Is(err, errGone) {
 			t.Errorf("who gave up is told %v", err)
 		}
-		leave()
-		if leave, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob's is left
+		release()
+		if release, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob's is left
 			t.Fatal(err)
 		}
-		leave()
+		release()
 	})
 }
 
 func TestWaitingPositionIsKept(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		places := rapid.IntRange(1, 3).Draw(rt, "places")
-		q := queue.New(places, 1000)
+		slots := rapid.IntRange(1, 3).Draw(rt, "places")
+		q := queue.New(slots, 1000)
 		var (
 			entries []context.CancelFunc
 			mu      sync.Mutex
@@ -105,27 +105,27 @@ func TestWaitingPositionIsKept(t *testing.T) {
 			entries = append(entries, cancel)
 			user := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "user")
 			all.Go(func() {
-				leave, err := q.Acquire(ctx, user)
+				release, err := q.Acquire(ctx, user)
 				if err != nil {
 					return
 				}
 				mu.Lock()
-				if running++; running > places {
-					t.Errorf("%d run at once, more than %d", running, places)
+				if running++; running > slots {
+					t.Errorf("%d run at once, more than %d", running, slots)
 				}
 				mu.Unlock()
 				<-ctx.Done()
 				mu.Lock()
 				running--
 				mu.Unlock()
-				leave()
+				release()
 			})
 		}
 		for _, cancel := range entries {
 			cancel()
 		}
 		all.Wait()
-		for range places {
+		for range slots {
 			if _, err := q.Acquire(t.Context(), "last"); err != nil {
 				t.Fatal(err)
 			}
@@ -135,12 +135,12 @@ func TestWaitingPositionIsKept(t *testing.T) {
 
 func ExampleQueue() {
 	runs := queue.New(4, 1000) // sandboxes of this node
-	leave, err := runs.Acquire(context.Background(), "ada")
+	release, err := runs.Acquire(context.Background(), "ada")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer leave()
+	defer release()
 	fmt.Println("run it")
 	// Output: run it
 }

@@ -44,21 +44,21 @@ func (m *Model) Name() string { return "demo:rules" }
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		whole := m.answer(r)
-		told := llm.Answer{Message: llm.Message{Role: llm.Assistant}}
+		answer := llm.Answer{Message: llm.Message{Role: llm.Assistant}}
 		for _, e := range pieces(&whole) {
 			if ctx.Err() != nil {
-				yield(nil, ended(ctx, told))
+				yield(nil, ended(ctx, answer))
 				return
 			}
 			if !yield(e, nil) {
 				return
 			}
 			if words, ok := e.(llm.TextDelta); ok {
-				told.Message.Parts = []llm.Part{llm.Text(told.Message.Words() + string(words))}
+				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Words() + string(words))}
 			}
 		}
 		if ctx.Err() != nil {
-			yield(nil, ended(ctx, told))
+			yield(nil, ended(ctx, answer))
 			return
 		}
 		yield(llm.Done{Answer: whole}, nil)
@@ -66,11 +66,11 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 }
 
 // ended returns the error of a stream whose context ended.
-func ended(ctx context.Context, told llm.Answer) error {
-	if len(told.Message.Parts) == 0 {
+func ended(ctx context.Context, answer llm.Answer) error {
+	if len(answer.Message.Parts) == 0 {
 		return context.Cause(ctx)
 	}
-	return &llm.CutError{Answer: told, Err: context.Cause(ctx)}
+	return &llm.CutError{Answer: answer, Err: context.Cause(ctx)}
 }
 
 func (m *Model) answer(r *llm.Request) llm.Answer {

@@ -295,7 +295,7 @@ func testEndsWithContext(t *testing.T, v *Vendor) {
 	if _, err := llm.Ask(ctx, llm.Retry(m, nil), conversation(), nil); !errors.Is(err, errStopped) {
 		t.Errorf("got %v", err)
 	}
-	<-s.gone
+	<-s.done
 }
 
 // The part that arrived may still be shown.
@@ -306,7 +306,7 @@ func testEndsMidAnswer(t *testing.T, v *Vendor) {
 	if !errors.Is(err, errStopped) || len(s.Bodies()) != 1 {
 		t.Errorf("got %v after %d requests", err, len(s.Bodies()))
 	}
-	<-s.gone
+	<-s.done
 }
 
 func testConsumerStops(t *testing.T, v *Vendor) {
@@ -317,7 +317,7 @@ func testConsumerStops(t *testing.T, v *Vendor) {
 		}
 		break
 	}
-	<-s.gone
+	<-s.done
 }
 
 func testNotReached(t *testing.T, v *Vendor) {

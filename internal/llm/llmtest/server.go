@@ -58,7 +58,7 @@ type Server struct {
 	t      testing.TB
 	vendor *Vendor
 	hangs  chan struct{} // receives when a hanging turn has sent its content
-	gone   chan struct{} // receives when a client left a hanging turn
+	done   chan struct{} // receives when a client left a hanging turn
 
 	mu     sync.Mutex
 	script []Turn
@@ -67,7 +67,7 @@ type Server struct {
 
 // NewServer starts a server. It stops at the end of the test.
 func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
-	s := &Server{t: t, vendor: v, script: script, hangs: make(chan struct{}, 16), gone: make(chan struct{}, 16)}
+	s := &Server{t: t, vendor: v, script: script, hangs: make(chan struct{}, 16), done: make(chan struct{}, 16)}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	s.URL = web.URL
@@ -138,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case turn.Hang:
 		s.hangs <- struct{}{}
 		<-r.Context().Done()
-		s.gone <- struct{}{}
+		s.done <- struct{}{}
 	case turn.Cut:
 		panic(http.ErrAbortHandler)
 	default:

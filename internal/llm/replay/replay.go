@@ -187,22 +187,22 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 			yield(nil, m.unknown(asked))
 			return
 		}
-		var told llm.Answer
+		var answer llm.Answer
 		for _, e := range known.Events {
 			if ctx.Err() != nil {
-				yield(nil, ended(ctx, told))
+				yield(nil, ended(ctx, answer))
 				return
 			}
 			if !yield(e.event(), nil) {
 				return
 			}
-			told.Message.Role = llm.Assistant
+			answer.Message.Role = llm.Assistant
 			if e.Text != nil {
-				told.Message.Parts = []llm.Part{llm.Text(told.Message.Words() + *e.Text)}
+				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Words() + *e.Text)}
 			}
 		}
 		if ctx.Err() != nil {
-			yield(nil, ended(ctx, told))
+			yield(nil, ended(ctx, answer))
 			return
 		}
 		if known.Failed != nil {
@@ -214,11 +214,11 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 }
 
 // ended returns the error of a stream whose context ended.
-func ended(ctx context.Context, told llm.Answer) error {
-	if told.Message.Role == "" {
+func ended(ctx context.Context, answer llm.Answer) error {
+	if answer.Message.Role == "" {
 		return context.Cause(ctx)
 	}
-	return &llm.CutError{Answer: told, Err: context.Cause(ctx)}
+	return &llm.CutError{Answer: answer, Err: context.Cause(ctx)}
 }
 
 // Digest returns the digest of a request: "sha256:" and the hash of everything

@@ -37,13 +37,13 @@ func killed(t *testing.T, bwrap, cache string, after time.Duration) []string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); len(with(dir)) == 0 && time.Since(began) < 30*time.Second; {
+	for start := time.Now(); len(with(dir)) == 0 && time.Since(start) < 30*time.Second; {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(after)
 	cmd.Process.Kill()
 	cmd.Wait()
-	for began := time.Now(); len(with(dir)) > 0 && time.Since(began) < 20*time.Second; {
+	for start := time.Now(); len(with(dir)) > 0 && time.Since(start) < 20*time.Second; {
 		time.Sleep(2 * time.Millisecond)
 	}
 	return with(dir)
@@ -124,8 +124,8 @@ func TestChildEnds(t *testing.T) {
 		t.Fatal("bubblewrap lives on")
 	}
 	s.Close()
-	for began := time.Now(); len(with(dir)) > 0; time.Sleep(time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+	for start := time.Now(); len(with(dir)) > 0; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
 			t.Fatalf("left: %q", with(dir))
 		}
 	}

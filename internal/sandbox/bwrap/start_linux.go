@@ -254,20 +254,20 @@ type child struct {
 // attach adds the child to the group, if there is one. bubblewrap reports its
 // PID; it starts nothing before it is restricted, which happens later.
 func (c *child) attach(g *cgroup.Group, info io.Reader) error {
-	var said struct {
+	var body struct {
 		Child int `json:"child-pid"`
 	}
-	err := json.NewDecoder(info).Decode(&said)
+	err := json.NewDecoder(info).Decode(&body)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil // bubblewrap has ended; the reason is reported elsewhere
 	}
-	if err == nil && said.Child <= 0 {
+	if err == nil && body.Child <= 0 {
 		err = errors.New("bubblewrap did not report its child")
 	}
 	if err != nil {
 		return fmt.Errorf("start bubblewrap: %w", err)
 	}
-	if fd, err := unix.PidfdOpen(said.Child, 0); err == nil { // since Linux 5.3
+	if fd, err := unix.PidfdOpen(body.Child, 0); err == nil { // since Linux 5.3
 		c.mu.Lock()
 		c.fd = fd
 		c.mu.Unlock()
@@ -275,7 +275,7 @@ func (c *child) attach(g *cgroup.Group, info io.Reader) error {
 	if g == nil {
 		return nil
 	}
-	if err = g.Attach(said.Child); errors.Is(err, syscall.ESRCH) {
+	if err = g.Attach(body.Child); errors.Is(err, syscall.ESRCH) {
 		return nil // the same
 	}
 	return err

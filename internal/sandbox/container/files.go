@@ -115,8 +115,8 @@ func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	cmd := s.engine.command(ctx, "exec", "--user", user, s.name, "tar", "-c", "-f", "-", "-C", sandbox.WorkDir, "--exclude", "./in", ".")
 	l := s.spec.Limits.WithDefaults()
 	room := &limitedWriter{w, workSize(s.spec, l) + 2048*int64(l.Inodes) + 1<<20}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = room, &limitedWriter{&said, 4 << 10}
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = room, &limitedWriter{&stderr, 4 << 10}
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -124,7 +124,7 @@ func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	case room.left < 0:
 		return errors.New("collect files: more data than the work directory can hold")
 	case err != nil && exitCode(err) != 1: // 1: a file changed meanwhile or was unreadable
-		return &callError{[]string{"collect files"}, lastLine(said.String()), err}
+		return &callError{[]string{"collect files"}, lastLine(stderr.String()), err}
 	}
 	return nil
 }

@@ -53,10 +53,10 @@ type facts struct {
 }
 
 // parseFacts parses the output of look.
-func parseFacts(said string) *facts {
+func parseFacts(output string) *facts {
 	f := &facts{status: map[string]string{}, limits: map[string]int64{}, groups: map[string][]float64{}, mounts: map[string][2]string{}}
 	file, dev, route := "", false, false
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		line = strings.TrimSuffix(line, "\n")
 		words := strings.Fields(line)
 		if name, ok := strings.CutPrefix(line, "= "); ok {

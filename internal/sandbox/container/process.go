@@ -38,7 +38,7 @@ type process struct {
 	stdin    io.WriteCloser
 	stdout   io.ReadCloser
 	stderr   io.ReadCloser
-	began    time.Time
+	started  time.Time
 	done     chan struct{}
 	exit     sandbox.Exit
 	killOnce sync.Once
@@ -174,7 +174,7 @@ func (p *process) start() error {
 	if err := p.cmd.Start(); err != nil {
 		return fail(err)
 	}
-	p.began = time.Now()
+	p.started = time.Now()
 	p.s.running[p] = true
 	go p.wait()
 	return nil
@@ -200,7 +200,7 @@ func (p *process) wait() {
 		p.exit.Signal = "SIGKILL"
 		if out, err := p.s.engine.call(context.Background(), nil, "inspect", "--format", "{{.State.OOMKilled}}", p.s.name); err == nil && out == "true" {
 			p.exit.Reason, p.exit.Detail = sandbox.OOM, "memory limit exceeded ("+strconv.FormatInt(l.Memory>>20, 10)+" MiB)"
-		} else if time.Since(p.began) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not report the reason
+		} else if time.Since(p.started) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not report the reason
 			p.exit.Reason, p.exit.Detail = sandbox.CPU, "killed, probably because of the CPU time limit ("+l.CPU.String()+")"
 		}
 	case 152:

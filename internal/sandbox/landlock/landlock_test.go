@@ -133,7 +133,7 @@ func TestStageEnds(t *testing.T) {
 			if n == 0 {
 				t.Fatal("it did not start")
 			}
-			began := time.Now()
+			start := time.Now()
 			if signal == "KILL" {
 				p.Wait() // lost with its stage
 			}
@@ -144,7 +144,7 @@ func TestStageEnds(t *testing.T) {
 			if _, err := io.Copy(io.Discard, p.Stdout()); err != nil { // ends when the last holder closes it
 				t.Error(err)
 			}
-			if d := time.Since(began); d > 2*time.Second {
+			if d := time.Since(start); d > 2*time.Second {
 				t.Errorf("it took %v", d)
 			}
 			if left := boxes(t, b); len(left) > 0 {

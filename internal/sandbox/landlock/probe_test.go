@@ -16,14 +16,14 @@ func probes(t *testing.T) {
 	if err != nil || r.Tier != b.Tier() {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	began := time.Now()
+	start := time.Now()
 	const n = 20
 	for range n {
 		if res := run(t, b, &sandbox.Spec{}, "/bin/true"); res.Reason != sandbox.OK {
 			t.Fatalf("%+v", res)
 		}
 	}
-	t.Logf("missing %q; /bin/true takes %v", r.Missing(), time.Since(began)/n)
+	t.Logf("missing %q; /bin/true takes %v", r.Missing(), time.Since(start)/n)
 }
 
 func TestProbe(t *testing.T) { probes(t) }

@@ -141,11 +141,11 @@ type listener struct {
 func (l *listener) Accept() (net.Conn, error) {
 	s := l.server
 	select {
-	case s.places <- struct{}{}:
+	case s.slots <- struct{}{}:
 	case <-s.ctx.Done():
 		return nil, net.ErrClosed
 	}
-	free := func() { <-s.places }
+	free := func() { <-s.slots }
 	raw, err := l.Listener.Accept()
 	if err != nil {
 		free()

@@ -89,7 +89,7 @@ type Server struct {
 	secrets []injection
 	ca      *authority // nil without secrets
 	idle    time.Duration
-	places  chan struct{}
+	slots   chan struct{}
 	max     int64
 	used    atomic.Int64
 
@@ -157,7 +157,7 @@ func New(opts Options) (*Server, error) {
 	if conns <= 0 {
 		conns = 64
 	}
-	s.places = make(chan struct{}, conns)
+	s.slots = make(chan struct{}, conns)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.outer = s.newHTTP(s.serveProxy)
 	// net/http drops the Host header of a request with an absolute address, but

@@ -180,8 +180,8 @@ func TestTunnelOnNamedPort(t *testing.T) {
 		}
 		defer c.Close()
 		io.WriteString(c, "220 ready\r\n")
-		said, _ := io.ReadAll(c)
-		fmt.Fprintf(c, "you said %s", said)
+		data, _ := io.ReadAll(c)
+		fmt.Fprintf(c, "you said %s", data)
 	}()
 	w := start(t, proxy.Options{Allow: []string{"mail.test:2525"}}, l.Addr().String(), nil)
 	c, r := w.connect(t, "mail.test:2525")

@@ -87,11 +87,11 @@ func (b *Dir) Watch(l sandbox.Limits, ended <-chan struct{}, busy func() bool, f
 		if wait = longest / 5; !busy() {
 			continue
 		}
-		began := time.Now()
+		start := time.Now()
 		why, again := b.CheckLimits(l)
 		if why != "" {
 			full(why)
 		}
-		wait = max(again, 4*time.Since(began)) // use at most a fifth of a CPU
+		wait = max(again, 4*time.Since(start)) // use at most a fifth of a CPU
 	}
 }

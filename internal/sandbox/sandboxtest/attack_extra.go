@@ -34,9 +34,9 @@ func swapsFiles(x *trial) bool {
 	requireNoError(x.t, err)
 	defer p.Kill()
 	p.Stdin().Close()
-	began, rounds := time.Now(), 0
+	start, rounds := time.Now(), 0
 	var failed error
-	for ; time.Since(began) < 2*time.Second; rounds++ {
+	for ; time.Since(start) < 2*time.Second; rounds++ {
 		files, err := x.collected(5 * time.Second)
 		if err == errHung {
 			x.note("collecting hung")

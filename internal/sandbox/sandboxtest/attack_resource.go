@@ -51,19 +51,19 @@ func needLimit(resource int, minimum uint64) need {
 // runsForever runs an attack that does not terminate.
 func runsForever(id string) func(*trial) bool {
 	return func(x *trial) bool {
-		began := time.Now()
+		start := time.Now()
 		res, _ := x.attack(id)
-		took := time.Since(began)
-		x.note(fmt.Sprintf("%s after %.1f s", res.Reason, took.Seconds()))
-		return took > PolicyLimits().Wall+hangTimeout/2 || res.Reason == sandbox.OK || x.hasSurvivors()
+		elapsed := time.Since(start)
+		x.note(fmt.Sprintf("%s after %.1f s", res.Reason, elapsed.Seconds()))
+		return elapsed > PolicyLimits().Wall+hangTimeout/2 || res.Reason == sandbox.OK || x.hasSurvivors()
 	}
 }
 
 func outlivesClose(id string) func(*trial) bool {
 	return func(x *trial) bool {
-		began := time.Now()
+		start := time.Now()
 		x.attack(id)
-		late := time.Since(began) > PolicyLimits().Wall+hangTimeout/2
+		late := time.Since(start) > PolicyLimits().Wall+hangTimeout/2
 		return x.hasSurvivors() || late
 	}
 }
@@ -103,9 +103,9 @@ func usesTwoCores(x *trial) bool {
 func nestsDirectories(x *trial) bool {
 	before, _ := os.ReadDir(x.tmp)
 	x.attack("E17")
-	began := time.Now()
+	start := time.Now()
 	x.close()
 	after, _ := os.ReadDir(x.tmp)
-	x.note("closed in " + strconv.FormatInt(time.Since(began).Milliseconds(), 10) + " ms")
-	return len(after) > len(before) || time.Since(began) > time.Minute
+	x.note("closed in " + strconv.FormatInt(time.Since(start).Milliseconds(), 10) + " ms")
+	return len(after) > len(before) || time.Since(start) > time.Minute
 }

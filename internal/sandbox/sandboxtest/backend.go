@@ -138,13 +138,13 @@ func exitBehaviours() []behaviour {
 		{"a timeout is a result", func(k *check) error {
 			cmd := payloadCmd("sleep", k.mark)
 			cmd.Timeout = 300 * time.Millisecond
-			began := time.Now()
+			start := time.Now()
 			res, err := k.runCmd(nil, cmd)
 			if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "asleep\n" {
 				return fmt.Errorf("%+v, %v, want a timeout", res, err)
 			}
-			if took := time.Since(began); took > 3*time.Second {
-				return fmt.Errorf("timeout took %v", took)
+			if elapsed := time.Since(start); elapsed > 3*time.Second {
+				return fmt.Errorf("timeout took %v", elapsed)
 			}
 			return k.expectOutput("still", "both", "still", "")
 		}},

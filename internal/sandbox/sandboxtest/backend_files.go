@@ -116,7 +116,7 @@ func fileBehaviours() []behaviour {
 			if err := k.expectOutput("written", "write", sandbox.OutDir+"/a", "a"); err != nil {
 				return err
 			}
-			for i, began := 0, time.Now(); i < 8000 && time.Since(began) < 3*time.Second; i++ {
+			for i, start := 0, time.Now(); i < 8000 && time.Since(start) < 3*time.Second; i++ {
 				n := 0
 				err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { n++; return nil })
 				if err != nil || n != 1 {

@@ -61,17 +61,17 @@ func (s *scene) findOrphans(t *testing.T) error {
 	}
 	stop := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() })
 	defer stop.Stop()
-	var said strings.Builder
+	var stderr strings.Builder
 	started := false
 	for in := bufio.NewScanner(out); !started && in.Scan(); {
-		fmt.Fprintln(&said, in.Text())
+		fmt.Fprintln(&stderr, in.Text())
 		started = strings.HasPrefix(in.Text(), "STARTED \"asleep\\n\"")
 	}
 	before := processesWithMark(mark)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if !started || len(before) == 0 {
-		return fmt.Errorf("host did not start, or its sandbox contained only %v:\n%s", before, said.String())
+		return fmt.Errorf("host did not start, or its sandbox contained only %v:\n%s", before, stderr.String())
 	}
 	if !poll(3*time.Second, func() bool { return len(processesWithMark(mark)) == 0 }) {
 		return fmt.Errorf("processes still running after their host was killed: %v of %v", processesWithMark(mark), before)

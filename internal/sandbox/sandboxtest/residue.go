@@ -22,9 +22,9 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // creates permanent caches
 	before := tracesOf(x.tmp, x.mark)
-	began := time.Now()
+	start := time.Now()
 	x.runMany(n, rnd, 0)
-	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(began).Round(time.Millisecond))
+	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(start).Round(time.Millisecond))
 	var after traces
 	if !poll(3*time.Second, func() bool { after = tracesOf(x.tmp, x.mark); return after.within(before) }) {
 		t.Errorf("left behind:\nbefore %+v\nafter  %+v", before, after)

@@ -43,7 +43,7 @@ func TestGoRuntimeKeepsItsPoller(t *testing.T) {
 	}
 	for range 20 { // the runtime polls when it has not for ten milliseconds
 		time.Sleep(2 * time.Millisecond)
-		for begun := time.Now(); time.Since(begun) < 10*time.Millisecond; {
+		for start := time.Now(); time.Since(start) < 10*time.Millisecond; {
 			runtime.Gosched()
 		}
 	}

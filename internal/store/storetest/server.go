@@ -119,8 +119,8 @@ func (s *Server) run(program string, args ...string) error {
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		said, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("%s: %w: %s", program, err, said)
+		data, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("%s: %w: %s", program, err, data)
 	}
 	return nil
 }

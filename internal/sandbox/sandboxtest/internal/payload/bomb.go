@@ -255,7 +255,7 @@ func openMany(t *tally) {
 func spinTwo(t *tally) {
 	runtime.LockOSThread()
 	seconds, _ := strconv.ParseInt(t.args[0], 10, 64)
-	began := time.Now()
+	start := time.Now()
 	var kids []int
 	for range 2 {
 		if pid, e := forkSpinner(seconds); e == 0 {
@@ -268,7 +268,7 @@ func spinTwo(t *tally) {
 	var u unix.Rusage
 	unix.Getrusage(unix.RUSAGE_CHILDREN, &u)
 	cpu := time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	fmt.Printf("CPU %d %d\n", cpu.Milliseconds(), time.Since(began).Milliseconds())
+	fmt.Printf("CPU %d %d\n", cpu.Milliseconds(), time.Since(start).Milliseconds())
 	t.try("two spinning", nil)
 }
 
