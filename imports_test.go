@@ -134,6 +134,10 @@ var banned = map[string]map[string]string{
 		module + "/internal/config": "prints what a command found",
 		"github.com/spf13/":         "a library does not know the command line",
 	},
+	"internal/setup": {
+		module + "/internal/hub": "a hub has no setup of a user",
+		"github.com/spf13/":      "the command parses flags",
+	},
 	"internal/stdio": {
 		module + "/": "messages are passed on, whatever serves them",
 	},

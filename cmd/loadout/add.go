@@ -103,7 +103,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (a *app) suggestLocalFolder(source string, at remote.Location, to skillsDir
 }
 
 // errChoiceNeeded means that a source has several skills and the user cannot be
-// asked which to install.
+// Asked which to install.
 var errChoiceNeeded = errors.New("no skill chosen")
 
 // chooseSkills returns the skills of an offer that the flags or the user

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/approval"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -85,36 +84,6 @@ func (r readerOf) Read(b []byte) (int, error) {
 		return 0, context.Canceled
 	}
 	return copy(b, line), nil
-}
-
-// A key goes to the server that it is for, and not in clear.
-func TestKeysGoToPromptOrEditor(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		models config.Models
-		flags  chatFlags
-		want   string // part of the error, "" for none
-	}{
-		{"a vendor", config.Models{}, chatFlags{model: "anthropic:x"}, ""},
-		{"another server without a key of its own", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1"}, "no key for models.example.com"},
-		{"the configured server", config.Models{Default: "openai:x", BaseURL: "https://models.example.com/v1", Key: "OWN"}, chatFlags{}, ""},
-		{"another model of the configured key", config.Models{Default: "anthropic:x", Key: "OWN"}, chatFlags{model: "openai:y", baseURL: "https://models.example.com/v1"}, "no key for"},
-		{"another server than the configured", config.Models{Default: "openai:x", BaseURL: "https://a.example.com/v1", Key: "OWN"}, chatFlags{baseURL: "https://b.example.com/v1"}, "no key for b.example.com"},
-		{"a key that is named", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1", key: "OWN"}, ""},
-		{"unencrypted", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://models.example.com/v1", key: "OWN"}, "unencrypted"},
-		{"this machine", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://127.0.0.1:1/v1"}, ""},
-		{"no address", config.Models{}, chatFlags{model: "openai:x", baseURL: "models"}, "is not a valid address"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			env := map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OWN": "c", "HOME": t.TempDir()}
-			a := newApp(environment{getenv: func(k string) string { return env[k] }})
-			c := &config.Config{Models: tt.models}
-			_, err := a.newModel(t.Context(), c, chooseModel(c, &tt.flags))
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("%v, want %q", err, tt.want)
-			}
-		})
-	}
 }
 
 // The prompt shows the effect of a call, and the approval has the chosen scope.

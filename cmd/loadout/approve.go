@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +83,7 @@ allowed for a session or always; --revoke NAME revokes them by tool name.`,
 }
 
 func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) error {
-	rt, c, err := a.openScripts(ctx)
+	rt, c, err := a.OpenScripts(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	if err != nil {
 		return nil, err
 	}
-	r := review.New(request, review.Options{Secrets: a.grantedSecrets(ctx, request.Digest, request.Needs),
+	r := review.New(request, review.Options{Secrets: a.GrantedSecrets(ctx, request.Digest, request.Needs),
 		WorkspaceWrite: o.workspace, HostNetwork: o.host, Unsandboxed: o.unsandboxed})
 	done := a.ShowProgress("scanning the skill")
 	r.Scan(ctx, rt, promptScanTimeout)
@@ -168,23 +167,9 @@ func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.
 	if expires > 0 {
 		g.Expires = time.Now().Add(expires)
 	}
-	g, err := a.grantStore().Put(ctx, g)
+	g, err := a.GrantStore().Put(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("approve %s: %w", r.Name, err)
 	}
-	return &g, a.recordGrant(ctx, "approve", g)
-}
-
-// recordGrant records an action on a grant in the audit log.
-func (a *app) recordGrant(ctx context.Context, action string, g policy.Grant) error {
-	log := a.auditLog()
-	if log == nil {
-		return nil
-	}
-	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: g.Subject, Name: g.Name, Decision: policy.VerdictAllow,
-		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
-	if err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
+	return &g, a.RecordGrant(ctx, "approve", g)
 }

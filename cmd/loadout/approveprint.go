@@ -83,7 +83,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		fmt.Fprintf(&b, "\nBundled with Loadout: agents can run its scripts without an approval.\n")
 	}
 	fmt.Fprintf(&b, "\n%s", a.formatScanSummary(r.Findings))
-	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", console.ShellQuote(r.Name), a.skillFlags())
+	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", console.ShellQuote(r.Name), a.SkillFlags())
 	return b.String()
 }
 
@@ -144,7 +144,7 @@ func formatLimits(l *review.Limits, c *config.Config) string {
 // printApproved prints what agents can do now, and how to revoke it.
 func (a *app) printApproved(r *review.Review) {
 	fmt.Fprintf(a.Stdout, "\n%s Agents can use %s until a file changes. To revoke: loadout approve --revoke %s%s\n",
-		a.Green("Approved."), describeContents(r), console.ShellQuote(r.Name), a.skillFlags())
+		a.Green("Approved."), describeContents(r), console.ShellQuote(r.Name), a.SkillFlags())
 	if dead := r.UninstalledServers(); len(dead) > 0 {
 		fmt.Fprintf(a.Stdout, "Will not start: %s. Approve the skill again when its package can be installed.\n", plain("server "+strings.Join(dead, ", server ")))
 	}

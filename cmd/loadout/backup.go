@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -51,7 +52,7 @@ func (a *app) backupHub(ctx context.Context, c *config.Config, file string) erro
 		return err
 	}
 	key := "" // key file that needs a backup of its own
-	if own := filepath.Join(o.Data, hub.KeyFile); len(o.Keys) == 0 && exists(own) {
+	if own := filepath.Join(o.Data, hub.KeyFile); len(o.Keys) == 0 && setup.Exists(own) {
 		key = own
 	}
 	if a.JSON {

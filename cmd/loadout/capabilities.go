@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
@@ -45,7 +46,7 @@ planners: available_skills, available_mcp_tools and planning_hints.`,
 }
 
 func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error {
-	return a.withServers(ctx, o.files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
+	return a.withServers(ctx, o.files, false, "", func(set *setup.Toolset, _ map[string]string, _ []string) error {
 		var wrong map[string]string
 		unknown := false
 		if o.connect {
@@ -76,7 +77,7 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 			for _, f := range o.files {
 				given += " --mcp-config " + console.ShellQuote(f)
 			}
-			a.Note("to connect to them and list their tools: loadout capabilities --connect%s", given+a.profileFlags())
+			a.Note("to connect to them and list their tools: loadout capabilities --connect%s", given+a.ProfileFlags())
 		}
 		return nil
 	})
@@ -84,7 +85,7 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 
 // addLatencyHints adds the median duration of recorded calls to tools.
 func (a *app) addLatencyHints(p *tools.Inventory) {
-	file := a.usageFile()
+	file := a.UsageFile()
 	if file == "" {
 		return
 	}

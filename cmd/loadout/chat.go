@@ -13,17 +13,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 // chatFlags are the flags of loadout chat.
 type chatFlags struct {
-	prompt              string
-	model, baseURL, key string
-	session, workspace  string
-	preload             []string
-	approve, profile    string
-	files               []string
+	prompt string
+	setup.ModelFlags
+	session, workspace string
+	preload            []string
+	approve, profile   string
+	files              []string
 
 	confirm          func(ctx context.Context, question string) (bool, error) // asks the user; nil if nobody can answer
 	confirmTo        io.Writer                                                // output of confirm
@@ -55,9 +56,9 @@ for its commands.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "send `PROMPT`, print the answer, and exit")
-	f.StringVar(&o.model, "model", "", "language `MODEL`: anthropic:NAME, openai:NAME or demo")
-	f.StringVar(&o.baseURL, "base-url", "", "`URL` of the model server; default: the vendor's own")
-	f.StringVar(&o.key, "key", "", "`NAME` of the secret or variable with the key for --base-url")
+	f.StringVar(&o.Model, "model", "", "language `MODEL`: anthropic:NAME, openai:NAME or demo")
+	f.StringVar(&o.BaseURL, "base-url", "", "`URL` of the model server; default: the vendor's own")
+	f.StringVar(&o.Key, "key", "", "`NAME` of the secret or variable with the key for --base-url")
 	f.StringVar(&o.session, "session", "", "continue the conversation `ID`")
 	f.StringVar(&o.workspace, "workspace", "", "work on the files in `DIR`; changes need approval")
 	f.StringVar(&o.approve, "approve", "", "`WHO` approves calls that no rule decides: ask (you) or rules (nobody)")
@@ -68,7 +69,7 @@ for its commands.`,
 }
 
 func (a *app) runChat(ctx context.Context, o *chatFlags) error {
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}
@@ -119,26 +120,26 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 
 // selectModel returns the model that the flags or the configuration name.
 // Without either it returns the built-in demo, and prints a note.
-func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (*activeModel, error) {
-	k := chooseModel(c, o)
-	for _, f := range []struct{ name, value string }{{"base-url", o.baseURL}, {"key", o.key}} {
-		if f.value != "" && k.isDemo() {
+func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (*setup.ActiveModel, error) {
+	k := setup.ChooseModel(c, o.ModelFlags)
+	for _, f := range []struct{ name, value string }{{"base-url", o.BaseURL}, {"key", o.Key}} {
+		if f.value != "" && k.IsDemo() {
 			return nil, exit.Errorf(exit.Usage, "loadout chat --model openai:NAME --base-url URL", "--%s needs --model openai:NAME", f.name)
 		}
 	}
-	m, err := a.newModel(ctx, c, k)
+	m, err := a.NewModel(ctx, c, k)
 	if err != nil {
 		return nil, err
 	}
-	if k.name == "" {
+	if k.Name == "" {
 		a.Note("no model configured; the built-in demo answers")
 	}
-	return &activeModel{k, k, m}, nil
+	return &setup.ActiveModel{k, k, m}, nil
 }
 
 // runInteractive runs a conversation until the user leaves: on a full screen,
 // or line by line on a simple terminal.
-func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *activeModel, input *terminal.LineReader) error {
+func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *setup.ActiveModel, input *terminal.LineReader) error {
 	options := conversationOptions{config: c, flags: o, asks: o.approve != "rules", input: input}
 	if a.canUseScreen() {
 		notices := terminal.NewNotices(a.Stderr)
@@ -161,8 +162,8 @@ func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags
 }
 
 // openChat opens a conversation with the chosen model. The caller closes it.
-func (a *app) openChat(ctx context.Context, o conversationOptions, who *activeModel) (*chatSession, error) {
-	o.model = who.model
+func (a *app) openChat(ctx context.Context, o conversationOptions, who *setup.ActiveModel) (*chatSession, error) {
+	o.model = who.Model
 	t, err := a.openConversation(ctx, o)
 	if err != nil {
 		return nil, err

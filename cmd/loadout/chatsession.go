@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -23,7 +24,7 @@ type chatSession struct {
 	app       *app
 	config    *config.Config
 	flags     *chatFlags
-	answering *activeModel
+	answering *setup.ActiveModel
 	asks      bool // the user is asked to approve calls
 	once      bool // ends after one turn
 }
@@ -70,7 +71,7 @@ func (t *chatSession) folderLabel() string {
 
 // shortPath returns a path with ~ for the home directory.
 func (a *app) shortPath(path string) string {
-	if home := a.home(); home != "" {
+	if home := a.Home(); home != "" {
 		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
 			return "~" + string(filepath.Separator) + rest
 		}
@@ -87,7 +88,7 @@ func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *term
 		return errors.New("not a terminal")
 	}
 	history := &terminal.History{}
-	if dir := a.stateDir(); dir != "" {
+	if dir := a.StateDir(); dir != "" {
 		h, err := terminal.OpenHistory(filepath.Join(dir, "chat-history"))
 		if err != nil {
 			a.Note("%v", err)

@@ -49,7 +49,7 @@ directories inside the project and deny tools.`,
 }
 
 func (a *app) configShow() error {
-	c, err := config.Load(a.configInput())
+	c, err := config.Load(a.ConfigInput())
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file
 		dir = "" // checked where it is needed
 	}
 	return clientconfig.Target{Client: c, Scope: scope, File: file,
-		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.Getenv}}
+		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.Home(), Dir: dir, Getenv: a.Getenv}}
 }
 
 // connectError adds the next step to an error about a client's file. A
@@ -266,11 +266,11 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	}
 	e.Args = []string{"mcp"}
 	var paths []string
-	for _, d := range a.skills {
+	for _, d := range a.Skills {
 		paths = append(paths, "--skills", d)
 	}
-	if a.config != "" {
-		paths = append(paths, "--config", a.config)
+	if a.ConfigFile != "" {
+		paths = append(paths, "--config", a.ConfigFile)
 	}
 	for i := 0; i < len(paths); i += 2 {
 		abs, err := filepath.Abs(paths[i+1])
@@ -283,7 +283,7 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 		}
 		e.Args = append(e.Args, paths[i], abs)
 	}
-	c, err := config.Load(a.configInput())
+	c, err := config.Load(a.ConfigInput())
 	if err != nil {
 		return e, err // the client could not start it either
 	}

@@ -74,7 +74,7 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	if err != nil {
 		return "", nil
 	}
-	r := review.New(w, review.Options{Secrets: c.grantedSecrets(ctx, w.Digest, w.Needs)})
+	r := review.New(w, review.Options{Secrets: c.GrantedSecrets(ctx, w.Digest, w.Needs)})
 	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
 		return "", nil
 	}
@@ -100,9 +100,9 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 		g.Scope, g.Session = policy.ForSession, c.id
 	}
 	scope := g.Scope
-	kept, err := c.grantStore().Put(ctx, g)
+	kept, err := c.GrantStore().Put(ctx, g)
 	if err == nil {
-		err = c.recordGrant(ctx, "approve", kept)
+		err = c.RecordGrant(ctx, "approve", kept)
 	}
 	return scope, err
 }

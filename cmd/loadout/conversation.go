@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -24,7 +25,7 @@ type conversation struct {
 	*agent.Agent
 	session *session.Session
 	runtime *loadout.Runtime
-	set     *toolset
+	set     *setup.Toolset
 	id      string
 	desk    *approval.Queue
 	folder  string // working directory
@@ -72,7 +73,7 @@ func (a *app) markedSkills(ctx context.Context, t *conversation, o *chatFlags) (
 		if !e.Preload {
 			continue
 		}
-		if e.Scope == catalog.Project && len(a.skills) == 0 {
+		if e.Scope == catalog.Project && len(a.Skills) == 0 {
 			if wanted, err := a.projectAllowed(ctx, a.skillProject(e, o)); err != nil {
 				return nil, err
 			} else if !wanted {
@@ -114,7 +115,7 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 
 // approvalStore returns the store of open approval requests.
 func (a *app) approvalStore() approval.Store {
-	if d := a.stateDir(); d != "" {
+	if d := a.StateDir(); d != "" {
 		return approval.NewFileStore(filepath.Join(d, "asks"))
 	}
 	return &approval.MemoryStore{}
@@ -122,7 +123,7 @@ func (a *app) approvalStore() approval.Store {
 
 // chats returns the saved conversations.
 func (a *app) chats() (chatlog.Dir, error) {
-	dir := a.stateDir()
+	dir := a.StateDir()
 	if dir == "" {
 		return "", exit.Errorf(exit.Missing, "set LOADOUT_STATE to a directory", "no directory to save the conversation in")
 	}
@@ -144,7 +145,7 @@ func (a *app) openChatLog(id string) (*session.FileLog, string, error) {
 	case errors.Is(err, session.ErrInUse):
 		return nil, "", exit.Errorf(exit.Failure, "end it there first", "conversation %s: %w", found, err)
 	case err != nil && !isType[*os.PathError](err):
-		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+a.skillFlags(), "conversation %s: %w", found, err)
+		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+a.SkillFlags(), "conversation %s: %w", found, err)
 	case err != nil:
 		return nil, "", fmt.Errorf("conversation %s: %w", found, err)
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -35,7 +37,7 @@ type conversationOptions struct {
 
 // openConversation opens a conversation. The caller closes it.
 func (a *app) openConversation(ctx context.Context, o conversationOptions) (*conversation, error) {
-	p, err := a.findProfile(o.flags.profile)
+	p, err := a.FindProfile(o.flags.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ type conversationBuilder struct {
 	profile *profile.Profile // nil for none
 	log     session.Log
 	rules   policy.Rules // for the working directory
-	watcher *configWatcher
+	watcher *setup.ConfigWatcher
 }
 
 // openLog opens or creates the transcript.
@@ -97,7 +99,7 @@ func (b *conversationBuilder) openSkills(ctx context.Context) error {
 	if err := b.app.confirmProjectSkills(ctx, b.config, b.flags); err != nil {
 		return err
 	}
-	rt, err := b.app.newChatRuntime(ctx, b.config, b.flags, profileSkills(b.profile))
+	rt, err := b.app.newChatRuntime(ctx, b.config, b.flags, setup.ProfileSkills(b.profile))
 	if err != nil {
 		return err
 	}
@@ -122,19 +124,19 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	rt := b.runtime
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) },
 		Elsewhere: b.explainSkillPath, Project: b.app.skillProjectDir(b.flags.workspace), Saved: rt.Catalog().Reload})
-	b.set, _, err = b.app.newToolsetWith(ctx, b.config, rt, toolsetOptions{files: b.flags.files, profile: b.profile, rules: b.rules, session: b.id, folder: b.folder, builtin: files})
+	b.set, _, err = b.app.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {
 		return err
 	}
 	b.onClose(func() { b.set.Close() })
-	b.watcher = b.app.newConfigWatcher(rt, b.config, b.set, b.profile)
-	b.onClose(b.watcher.start(ctx))
+	b.watcher = b.app.NewConfigWatcher(rt, b.config, b.set, b.profile)
+	b.onClose(b.watcher.Start(ctx))
 	return nil
 }
 
 // openSession restores the conversation from its log.
 func (b *conversationBuilder) openSession(ctx context.Context) error {
-	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.app.countLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
+	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.app.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
 		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget})
 	if err != nil {
 		return err
@@ -159,14 +161,14 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	}
 	consent := &skillConsent{app: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
 	caller := &agent.ToolCaller{Set: b.set.Set, Session: b.session, Principal: me, IsApproved: consent.isApproved, Approve: approve, Elicit: elicit}
-	own, err := caller.ServerTools(ctx, builtinName)
+	own, err := caller.ServerTools(ctx, setup.BuiltinName)
 	if err != nil {
 		return err
 	}
-	rt, lead := b.runtime, profilePrompt(b.profile)
+	rt, lead := b.runtime, setup.ProfilePrompt(b.profile)
 	instructions := func() string { return buildInstructions(rt, lead) }
-	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: b.watcher.refresh,
-		Skills: func() []agent.OfferedSkill { return offeredSkills(rt) }, SkillModel: a.modelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
+	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: b.watcher.Refresh,
+		Skills: func() []agent.OfferedSkill { return offeredSkills(rt) }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
 	if b.asks {
 		o.LoadSkill = consent.loadSkill
 	}
@@ -176,8 +178,8 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 
 // connectServer returns the tools of the MCP server for the agent.
 func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
-	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.app.skillFlags(),
-		Refresh: b.watcher.refresh, OnUse: b.app.recordSkillUse(b.config, faceChat), Version: buildVersion().Version, Logger: b.app.logger()})
+	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.app.SkillFlags(),
+		Refresh: b.watcher.Refresh, OnUse: b.app.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.app.Logger()})
 	client, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())

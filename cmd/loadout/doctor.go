@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -21,7 +22,7 @@ import (
 )
 
 type doctorOutput struct {
-	Version   versionOutput         `json:"version"`
+	Version   setup.Version         `json:"version"`
 	Config    []string              `json:"config"`
 	Ignored   []config.Note         `json:"ignored"`
 	Disabled  bool                  `json:"disabled"`
@@ -50,11 +51,11 @@ load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig(nil)
+			c, err := a.LoadConfig(nil)
 			if err != nil {
 				return err
 			}
-			rt, err := a.newRuntime(cmd.Context(), c, false)
+			rt, err := a.NewRuntime(cmd.Context(), c, false)
 			if err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ load.`,
 // inspectSkills describes the configuration and the skills.
 func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
-	out := doctorOutput{Version: buildVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
+	out := doctorOutput{Version: setup.ReadVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
 		Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: doctor.Sources(rt.Catalog()),
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
@@ -105,7 +106,7 @@ func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctor.Sandb
 	if !c.Sandbox.Enabled {
 		return doctor.CheckSandbox(ctx, nil, 0)
 	}
-	return doctor.CheckSandbox(ctx, a.newBackend(c).Choose, sandbox.Tier(c.Sandbox.MinTier))
+	return doctor.CheckSandbox(ctx, a.NewBackend(c).Choose, sandbox.Tier(c.Sandbox.MinTier))
 }
 
 func (a *app) printDoctor(d doctorOutput) {

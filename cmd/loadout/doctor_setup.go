@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/doctor"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -23,24 +24,24 @@ type doctorProfile struct {
 }
 
 func (a *app) inspectServers(c *config.Config) (doctor.Servers, []*upstream.Config) {
-	all, findings, err := a.readServers(c, nil)
+	all, findings, err := a.ReadServers(c, nil)
 	if err != nil {
 		findings = append(findings, err.Error())
 	}
-	return doctor.CheckServers(all, findings, a.serverVariables(c)), all
+	return doctor.CheckServers(all, findings, a.ServerVariables(c)), all
 }
 
 // inspectProfiles reports skills and servers that profiles name and that do not
 // exist. rt has all skills.
 func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) doctorProfiles {
 	out := doctorProfiles{Profiles: []doctorProfile{}, Problems: []string{}}
-	all, err := a.loadProfilesNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
+	all, err := a.LoadProfilesNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
 	if err != nil {
 		out.Problems = append(out.Problems, err.Error())
 	}
 	for _, p := range all {
-		d := doctorProfile{Name: p.Name, File: p.File, Problems: append(append([]string{}, missingSkills(p, rt)...), missingServers(p, own)...)}
-		_, problems := parseProfileRules(p)
+		d := doctorProfile{Name: p.Name, File: p.File, Problems: append(append([]string{}, setup.MissingSkills(p, rt)...), setup.MissingServers(p, own)...)}
+		_, problems := setup.ParseProfileRules(p)
 		for _, wrong := range problems {
 			d.Problems = append(d.Problems, fmt.Sprintf("policy: %s; no tool can be called until this is fixed", wrong))
 		}
@@ -50,7 +51,7 @@ func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) docto
 }
 
 func (a *app) inspectSecrets() doctor.Secrets {
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return doctor.Secrets{Problem: err.Error()}
 	}
@@ -124,7 +125,7 @@ func (a *app) printSetup(b *strings.Builder, d doctorOutput) {
 		a.WriteWrapped(b, "  ", p, console.NoStyle)
 	}
 	if d.Servers.Count > 0 {
-		fmt.Fprintf(b, "  To test them: loadout servers%s\n", a.skillFlags())
+		fmt.Fprintf(b, "  To test them: loadout servers%s\n", a.SkillFlags())
 	}
 	head("Profiles", len(d.Profiles.Profiles))
 	for _, p := range d.Profiles.Profiles {

@@ -60,7 +60,7 @@ func (a *app) classifyError(err error) (code int, hint string) {
 	case isType[*config.Error](err):
 		return exit.Usage, "list the keys and their defaults: loadout config example"
 	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
-		return exit.Failure, "see the problems: loadout doctor" + a.skillFlags()
+		return exit.Failure, "see the problems: loadout doctor" + a.SkillFlags()
 	case isType[*skill.RefusedError](err):
 		return exit.Failure, "shrink it, or fix the named file; these are the limits of a hub"
 	case errors.Is(err, clientconfig.ErrUnsupported), errors.Is(err, clientconfig.ErrUnknown):
@@ -84,8 +84,8 @@ func (a *app) ownDirHint(err error) string {
 		return ""
 	}
 	for _, p := range []struct{ dir, variable, what string }{
-		{a.stateDir(), "LOADOUT_STATE", "approvals and the log of runs"},
-		{a.cacheDir(), "LOADOUT_CACHE", "packages and copies of skills"},
+		{a.StateDir(), "LOADOUT_STATE", "approvals and the log of runs"},
+		{a.CacheDir(), "LOADOUT_CACHE", "packages and copies of skills"},
 	} {
 		if p.dir == "" || p.dir == filepath.Dir(p.dir) {
 			continue
@@ -101,17 +101,17 @@ func (a *app) ownDirHint(err error) string {
 func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	switch {
 	case strings.Contains(e.Reason, "skills.enabled"):
-		return "see where that is set: loadout config show" + a.skillFlags()
+		return "see where that is set: loadout config show" + a.SkillFlags()
 	case e.Reason != "" && plain(e.Ref) == e.Ref:
-		return "see why: loadout explain " + console.ShellQuote(e.Ref) + a.profileFlags()
+		return "see why: loadout explain " + console.ShellQuote(e.Ref) + a.ProfileFlags()
 	}
-	if _, err := os.Stat(e.Ref); err == nil && len(a.skills) == 0 {
+	if _, err := os.Stat(e.Ref); err == nil && len(a.Skills) == 0 {
 		return "to use a skill at a path: loadout show NAME --skills " + console.ShellQuote(e.Ref)
 	}
 	if !skill.IsPortableName(e.Ref) {
-		return "list the skills: loadout list" + a.profileFlags()
+		return "list the skills: loadout list" + a.ProfileFlags()
 	}
-	return "list the skills: loadout list" + a.profileFlags() + "; or search: loadout search " + console.ShellQuote(e.Ref) + a.profileFlags()
+	return "list the skills: loadout list" + a.ProfileFlags() + "; or search: loadout search " + console.ShellQuote(e.Ref) + a.ProfileFlags()
 }
 
 func isType[E error](err error) bool {

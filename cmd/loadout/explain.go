@@ -27,7 +27,7 @@ because a setting hides them.`,
 		Args:              argCount(1, 1, "the NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rt, err := a.openRuntime(cmd.Context())
+			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}

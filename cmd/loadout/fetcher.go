@@ -81,7 +81,7 @@ func (a *app) hostToken(ctx context.Context, c *config.Config, host string) (*re
 		if !strings.EqualFold(of, host) {
 			continue
 		}
-		token, err := a.secretValue(ctx, name)
+		token, err := a.SecretValue(ctx, name)
 		switch {
 		case err != nil:
 			return nil, err

@@ -10,7 +10,7 @@ import (
 // addFrozen installs the skills of loadout.lock with exactly the recorded
 // bytes.
 func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}

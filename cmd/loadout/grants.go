@@ -29,7 +29,7 @@ type revokeOutput struct {
 }
 
 func (a *app) listGrants(ctx context.Context) error {
-	grants, problems, err := a.grantStore().List(ctx)
+	grants, problems, err := a.GrantStore().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[stri
 	if len(grants) == 0 {
 		return nil
 	}
-	rt, err := a.openRuntime(ctx)
+	rt, err := a.OpenRuntime(ctx)
 	if err != nil {
 		a.Note("cannot check whether skills changed: %v", err)
 		return nil
@@ -112,7 +112,7 @@ func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[stri
 }
 
 func (a *app) revokeGrants(ctx context.Context, what string) error {
-	gone, err := a.grantStore().Revoke(ctx, what)
+	gone, err := a.GrantStore().Revoke(ctx, what)
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):
 		return exit.Errorf(exit.NotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
@@ -120,7 +120,7 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 		return fmt.Errorf("revoke the approval of %s: %w", what, err)
 	}
 	for _, g := range gone {
-		if err := a.recordGrant(ctx, "revoke", g); err != nil {
+		if err := a.RecordGrant(ctx, "revoke", g); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/internal/exit"
 )
 
 // Every command has help that fits a terminal, and an example.

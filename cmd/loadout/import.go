@@ -11,9 +11,9 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/clientimport"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -38,20 +38,6 @@ type importOutput struct {
 	Diff    string                     `json:"diff,omitempty"`
 }
 
-// serversFileName is the name of the user's servers file, beside the user's
-// configuration.
-const serversFileName = "servers.yaml"
-
-// serversFile returns the path of the servers file, or "" if there is no
-// directory for it.
-func (a *app) serversFile() string {
-	f := config.UserFile(a.configInput())
-	if f == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(f), serversFileName)
-}
-
 func (a *app) importCommand() *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
@@ -71,7 +57,7 @@ when everything works; --undo deletes it after restoring everything. import asks
 confirmation on a terminal. It does not ask with --yes or --json, or if standard input
 is not a terminal.
 
-Clients: %s.`, serversFileName, strings.Join(clientconfig.Names(), ", ")),
+Clients: %s.`, setup.ServersFileName, strings.Join(clientconfig.Names(), ", ")),
 		Example: `  loadout import claude-code --dry-run
   loadout import claude-code --all-projects
   loadout import cursor
@@ -143,15 +129,15 @@ func (a *app) importClient(ctx context.Context, name string, o importFlags) erro
 // open opens the client's file and the user's servers.
 func (im *importRun) open() (*clientimport.Importer, error) {
 	a := im.app
-	if im.out.Into = a.serversFile(); im.out.Into == "" || a.stateDir() == "" {
+	if im.out.Into = a.ServersFile(); im.out.Into == "" || a.StateDir() == "" {
 		return nil, exit.Errorf(exit.Failure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
 	}
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return nil, err
 	}
 	from, err := clientimport.Open(clientimport.Options{Target: a.clientTarget(im.client, clientconfig.User, im.flags.file),
-		ServersFile: im.out.Into, RecordDir: filepath.Join(a.stateDir(), "imports"), Secrets: store})
+		ServersFile: im.out.Into, RecordDir: filepath.Join(a.StateDir(), "imports"), Secrets: store})
 	if err != nil {
 		return nil, im.explain(err)
 	}
@@ -269,13 +255,13 @@ func describeImport(s clientimport.Server) string {
 	case s.State == clientimport.Added:
 		what = "import"
 	case s.State == clientimport.Present:
-		what = "is in " + serversFileName + " already"
+		what = "is in " + setup.ServersFileName + " already"
 	case s.State == clientimport.Skipped:
 		what = "skip: " + strings.Join(s.Problems, "; ")
 	case s.State == clientimport.Removed:
 		what = "remove"
 	case s.State == clientimport.Kept:
-		what = "changed since, or used by another client; kept in " + serversFileName
+		what = "changed since, or used by another client; kept in " + setup.ServersFileName
 	}
 	if s.Project != "" {
 		what += ", project " + s.Project
@@ -287,7 +273,7 @@ func describeImport(s clientimport.Server) string {
 }
 
 func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) error {
-	log := im.app.auditLog()
+	log := im.app.AuditLog()
 	if log == nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
 	}
 	var all []skillsDir
 	project := filepath.Join(a.projectRoot(), installDir)
-	home := a.home()
+	home := a.Home()
 	if home != "" {
 		home = filepath.Join(home, installDir)
 	}
@@ -96,7 +96,7 @@ func (a *app) projectRoot() string {
 	}
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			if d == a.home() { // a home directory in Git is not a project
+			if d == a.Home() { // a home directory in Git is not a project
 				return dir
 			}
 			return d

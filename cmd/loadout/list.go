@@ -27,7 +27,7 @@ does not go to a terminal is not truncated.`,
   loadout list --json | jq '.skills[].name'`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := a.openRuntime(cmd.Context())
+			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -124,12 +124,12 @@ func (a *app) printList(snap *catalog.Snapshot, skills []listedSkill) {
 		fmt.Fprintln(a.Stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return
 	}
-	if len(skills) == 0 && a.profileName != "" {
-		fmt.Fprintf(a.Stdout, "No skills of profile %s found. To list all skills: loadout list%s\n", plain(a.profileName), a.skillFlags())
+	if len(skills) == 0 && a.ProfileName != "" {
+		fmt.Fprintf(a.Stdout, "No skills of profile %s found. To list all skills: loadout list%s\n", plain(a.ProfileName), a.SkillFlags())
 		return
 	}
 	if len(skills) == 0 {
-		fmt.Fprintf(a.Stdout, "No skills yet. Create one with: loadout new NAME; or see the searched directories: loadout doctor%s\n", a.skillFlags())
+		fmt.Fprintf(a.Stdout, "No skills yet. Create one with: loadout new NAME; or see the searched directories: loadout doctor%s\n", a.SkillFlags())
 		return
 	}
 	a.PrintTable("", a.skillRows(skills, len(skillOrigins(skills)) > 1 || a.TerminalWidth() == 0))
@@ -141,7 +141,7 @@ func (a *app) printListFooter(snap *catalog.Snapshot, skills []listedSkill, newe
 		return
 	}
 	if n := len(snap.Shadowed()); n > 0 {
-		fmt.Fprintf(a.Stderr, "%s shadowed by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
+		fmt.Fprintf(a.Stderr, "%s shadowed by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.SkillFlags())
 	}
 	if len(newer) > 0 {
 		fmt.Fprintf(a.Stderr, "%s: %s. To install: loadout update\n", formatUpdateCount(newer), formatUpdateNames(newer))
@@ -151,7 +151,7 @@ func (a *app) printListFooter(snap *catalog.Snapshot, skills []listedSkill, newe
 		if n := len(skillOrigins(skills)); n > 1 {
 			from = console.Pluralize(n, "source")
 		}
-		fmt.Fprintf(a.Stderr, "\n%s from %s. To read one: loadout show NAME%s\n", console.Pluralize(len(skills), "skill"), from, a.skillFlags())
+		fmt.Fprintf(a.Stderr, "\n%s from %s. To read one: loadout show NAME%s\n", console.Pluralize(len(skills), "skill"), from, a.SkillFlags())
 	}
 }
 

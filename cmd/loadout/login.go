@@ -6,23 +6,20 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -70,68 +67,14 @@ even if the browser cannot open it.`,
 	}}
 }
 
-// signInStore returns the store of the user's sign-ins, or nil if there is no
-// directory for it.
-func (a *app) signInStore() *oauth.Store {
-	d := a.stateDir()
-	if d == "" {
-		return nil
-	}
-	return oauth.NewStore(oauth.FileStorage(filepath.Join(d, "oauth")), policy.LocalUser().ID)
-}
-
-// loginCommand returns the command that signs in to a server.
-func (a *app) loginCommand(name string, files []string) string {
-	return a.signInCommand("login", name, files)
-}
-
-func (a *app) signInCommand(verb, name string, files []string) string {
-	var b strings.Builder
-	b.WriteString("loadout servers " + verb + " " + console.ShellQuote(name))
-	for _, f := range files {
-		b.WriteString(" --mcp-config " + console.ShellQuote(f))
-	}
-	return b.String() + a.skillFlags()
-}
-
-// oauthHandler returns the OAuth handlers of connections. They use stored
-// sign-ins and never prompt, because the user may not be present.
-func (a *app) oauthHandler(files []string) func(*upstream.Config, string) auth.OAuthHandler {
-	store := a.signInStore()
-	return func(c *upstream.Config, at string) auth.OAuthHandler {
-		switch {
-		case hasCredentials(c):
-			return nil
-		case c.Owner != "":
-			return oauth.NewRefusingHandler("its configuration comes from " + string(c.Owner) + ", and your sign-ins are used for your own servers only: if you trust the server, copy it into your servers.yaml and sign in there")
-		case store == nil:
-			return oauth.NewRefusingHandler("set LOADOUT_STATE to a directory of yours: there is no directory for sign-ins")
-		}
-		return store.Handler(at, "sign in with: "+a.loginCommand(c.Name, files))
-	}
-}
-
-// hasCredentials reports whether a configuration contains credentials.
-func hasCredentials(c *upstream.Config) bool {
-	for k := range c.Headers {
-		if strings.EqualFold(k, "Authorization") {
-			return true
-		}
-	}
-	return slices.ContainsFunc(c.URLs, func(raw string) bool {
-		u, err := url.Parse(raw)
-		return err == nil && u.User != nil
-	})
-}
-
 // findSignInServer returns the user's server with a name, and the store of
 // sign-ins. With out, only the address of the server has to resolve.
 func (a *app) findSignInServer(name string, files []string, out bool) (*upstream.Config, *oauth.Store, error) {
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, findings, err := a.readServers(c, files)
+	all, findings, err := a.ReadServers(c, files)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,11 +95,11 @@ func (a *app) findSignInServer(name string, files []string, out bool) (*upstream
 	if out {
 		s = &upstream.Config{Name: s.Name, Type: s.Type, URLs: s.URLs, File: s.File}
 	}
-	resolved, unset := s.Resolve(a.serverVariables(c))
+	resolved, unset := s.Resolve(a.ServerVariables(c))
 	if len(unset) > 0 { // the hint is the end of the message
 		return nil, nil, exit.Errorf(exit.Failure, unset[0].Hint, "%s is not configured: %s", name, strings.TrimSuffix(unset[0].String(), ": "+unset[0].Hint))
 	}
-	store := a.signInStore()
+	store := a.SignInStore()
 	if store == nil {
 		return nil, nil, exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store the sign-in")
 	}
@@ -168,7 +111,7 @@ func (a *app) loginServer(ctx context.Context, name string, files []string, quie
 	if err != nil {
 		return err
 	}
-	if hasCredentials(s) {
+	if setup.HasCredentials(s) {
 		return exit.Errorf(exit.Usage, "remove the Authorization header or the user in its url from "+s.File, "%s has credentials in its configuration, which take precedence over a sign-in", name)
 	}
 	out := loginOutput{Name: name, Scopes: []string{}}
@@ -182,7 +125,7 @@ func (a *app) loginServer(ctx context.Context, name string, files []string, quie
 			out.Expires = &got.Expiry
 		}
 	}
-	return a.withServers(ctx, files, true, name, func(set *toolset, wrong map[string]string, _ []string) error {
+	return a.withServers(ctx, files, true, name, func(set *setup.Toolset, wrong map[string]string, _ []string) error {
 		all := set.Servers()
 		if i := slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name }); i >= 0 {
 			info := newServerInfo(all[i], wrong)
@@ -267,11 +210,11 @@ func (a *app) loginError(ctx context.Context, s *upstream.Config, files []string
 	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {
 		next := "ask the operator of the server which issuer is right; to use the one the server names, correct oauth.issuer in " + s.File
 		if !other.Configured {
-			next = "ask the operator of the server whether its issuer changed; if so: " + a.signInCommand("logout", s.Name, files) + ", then: " + a.loginCommand(s.Name, files)
+			next = "ask the operator of the server whether its issuer changed; if so: " + a.SignInCommand("logout", s.Name, files) + ", then: " + a.LoginCommand(s.Name, files)
 		}
 		return exit.Errorf(exit.Refused, next, "sign in to %s: %w", s.Name, err)
 	}
-	again := "try again: " + a.loginCommand(s.Name, files)
+	again := "try again: " + a.LoginCommand(s.Name, files)
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return exit.Errorf(exit.Failure, "check its url, and that it is running; then "+again, "sign in to %s: cannot connect: %w", s.Name, err)
 	}
@@ -291,7 +234,7 @@ func (a *app) logoutServer(ctx context.Context, name string, files []string) err
 	for _, at := range s.URLs {
 		found, revoked, err := store.Logout(ctx, at)
 		if err != nil {
-			return exit.Errorf(exit.Failure, "check its owner and permissions, or delete it yourself in the directory oauth of "+a.stateDir(), "sign out of %s: %w", name, err)
+			return exit.Errorf(exit.Failure, "check its owner and permissions, or delete it yourself in the directory oauth of "+a.StateDir(), "sign out of %s: %w", name, err)
 		}
 		out.SignedOut = out.SignedOut || found
 		out.Revoked = out.Revoked && (revoked || !found)

@@ -274,7 +274,7 @@ func TestLoginIsPerServer(t *testing.T) {
 		{"with a header", &upstream.Config{Name: "a", URLs: []string{at}, Headers: map[string]string{"AUTHORIZATION": "Bearer x"}}, ""},
 		{"with a user", &upstream.Config{Name: "a", URLs: []string{"https://me:pass@mcp.example.com/mcp"}}, ""},
 	} {
-		h := a.oauthHandler([]string{"f.json"})(tt.c, at)
+		h := a.NewOAuthHandler([]string{"f.json"})(tt.c, at)
 		if h == nil {
 			if tt.next != "" {
 				t.Errorf("%s: there is no handler", tt.name)

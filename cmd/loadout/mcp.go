@@ -27,7 +27,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/stdio"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -58,7 +60,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 					flags[key] = f.Value.String()
 				}
 			}
-			c, err := a.loadConfig(flags)
+			c, err := a.LoadConfig(flags)
 			if err != nil {
 				return err
 			}
@@ -136,7 +138,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.findProfile(o.profile)
+	p, err := a.FindProfile(o.profile)
 	if err != nil {
 		return err
 	}
@@ -146,28 +148,28 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err := o.checkGrow(c); err != nil {
 		return err
 	}
-	rt, err := a.newRuntimeWith(ctx, c, true, profileSkills(p))
+	rt, err := a.NewRuntimeWith(ctx, c, true, setup.ProfileSkills(p))
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	a.noteMissingSkills(ctx, c, p, rt)
+	a.NoteMissingSkills(ctx, c, p, rt)
 	if workspace != "" && rt.RunsScripts() {
 		if err := rt.CheckWorkspace(workspace); err != nil {
 			return err
 		}
 	}
-	set, _, err := a.newToolset(ctx, c, rt, o.files, p)
+	set, _, err := a.NewToolset(ctx, c, rt, o.files, p)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	follow := a.newConfigWatcher(rt, c, set, p)
-	defer follow.start(ctx)()
-	options := mcpserver.Options{Preamble: profilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		CommandFlags: a.skillFlags(), Refresh: follow.refresh, OnUse: a.recordSkillUse(c, faceMCP), Version: buildVersion().Version, Logger: a.logger()}
+	follow := a.NewConfigWatcher(rt, c, set, p)
+	defer follow.Start(ctx)()
+	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
+		CommandFlags: a.SkillFlags(), Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.FaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with a path of their own list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)
@@ -301,7 +303,7 @@ This is an MCP server on standard input and output, waiting for a client.
       CLIENT: %s
   Serve over HTTP:        loadout mcp --http 127.0.0.1:8485%s
   Exit:                   Ctrl-C
-`, a.formatSummary(rt, s), a.skillFlags(), strings.Join(clientconfig.Names(), ", "), a.skillFlags())
+`, a.formatSummary(rt, s), a.SkillFlags(), strings.Join(clientconfig.Names(), ", "), a.SkillFlags())
 	}
 	err := shown.Run(ctx, &stdio.Transport{In: a.Stdin, Out: a.Stdout})
 	switch {
@@ -329,11 +331,11 @@ func (a *app) formatSummary(rt *loadout.Runtime, s *mcpserver.Server) string {
 		b.WriteString(" Skills are disabled (skills.enabled); see: loadout config show")
 	}
 	if n := len(snap.Problems()); n > 0 {
-		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", console.Pluralize(n, "finding"), a.skillFlags())
+		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", console.Pluralize(n, "finding"), a.SkillFlags())
 	}
 	if n := len(s.NotServed()); n > 0 {
 		fmt.Fprintf(&b, "\n%s available through tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
-			map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
+			map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.SkillFlags())
 	}
 	return b.String()
 }
@@ -392,7 +394,7 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 // errorLog returns the log for broken HTTP connections. It discards them unless
 // --verbose is given.
 func (a *app) errorLog() *log.Logger {
-	if l := a.logger(); l != nil {
+	if l := a.Logger(); l != nil {
 		return slog.NewLogLogger(l.Handler(), slog.LevelInfo)
 	}
 	return log.New(io.Discard, "", 0)
@@ -427,7 +429,7 @@ func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server
 	}
 	a.PrintTable("  ", rows)
 	if n := len(snap.Skills()) - most; n > 0 {
-		fmt.Fprintf(a.Stdout, "  … and %d more: loadout list%s\n", n, a.skillFlags())
+		fmt.Fprintf(a.Stdout, "  … and %d more: loadout list%s\n", n, a.SkillFlags())
 	}
 	entry := map[string]any{"type": "http", "url": url}
 	header := ""

@@ -37,7 +37,7 @@ func (a *app) printProblems(ps []catalog.Problem) {
 		if rest < len(ps) {
 			more = "more "
 		}
-		fmt.Fprintf(a.Stderr, "%s about skills: loadout doctor%s\n", console.Pluralize(rest, more+"finding"), a.skillFlags())
+		fmt.Fprintf(a.Stderr, "%s about skills: loadout doctor%s\n", console.Pluralize(rest, more+"finding"), a.SkillFlags())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -92,32 +93,16 @@ func (a *app) packSkill(dir, out string) error {
 // the next archive would contain it.
 func archivePath(out, dir, name string) (string, error) {
 	if out == "" {
-		if out = name + ".zip"; isInside(dir, ".") {
+		if out = name + ".zip"; setup.IsInside(dir, ".") {
 			out = filepath.Join(filepath.Dir(dir), out)
 		}
 	} else if fi, err := os.Stat(out); err == nil && fi.IsDir() {
 		out = filepath.Join(out, name+".zip")
 	}
-	if isInside(dir, filepath.Dir(out)) {
+	if setup.IsInside(dir, filepath.Dir(out)) {
 		return "", exit.Errorf(exit.Usage, "write it elsewhere: -o "+console.ShellQuote(filepath.Join(filepath.Dir(dir), filepath.Base(out))), "output file %s is inside of the skill, and would become part of it", out)
 	}
 	return out, nil
-}
-
-// isInside reports whether path is dir or below it, with symlinks resolved.
-func isInside(dir, path string) bool {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		abs = real
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(dir, abs)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // writeArchive writes a temporary archive, checks it, and moves it to out.

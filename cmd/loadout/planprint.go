@@ -303,7 +303,7 @@ func (a *app) findHidden(ctx context.Context, p *plan, changes []*install.Step) 
 	if p.to.scope == "" {
 		return nil
 	}
-	rt, err := a.openRuntime(ctx)
+	rt, err := a.OpenRuntime(ctx)
 	if err != nil {
 		return nil // other commands report this error
 	}

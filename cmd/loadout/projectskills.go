@@ -24,7 +24,7 @@ const workspaceLabel = "workspace"
 // excluded. There is no prompt for a trusted project, or if nobody can answer;
 // then the skills are offered, and rules decide what the agent may do.
 func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *chatFlags) error {
-	if o.confirm == nil || len(a.skills) > 0 {
+	if o.confirm == nil || len(a.Skills) > 0 {
 		return nil // nobody can answer, or the user chose the skills
 	}
 	rt, err := a.newChatRuntime(ctx, c, o, nil)
@@ -70,7 +70,7 @@ func (a *app) skillProject(e *catalog.Entry, o *chatFlags) string {
 	dir := ""
 	if e.Origin == workspaceLabel {
 		dir = a.skillProjectDir(o.workspace)
-	} else if _, dir = config.ProjectFile(a.configInput().WorkDir); dir == "" {
+	} else if _, dir = config.ProjectFile(a.ConfigInput().WorkDir); dir == "" {
 		dir = a.skillProjectDir("")
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -82,24 +82,24 @@ func (a *app) skillProject(e *catalog.Entry, o *chatFlags) string {
 // projectAllowed reports whether the skills of a project may be used, because
 // the user allowed it or trusts the project.
 func (a *app) projectAllowed(ctx context.Context, dir string) (bool, error) {
-	_, err := a.grantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
+	_, err := a.GrantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
 		return true, nil
 	}
 	if !errors.Is(err, policy.ErrNotGranted) {
 		return false, fmt.Errorf("check whether the skills of %s may be used: %w", dir, err)
 	}
-	p, err := a.readProject(dir)
+	p, err := a.ReadProject(dir)
 	return err == nil && p.Trusted, nil
 }
 
 // allowProject records that the skills of a project may be used.
 func (a *app) allowProject(ctx context.Context, dir string) error {
-	kept, err := a.grantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
+	kept, err := a.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
 	if err != nil {
 		return fmt.Errorf("allow the skills of %s: %w", dir, err)
 	}
-	return a.recordGrant(ctx, "approve", kept)
+	return a.RecordGrant(ctx, "approve", kept)
 }
 
 // projectSkillsDigest returns the subject of the grant for the skills of a
@@ -121,5 +121,5 @@ func (a *app) newChatRuntime(ctx context.Context, c *config.Config, o *chatFlags
 	if o.workspace != "" && !slices.Contains(o.excludedProjects, a.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
 		more = append(more, loadout.SourceLocation{Path: filepath.Join(a.skillProjectDir(o.workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
 	}
-	return a.newRuntimeWith(ctx, &own, true, chosen, more...)
+	return a.NewRuntimeWith(ctx, &own, true, chosen, more...)
 }

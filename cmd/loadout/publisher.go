@@ -16,7 +16,7 @@ import (
 // publisherKeys returns the pinned keys of publishers by source, or nil if there
 // is no state directory.
 func (a *app) publisherKeys() *signature.Pins {
-	if d := a.stateDir(); d != "" {
+	if d := a.StateDir(); d != "" {
 		return &signature.Pins{Path: filepath.Join(d, "publishers.json")}
 	}
 	return nil
@@ -72,7 +72,7 @@ func (a *app) resolveSkillDir(ctx context.Context, arg string) (string, error) {
 		}
 		return filepath.Dir(arg), nil
 	}
-	rt, err := a.openRuntime(ctx)
+	rt, err := a.OpenRuntime(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
@@ -74,7 +73,7 @@ exit code.`,
 }
 
 func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
-	rt, c, err := a.openScripts(ctx)
+	rt, c, err := a.OpenScripts(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,41 +92,20 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	}
 	res, err := rt.Run(ctx, r)
 	line.End()
-	a.recordScriptUse(ctx, c, rt, args[0], res, err)
+	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
 	switch {
 	case isType[*script.NotFoundError](err):
-		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)
 	case isType[*script.NotScriptError](err), isType[*script.OutsideError](err):
-		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+console.ShellQuote(args[0])+a.skillFlags(), "%w", err)
+		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)
 	case isType[*sandboxprocess.NotAllowedError](err):
-		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+console.ShellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
+		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+console.ShellQuote(args[0])+" --unsandboxed"+a.SkillFlags()+"; or use another back end", "%w", err)
 	case err != nil && res != nil && a.JSON: // the script ran, but its files could not be saved
 		return errors.Join(a.PrintJSON(res), err)
 	case err != nil:
 		return err
 	}
 	return a.printRun(res, o)
-}
-
-// openScripts opens the configuration and the skills for commands that run
-// scripts.
-func (a *app) openScripts(ctx context.Context) (*loadout.Runtime, *config.Config, error) {
-	c, err := a.loadConfig(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	hint := "see where it is set: loadout config show"
-	if a.config != "" {
-		hint += " --config " + console.ShellQuote(a.config)
-	}
-	switch {
-	case !c.Skills.Enabled:
-		return nil, nil, exit.Errorf(exit.Refused, hint, "skills are disabled (skills.enabled)")
-	case !c.Sandbox.Enabled:
-		return nil, nil, exit.Errorf(exit.Refused, hint, "scripts are disabled (sandbox.enabled)")
-	}
-	rt, err := a.newRuntime(ctx, c, false)
-	return rt, c, err
 }
 
 // newRun returns the run described by the arguments and flags.
@@ -296,7 +274,7 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 		return a.completeSkill(cmd, args, word)
 	}
 	a.Quiet = true
-	rt, err := a.openRuntime(cmd.Context())
+	rt, err := a.OpenRuntime(cmd.Context())
 	if err != nil || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -319,7 +297,7 @@ func (a *app) classifyRunError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*loadout.RefusedError](err); is {
 		hint = e.Decision.Hint
 		if strings.HasPrefix(hint, "loadout approve") {
-			hint = "review it, then approve it: " + hint + a.skillFlags()
+			hint = "review it, then approve it: " + hint + a.SkillFlags()
 		}
 		return exit.Refused, hint, true
 	}

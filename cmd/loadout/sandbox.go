@@ -53,13 +53,13 @@ inside. Exits with 5 if none isolates enough.`,
 		Example: "  loadout sandbox probe\n  loadout sandbox probe --json | jq -r .chosen",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig(nil)
+			c, err := a.LoadConfig(nil)
 			if err != nil {
 				return err
 			}
 			done := a.ShowProgress("testing sandboxes")
-			out := probeBackends(cmd.Context(), a.candidates(c))
-			b, _, chooseErr := a.newBackend(c).Choose(cmd.Context())
+			out := probeBackends(cmd.Context(), a.Candidates(c))
+			b, _, chooseErr := a.NewBackend(c).Choose(cmd.Context())
 			done()
 			if chooseErr == nil {
 				out.Chosen = b.Name()
@@ -155,11 +155,11 @@ see: no network, none of your files, an empty /work.`,
 			if backend != "" {
 				flags["sandbox.backend"] = backend
 			}
-			c, err := a.loadConfig(flags)
+			c, err := a.LoadConfig(flags)
 			if err != nil {
 				return err
 			}
-			return a.runInSandbox(cmd.Context(), a.newBackend(c), args, in, out, timeout)
+			return a.runInSandbox(cmd.Context(), a.NewBackend(c), args, in, out, timeout)
 		},
 	}
 	f := cmd.Flags()

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -97,7 +98,7 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 		for _, r := range out.Results {
 			all = append(all, scan.PathReport{Path: filepath.ToSlash(r.Path), Report: r.Report})
 		}
-		err = scan.WriteSARIF(a.Stdout, buildVersion().Version, scan.Info, all)
+		err = scan.WriteSARIF(a.Stdout, setup.ReadVersion().Version, scan.Info, all)
 	default:
 		a.printScanResults(out)
 	}
@@ -130,7 +131,7 @@ func isSkillRef(arg string) bool {
 }
 
 func (a *app) scanNamed(ctx context.Context, ref string) (skillcheck.Scanned, error) {
-	rt, err := a.openRuntime(ctx)
+	rt, err := a.OpenRuntime(ctx)
 	if err != nil {
 		return skillcheck.Scanned{}, err
 	}

@@ -28,7 +28,7 @@ func (a *app) formatScanSummary(v *review.Findings) string {
 	if v.Report.Name != "" {
 		name = console.ShellQuote(v.Report.Name)
 	}
-	return a.formatFindings(v.Report, "loadout scan "+name+a.skillFlags())
+	return a.formatFindings(v.Report, "loadout scan "+name+a.SkillFlags())
 }
 
 // formatFindings returns the findings for a prompt in at most eight lines:

@@ -48,7 +48,7 @@ the skills that a site, a hub or a repository offers; install them with loadout 
 			if len(indexes) > 0 {
 				return a.searchIndexes(cmd.Context(), indexes, query, limit)
 			}
-			rt, err := a.openRuntime(cmd.Context())
+			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 		fmt.Fprintln(a.Stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return nil
 	case len(hits) == 0:
-		fmt.Fprintf(a.Stdout, "No matching skills. Try other words, or list all: loadout list%s\n", a.skillFlags())
+		fmt.Fprintf(a.Stdout, "No matching skills. Try other words, or list all: loadout list%s\n", a.SkillFlags())
 		return nil
 	}
 	var rows [][]string

@@ -22,7 +22,7 @@ type indexedSkill struct {
 // searchIndexes searches published indexes and other sources. It installs and
 // loads nothing.
 func (a *app) searchIndexes(ctx context.Context, places []string, query string, limit int) error {
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}

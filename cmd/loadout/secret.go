@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -104,29 +103,6 @@ see arguments.`,
 	return cmd
 }
 
-// secretStore returns the store of the user's secrets.
-func (a *app) secretStore() (*secrets.Store, error) {
-	d := a.stateDir()
-	if d == "" {
-		return nil, exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store secrets")
-	}
-	return secrets.New(filepath.Join(d, "secrets")), nil
-}
-
-// secretValue returns the stored value of a secret, or LOADOUT_SECRET_NAME, or
-// "". The caller checks the permission.
-func (a *app) secretValue(_ context.Context, name string) (string, error) {
-	if store, err := a.secretStore(); err == nil {
-		switch value, err := store.Get(name); {
-		case err == nil:
-			return value, nil
-		case !errors.Is(err, secrets.ErrNotSet):
-			return "", err
-		}
-	}
-	return a.Getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
-}
-
 // checkSecretName checks a name typed by the user. Its error does not repeat
 // the text, which may be a value.
 func checkSecretName(name string) error {
@@ -140,7 +116,7 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return err
 	}
@@ -151,7 +127,7 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	if err := store.Set(ctx, name, value); err != nil {
 		return a.secretError(err)
 	}
-	if err := a.recordSecret(ctx, "secret-set", name); err != nil {
+	if err := a.RecordSecret(ctx, "secret-set", name); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -217,7 +193,7 @@ func (a *app) secretError(err error) error {
 }
 
 func (a *app) listSecrets(ctx context.Context) error {
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return err
 	}
@@ -272,7 +248,7 @@ func (a *app) listSecrets(ctx context.Context) error {
 
 // grantedSkills returns the skills with a grant, by secret.
 func (a *app) grantedSkills(ctx context.Context) (map[string][]secretSkill, error) {
-	grants, problems, err := a.grantStore().List(ctx)
+	grants, problems, err := a.GrantStore().List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +271,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return err
 	}
@@ -309,7 +285,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	case err != nil:
 		return a.secretError(err)
 	}
-	if err := a.recordSecret(ctx, "secret-remove", name); err != nil {
+	if err := a.RecordSecret(ctx, "secret-remove", name); err != nil {
 		return err
 	}
 	out, err := a.describeSecret(ctx, name)
@@ -333,7 +309,7 @@ func (a *app) describeSecret(ctx context.Context, name string) (*secretOutput, e
 		return nil, err
 	}
 	out := &secretOutput{Name: name, Skills: append([]secretSkill{}, granted[name]...)}
-	store, err := a.secretStore()
+	store, err := a.SecretStore()
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +331,7 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	rt, _, err := a.openScripts(ctx)
+	rt, _, err := a.OpenScripts(ctx)
 	if err != nil {
 		return err
 	}
@@ -368,7 +344,7 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 		return err
 	}
 	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
-	had, err := a.grantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
+	had, err := a.GrantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):
 	case err != nil:
@@ -379,14 +355,14 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if !slices.Contains(g.Permissions.Secrets, name) {
 		g.Permissions.Secrets = append(g.Permissions.Secrets, name)
 	}
-	kept, err := a.grantStore().Put(ctx, g)
+	kept, err := a.GrantStore().Put(ctx, g)
 	if err != nil {
 		return fmt.Errorf("grant secret %s to %s: %w", name, w.Entry.Name, err)
 	}
-	if err := a.recordGrant(ctx, "approve", kept); err != nil {
+	if err := a.RecordGrant(ctx, "approve", kept); err != nil {
 		return err
 	}
-	value, err := a.secretValue(ctx, name)
+	value, err := a.SecretValue(ctx, name)
 	if err != nil {
 		return a.secretError(err)
 	}
@@ -399,7 +375,7 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 		fmt.Fprintf(a.Stdout, "Granted: skill %s may use %s until one of its files changes.\n", plain(w.Entry.Name), name)
 	}
 	if !kept.Permissions.Run {
-		a.Note("its scripts and servers are not approved; to approve them: loadout approve %s%s", console.ShellQuote(w.Entry.Name), a.skillFlags())
+		a.Note("its scripts and servers are not approved; to approve them: loadout approve %s%s", console.ShellQuote(w.Entry.Name), a.SkillFlags())
 	}
 	return nil
 }
@@ -410,7 +386,7 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	grants, _, err := a.grantStore().List(ctx)
+	grants, _, err := a.GrantStore().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -423,14 +399,14 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 		action := "approve"
 		if g.Expired(time.Now()) || !g.Permissions.Run && len(g.Permissions.Secrets) == 0 {
 			action = "revoke"
-			_, err = a.grantStore().Revoke(ctx, g.ID)
+			_, err = a.GrantStore().Revoke(ctx, g.ID)
 		} else {
-			g, err = a.grantStore().Put(ctx, g)
+			g, err = a.GrantStore().Put(ctx, g)
 		}
 		if err != nil {
 			return fmt.Errorf("revoke secret %s from %s: %w", name, skill, err)
 		}
-		if err := a.recordGrant(ctx, action, g); err != nil {
+		if err := a.RecordGrant(ctx, action, g); err != nil {
 			return err
 		}
 		changed = append(changed, g)
@@ -447,26 +423,4 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 	}
 	fmt.Fprintf(a.Stdout, "Revoked: skill %s may no longer use %s.\n", plain(skill), name)
 	return nil
-}
-
-// recordSecret records a change of a secret in the audit log.
-func (a *app) recordSecret(ctx context.Context, action, name string) error {
-	log := a.auditLog()
-	if log == nil {
-		return nil
-	}
-	if err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: name, Decision: policy.VerdictAllow}); err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
-}
-
-// grantedSecrets returns the secrets already granted to a digest. A new
-// approval of the same files keeps them.
-func (a *app) grantedSecrets(ctx context.Context, digest policy.Digest, needs []policy.Need) []string {
-	g, err := a.grantStore().Find(ctx, policy.LocalUser(), digest, "")
-	if err != nil || !g.NeedsExactly(needs) {
-		return nil
-	}
-	return g.Permissions.Secrets
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 )
 
@@ -111,7 +112,7 @@ func (a *app) loadHubConfig(cmd *cobra.Command) (*config.Config, error) {
 			flags[key] = strconv.Itoa(int(math.Ceil(d.Seconds())))
 		}
 	}
-	return a.loadConfig(flags)
+	return a.LoadConfig(flags)
 }
 
 // serveHub runs a hub until ctx ends.
@@ -167,7 +168,7 @@ func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tra
 	if err != nil {
 		name = "unknown"
 	}
-	t, err := telemetry.Start(ctx, a.Getenv, telemetry.Options{Version: buildVersion().Version, Node: name, Logger: log})
+	t, err := telemetry.Start(ctx, a.Getenv, telemetry.Options{Version: setup.ReadVersion().Version, Node: name, Logger: log})
 	if err != nil {
 		return nil, exit.Errorf(exit.Usage, "see the variables in docs/hub.md, or unset OTEL_EXPORTER_OTLP_ENDPOINT", "%w", err)
 	}

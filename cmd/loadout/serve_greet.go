@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -22,19 +23,19 @@ type hubGreeting struct {
 // printHubGreeting prints the address of the hub and the next steps. The link
 // that creates the first administrator is a secret: it is printed to standard
 // error only, never as JSON.
-func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url, setup string) {
-	if setup != "" {
-		fmt.Fprintf(a.Stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, setup)
+func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url, link string) {
+	if link != "" {
+		fmt.Fprintf(a.Stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, link)
 	}
-	g := hubGreeting{URL: url, Mode: "accounts", Database: "PostgreSQL", Data: o.Data, Model: "demo", Setup: setup != ""}
+	g := hubGreeting{URL: url, Mode: "accounts", Database: "PostgreSQL", Data: o.Data, Model: "demo", Setup: link != ""}
 	if single {
 		g.Mode = "single"
 	}
 	if o.Database == "" || store.SQLitePath(o.Database) != "" {
 		g.Database = "SQLite"
 	}
-	if choice := chooseModel(c, &chatFlags{}); !choice.isDemo() {
-		g.Model = choice.name
+	if choice := setup.ChooseModel(c, setup.ModelFlags{}); !choice.IsDemo() {
+		g.Model = choice.Name
 	}
 	if a.JSON {
 		_ = a.PrintJSON(g)
@@ -70,7 +71,7 @@ func (a *app) printHubText(g hubGreeting) {
 
 // homeRelative returns a path with ~ for the home directory.
 func (a *app) homeRelative(path string) string {
-	if rest, ok := strings.CutPrefix(path, a.home()+"/"); ok && a.home() != "" {
+	if rest, ok := strings.CutPrefix(path, a.Home()+"/"); ok && a.Home() != "" {
 		return plain("~/" + rest)
 	}
 	return plain(path)

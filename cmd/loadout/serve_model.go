@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -19,10 +20,10 @@ import (
 // the configured model only; other models have a key of their own, or none.
 func (a *app) newHubModels(ctx context.Context, c *config.Config, private []netip.Prefix) (func(*agents.ModelChoice, string) (llm.Model, error), error) {
 	asDemo := demo.New(&demo.Options{Next: "For a real model: apply a Model to the hub, or set models.default for loadout serve."})
-	own, choice := llm.Model(asDemo), chooseModel(c, &chatFlags{})
-	if !choice.isDemo() {
+	own, choice := llm.Model(asDemo), setup.ChooseModel(c, setup.ModelFlags{})
+	if !choice.IsDemo() {
 		var err error
-		if own, err = a.newModel(ctx, c, choice); err != nil {
+		if own, err = a.NewModel(ctx, c, choice); err != nil {
 			return nil, err
 		}
 	}

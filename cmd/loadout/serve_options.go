@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -35,7 +35,7 @@ const keyVariable = "LOADOUT_HUB_KEY"
 func (a *app) hubLocation(c *config.Config) (hub.Options, error) {
 	o := hub.Options{Data: c.Hub.Data, Database: c.Hub.Database}
 	if o.Data == "" {
-		state := a.stateDir()
+		state := a.StateDir()
 		if state == "" {
 			return o, exit.Errorf(exit.Usage, "name a directory with --data", "no directory for the hub")
 		}
@@ -77,14 +77,14 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	}
 	o.Redis, o.Accounts, o.Public, o.Proxies = c.Hub.Redis, c.Hub.Accounts, c.Hub.Public, c.Hub.Proxies
 	o.Runs, o.Rate, o.Drain = c.Hub.Runs, c.Hub.Rate, time.Duration(c.Hub.Drain)*time.Second
-	o.Version, o.Logger = buildVersion().Version, a.hubLogger(c)
+	o.Version, o.Logger = setup.ReadVersion().Version, a.hubLogger(c)
 	if o.FirstAdmin, err = readFirstAdmin(c); err != nil {
 		return o, err
 	}
 	if o.Provider, err = a.oidcProvider(ctx, c); err != nil {
 		return o, err
 	}
-	if o.Private, err = parsePrefixes(c.Hub.Private); err != nil {
+	if o.Private, err = setup.ParsePrefixes(c.Hub.Private); err != nil {
 		return o, err
 	}
 	if o.Model, err = a.newHubModels(ctx, c, o.Private); err != nil {
@@ -95,7 +95,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 		return o, err
 	}
 	if c.Sandbox.Enabled {
-		o.Sandbox, o.Bounds, o.Packages, o.Getenv = a.hubSandbox(c), policyBounds(c), a.packageOptions(c), a.Getenv
+		o.Sandbox, o.Bounds, o.Packages, o.Getenv = a.hubSandbox(c), setup.PolicyBounds(c), a.PackageOptions(c), a.Getenv
 	}
 	if exe, err := os.Executable(); err == nil {
 		o.Command = exe
@@ -136,7 +136,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 	value := a.Getenv(name)
 	if value == "" {
 		var err error
-		if value, err = a.secretValue(ctx, name); err != nil {
+		if value, err = a.SecretValue(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -147,28 +147,10 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		GroupsClaim: h.OIDCGroups, Everyone: h.OIDCEveryone}, nil
 }
 
-// parsePrefixes parses networks and addresses that the configuration has
-// checked.
-func parsePrefixes(texts []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			at, err := netip.ParseAddr(text)
-			if err != nil {
-				return nil, err
-			}
-			p = netip.PrefixFrom(at, at.BitLen())
-		}
-		out = append(out, p.Masked())
-	}
-	return out, nil
-}
-
 // hubServers returns the MCP servers of the operator, without those of a
 // project.
 func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
-	all, findings, err := a.readServers(c, nil)
+	all, findings, err := a.ReadServers(c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +184,7 @@ func (a *app) hubLogger(c *config.Config) *slog.Logger {
 	if form == "" && console.IsTerminal(a.Stderr) {
 		form, level = "text", slog.LevelWarn
 	}
-	if a.verbose {
+	if a.Verbose {
 		level = slog.LevelDebug
 	}
 	o := &slog.HandlerOptions{Level: level}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
@@ -104,7 +105,7 @@ accept them: a changed description can mislead a model.`,
 }
 
 func (a *app) acceptServer(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
+	return a.withServers(ctx, files, false, "", func(set *setup.Toolset, _ map[string]string, _ []string) error {
 		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
@@ -136,22 +137,22 @@ const connectAllTimeout = time.Hour
 
 // withServers calls do with the user's servers. With connect, it first connects
 // to the named server, or to all for "".
-func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *toolset, wrong map[string]string, findings []string) error) error {
-	c, err := a.loadConfig(nil)
+func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *setup.Toolset, wrong map[string]string, findings []string) error) error {
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}
-	p, err := a.findProfile(a.profileName)
+	p, err := a.FindProfile(a.ProfileName)
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntimeWith(ctx, c, false, profileSkills(p))
+	rt, err := a.NewRuntimeWith(ctx, c, false, setup.ProfileSkills(p))
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	a.noteMissingSkills(ctx, c, p, rt)
-	set, findings, err := a.newToolsetWith(ctx, c, rt, toolsetOptions{files: files, profile: p, deadline: connectAllTimeout})
+	a.NoteMissingSkills(ctx, c, p, rt)
+	set, findings, err := a.NewToolsetWith(ctx, c, rt, setup.ToolsetOptions{Files: files, Profile: p, Deadline: connectAllTimeout})
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 }
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
-	return a.withServers(ctx, files, !offline, "", func(set *toolset, wrong map[string]string, findings []string) error {
+	return a.withServers(ctx, files, !offline, "", func(set *setup.Toolset, wrong map[string]string, findings []string) error {
 		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...), Running: a.runningProcesses()}
 		for _, s := range set.Servers() {
 			out.Servers = append(out.Servers, newServerInfo(s, wrong))
@@ -179,8 +180,8 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		}
 		if len(out.Servers) == 0 {
 			none := "No MCP servers yet. Import those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help"
-			if a.profileName != "" {
-				none = "Profile " + plain(a.profileName) + " has no available MCP servers. To list all: loadout servers" + a.skillFlags()
+			if a.ProfileName != "" {
+				none = "Profile " + plain(a.ProfileName) + " has no available MCP servers. To list all: loadout servers" + a.SkillFlags()
 			}
 			fmt.Fprintln(a.Stdout, none)
 			a.printRunning(out.Running)
@@ -267,7 +268,7 @@ func serverTransport(c *upstream.Config) string {
 }
 
 func (a *app) testServer(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, true, name, func(set *toolset, wrong map[string]string, _ []string) error {
+	return a.withServers(ctx, files, true, name, func(set *setup.Toolset, wrong map[string]string, _ []string) error {
 		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
@@ -306,7 +307,7 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 const maxToolWidth = 100
 
 // checkServerExists returns an error if there is no server with a name.
-func checkServerExists(set *toolset, name string) error {
+func checkServerExists(set *setup.Toolset, name string) error {
 	var names []string
 	for _, s := range set.Servers() {
 		if s.Name == name {
@@ -340,7 +341,7 @@ func (a *app) printServer(t serverTest) {
 		rows = append(rows, []string{tool.Name, clip(tool.Description, maxToolWidth)})
 	}
 	a.PrintTable("  ", rows)
-	if t.Stderr != "" && (a.verbose || t.State != upstream.Ready) {
+	if t.Stderr != "" && (a.Verbose || t.State != upstream.Ready) {
 		fmt.Fprintf(a.Stdout, "\nStandard error:\n%s\n", plain(t.Stderr))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientname"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -22,7 +23,7 @@ import (
 // processesDir returns the directory where processes publish the state of their
 // servers, or "" if there is none.
 func (a *app) processesDir() string {
-	if d := a.stateDir(); d != "" {
+	if d := a.StateDir(); d != "" {
 		return filepath.Join(d, "running")
 	}
 	return ""
@@ -41,11 +42,11 @@ type statePublisher struct {
 // publishedSet is the servers of a profile, or of no profile.
 type publishedSet struct {
 	profile string
-	*toolset
+	*setup.Toolset
 }
 
 // publishState publishes the state of servers until close is called.
-func (a *app) publishState(set *toolset) *statePublisher {
+func (a *app) publishState(set *setup.Toolset) *statePublisher {
 	dir := a.processesDir()
 	if dir == "" {
 		return nil
@@ -53,7 +54,7 @@ func (a *app) publishState(set *toolset) *statePublisher {
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
 	// Publish takes a snapshot at once, so the name must be there before.
 	p.name = clientname.New(func() { p.to.Update() })
-	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.logger(), Snapshot: p.currentState})
+	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.Logger(), Snapshot: p.currentState})
 	set.Pool().Subscribe(p.changed)
 	return p
 }
@@ -61,7 +62,7 @@ func (a *app) publishState(set *toolset) *statePublisher {
 func (p *statePublisher) changed(*upstream.Server) { p.to.Update() }
 
 // add also publishes the servers of a profile.
-func (p *statePublisher) add(profile string, set *toolset) {
+func (p *statePublisher) add(profile string, set *setup.Toolset) {
 	if p == nil {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -34,7 +35,7 @@ func TestPublishStateImmediately(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	set := &toolset{Set: tools.ForRuntime(rt, &tools.Options{})}
+	set := &setup.Toolset{Set: tools.ForRuntime(rt, &tools.Options{})}
 	defer set.Close()
 	for range 200 {
 		a.publishState(set).close()

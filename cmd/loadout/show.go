@@ -29,7 +29,7 @@ ORIGIN/NAME, or the digest of its files.`,
 		Args:              argCount(1, 1, "the NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rt, err := a.openRuntime(cmd.Context())
+			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -190,7 +190,7 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	a.Quiet = true
-	rt, err := a.openRuntime(cmd.Context())
+	rt, err := a.OpenRuntime(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

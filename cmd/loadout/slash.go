@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/transcript"
 )
@@ -92,7 +93,7 @@ func (t *chatSession) listTools(ctx context.Context, _ string) (string, error) {
 	}
 	servers := ""
 	for _, s := range t.set.Servers() {
-		if s.Name == builtinName || s.Skill != "" {
+		if s.Name == setup.BuiltinName || s.Skill != "" {
 			continue
 		}
 		known := 0
@@ -115,20 +116,20 @@ func (t *chatSession) switchModel(ctx context.Context, name string) (string, err
 	if name == "" {
 		return fmt.Sprintf("Model: %s. To switch: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", t.modelLabel()), nil
 	}
-	next := t.answering.resolveName(t.config, name)
-	m, err := t.app.newModel(ctx, t.config, next)
+	next := t.answering.ResolveName(t.config, name)
+	m, err := t.app.NewModel(ctx, t.config, next)
 	if err != nil {
 		return "", err
 	}
 	t.SetModel(m)
-	t.answering.now, t.answering.model = next, m
+	t.answering.Now, t.answering.Model = next, m
 	return t.modelLabel() + " is the model from now on.\n", nil
 }
 
 // modelLabel returns the name of the model, and the server that runs it.
 func (t *chatSession) modelLabel() string {
 	out := literal(t.Model().Name())
-	if host := t.answering.now.host(); host != "" {
+	if host := t.answering.Now.Host(); host != "" {
 		out += " at " + literal(host)
 	}
 	return out

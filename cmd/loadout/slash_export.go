@@ -18,7 +18,7 @@ func (t *chatSession) exportConversation(_ context.Context, path string) (string
 		path = "conversation-" + t.id + ".md"
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		path = t.app.home() + "/" + rest
+		path = t.app.Home() + "/" + rest
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {

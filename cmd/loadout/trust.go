@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,45 +91,6 @@ standard input or standard error is not a terminal.`,
 	return cmd
 }
 
-// trustStore returns the store of trusted projects, or nil if there is no state
-// directory.
-func (a *app) trustStore() *trust.Store {
-	if d := a.stateDir(); d != "" {
-		return trust.NewStore(filepath.Join(d, "trust"))
-	}
-	return nil
-}
-
-// readProject reads the configuration of a directory and whether the user
-// trusts it. The project may be set together with an error: see [trust.Read].
-func (a *app) readProject(dir string) (*trust.Project, error) { return trust.Read(dir, a.trustStore()) }
-
-// isCovered reports whether the project around the working directory is
-// trusted, and the trust covers a file with this content.
-func (a *app) isCovered(file string, data []byte) bool {
-	own, _ := config.ProjectFile(a.configInput().WorkDir)
-	if own == "" {
-		return false
-	}
-	p, err := a.readProject(config.ProjectDir(own))
-	return err == nil && p.Trusted && p.Covers(file, data)
-}
-
-// isTrustedFile reports whether a project's configuration file with this
-// content is trusted.
-func (a *app) isTrustedFile(file string, data []byte) bool {
-	dir := config.ProjectDir(file)
-	p, err := a.readProject(dir)
-	if err != nil {
-		a.Note("cannot check whether %s is trusted, so it is not: %v", dir, err)
-		return false
-	}
-	if p.Changed {
-		a.Note("%s changed since it was trusted; review it, then trust it again: loadout trust %s", dir, console.ShellQuote(dir))
-	}
-	return p.Trusted && p.Covers(file, data)
-}
-
 func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error {
 	p, err := a.readProjectToTrust(dir)
 	if err != nil {
@@ -140,7 +100,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		return exit.Errorf(exit.NotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
 			"%s has no loadout.yaml, .mcp.json or .loadout", p.Dir)
 	}
-	e := p.Effects(a.trustUser())
+	e := p.Effects(a.TrustUser())
 	out := &trustOutput{Dir: p.Dir, Digest: p.Digest, Files: p.Files, State: p.State(), Effects: e.Applied, Ignored: e.Ignored, Problems: e.Problems}
 	if !a.JSON {
 		a.printTrust(p, out)
@@ -169,14 +129,14 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 			return exit.Errorf(exit.Refused, "to review it again: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
 		}
 	}
-	store := a.trustStore()
+	store := a.TrustStore()
 	if store == nil {
 		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
 	}
 	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
 	}
-	if err := a.recordTrust(ctx, "trust", p.Dir, p.Digest); err != nil {
+	if err := a.RecordTrust(ctx, "trust", p.Dir, p.Digest); err != nil {
 		return err
 	}
 	if out.State = "trusted"; a.JSON {
@@ -197,31 +157,11 @@ func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	case !info.IsDir():
 		return nil, exit.Errorf(exit.Usage, "name the directory that contains it", "%s is not a directory", dir)
 	}
-	p, err := a.readProject(dir)
+	p, err := a.ReadProject(dir)
 	if err != nil && p == nil {
 		return nil, exit.Errorf(exit.Failure, "fix the named problem, and try again", "%s: %w", dir, err)
 	}
 	return p, nil
-}
-
-// trustUser returns the user's own configuration. Its problems are not about a
-// project.
-func (a *app) trustUser() trust.User {
-	user := trust.User{Config: a.configInput(), Servers: func(c *config.Config) map[string]string {
-		mine := *c
-		mine.Servers.Project = nil
-		own, _, _ := a.readServers(&mine, nil)
-		out := map[string]string{}
-		for _, s := range own {
-			out[s.Name] = s.File
-		}
-		return out
-	}}
-	own, _ := a.loadOwnProfiles(func(string, ...any) {})
-	for _, g := range own {
-		user.Profiles = append(user.Profiles, g.Name)
-	}
-	return user
 }
 
 func (a *app) printTrust(p *trust.Project, out *trustOutput) {
@@ -273,14 +213,14 @@ func readExcerpt(p *trust.Project, f trust.File) string {
 
 func (a *app) listTrust() error {
 	out := trustList{[]trustedDir{}, []policy.Problem{}}
-	if store := a.trustStore(); store != nil {
+	if store := a.TrustStore(); store != nil {
 		list, problems, err := store.List()
 		if err != nil {
 			return err
 		}
 		out.Problems = append(out.Problems, problems...)
 		for _, t := range list {
-			p, err := a.readProject(t.Dir)
+			p, err := a.ReadProject(t.Dir)
 			out.Projects = append(out.Projects, trustedDir{t, err != nil || !p.Trusted})
 		}
 	}
@@ -307,7 +247,7 @@ func (a *app) listTrust() error {
 }
 
 func (a *app) removeTrust(ctx context.Context, dir string) error {
-	store := a.trustStore()
+	store := a.TrustStore()
 	var t trust.Record
 	err := trust.ErrNotTrusted
 	if store != nil {
@@ -319,25 +259,12 @@ func (a *app) removeTrust(ctx context.Context, dir string) error {
 	case err != nil:
 		return err
 	}
-	if err := a.recordTrust(ctx, "untrust", t.Dir, t.Digest); err != nil {
+	if err := a.RecordTrust(ctx, "untrust", t.Dir, t.Digest); err != nil {
 		return err
 	}
 	if a.JSON {
 		return a.PrintJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []trust.File{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
 	}
 	fmt.Fprintf(a.Stdout, "No longer trusted: %s\n", plain(t.Dir))
-	return nil
-}
-
-// recordTrust records a decision in the audit log.
-func (a *app) recordTrust(ctx context.Context, action, dir string, digest policy.Digest) error {
-	log := a.auditLog()
-	if log == nil {
-		return nil
-	}
-	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: digest, Name: dir, Decision: policy.VerdictAllow})
-	if err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -20,13 +21,13 @@ func (t *chatSession) classifyTurnError(err error, again string) *exit.Error {
 	case errors.Is(err, context.Canceled):
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 	case refused && (status.Code == 401 || status.Code == 403):
-		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.answering.now.keyHint()}
+		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.answering.Now.KeyHint()}
 	case refused && status.Code == 404:
-		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.now.serverHint(" and the address given with --base-url")}
+		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.Now.ServerHint(" and the address given with --base-url")}
 	case refused && !status.Again():
-		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.now.serverHint(", and the address given with --base-url")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.Now.ServerHint(", and the address given with --base-url")}
 	case isType[*url.Error](err) && !isType[*llm.CutError](err):
-		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.now.serverHint("that the server runs, and the address given with --base-url", "that this machine is online")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.Now.ServerHint("that the server runs, and the address given with --base-url", "that this machine is online")}
 	}
 	return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 }
@@ -54,20 +55,20 @@ func (t *chatSession) describeError(err error) string {
 // resumeCommand returns the shell command that continues the conversation with
 // the same model, server, working directory and MCP servers.
 func (t *chatSession) resumeCommand() string {
-	o, now := t.flags, t.answering.now
+	o, now := t.flags, t.answering.Now
 	words := "loadout chat --session " + t.id
 	add := func(flag, value string) {
 		if value != "" {
 			words += " --" + flag + " " + console.ShellQuote(value)
 		}
 	}
-	usual := chooseModel(t.config, &chatFlags{model: now.asked})
-	add("model", now.asked)
-	if now.server != usual.server {
-		add("base-url", now.server)
+	usual := setup.ChooseModel(t.config, setup.ModelFlags{Model: now.Asked})
+	add("model", now.Asked)
+	if now.Server != usual.Server {
+		add("base-url", now.Server)
 	}
-	if now.key != usual.key {
-		add("key", now.key)
+	if now.Key != usual.Key {
+		add("key", now.Key)
 	}
 	add("workspace", o.workspace)
 	add("approve", o.approve)
@@ -75,5 +76,5 @@ func (t *chatSession) resumeCommand() string {
 	for _, file := range o.files {
 		add("mcp-config", file)
 	}
-	return words + t.app.skillFlags()
+	return words + t.app.SkillFlags()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -153,7 +154,7 @@ func (s *turnPrinter) printDenied() {
 			rules = append(rules, d.rule)
 		}
 	}
-	hint := "see the rules: loadout config show" + s.app.skillFlags()
+	hint := "see the rules: loadout config show" + s.app.SkillFlags()
 	if len(rules) > 0 {
 		hint = "to allow them, add to policy.rules: " + strings.Join(rules, ", ") + "; to be asked on a terminal, use --approve ask"
 	}
@@ -169,7 +170,7 @@ func (s *turnPrinter) allowRule(e agent.Event) string {
 	if e.Call == nil || !strings.Contains(e.Result.Text, " needs approval: ") {
 		return "" // denied by a rule
 	}
-	name := upstream.ToolName(builtinName, e.Call.Name)
+	name := upstream.ToolName(setup.BuiltinName, e.Call.Name)
 	if e.Call.Name == toolname.CallTool {
 		var through struct {
 			Name string `json:"name"`

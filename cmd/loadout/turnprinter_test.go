@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -225,12 +226,12 @@ func TestDamagedConversation(t *testing.T) {
 func TestModelsKeepTheirServers(t *testing.T) {
 	const own = "http://127.0.0.1:1/v1"
 	names := map[string]config.Named{"quick": {Model: "openai:small"}, "house": {Model: "anthropic:x", BaseURL: "https://models.example.com", Key: "HOUSE"}}
-	flagged := chatFlags{model: "openai:x", baseURL: own, key: "OWN"}
+	flagged := setup.ModelFlags{Model: "openai:x", BaseURL: own, Key: "OWN"}
 	configured := config.Models{Default: "openai:x", BaseURL: own, Key: "OWN", Names: names}
 	for _, tt := range []struct {
 		name   string
 		models config.Models
-		flags  chatFlags
+		flags  setup.ModelFlags
 		asked  []string // one after the other
 		host   string
 		key    string
@@ -239,37 +240,37 @@ func TestModelsKeepTheirServers(t *testing.T) {
 		{"another model of the vendor", config.Models{}, flagged, []string{"openai:y"}, "127.0.0.1:1", "OWN"},
 		{"another vendor", config.Models{}, flagged, []string{"anthropic:y"}, "api.anthropic.com", ""},
 		{"and back", config.Models{}, flagged, []string{"anthropic:y", "demo", "openai:y"}, "127.0.0.1:1", "OWN"},
-		{"the configured server", configured, chatFlags{}, []string{"openai:y"}, "127.0.0.1:1", "OWN"},
-		{"and back to that", configured, chatFlags{}, []string{"demo", "openai:x"}, "127.0.0.1:1", "OWN"},
-		{"a name of the configuration", configured, chatFlags{}, []string{"house"}, "models.example.com", "HOUSE"},
-		{"a name for the vendor's own", configured, chatFlags{}, []string{"quick"}, "api.openai.com", ""},
-		{"and back from a name", configured, chatFlags{}, []string{"quick", "openai:y"}, "127.0.0.1:1", "OWN"},
-		{"the configured one beside another", configured, chatFlags{model: "openai:y"}, []string{"openai:x"}, "127.0.0.1:1", "OWN"},
-		{"another address for the configured one", configured, chatFlags{baseURL: "http://127.0.0.1:2/v1"}, []string{"demo", "openai:x"}, "127.0.0.1:2", ""},
-		{"no other server", config.Models{}, chatFlags{model: "openai:x"}, []string{"demo", "openai:y"}, "api.openai.com", ""},
+		{"the configured server", configured, setup.ModelFlags{}, []string{"openai:y"}, "127.0.0.1:1", "OWN"},
+		{"and back to that", configured, setup.ModelFlags{}, []string{"demo", "openai:x"}, "127.0.0.1:1", "OWN"},
+		{"a name of the configuration", configured, setup.ModelFlags{}, []string{"house"}, "models.example.com", "HOUSE"},
+		{"a name for the vendor's own", configured, setup.ModelFlags{}, []string{"quick"}, "api.openai.com", ""},
+		{"and back from a name", configured, setup.ModelFlags{}, []string{"quick", "openai:y"}, "127.0.0.1:1", "OWN"},
+		{"the configured one beside another", configured, setup.ModelFlags{Model: "openai:y"}, []string{"openai:x"}, "127.0.0.1:1", "OWN"},
+		{"another address for the configured one", configured, setup.ModelFlags{BaseURL: "http://127.0.0.1:2/v1"}, []string{"demo", "openai:x"}, "127.0.0.1:2", ""},
+		{"no other server", config.Models{}, setup.ModelFlags{Model: "openai:x"}, []string{"demo", "openai:y"}, "api.openai.com", ""},
 		{"the demonstration", config.Models{}, flagged, []string{"demo"}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &config.Config{Models: tt.models}
-			began := chooseModel(c, &tt.flags)
-			w := &activeModel{began: began, now: began}
+			began := setup.ChooseModel(c, tt.flags)
+			w := &setup.ActiveModel{Began: began, Now: began}
 			for _, name := range tt.asked {
-				w.now = w.resolveName(c, name)
+				w.Now = w.ResolveName(c, name)
 			}
-			if w.now.host() != tt.host || w.now.key != tt.key {
-				t.Errorf("it is asked at %q with the key %q, want %q, %q", w.now.host(), w.now.key, tt.host, tt.key)
+			if w.Now.Host() != tt.host || w.Now.Key != tt.key {
+				t.Errorf("it is asked at %q with the key %q, want %q, %q", w.Now.Host(), w.Now.Key, tt.host, tt.key)
 			}
 			// The command that continues the conversation uses the same server.
 			line := (&chatSession{conversation: &conversation{id: "s"}, app: &app{}, config: c, flags: &chatFlags{}, answering: w}).resumeCommand()
 			words := strings.Fields(line)
-			again := chatFlags{}
-			for flag, value := range map[string]*string{"--model": &again.model, "--base-url": &again.baseURL, "--key": &again.key} {
+			again := setup.ModelFlags{}
+			for flag, value := range map[string]*string{"--model": &again.Model, "--base-url": &again.BaseURL, "--key": &again.Key} {
 				if i := slices.Index(words, flag); i >= 0 {
 					*value = words[i+1]
 				}
 			}
-			if k := chooseModel(c, &again); k.server != w.now.server || k.key != w.now.key || k.name != w.now.name {
-				t.Errorf("%s asks %+v, not %+v", line, k, w.now)
+			if k := setup.ChooseModel(c, again); k.Server != w.Now.Server || k.Key != w.Now.Key || k.Name != w.Now.Name {
+				t.Errorf("%s asks %+v, not %+v", line, k, w.Now)
 			}
 		})
 	}
@@ -277,11 +278,11 @@ func TestModelsKeepTheirServers(t *testing.T) {
 
 func TestErrorsOnAScreen(t *testing.T) {
 	const another = "switch the model with /model."
-	vendors := modelChoice{name: "openai:x"}
-	own := modelChoice{name: "openai:x", server: "http://127.0.0.1:1/v1"}
+	vendors := setup.ModelChoice{Name: "openai:x"}
+	own := setup.ModelChoice{Name: "openai:x", Server: "http://127.0.0.1:1/v1"}
 	for _, tt := range []struct {
 		err  error
-		at   modelChoice
+		at   setup.ModelChoice
 		want string // of the next step
 	}{
 		{errors.New("there is nothing to compact"), own, ""},
@@ -294,7 +295,7 @@ func TestErrorsOnAScreen(t *testing.T) {
 		{agent.ErrTooManySteps, own, "Ask the agent to continue."},
 		{exit.Errorf(exit.Usage, "/load NAME", "no name"), own, "/load NAME"},
 	} {
-		person := &chatSession{conversation: &conversation{}, answering: &activeModel{now: tt.at}}
+		person := &chatSession{conversation: &conversation{}, answering: &setup.ActiveModel{Now: tt.at}}
 		_, hint, _ := strings.Cut(person.describeError(tt.err), "\n")
 		if hint != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, hint, tt.want)

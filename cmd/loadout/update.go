@@ -84,7 +84,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 	if err != nil {
 		return err
 	}
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}

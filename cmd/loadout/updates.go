@@ -67,7 +67,7 @@ type availableUpdate = install.AvailableUpdate
 // updatesFile returns the available updates, or nil if there is no state
 // directory.
 func (a *app) updatesFile() *install.AvailableUpdates {
-	if d := a.stateDir(); d != "" {
+	if d := a.StateDir(); d != "" {
 		return install.OpenAvailableUpdates(filepath.Join(d, "newer.json"))
 	}
 	return nil

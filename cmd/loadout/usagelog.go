@@ -74,7 +74,7 @@ usage.enabled: false or LOADOUT_USAGE=off; --clear deletes it.`,
 }
 
 func (a *app) clearUsage(ctx context.Context) error {
-	file := a.usageFile()
+	file := a.UsageFile()
 	if file == "" {
 		return errNoUsageFile
 	}
@@ -93,11 +93,11 @@ func (a *app) clearUsage(ctx context.Context) error {
 var errNoUsageFile = exit.Errorf(exit.Missing, "name a directory with LOADOUT_STATE", "no directory for usage data")
 
 func (a *app) showUsage(ctx context.Context, days int) error {
-	c, err := a.loadConfig(nil)
+	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
 	}
-	out := &usageOutput{Enabled: c.Usage.Enabled, File: a.usageFile(), Models: []usage.ModelCost{}}
+	out := &usageOutput{Enabled: c.Usage.Enabled, File: a.UsageFile(), Models: []usage.ModelCost{}}
 	if out.File == "" {
 		return errNoUsageFile
 	}
@@ -111,7 +111,7 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 		p, known := c.Models.Price(m.Name)
 		out.Models = append(out.Models, m.AtPrice(llm.Price(p), known))
 	}
-	rt, err := a.newRuntime(ctx, c, false)
+	rt, err := a.NewRuntime(ctx, c, false)
 	if err != nil {
 		return err
 	}

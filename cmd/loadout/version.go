@@ -2,18 +2,11 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
-)
 
-type versionOutput struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
+	"github.com/loadout-dev/loadout/internal/setup"
+)
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -26,7 +19,7 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) printVersion() error {
-	v := buildVersion()
+	v := setup.ReadVersion()
 	if a.JSON {
 		return a.PrintJSON(v)
 	}
@@ -36,21 +29,4 @@ func (a *app) printVersion() error {
 	}
 	fmt.Fprintf(a.Stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
 	return nil
-}
-
-func buildVersion() versionOutput {
-	v := versionOutput{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if bi.Main.Version != "" && bi.Main.Version != "(devel)" {
-		v.Version = bi.Main.Version
-	}
-	for _, s := range bi.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			v.Revision = s.Value[:12]
-		}
-	}
-	return v
 }

@@ -15,18 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// dataDir returns the directory for files that agents create, or "" if there is
-// none.
-func (a *app) dataDir() string {
-	if d := a.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "loadout")
-	}
-	if h := a.home(); h != "" {
-		return filepath.Join(h, ".local", "share", "loadout")
-	}
-	return ""
-}
-
 // sandboxUser is the user id of sandboxed code if Loadout runs as root.
 const sandboxUser = 65534
 
@@ -39,7 +27,7 @@ func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, 
 	}
 	list := []string{"allow mcp.workspace." + toolname.ReadFile, "allow mcp.workspace." + toolname.ListFiles}
 	if dir == "" {
-		data := a.dataDir()
+		data := a.DataDir()
 		if data == "" {
 			return "", rules, exit.Errorf(exit.Missing, "name one with --workspace, or set XDG_DATA_HOME", "no directory for a working folder")
 		}
@@ -70,7 +58,7 @@ func (a *app) skillProjectDir(named string) string {
 		return dir
 	}
 	dir, err := os.Getwd()
-	if err != nil || len(a.skills) > 0 {
+	if err != nil || len(a.Skills) > 0 {
 		return ""
 	}
 	return dir

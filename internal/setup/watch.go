@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// configWatcher applies changes of the configuration files to a running server:
+// ConfigWatcher applies changes of the configuration files to a running server:
 // the kill switch, the allow-list and the rules. Revoking a permission has to
 // take effect at once.
-type configWatcher struct {
-	a       *app
+type ConfigWatcher struct {
+	setup   *Setup
 	rt      *loadout.Runtime
-	set     *toolset
+	set     *Toolset
 	profile *profile.Profile // nil for all skills
 	chosen  []string         // its skills
 	mu      sync.Mutex
@@ -39,21 +39,19 @@ type fileState struct {
 // watchInterval is the interval between checks of the files.
 const watchInterval = 500 * time.Millisecond
 
-func (a *app) newConfigWatcher(rt *loadout.Runtime, c *config.Config, set *toolset, p *profile.Profile) *configWatcher {
-	f := &configWatcher{a: a, rt: rt, set: set, profile: p, chosen: profileSkills(p), filter: catalogFilter(c)}
+// NewConfigWatcher returns a watcher for a runtime and its servers. Call start
+// or refresh to use it.
+func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Toolset, p *profile.Profile) *ConfigWatcher {
+	f := &ConfigWatcher{setup: s, rt: rt, set: set, profile: p, chosen: ProfileSkills(p), filter: catalogFilter(c)}
 	f.stamps = f.statFiles()
 	return f
 }
 
-func catalogFilter(c *config.Config) catalog.Filter {
-	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
-}
-
 // statFiles returns the state of all configuration files. It runs before each
 // tool call.
-func (f *configWatcher) statFiles() map[string]fileState {
+func (f *ConfigWatcher) statFiles() map[string]fileState {
 	out := map[string]fileState{}
-	for _, p := range f.a.configInput().Candidates() {
+	for _, p := range f.setup.ConfigInput().Candidates() {
 		if fi, err := os.Stat(p); err == nil {
 			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano()}
 		} else {
@@ -63,9 +61,9 @@ func (f *configWatcher) statFiles() map[string]fileState {
 	return out
 }
 
-// start watches the files until ctx ends or stop is called. stop waits for the
+// Start watches the files until ctx ends or stop is called. stop waits for the
 // watcher to end.
-func (f *configWatcher) start(ctx context.Context) (stop func()) {
+func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -75,17 +73,17 @@ func (f *configWatcher) start(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick:
-				_ = f.refresh(ctx) // the next call reports the error
+				_ = f.Refresh(ctx) // the next call reports the error
 			}
 		}
 	}()
 	return func() { cancel(); <-done }
 }
 
-// refresh reloads the configuration if one of its files changed. A
+// Refresh reloads the configuration if one of its files changed. A
 // configuration that cannot be read disables everything, because it may revoke
 // anything.
-func (f *configWatcher) refresh(ctx context.Context) error {
+func (f *ConfigWatcher) Refresh(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.statFiles()
@@ -94,9 +92,9 @@ func (f *configWatcher) refresh(ctx context.Context) error {
 	}
 	f.stamps = now
 	filter := catalog.Filter{Disabled: true}
-	quiet := *f.a
+	quiet := *f.setup
 	quiet.Quiet = true
-	c, err := quiet.loadConfig(nil)
+	c, err := quiet.LoadConfig(nil)
 	rules, _ := policy.ParseRules([]string{"deny"}) // deny everything if the configuration is unreadable
 	if f.failed = err; err == nil {
 		filter, rules = catalogFilter(c), quiet.policyRules(c, f.profile).Append(f.set.rules)

@@ -1,7 +1,8 @@
-package main
+package setup
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -14,34 +15,27 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// The faces of the program under which usage is recorded.
-const (
-	faceMCP  = usage.FaceMCP
-	faceChat = usage.FaceChat
-	faceRun  = usage.FaceRun
-)
-
-// usageFile returns the usage log, or "" if there is no state directory.
-func (a *app) usageFile() string {
-	if d := a.stateDir(); d != "" {
+// UsageFile returns the usage log, or "" if there is no state directory.
+func (s *Setup) UsageFile() string {
+	if d := s.StateDir(); d != "" {
 		return filepath.Join(d, "usage.jsonl")
 	}
 	return ""
 }
 
 // usageLog returns the log of usage, or nil if usage is not recorded.
-func (a *app) usageLog(c *config.Config) *usage.Log {
-	file := a.usageFile()
+func (s *Setup) usageLog(c *config.Config) *usage.Log {
+	file := s.UsageFile()
 	if file == "" || !c.Usage.Enabled {
 		return nil
 	}
-	return usage.NewLog(file, a.logger())
+	return usage.NewLog(file, s.Logger())
 }
 
-// recordSkillUse returns a function that records the use of skills by a server,
+// RecordSkillUse returns a function that records the use of skills by a server,
 // or nil if usage is not recorded.
-func (a *app) recordSkillUse(c *config.Config, face string) func(mcpserver.Use) {
-	log := a.usageLog(c)
+func (s *Setup) RecordSkillUse(c *config.Config, face string) func(mcpserver.Use) {
+	log := s.usageLog(c)
 	if log == nil {
 		return nil
 	}
@@ -52,8 +46,8 @@ func (a *app) recordSkillUse(c *config.Config, face string) func(mcpserver.Use) 
 
 // recordToolUse returns a function that records tool calls, or nil if usage is
 // not recorded.
-func (a *app) recordToolUse(c *config.Config, face string) func(tools.CallOutcome) {
-	log := a.usageLog(c)
+func (s *Setup) recordToolUse(c *config.Config, face string) func(tools.CallOutcome) {
+	log := s.usageLog(c)
 	if log == nil {
 		return nil
 	}
@@ -69,10 +63,10 @@ func (a *app) recordToolUse(c *config.Config, face string) func(tools.CallOutcom
 	}
 }
 
-// recordDirectUse returns a function that records calls of directly listed
+// RecordDirectUse returns a function that records calls of directly listed
 // tools, or nil if usage is not recorded.
-func (a *app) recordDirectUse(c *config.Config) func(server, tool string, failed bool, took time.Duration) {
-	log := a.usageLog(c)
+func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, failed bool, took time.Duration) {
+	log := s.usageLog(c)
 	if log == nil {
 		return nil
 	}
@@ -80,7 +74,7 @@ func (a *app) recordDirectUse(c *config.Config) func(server, tool string, failed
 		if server == "loadout" {
 			return // the server of Loadout records its own calls
 		}
-		u := usage.Use{Interface: faceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
+		u := usage.Use{Interface: usage.FaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
 		if failed {
 			u.Outcome = usage.Failed
 		}
@@ -88,9 +82,9 @@ func (a *app) recordDirectUse(c *config.Config) func(server, tool string, failed
 	}
 }
 
-// recordScriptUse records a run of a script by the user.
-func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout.Runtime, name string, res *loadout.RunResult, err error) {
-	log := a.usageLog(c)
+// RecordScriptUse records a run of a script by the user.
+func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loadout.Runtime, name string, res *loadout.RunResult, err error) {
+	log := s.usageLog(c)
 	if log == nil || ctx.Err() != nil {
 		return
 	}
@@ -98,12 +92,13 @@ func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout
 	if notFound != nil {
 		return // a typo of the user
 	}
-	u := usage.Use{Interface: faceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
+	u := usage.Use{Interface: usage.FaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
 	if res != nil {
 		u.Tool, u.Took = res.Script, time.Duration(res.DurationMS)*time.Millisecond
 	}
+	_, refused := errors.AsType[*loadout.RefusedError](err)
 	switch {
-	case isType[*loadout.RefusedError](err):
+	case refused:
 		u.Outcome = usage.Refused
 	case err != nil || res.ExitCode != 0:
 		u.Outcome = usage.Failed
@@ -111,10 +106,10 @@ func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout
 	log.Note(u)
 }
 
-// countLog returns a log of a conversation that records usage, or log itself if
+// CountLog returns a log of a conversation that records usage, or log itself if
 // usage is not recorded.
-func (a *app) countLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
-	return a.usageLog(c).CountSession(log, faceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
+func (s *Setup) CountLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
+	return s.usageLog(c).CountSession(log, usage.FaceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
 		e, err := rt.Catalog().Resolve(ctx, name)
 		if err != nil {
 			return "", "", false

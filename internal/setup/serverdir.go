@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // serverDir returns the working directory of the user's servers without a cwd:
 // an empty directory. In the client's directory, which may be a project that
 // someone else wrote, npx and similar commands would run the project's code.
-func (a *app) serverDir() string {
-	for _, d := range []string{a.stateDir(), a.cacheDir()} {
+func (s *Setup) serverDir() string {
+	for _, d := range []string{s.StateDir(), s.CacheDir()} {
 		if abs, err := filepath.Abs(d); d != "" && err == nil {
 			return filepath.Join(abs, "servers", "cwd")
 		}
@@ -28,8 +28,8 @@ func (a *app) serverDir() string {
 }
 
 // spawnInServerDir creates the server directory before a command starts in it.
-func (a *app) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
-	dir := a.serverDir()
+func (s *Setup) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
+	dir := s.serverDir()
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		if c.Dir == dir {
 			if err := makePrivateDir(dir); err != nil {
@@ -55,13 +55,13 @@ func makePrivateDir(dir string) error {
 // readEnvFile reads an envFile of a server. A file in the project around the
 // working directory must be trusted. Otherwise the author of the project would
 // control the user's own servers.
-func (a *app) readEnvFile(path string) ([]byte, error) {
+func (s *Setup) readEnvFile(path string) ([]byte, error) {
 	data, err := configfile.ReadFile(path, upstream.MaxEnvFile)
-	root := a.enclosingProject(path)
+	root := s.enclosingProject(path)
 	if err != nil || root == "" {
 		return data, err
 	}
-	if p, err := a.readProject(root); err != nil || !p.Trusted || !p.Covers(path, data) {
+	if p, err := s.ReadProject(root); err != nil || !p.Trusted || !p.Covers(path, data) {
 		return nil, &upstream.EnvFileError{Reason: "it is in the project " + root + " and not trusted; move it out of the project and name its absolute path, or write its values under env as ${{secrets.NAME}}"}
 	}
 	return data, upstream.CheckEnvFile(data)
@@ -69,17 +69,33 @@ func (a *app) readEnvFile(path string) ([]byte, error) {
 
 // enclosingProject returns the project or the working directory that contains a
 // file, or "". A directory that contains the user's home is not a project.
-func (a *app) enclosingProject(file string) string {
-	dir := a.configInput().WorkDir
+func (s *Setup) enclosingProject(file string) string {
+	dir := s.ConfigInput().WorkDir
 	_, root := config.ProjectFile(dir)
 	for _, d := range []string{root, dir} {
-		if d == "" || isInside(d, a.home()) {
+		if d == "" || IsInside(d, s.Home()) {
 			continue
 		}
 		// also check the name: a symlink in the project may lead out of it
-		if rel, err := filepath.Rel(d, file); err == nil && filepath.IsLocal(rel) || isInside(d, file) {
+		if rel, err := filepath.Rel(d, file); err == nil && filepath.IsLocal(rel) || IsInside(d, file) {
 			return d
 		}
 	}
 	return ""
+}
+
+// IsInside reports whether path is dir or below it, with symlinks resolved.
+func IsInside(dir, path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, abs)
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -1,0 +1,176 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/address"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// ModelChoice is a language model with its server and key.
+type ModelChoice struct {
+	Asked  string // the name given by the user, or ""
+	Name   string // vendor:NAME, demo, or "" for none
+	Server string // base URL, or "" for the vendor's own
+	Key    string // secret or variable with the key, or "" for the vendor's
+}
+
+// ModelFlags are the flags that choose a model.
+type ModelFlags struct{ Model, BaseURL, Key string }
+
+// ChooseModel returns the model of the flags or the configuration, with its
+// Server and key. A configured key is never used for a server that only a flag
+// names.
+func ChooseModel(c *config.Config, o ModelFlags) ModelChoice {
+	name := cmp.Or(o.Model, c.Models.Default)
+	m, short := c.Models.Names[name]
+	switch {
+	case short:
+	case name == c.Models.Default:
+		m = config.Named{Model: name, BaseURL: c.Models.BaseURL, Key: c.Models.Key}
+	default:
+		m.Model = name
+	}
+	if o.BaseURL != "" && o.BaseURL != m.BaseURL {
+		return ModelChoice{o.Model, m.Model, o.BaseURL, o.Key}
+	}
+	return ModelChoice{o.Model, m.Model, m.BaseURL, cmp.Or(o.Key, m.Key)}
+}
+
+// NewModel returns the chosen language model, or the demo.
+func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (m llm.Model, err error) {
+	if k.IsDemo() {
+		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), nil
+	}
+	vendor, model, known := vendors.Parse(k.Name)
+	if !known || vendor.Name == vendors.Demo {
+		return nil, exit.Errorf(exit.Usage, "use anthropic:NAME, openai:NAME or demo", "unknown model %q", k.Name)
+	}
+	value, err := s.findModelKey(ctx, vendor.KeyVariable, k.Key, k.Server)
+	if err != nil {
+		return nil, err
+	}
+	m, err = vendor.New(model, vendors.Options{Key: value, BaseURL: k.Server, MaxTokens: c.Models.MaxTokens, Logger: s.Logger()})
+	if err != nil {
+		return nil, exit.Errorf(exit.Usage, "see: loadout chat --help", "model %s: %w", k.Name, err)
+	}
+	return llm.Retry(m, nil), nil
+}
+
+// ModelResolver returns a function that creates the models skills name in
+// models.names. It caches them.
+func (s *Setup) ModelResolver(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
+	made := map[string]llm.Model{}
+	var mu sync.Mutex
+	return func(name string) (llm.Model, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if m := made[name]; m != nil {
+			return m, nil
+		}
+		if _, ok := c.Models.Names[name]; !ok {
+			return nil, errors.New("not found in models.names")
+		}
+		m, err := s.NewModel(ctx, c, ChooseModel(c, ModelFlags{Model: name}))
+		if err == nil {
+			made[name] = m
+		}
+		return m, err
+	}
+}
+
+// findModelKey returns the key for a server, or "" for none. A vendor's key is
+// sent to the vendor only. Another server gets the key named for it, encrypted
+// unless it is on this machine. A server on this machine needs no key.
+func (s *Setup) findModelKey(ctx context.Context, variable, name, server string) (string, error) {
+	if server != "" {
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" {
+			return "", exit.Errorf(exit.Usage, "use an address such as https://models.example.com/v1", "--base-url is not a valid address")
+		}
+		here := address.IsLoopback(u.Hostname())
+		switch {
+		case name == "" && here:
+			return "", nil
+		case name == "":
+			return "", exit.Errorf(exit.Usage, "name the secret or variable with its key with --key NAME or models.key; the key in "+variable+" is not sent to another server", "no key for %s", u.Host)
+		case u.Scheme != "https" && !here:
+			return "", exit.Errorf(exit.Usage, "give an address with https", "refusing to send a key to %s unencrypted", u.Host)
+		}
+	}
+	name = cmp.Or(name, variable)
+	if key := s.Getenv(name); key != "" {
+		return key, nil
+	}
+	if key, err := s.SecretValue(ctx, name); err == nil && key != "" {
+		return key, nil
+	}
+	return "", exit.Errorf(exit.Missing, "set the variable, or store a secret: loadout secret set "+name+"; to try without a key: --model demo", "no key: %s is not set", name)
+}
+
+// IsDemo reports whether the built-in demo is chosen.
+func (k ModelChoice) IsDemo() bool { return k.Name == "" || k.Name == vendors.Demo }
+
+// vendor returns the vendor of the model.
+func (k ModelChoice) vendor() vendors.Vendor {
+	v, _, _ := vendors.Parse(k.Name)
+	return v
+}
+
+// Host returns the host of the model's server, or "" for the demo.
+func (k ModelChoice) Host() string {
+	if u, err := url.Parse(k.Server); k.Server != "" && err == nil {
+		return u.Host
+	}
+	return k.vendor().Host
+}
+
+// KeyHint returns the next step if a server rejects the key.
+func (k ModelChoice) KeyHint() string {
+	if k.Server != "" {
+		return "name the secret or variable with the key for " + k.Host() + " with --key NAME"
+	}
+	variable := cmp.Or(k.Key, k.vendor().KeyVariable)
+	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
+}
+
+// ServerHint returns own for a server that is not the vendor's, else the joined
+// vendors.
+func (k ModelChoice) ServerHint(own string, vendor ...string) string {
+	if k.Server != "" {
+		return own
+	}
+	return strings.Join(vendor, "")
+}
+
+// ActiveModel is the model of a conversation. It can change during the
+// conversation.
+type ActiveModel struct {
+	Began ModelChoice
+	Now   ModelChoice
+	Model llm.Model
+}
+
+// ResolveName returns the model for a name given in a conversation. A model of
+// the same vendor keeps the server of the start: the conversation is not sent
+// to another server unless the configuration names it.
+func (w *ActiveModel) ResolveName(c *config.Config, name string) ModelChoice {
+	next := ChooseModel(c, ModelFlags{Model: name})
+	_, short := c.Models.Names[name]
+	switch {
+	case name == w.Began.Asked || name == w.Began.Name:
+		return w.Began
+	case !short && next.Server == "" && next.vendor().Name == w.Began.vendor().Name:
+		next.Server, next.Key = w.Began.Server, w.Began.Key
+	}
+	return next
+}

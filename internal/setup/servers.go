@@ -1,0 +1,280 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/spawn"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/internal/usage"
+	"github.com/loadout-dev/loadout/internal/workspace"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// Toolset is a set of MCP servers with their connections.
+type Toolset struct {
+	*tools.Set
+	rules policy.Rules // for the built-in server, after the user's rules
+}
+
+// ToolsetOptions select servers and set their limits.
+type ToolsetOptions struct {
+	Files    []string         // given by the user
+	Profile  *profile.Profile // may be nil
+	Deadline time.Duration    // for connecting; 0 means the configured one
+	Session  string           // conversation that uses the servers, or ""
+	// Builtin is a server of this program, listed first. Permissions of the
+	// user are for this folder. rules apply to it, after the user's rules.
+	Builtin *mcp.Server
+	Folder  string
+	Rules   policy.Rules
+}
+
+// NewToolset creates a toolset without connecting to its servers.
+func (s *Setup) NewToolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*Toolset, []string, error) {
+	return s.NewToolsetWith(ctx, c, rt, ToolsetOptions{Files: given, Profile: p})
+}
+
+// NewToolsetWith creates a toolset without connecting to its servers. It also
+// returns problems of the configured servers. The caller closes the toolset.
+func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadout.Runtime, o ToolsetOptions) (*Toolset, []string, error) {
+	given, p := o.Files, o.Profile
+	configured := time.Duration(c.Servers.Deadline) * time.Second
+	project := s.newProjectServers()
+	own, findings, err := s.ReadServers(c, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range findings {
+		s.Note("%s", f)
+	}
+	rules := s.policyRules(c, p).Append(o.Rules)
+	safety, _ := policy.ParseLevel(c.Servers.Safety)
+	var theirs []*upstream.Config
+	if p != nil {
+		theirs = p.MCPServers
+		if len(p.ServerNames) > 0 { // keep only the servers that the profile names
+			for _, text := range MissingServers(p, own) {
+				s.Note("profile %s: %s", p.Name, text)
+			}
+			own = slices.DeleteFunc(own, func(server *upstream.Config) bool { return !slices.Contains(p.ServerNames, server.Name) })
+		}
+	}
+	spawn.ExtendTimeouts(own, configured)
+	spawn.ExtendTimeouts(theirs, configured)
+	if o.Builtin != nil {
+		if slices.ContainsFunc(own, func(server *upstream.Config) bool { return server.Name == BuiltinName }) {
+			s.Note("MCP server %s ignored: the name is reserved for the working folder of a chat; rename the server", BuiltinName)
+		}
+		own = append([]*upstream.Config{{Name: BuiltinName, Type: memory, URLs: []string{BuiltinName}, Dir: o.Folder, Safety: policy.High.String()}}, own...)
+	}
+	t := &Toolset{rules: o.Rules}
+	private, _ := ParsePrefixes(c.Sandbox.Private) // scriptOptions reports invalid ones
+	dialer := &upstream.Dialer{OAuth: s.NewOAuthHandler(given), Spawn: s.spawnInServerDir(tools.NewSpawner()), Logger: s.Logger(), Private: private, Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: ReadVersion().Version}}
+	if o.Builtin != nil {
+		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.MemoryTransport(map[string]*mcp.Server{BuiltinName: o.Builtin})}
+	}
+	variables := s.ServerVariables(c)
+	var pins tools.DefinitionStore
+	var grants policy.Store
+	if d := s.StateDir(); d != "" {
+		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
+		grants = s.GrantStore()
+	}
+	t.Set = tools.ForRuntime(rt, &tools.Options{
+		PoolOptions: &tools.PoolOptions{Dialer: dialer, Cache: s.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: s.Logger()},
+		Own:         own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+		Deadline: cmp.Or(o.Deadline, configured), Logger: s.Logger(),
+		SkillServers: tools.SkillServers{
+			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(), OtherService: project.Service,
+			HowToApprove: func(err *loadout.RefusedError) string { return err.Decision.Hint + s.SkillFlags() },
+		},
+		Grants:    grants,
+		Audit:     auditAppender(s.AuditLog()),
+		OnCallEnd: s.recordToolUse(c, o.usageFace()),
+	})
+	return t, findings, nil
+}
+
+// BuiltinName is the name of the built-in server.
+const BuiltinName = workspace.Name
+
+// memory is the transport of the built-in server.
+const memory = "memory"
+
+// serverFiles returns the files and directories with the user's MCP servers.
+func (s *Setup) serverFiles(c *config.Config, given []string) []string {
+	var out []string
+	if f := config.UserFile(s.ConfigInput()); f != "" {
+		for _, name := range []string{"servers.yaml", "mcp.json"} {
+			if p := filepath.Join(filepath.Dir(f), name); Exists(p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return slices.Concat(given, c.Servers.Files, c.Servers.Dirs, c.Servers.Inherited, out)
+}
+
+// Exists reports whether there is a file or directory at a path.
+func Exists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
+}
+
+// ReadServers reads the user's MCP servers. Invalid servers and files are
+// skipped and reported in the findings, except that files given by the user
+// must be readable.
+func (s *Setup) ReadServers(c *config.Config, given []string) ([]*upstream.Config, []string, error) {
+	var all []*upstream.Config
+	var findings []string
+	at := map[string]string{}
+	paths := s.serverFiles(c, given)
+	own := len(paths)
+	for i, path := range append(paths, c.Servers.Project...) {
+		files, err := configfile.ListFiles(path)
+		if err != nil {
+			if i < len(given) {
+				code, hint := exit.FileHint(err, "the path given with --mcp-config")
+				return nil, nil, exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
+			}
+			findings = append(findings, fmt.Sprintf("%s: %v", path, exit.FileCause(err)))
+			continue
+		}
+		for _, file := range files {
+			b, err := configfile.ReadFile(file, 1<<20)
+			if err != nil {
+				findings = append(findings, fmt.Sprintf("%s: %v", file, exit.FileCause(err)))
+				continue
+			}
+			if i >= own && !s.isCovered(file, b) {
+				findings = append(findings, file+" is not covered by the trust in the project: move it into .loadout, and trust the project again")
+				continue
+			}
+			f, ds := upstream.Parse(b, upstream.ParseOptions{Name: file})
+			for _, d := range ds {
+				if d.Severity == skill.Error || d.Severity == skill.Warning {
+					findings = append(findings, fmt.Sprintf("%s:%d:%d: %s", file, d.Line, d.Column, d.Message))
+				}
+			}
+			for _, server := range f.Servers {
+				if first, taken := at[server.Name]; taken {
+					findings = append(findings, fmt.Sprintf("%s:%d: MCP server %s ignored: %s has one of the same name", file, server.Line, server.Name, first))
+					continue
+				}
+				at[server.Name] = file
+				if i >= own {
+					server.Owner = upstream.ProjectOwner
+				}
+				if c.Servers.Connect == "at-start" {
+					server.AtStart = true
+				}
+				all = append(all, server)
+			}
+		}
+	}
+	return all, findings, nil
+}
+
+// policyRules returns the user's rules, followed by those of the profile if it
+// is not nil.
+func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
+	rules, problems := policy.ParseRules(c.Policy.Rules)
+	for _, p := range problems {
+		s.Note("policy.rules: %s; no tool can be called until this is fixed", p)
+	}
+	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
+	if p == nil {
+		return rules
+	}
+	more, problems := ParseProfileRules(p)
+	for _, problem := range problems {
+		s.Note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
+	}
+	return rules.Append(more)
+}
+
+// ParsePrefixes parses networks and addresses. On an error it returns those that
+// are valid too.
+func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, failed := netip.ParsePrefix(text)
+		if at, e := netip.ParseAddr(text); e == nil {
+			p, failed = netip.PrefixFrom(at, at.BitLen()), nil
+		}
+		if failed != nil {
+			err = cmp.Or(err, failed)
+			continue
+		}
+		out = append(out, p.Masked())
+	}
+	return out, err
+}
+
+// auditAppender returns the function that appends to a log, or nil for none.
+func auditAppender(to loadout.Auditor) func(context.Context, policy.Record) error {
+	if to == nil {
+		return nil
+	}
+	return to.Append
+}
+
+// ServerVariables returns the variables for the user's own configuration.
+func (s *Setup) ServerVariables(c *config.Config) upstream.Variables {
+	dir, _ := os.Getwd()
+	secret := func(name string) (string, bool) {
+		v, err := s.SecretValue(context.Background(), name)
+		return v, err == nil && v != ""
+	}
+	return upstream.Variables{
+		Home: s.Home(), Secret: secret, Input: secret, // inputs are stored as secrets
+		Env: func(name string) (string, bool) { v := s.Getenv(name); return v, v != "" }, Workspace: dir,
+		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
+		File: s.readEnvFile, Dir: s.serverDir(),
+	}
+}
+
+// newToolCache returns the cache of tool definitions, or nil if there is no
+// state directory.
+func (s *Setup) newToolCache() upstream.Cache {
+	if d := s.StateDir(); d != "" {
+		return &upstream.Files{Dir: filepath.Join(d, "tools")}
+	}
+	return nil
+}
+
+// ServersFile returns the path of the servers file, or "" if there is no
+// directory for it.
+func (s *Setup) ServersFile() string {
+	f := config.UserFile(s.ConfigInput())
+	if f == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(f), ServersFileName)
+}
+
+// usageFace returns the face under which calls are recorded.
+func (o *ToolsetOptions) usageFace() string {
+	if o.Builtin != nil {
+		return usage.FaceChat
+	}
+	return usage.FaceMCP
+}
+
+// ServersFileName is the name of the user's servers file, beside the user's
+// configuration.
+const ServersFileName = "servers.yaml"

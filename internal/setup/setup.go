@@ -1,0 +1,164 @@
+// Package setup is what a user has on this machine: directories, configuration,
+// skills, MCP servers, models, profiles and approvals, as the commands use them.
+//
+// It opens them and reports problems as notes on the console; the packages of
+// each subject read and check them. Its errors have exit codes and name the flag
+// or the command that helps. Start reading at [setup].
+package setup
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+)
+
+// Setup is the setup of a user. Its methods read the environment and files when
+// they are called.
+type Setup struct {
+	console.Console
+	Skills      []string // --skills; nil means the configured skills
+	ConfigFile  string   // --config
+	ProfileName string   // --profile
+	Verbose     bool     // --verbose
+}
+
+// SkillFlags returns the flags that select the skills, for a command in a hint.
+func (s *Setup) SkillFlags() string {
+	var b strings.Builder
+	for _, d := range s.Skills {
+		b.WriteString(" --skills " + console.ShellQuote(d))
+	}
+	if s.ConfigFile != "" {
+		b.WriteString(" --config " + console.ShellQuote(s.ConfigFile))
+	}
+	return b.String()
+}
+
+// ProfileFlags returns skillFlags with the profile, for commands that have both.
+func (s *Setup) ProfileFlags() string {
+	if s.ProfileName == "" {
+		return s.SkillFlags()
+	}
+	return " --profile " + console.ShellQuote(s.ProfileName) + s.SkillFlags()
+}
+
+// LoadConfig reads the configuration. flags are the values of flags by key.
+func (s *Setup) LoadConfig(flags map[string]string) (*config.Config, error) {
+	in := s.ConfigInput()
+	in.Flags = flags
+	if in.File != "" {
+		if _, err := os.Stat(in.File); errors.Is(err, fs.ErrNotExist) {
+			return nil, exit.Errorf(exit.NotFound, "check the path given with --config", "%s: %w", in.File, exit.FileCause(err))
+		}
+	}
+	c, err := config.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.Notes {
+		s.Note("%s: %s", n.Where, n.Message)
+	}
+	return c, nil
+}
+
+// ConfigInput returns where the configuration is read from.
+func (s *Setup) ConfigInput() config.Input {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	return config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile}
+}
+
+// Home returns the home directory, or "" if there is none.
+func (s *Setup) Home() string {
+	if h := s.Getenv("HOME"); h != "" {
+		return h
+	}
+	h, _ := os.UserHomeDir()
+	return h
+}
+
+// CacheDir returns the cache directory, or "" if there is none.
+func (s *Setup) CacheDir() string {
+	if d := s.Getenv("LOADOUT_CACHE"); d != "" {
+		return d
+	}
+	if d := s.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "loadout")
+	}
+	if h := s.Home(); h != "" {
+		return filepath.Join(h, ".cache", "loadout")
+	}
+	return ""
+}
+
+// StateDir returns the directory for decisions of the user and other state, or
+// "" if there is none.
+func (s *Setup) StateDir() string {
+	if d := s.Getenv("LOADOUT_STATE"); d != "" {
+		return d
+	}
+	if d := s.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "loadout")
+	}
+	if h := s.Home(); h != "" {
+		return filepath.Join(h, ".local", "state", "loadout")
+	}
+	return ""
+}
+
+// DataDir returns the directory for files that agents create, or "" if there is
+// none.
+func (s *Setup) DataDir() string {
+	if d := s.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "loadout")
+	}
+	if h := s.Home(); h != "" {
+		return filepath.Join(h, ".local", "share", "loadout")
+	}
+	return ""
+}
+
+// Logger returns the logger of --verbose, or nil.
+func (s *Setup) Logger() *slog.Logger {
+	if !s.Verbose {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(s.Stderr, nil))
+}
+
+// Version describes this build of the program.
+type Version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// ReadVersion returns the version recorded in the program.
+func ReadVersion() Version {
+	v := Version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if bi.Main.Version != "" && bi.Main.Version != "(devel)" {
+		v.Version = bi.Main.Version
+	}
+	for _, s := range bi.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v.Revision = s.Value[:12]
+		}
+	}
+	return v
+}

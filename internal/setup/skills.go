@@ -1,0 +1,198 @@
+package setup
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// NewRuntime opens the skills that the configuration and the flags select.
+func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
+	p, err := s.FindProfile(s.ProfileName)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := s.NewRuntimeWith(ctx, c, watch, ProfileSkills(p))
+	if err == nil {
+		s.NoteMissingSkills(ctx, c, p, rt)
+	}
+	return rt, err
+}
+
+// NewRuntimeWith is newRuntime with only the chosen skills, or with all skills if
+// chosen is empty. It adds the directories in more.
+func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.SourceLocation) (*loadout.Runtime, error) {
+	filter := catalogFilter(c)
+	filter.Select = chosen
+	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
+		return nil, exit.Errorf(exit.Usage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
+	}
+	sources, err := s.skillSources(c, more...)
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := s.scriptOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	defer s.ShowProgress("reading skills")()
+	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+}
+
+// OpenRuntime loads the configuration and opens the skills.
+func (s *Setup) OpenRuntime(ctx context.Context) (*loadout.Runtime, error) {
+	c, err := s.LoadConfig(nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.NewRuntime(ctx, c, false)
+}
+
+// OpenScripts opens the configuration and the skills for commands that run
+// scripts.
+func (s *Setup) OpenScripts(ctx context.Context) (*loadout.Runtime, *config.Config, error) {
+	c, err := s.LoadConfig(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	hint := "see where it is set: loadout config show"
+	if s.ConfigFile != "" {
+		hint += " --config " + console.ShellQuote(s.ConfigFile)
+	}
+	switch {
+	case !c.Skills.Enabled:
+		return nil, nil, exit.Errorf(exit.Refused, hint, "skills are disabled (skills.enabled)")
+	case !c.Sandbox.Enabled:
+		return nil, nil, exit.Errorf(exit.Refused, hint, "scripts are disabled (sandbox.enabled)")
+	}
+	rt, err := s.NewRuntime(ctx, c, false)
+	return rt, c, err
+}
+
+// skillSources returns the sources of skills that the configuration and the
+// flags select.
+func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]catalog.Source, error) {
+	o := &loadout.SourceOptions{Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
+		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
+	if _, err := os.Getwd(); err != nil {
+		if !o.NoProject && len(s.Skills) == 0 {
+			s.Note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
+		}
+		o.NoProject, o.WorkDir = true, string(filepath.Separator)
+	}
+	for _, d := range c.Skills.Dirs {
+		switch {
+		case !c.FromProject(d):
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+		case c.Skills.Project:
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.Project})
+		}
+	}
+	for _, d := range c.Inherited {
+		o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+	}
+	if len(s.Skills) > 0 {
+		o.NoHome, o.NoProject, o.NoBundled, o.Extra = true, true, true, nil
+		for _, d := range s.Skills {
+			path, err := filepath.Abs(d)
+			if err == nil {
+				_, err = os.Stat(path)
+			}
+			if err != nil {
+				code, hint := exit.FileHint(err, "the path given with --skills")
+				return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
+			}
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: path, Scope: catalog.Project})
+		}
+	}
+	o.Extra = append(o.Extra, more...)
+	return loadout.DefaultSources(o)
+}
+
+// catalogFilter returns the configured filter of skills.
+func catalogFilter(c *config.Config) catalog.Filter {
+	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
+}
+
+// Candidates returns the sandbox back ends with their settings.
+func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
+	cache := s.CacheDir()
+	if os.Geteuid() == 0 {
+		cache = "" // code runs as another user, who cannot read this cache
+	}
+	return auto.Candidates(&auto.Settings{
+		Cache: cache,
+		Image: c.Sandbox.Image,
+		Allow: func(digest string) bool { return s.allowsUnsandboxed(digest) },
+	})
+}
+
+// allowsUnsandboxed reports whether the user allows a digest to run without
+// isolation.
+func (s *Setup) allowsUnsandboxed(digest string) bool {
+	g, err := s.GrantStore().Find(context.Background(), policy.LocalUser(), policy.Digest(digest), "")
+	return err == nil && g.Permissions.Unsandboxed
+}
+
+// NewBackend returns the configured sandbox back end. It is chosen on first
+// use.
+func (s *Setup) NewBackend(c *config.Config) *auto.Backend {
+	o := &auto.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
+	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
+		o.MinTier = 0 // accept the tier of the named back end
+	}
+	return auto.New(o)
+}
+
+// scriptOptions returns what the runtime needs to run scripts, or nil if
+// scripts are disabled.
+func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
+	if !c.Sandbox.Enabled {
+		return nil, nil
+	}
+	out := &loadout.Scripts{
+		Sandbox: s.NewBackend(c), Grants: s.GrantStore(), Audit: s.AuditLog(), Getenv: s.Getenv, ReadServers: tools.ReadServers, Secret: s.SecretValue, Logger: s.Logger(),
+		Bounds: PolicyBounds(c), Packages: s.PackageOptions(c),
+	}
+	var err error
+	if out.PrivateNetworks, err = ParsePrefixes(c.Sandbox.Private); err != nil {
+		return nil, exit.Errorf(exit.Usage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
+	}
+	out.ProtectedDirs = []string{config.UserFile(s.ConfigInput()), s.StateDir(), s.CacheDir()}
+	if d := s.StateDir(); d != "" {
+		out.FolderDir = filepath.Join(d, "work")
+	}
+	if d := s.CacheDir(); d != "" {
+		out.CacheDir = d
+	}
+	if exe, err := os.Executable(); err == nil {
+		out.Executable = exe
+	}
+	return out, nil
+}
+
+// PolicyBounds returns the maximum permissions of any skill.
+func PolicyBounds(c *config.Config) policy.Bounds {
+	return policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
+		DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true}
+}
+
+// PackageOptions returns the settings for installing packages of scripts, or
+// nil if there is no cache directory.
+func (s *Setup) PackageOptions(c *config.Config) *loadout.Packages {
+	d := s.CacheDir()
+	if d == "" {
+		return nil
+	}
+	return &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts}
+}
