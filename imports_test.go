@@ -130,6 +130,10 @@ var banned = map[string]map[string]string{
 		"github.com/openai/":        "independent of model vendors",
 		"github.com/spf13/":         "the chat does not parse command lines",
 	},
+	"internal/chat": {
+		module + "/internal/hub": "a hub has conversations of its own",
+		"github.com/spf13/":      "the command parses flags",
+	},
 	"internal/console": {
 		module + "/internal/config": "prints what a command found",
 		"github.com/spf13/":         "a library does not know the command line",

@@ -142,7 +142,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	r := review.New(request, review.Options{Secrets: a.GrantedSecrets(ctx, request.Digest, request.Needs),
 		WorkspaceWrite: o.workspace, HostNetwork: o.host, Unsandboxed: o.unsandboxed})
 	done := a.ShowProgress("scanning the skill")
-	r.Scan(ctx, rt, promptScanTimeout)
+	r.Scan(ctx, rt, review.PromptScanTimeout)
 	done()
 	return r, r.ReadLimits(ctx, rt)
 }

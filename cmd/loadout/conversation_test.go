@@ -131,7 +131,11 @@ func (p *someone) events(out []byte) []agent.Event {
 	for line := range bytes.Lines(out) {
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
-		var e failedEvent
+		var e struct {
+			agent.Event
+			Status int    `json:"status"` // of an error
+			Hint   string `json:"hint"`
+		}
 		if err := dec.Decode(&e); err != nil || e.Type == "" || !bytes.HasPrefix(line, []byte(`{"type":"`)) {
 			p.t.Fatalf("a line is no event: %v\n%s", err, line)
 		}

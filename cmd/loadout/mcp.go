@@ -134,7 +134,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	workspace, err := resolveWorkspace(o.workspace)
+	workspace, err := setup.ResolveWorkspace(o.workspace)
 	if err != nil {
 		return err
 	}

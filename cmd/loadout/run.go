@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -121,13 +121,13 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	if r.Inputs, err = openInputs(o.in); err != nil {
 		return r, err
 	}
-	if err := checkDirectory("out", o.out); err != nil {
+	if err := setup.CheckDirectory("out", o.out); err != nil {
 		return r, err
 	}
 	if o.workspace == "" && o.write {
 		return r, exit.Errorf(exit.Usage, "add --workspace DIR", "--write needs --workspace")
 	}
-	if r.Workspace, err = resolveWorkspace(o.workspace); err != nil {
+	if r.Workspace, err = setup.ResolveWorkspace(o.workspace); err != nil {
 		return r, err
 	}
 	for _, name := range o.secrets {
@@ -138,45 +138,6 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 		r.Secrets = append(r.Secrets, sandbox.NewSecret(name, value))
 	}
 	return r, nil
-}
-
-// resolveWorkspace returns the absolute path of the --workspace directory, or
-// "" for "".
-func resolveWorkspace(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	if err := checkDirectory("workspace", path); err != nil {
-		return "", err
-	}
-	dir, err := filepath.Abs(path)
-	if err == nil {
-		_, err = os.ReadDir(dir)
-	}
-	if real, e := filepath.EvalSymlinks(dir); e == nil && real == filepath.Dir(real) {
-		return "", exit.Errorf(exit.Usage, "give a directory below it", "--workspace %s: the root of the file system is not allowed", path)
-	}
-	if err != nil {
-		code, hint := exit.FileHint(err, "the directory given with --workspace")
-		return "", exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
-	}
-	return dir, nil
-}
-
-// checkDirectory refuses a file as the value of a directory flag.
-func checkDirectory(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	fi, err := os.Stat(path)
-	if err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
-		hint := "name a directory; it is created if needed"
-		if flag == "workspace" {
-			hint = "name its directory; to provide only this file: --in " + console.ShellQuote(path)
-		}
-		return exit.Errorf(exit.Usage, hint, "--%s %s: not a directory", flag, path)
-	}
-	return nil
 }
 
 // openInputs returns the files and directories of --in.

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
@@ -177,7 +178,7 @@ func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []st
 	if r.Inputs, err = openInputs(in); err != nil {
 		return err
 	}
-	if err := checkDirectory("out", out); err != nil {
+	if err := setup.CheckDirectory("out", out); err != nil {
 		return err
 	}
 	if !a.JSON {

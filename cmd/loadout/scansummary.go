@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
@@ -11,8 +10,6 @@ import (
 )
 
 const (
-	// promptScanTimeout bounds the scan of a skill that the user is asked about.
-	promptScanTimeout = 10 * time.Second
 	// maxShownFindings is the number of findings shown in a prompt.
 	maxShownFindings = 3
 	// maxExcerptWidth is the number of columns of an excerpt shown in a prompt.

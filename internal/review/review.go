@@ -147,3 +147,6 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 	}
 	return out
 }
+
+// PromptScanTimeout bounds the scan of a skill that the user is asked about.
+const PromptScanTimeout = 10 * time.Second

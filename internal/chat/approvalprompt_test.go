@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -38,7 +40,7 @@ func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var shown bytes.Buffer
-			a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
+			a := &Host{Setup: setup.Setup{Console: console.Console{Stdout: &shown, Stderr: &shown, Getenv: func(string) string { return "" }}}}
 			input := terminal.NewLineReader(strings.NewReader(tt.typed))
 			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
@@ -54,7 +56,7 @@ func TestOnlyOfferedAnswersAreAccepted(t *testing.T) {
 
 func TestResolvedPromptReadsNoLine(t *testing.T) {
 	var shown bytes.Buffer
-	a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
+	a := &Host{Setup: setup.Setup{Console: console.Console{Stdout: &shown, Stderr: &shown, Getenv: func(string) string { return "" }}}}
 	lines := make(chan string)
 	input := terminal.NewLineReader(readerOf(lines))
 	defer input.Close()
@@ -104,7 +106,7 @@ func TestApprovalLineByLine(t *testing.T) {
 	} {
 		t.Run(tt.typed, func(t *testing.T) {
 			var shown bytes.Buffer
-			a := newApp(environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }})
+			a := &Host{Setup: setup.Setup{Console: console.Console{Stdout: &shown, Stderr: &shown, Getenv: func(string) string { return "" }}}}
 			input := terminal.NewLineReader(strings.NewReader(tt.typed))
 			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Kind: approval.KindApproval, Message: "?", Payload: call}, input)

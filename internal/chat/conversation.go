@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (t *conversation) explainSkillPath(text string) string {
 
 // markedSkills returns the skills marked to be preloaded into a new
 // conversation. Skills of a project need the user's permission.
-func (a *app) markedSkills(ctx context.Context, t *conversation, o *chatFlags) ([]string, error) {
+func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]string, error) {
 	if len(t.session.Events(0)) > 0 {
 		return nil, nil // a resumed conversation has its skills already
 	}
@@ -73,11 +73,11 @@ func (a *app) markedSkills(ctx context.Context, t *conversation, o *chatFlags) (
 		if !e.Preload {
 			continue
 		}
-		if e.Scope == catalog.Project && len(a.Skills) == 0 {
-			if wanted, err := a.projectAllowed(ctx, a.skillProject(e, o)); err != nil {
+		if e.Scope == catalog.Project && len(h.Skills) == 0 {
+			if wanted, err := h.projectAllowed(ctx, h.skillProject(e, o)); err != nil {
 				return nil, err
 			} else if !wanted {
-				a.Note("skill %s not preloaded: the skills of this project are not allowed yet; loadout chat asks", e.Name)
+				h.Note("skill %s not preloaded: the skills of this project are not allowed yet; loadout chat asks", e.Name)
 				continue
 			}
 		}
@@ -114,16 +114,16 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 }
 
 // approvalStore returns the store of open approval requests.
-func (a *app) approvalStore() approval.Store {
-	if d := a.StateDir(); d != "" {
+func (h *Host) approvalStore() approval.Store {
+	if d := h.StateDir(); d != "" {
 		return approval.NewFileStore(filepath.Join(d, "asks"))
 	}
 	return &approval.MemoryStore{}
 }
 
 // chats returns the saved conversations.
-func (a *app) chats() (chatlog.Dir, error) {
-	dir := a.StateDir()
+func (h *Host) chats() (chatlog.Dir, error) {
+	dir := h.StateDir()
 	if dir == "" {
 		return "", exit.Errorf(exit.Missing, "set LOADOUT_STATE to a directory", "no directory to save the conversation in")
 	}
@@ -131,8 +131,8 @@ func (a *app) chats() (chatlog.Dir, error) {
 }
 
 // openChatLog opens the log of a conversation, or creates one if id is "".
-func (a *app) openChatLog(id string) (*session.FileLog, string, error) {
-	dir, err := a.chats()
+func (h *Host) openChatLog(id string) (*session.FileLog, string, error) {
+	dir, err := h.chats()
 	if err != nil {
 		return nil, "", err
 	}
@@ -144,8 +144,8 @@ func (a *app) openChatLog(id string) (*session.FileLog, string, error) {
 		return nil, "", exit.Errorf(exit.NotFound, "conversations are files in "+string(dir), "conversation %s not found", id)
 	case errors.Is(err, session.ErrInUse):
 		return nil, "", exit.Errorf(exit.Failure, "end it there first", "conversation %s: %w", found, err)
-	case err != nil && !isType[*os.PathError](err):
-		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+a.SkillFlags(), "conversation %s: %w", found, err)
+	case err != nil && !hasType[*os.PathError](err):
+		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+h.SkillFlags(), "conversation %s: %w", found, err)
 	case err != nil:
 		return nil, "", fmt.Errorf("conversation %s: %w", found, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -23,11 +24,11 @@ const workspaceLabel = "workspace"
 // instruct the agent: someone else may have written them. Declined projects are
 // excluded. There is no prompt for a trusted project, or if nobody can answer;
 // then the skills are offered, and rules decide what the agent may do.
-func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *chatFlags) error {
-	if o.confirm == nil || len(a.Skills) > 0 {
+func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Flags) error {
+	if o.confirm == nil || len(h.Skills) > 0 {
 		return nil // nobody can answer, or the user chose the skills
 	}
-	rt, err := a.newChatRuntime(ctx, c, o, nil)
+	rt, err := h.newChatRuntime(ctx, c, o, nil)
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,12 @@ func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *cha
 	found := map[string][]string{} // names by project
 	for e := range rt.Catalog().Snapshot().All() {
 		if e.Scope == catalog.Project {
-			dir := a.skillProject(e, o)
-			found[dir] = append(found[dir], plain(e.Name))
+			dir := h.skillProject(e, o)
+			found[dir] = append(found[dir], terminal.Plain(e.Name))
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(found)) {
-		wanted, err := a.projectAllowed(ctx, dir)
+		wanted, err := h.projectAllowed(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *cha
 			continue
 		}
 		names := slices.Compact(slices.Sorted(slices.Values(found[dir])))
-		fmt.Fprintf(o.confirmTo, "The project %s has skills. Skills instruct the agent:\n  %s\n", plain(dir), clip(strings.Join(names, ", "), 300))
+		fmt.Fprintf(o.confirmTo, "The project %s has skills. Skills instruct the agent:\n  %s\n", terminal.Plain(dir), terminal.Clip(strings.Join(names, ", "), 300))
 		yes, err := o.confirm(ctx, "Use these skills?")
 		switch {
 		case err != nil:
@@ -57,7 +58,7 @@ func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *cha
 			o.excludedProjects = append(o.excludedProjects, dir)
 			fmt.Fprintln(o.confirmTo, "Skipped.")
 		default:
-			if err := a.allowProject(ctx, dir); err != nil {
+			if err := h.allowProject(ctx, dir); err != nil {
 				return err
 			}
 		}
@@ -66,12 +67,12 @@ func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *cha
 }
 
 // skillProject returns the directory of the project that a skill belongs to.
-func (a *app) skillProject(e *catalog.Entry, o *chatFlags) string {
+func (h *Host) skillProject(e *catalog.Entry, o *Flags) string {
 	dir := ""
 	if e.Origin == workspaceLabel {
-		dir = a.skillProjectDir(o.workspace)
-	} else if _, dir = config.ProjectFile(a.ConfigInput().WorkDir); dir == "" {
-		dir = a.skillProjectDir("")
+		dir = h.skillProjectDir(o.Workspace)
+	} else if _, dir = config.ProjectFile(h.ConfigInput().WorkDir); dir == "" {
+		dir = h.skillProjectDir("")
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -81,25 +82,25 @@ func (a *app) skillProject(e *catalog.Entry, o *chatFlags) string {
 
 // projectAllowed reports whether the skills of a project may be used, because
 // the user allowed it or trusts the project.
-func (a *app) projectAllowed(ctx context.Context, dir string) (bool, error) {
-	_, err := a.GrantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
+func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
+	_, err := h.GrantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
 		return true, nil
 	}
 	if !errors.Is(err, policy.ErrNotGranted) {
 		return false, fmt.Errorf("check whether the skills of %s may be used: %w", dir, err)
 	}
-	p, err := a.ReadProject(dir)
+	p, err := h.ReadProject(dir)
 	return err == nil && p.Trusted, nil
 }
 
 // allowProject records that the skills of a project may be used.
-func (a *app) allowProject(ctx context.Context, dir string) error {
-	kept, err := a.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
+func (h *Host) allowProject(ctx context.Context, dir string) error {
+	kept, err := h.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
 	if err != nil {
 		return fmt.Errorf("allow the skills of %s: %w", dir, err)
 	}
-	return a.RecordGrant(ctx, "approve", kept)
+	return h.RecordGrant(ctx, "approve", kept)
 }
 
 // projectSkillsDigest returns the subject of the grant for the skills of a
@@ -110,16 +111,16 @@ func projectSkillsDigest(dir string) policy.Digest {
 
 // newChatRuntime opens the skills for a chat: with those of the working
 // directory, and without those of excluded projects.
-func (a *app) newChatRuntime(ctx context.Context, c *config.Config, o *chatFlags, chosen []string) (*loadout.Runtime, error) {
+func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
 	var more []loadout.SourceLocation
 	for _, dir := range o.excludedProjects {
-		if dir == a.skillProject(&catalog.Entry{}, o) {
+		if dir == h.skillProject(&catalog.Entry{}, o) {
 			own.Skills.Project = false
 		}
 	}
-	if o.workspace != "" && !slices.Contains(o.excludedProjects, a.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
-		more = append(more, loadout.SourceLocation{Path: filepath.Join(a.skillProjectDir(o.workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
+	if o.Workspace != "" && !slices.Contains(o.excludedProjects, h.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
+		more = append(more, loadout.SourceLocation{Path: filepath.Join(h.skillProjectDir(o.Workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
 	}
-	return a.NewRuntimeWith(ctx, &own, true, chosen, more...)
+	return h.NewRuntimeWith(ctx, &own, true, chosen, more...)
 }

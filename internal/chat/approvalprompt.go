@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // answerPrompts shows approval requests and other questions to the user at the
 // terminal, one after the other, until stop is called. stop waits for the end.
 // Without input it does nothing.
-func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *terminal.LineReader) (stop func()) {
+func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *terminal.LineReader) (stop func()) {
 	if input == nil {
 		return func() {}
 	}
@@ -48,7 +48,7 @@ func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *te
 				mu.Lock()
 				settled[q.ID] = done
 				mu.Unlock()
-				a.answerPrompt(shown, desk, q, input)
+				h.answerPrompt(shown, desk, q, input)
 				mu.Lock()
 				delete(settled, q.ID)
 				mu.Unlock()
@@ -67,30 +67,30 @@ func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *te
 
 // answerPrompt asks the user one question and records the answer, unless it was
 // answered elsewhere.
-func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *terminal.LineReader) {
+func (h *Host) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *terminal.LineReader) {
 	if open, err := desk.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
 		return
 	}
-	answer := a.promptUser(ctx, q, input)
+	answer := h.promptUser(ctx, q, input)
 	if ctx.Err() != nil {
 		return
 	}
 	answer.By = policy.LocalUser()
 	if err := desk.Resolve(ctx, q.ID, answer); err != nil && ctx.Err() == nil {
-		a.Note("%v", err)
+		h.Note("%v", err)
 	}
 }
 
 // promptUser asks the user one question. An empty line for a required field, or
 // the end of the input, cancels it.
-func (a *app) promptUser(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
+func (h *Host) promptUser(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	if q.Kind == approval.KindApproval {
-		return a.promptApproval(ctx, q, input)
+		return h.promptApproval(ctx, q, input)
 	}
-	fmt.Fprintf(a.Stderr, "\n%s\n", safe(q.Message))
+	fmt.Fprintf(h.Stderr, "\n%s\n", terminal.Safe(q.Message))
 	fields, err := terminal.Fields(q.Schema)
 	if err != nil {
-		a.Note("%v", err)
+		h.Note("%v", err)
 		return approval.Answer{Outcome: approval.Cancelled}
 	}
 	if len(fields) == 0 {
@@ -98,7 +98,7 @@ func (a *app) promptUser(ctx context.Context, q approval.Request, input *termina
 	}
 	content := map[string]any{}
 	for _, f := range fields {
-		value, said := a.promptField(ctx, f, input)
+		value, said := h.promptField(ctx, f, input)
 		switch {
 		case said:
 			content[f.Name] = value
@@ -114,7 +114,7 @@ func (a *app) promptUser(ctx context.Context, q approval.Request, input *termina
 
 // promptApproval asks the user to approve a tool call, with its arguments, or
 // what the message describes.
-func (a *app) promptApproval(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
+func (h *Host) promptApproval(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	choices := []string{"yes", "no", "always"}
 	if r, ok := terminal.RequestOf(&q); ok {
 		choices = []string{"yes", "no", "session", "always"}
@@ -122,11 +122,11 @@ func (a *app) promptApproval(ctx context.Context, q approval.Request, input *ter
 		if r.Skill != "" {
 			owner = "the skill " + r.Skill
 		}
-		fmt.Fprintf(a.Stderr, "\nRun %s of %s? Reason: %s.\n%s", plain(r.Tool), plain(owner), plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
+		fmt.Fprintf(h.Stderr, "\nRun %s of %s? Reason: %s.\n%s", terminal.Plain(r.Tool), terminal.Plain(owner), terminal.Plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
 	} else {
-		fmt.Fprintf(a.Stderr, "\n%s\n", safe(q.Message))
+		fmt.Fprintf(h.Stderr, "\n%s\n", terminal.Safe(q.Message))
 	}
-	said, _ := a.promptField(ctx, terminal.Pick("Allow?", choices...), input)
+	said, _ := h.promptField(ctx, terminal.Pick("Allow?", choices...), input)
 	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
 	scope, allowed := scopes[said]
 	switch {
@@ -140,8 +140,8 @@ func (a *app) promptApproval(ctx context.Context, q approval.Request, input *ter
 
 // promptField asks for the value of a field until it is valid. It returns false
 // if the user gave no value.
-func (a *app) promptField(ctx context.Context, f terminal.Field, input *terminal.LineReader) (any, bool) {
-	prompt := plain(f.Title)
+func (h *Host) promptField(ctx context.Context, f terminal.Field, input *terminal.LineReader) (any, bool) {
+	prompt := terminal.Plain(f.Title)
 	if len(f.Choices) > 0 {
 		prompt += " [" + strings.Join(f.Choices, "/") + "]"
 	}
@@ -149,10 +149,10 @@ func (a *app) promptField(ctx context.Context, f terminal.Field, input *terminal
 		prompt += " (" + f.Default + ")"
 	}
 	if f.Help != "" {
-		fmt.Fprintf(a.Stderr, "(%s)\n", f.Help)
+		fmt.Fprintf(h.Stderr, "(%s)\n", f.Help)
 	}
 	for {
-		fmt.Fprintf(a.Stderr, "%s: ", a.Colorize(a.Stderr, "1", prompt))
+		fmt.Fprintf(h.Stderr, "%s: ", h.Colorize(h.Stderr, "1", prompt))
 		line, err := input.ReadLine(ctx)
 		if err != nil {
 			return nil, false

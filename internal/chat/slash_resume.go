@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const maxFirstMessage = 60
 
 // checkConversation returns an error if a conversation does not exist. The hint
 // suggests similar names or the latest conversation.
-func (a *app) checkConversation(id string) error {
-	dir, err := a.chats()
+func (h *Host) checkConversation(id string) error {
+	dir, err := h.chats()
 	if err != nil {
 		return err
 	}
@@ -43,17 +43,17 @@ func (a *app) checkConversation(id string) error {
 }
 
 // resumeConversation lists the latest conversations, or continues one.
-func (t *chatSession) resumeConversation(_ context.Context, id string) (string, error) {
+func (t *dialog) resumeConversation(_ context.Context, id string) (string, error) {
 	if id == t.id {
 		return "This is conversation " + t.id + ".\n", nil
 	}
 	if id != "" {
-		if err := t.app.checkConversation(id); err != nil {
+		if err := t.host.checkConversation(id); err != nil {
 			return "", err
 		}
 		return "", &terminal.End{With: &reopenError{id}}
 	}
-	dir, err := t.app.chats()
+	dir, err := t.host.chats()
 	if err != nil {
 		return "", err
 	}
@@ -73,15 +73,15 @@ func (t *chatSession) resumeConversation(_ context.Context, id string) (string, 
 		if k.ID == t.id {
 			this = " (this one)"
 		}
-		fmt.Fprintf(&b, "- %s%s, %s: %s\n", k.ID, this, k.Last.Format("2 Jan 15:04"), literal(clip(dir.FirstMessage(k.ID), maxFirstMessage)))
+		fmt.Fprintf(&b, "- %s%s, %s: %s\n", k.ID, this, k.Last.Format("2 Jan 15:04"), literal(terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)))
 	}
 	b.WriteString("\nTo continue one: `/resume ID`\n")
 	return b.String(), nil
 }
 
 // completeConversations returns the conversations whose names have a prefix.
-func (t *chatSession) completeConversations(prefix string) []terminal.Choice {
-	dir, err := t.app.chats()
+func (t *dialog) completeConversations(prefix string) []terminal.Choice {
+	dir, err := t.host.chats()
 	if err != nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (t *chatSession) completeConversations(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, k := range all {
 		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < 20 {
-			out = append(out, terminal.Choice{Name: k.ID, Help: clip(dir.FirstMessage(k.ID), maxFirstMessage)})
+			out = append(out, terminal.Choice{Name: k.ID, Help: terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)})
 		}
 	}
 	return out

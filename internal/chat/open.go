@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -29,27 +29,27 @@ import (
 // conversationOptions select what a conversation works with.
 type conversationOptions struct {
 	config *config.Config
-	flags  *chatFlags
+	flags  *Flags
 	model  llm.Model
 	asks   bool                 // the user is asked to approve calls
 	input  *terminal.LineReader // reads the answers; nil if a screen shows the prompts
 }
 
 // openConversation opens a conversation. The caller closes it.
-func (a *app) openConversation(ctx context.Context, o conversationOptions) (*conversation, error) {
-	p, err := a.FindProfile(o.flags.profile)
+func (h *Host) openConversation(ctx context.Context, o conversationOptions) (*conversation, error) {
+	p, err := h.FindProfile(o.flags.Profile)
 	if err != nil {
 		return nil, err
 	}
-	b := &conversationBuilder{conversationOptions: o, app: a, profile: p,
-		conversation: &conversation{desk: approval.NewQueue(a.approvalStore())}}
+	b := &conversationBuilder{conversationOptions: o, host: h, profile: p,
+		conversation: &conversation{desk: approval.NewQueue(h.approvalStore())}}
 	for _, open := range []func(context.Context) error{b.openLog, b.openFolder, b.openSkills, b.openTools, b.openSession, b.connectAgent, b.preload} {
 		if err := open(ctx); err != nil {
 			b.close()
 			return nil, err
 		}
 	}
-	b.onClose(a.answerPrompts(ctx, b.desk, o.input))
+	b.onClose(h.answerPrompts(ctx, b.desk, o.input))
 	return b.conversation, nil
 }
 
@@ -58,7 +58,7 @@ func (a *app) openConversation(ctx context.Context, o conversationOptions) (*con
 type conversationBuilder struct {
 	*conversation
 	conversationOptions
-	app     *app
+	host    *Host
 	profile *profile.Profile // nil for none
 	log     session.Log
 	rules   policy.Rules // for the working directory
@@ -67,7 +67,7 @@ type conversationBuilder struct {
 
 // openLog opens or creates the transcript.
 func (b *conversationBuilder) openLog(context.Context) error {
-	log, id, err := b.app.openChatLog(b.flags.session)
+	log, id, err := b.host.openChatLog(b.flags.Session)
 	if err != nil {
 		return err
 	}
@@ -79,16 +79,16 @@ func (b *conversationBuilder) openLog(context.Context) error {
 // openFolder chooses the working directory: the one that the user names now or
 // named when the conversation began, or one of its own.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
-	if b.flags.workspace == "" {
-		if b.flags.workspace, err = chatlog.Folder(ctx, b.log); err != nil {
+	if b.flags.Workspace == "" {
+		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {
 			return err
 		}
-		if named := b.flags.workspace; named != "" && !isDir(named) {
+		if named := b.flags.Workspace; named != "" && !isDir(named) {
 			return exit.Errorf(exit.NotFound, "name its new location with --workspace", "directory %s of the conversation not found", named)
 		}
 	}
-	b.folder, b.rules, err = b.app.openWorkFolder(b.flags.workspace, b.id)
-	if b.flags.workspace != "" {
+	b.folder, b.rules, err = b.host.openWorkFolder(b.flags.Workspace, b.id)
+	if b.flags.Workspace != "" {
 		b.named = b.folder
 	}
 	return err
@@ -96,10 +96,10 @@ func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 
 // openSkills opens the skills, those of the project if the user allows it.
 func (b *conversationBuilder) openSkills(ctx context.Context) error {
-	if err := b.app.confirmProjectSkills(ctx, b.config, b.flags); err != nil {
+	if err := b.host.confirmProjectSkills(ctx, b.config, b.flags); err != nil {
 		return err
 	}
-	rt, err := b.app.newChatRuntime(ctx, b.config, b.flags, setup.ProfileSkills(b.profile))
+	rt, err := b.host.newChatRuntime(ctx, b.config, b.flags, setup.ProfileSkills(b.profile))
 	if err != nil {
 		return err
 	}
@@ -123,20 +123,20 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) },
-		Elsewhere: b.explainSkillPath, Project: b.app.skillProjectDir(b.flags.workspace), Saved: rt.Catalog().Reload})
-	b.set, _, err = b.app.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
+		Elsewhere: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), Saved: rt.Catalog().Reload})
+	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {
 		return err
 	}
 	b.onClose(func() { b.set.Close() })
-	b.watcher = b.app.NewConfigWatcher(rt, b.config, b.set, b.profile)
+	b.watcher = b.host.NewConfigWatcher(rt, b.config, b.set, b.profile)
 	b.onClose(b.watcher.Start(ctx))
 	return nil
 }
 
 // openSession restores the conversation from its log.
 func (b *conversationBuilder) openSession(ctx context.Context) error {
-	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.app.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
+	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
 		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget})
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 // that it loads skills in its own conversation and calls tools itself, plus the
 // tools of its working directory.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
-	a, me := b.app, policy.LocalUser()
+	a, me := b.host, policy.LocalUser()
 	elicit, approve := agent.NewElicitationHandler(b.desk, b.id, me, 0), agent.NewApprover(b.desk, b.id, me)
 	if !b.asks {
 		elicit, approve = nil, nil
@@ -159,7 +159,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	consent := &skillConsent{app: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
+	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
 	caller := &agent.ToolCaller{Set: b.set.Set, Session: b.session, Principal: me, IsApproved: consent.isApproved, Approve: approve, Elicit: elicit}
 	own, err := caller.ServerTools(ctx, setup.BuiltinName)
 	if err != nil {
@@ -178,8 +178,8 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 
 // connectServer returns the tools of the MCP server for the agent.
 func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
-	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.app.SkillFlags(),
-		Refresh: b.watcher.Refresh, OnUse: b.app.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.app.Logger()})
+	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.host.SkillFlags(),
+		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()})
 	client, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
@@ -188,11 +188,11 @@ func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(con
 	return client.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
-// preload loads the skills that are marked or named for the whole conversation.
+// Preload loads the skills that are marked or named for the whole conversation.
 func (b *conversationBuilder) preload(ctx context.Context) error {
-	marked, err := b.app.markedSkills(ctx, b.conversation, b.flags)
+	marked, err := b.host.markedSkills(ctx, b.conversation, b.flags)
 	if err != nil {
 		return err
 	}
-	return b.preloadSkills(ctx, append(marked, b.flags.preload...))
+	return b.preloadSkills(ctx, append(marked, b.flags.Preload...))
 }

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // turnPrinter prints the events of a turn: the answer to standard output and
 // the rest to standard error, or everything as lines of JSON.
 type turnPrinter struct {
-	*chatSession
+	*dialog
 	answered bool         // part of an answer was printed
 	denied   []deniedCall // calls denied by policy
 	failed   *agent.Event // why the turn failed
@@ -33,11 +33,11 @@ type deniedCall struct{ rule string }
 
 // printEvents calls do and prints its events as a turn. Its error has the exit
 // code and hint of the program.
-func (t *chatSession) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
-	s := &turnPrinter{chatSession: t}
+func (t *dialog) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
+	s := &turnPrinter{dialog: t}
 	err := do(s.handleEvent)
-	if err != nil && s.answered && !t.app.JSON {
-		fmt.Fprintln(t.app.Stdout) // after a partial answer
+	if err != nil && s.answered && !t.host.JSON {
+		fmt.Fprintln(t.host.Stdout) // after a partial answer
 	}
 	if err != nil && s.failed != nil {
 		err = s.finishError(ctx, err)
@@ -59,14 +59,14 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	} else {
 		err = described
 	}
-	if !s.app.JSON {
+	if !s.host.JSON {
 		return err
 	}
 	line := failedEvent{Event: *s.failed, Hint: described.Hint}
 	if status, ok := errors.AsType[*llm.StatusError](described); ok {
 		line.Status = status.Code
 	}
-	s.app.PrintJSONLine(line)
+	s.host.PrintJSONLine(line)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 	case e.Type == agent.ToolResult && e.Result.Denied:
 		s.denied = append(s.denied, deniedCall{s.allowRule(e)})
 	}
-	if s.app.JSON {
-		s.app.PrintJSONLine(e)
+	if s.host.JSON {
+		s.host.PrintJSONLine(e)
 		return
 	}
 	s.printEvent(e)
@@ -99,22 +99,22 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 
 // printEvent prints an event for the user.
 func (s *turnPrinter) printEvent(e agent.Event) {
-	a := s.app
+	a := s.host
 	happens := func(colour, text string) { fmt.Fprintln(a.Stderr, a.Colorize(a.Stderr, colour, "· "+text)) }
 	switch e.Type {
 	case agent.Text:
-		fmt.Fprint(a.Stdout, safe(e.Text))
+		fmt.Fprint(a.Stdout, terminal.Safe(e.Text))
 	case agent.ToolCall:
-		happens("2", plain(e.Call.Name)+" "+clip(plain(e.Call.Arguments), 100))
+		happens("2", terminal.Plain(e.Call.Name)+" "+terminal.Clip(terminal.Plain(e.Call.Arguments), 100))
 	case agent.SkillLoaded:
-		happens("2", "loaded skill "+plain(e.Skill))
+		happens("2", "loaded skill "+terminal.Plain(e.Skill))
 	case agent.SkillUnloaded:
-		happens("2", "unloaded skill "+plain(e.Skill)+": "+plain(e.Reason))
+		happens("2", "unloaded skill "+terminal.Plain(e.Skill)+": "+terminal.Plain(e.Reason))
 	case agent.Notice:
-		happens("2", plain(e.Text))
+		happens("2", terminal.Plain(e.Text))
 	case agent.ToolResult:
 		if e.Result.Error {
-			happens("31", plain(e.Call.Name)+": "+clip(plain(e.Result.Text), 200))
+			happens("31", terminal.Plain(e.Call.Name)+": "+terminal.Clip(terminal.Plain(e.Result.Text), 200))
 		}
 	case agent.Done:
 		if s.answered {
@@ -126,7 +126,7 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 }
 
 // printPreloaded prints the skills loaded before the first turn.
-func (t *chatSession) printPreloaded() {
+func (t *dialog) printPreloaded() {
 	var names []string
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		if e.Message != nil || e.Result != nil {
@@ -136,7 +136,7 @@ func (t *chatSession) printPreloaded() {
 			names = append(names, e.Loaded.Skill.Name)
 		}
 	}
-	s := &turnPrinter{chatSession: t}
+	s := &turnPrinter{dialog: t}
 	for _, name := range slices.Backward(names) {
 		s.handleEvent(agent.Event{Type: agent.SkillLoaded, Skill: name})
 	}
@@ -154,7 +154,7 @@ func (s *turnPrinter) printDenied() {
 			rules = append(rules, d.rule)
 		}
 	}
-	hint := "see the rules: loadout config show" + s.app.SkillFlags()
+	hint := "see the rules: loadout config show" + s.host.SkillFlags()
 	if len(rules) > 0 {
 		hint = "to allow them, add to policy.rules: " + strings.Join(rules, ", ") + "; to be asked on a terminal, use --approve ask"
 	}
@@ -162,7 +162,7 @@ func (s *turnPrinter) printDenied() {
 	if len(s.denied) == 1 {
 		verb = "was"
 	}
-	fmt.Fprintf(s.app.Stderr, "loadout: %s %s denied\n  %s\n", console.Pluralize(len(s.denied), "call"), verb, plain(hint))
+	fmt.Fprintf(s.host.Stderr, "loadout: %s %s denied\n  %s\n", console.Pluralize(len(s.denied), "call"), verb, terminal.Plain(hint))
 }
 
 // allowRule returns the rule that would allow a call that needs approval.
@@ -194,12 +194,12 @@ func (s *turnPrinter) allowRule(e agent.Event) string {
 }
 
 // printCommandOutput prints the Markdown output of a command.
-func (a *app) printCommandOutput(text string) {
+func (h *Host) printCommandOutput(text string) {
 	switch {
 	case text == "":
-	case a.JSON:
-		a.PrintJSONLine(agent.Event{Type: agent.Notice, Text: strings.TrimSpace(terminal.Render(text, 0, true))})
+	case h.JSON:
+		h.PrintJSONLine(agent.Event{Type: agent.Notice, Text: strings.TrimSpace(terminal.Render(text, 0, true))})
 	default:
-		fmt.Fprint(a.Stdout, terminal.Render(text, a.TerminalWidth(), a.Colorize(a.Stdout, "1", "x") == "x"))
+		fmt.Fprint(h.Stdout, terminal.Render(text, h.TerminalWidth(), h.Colorize(h.Stdout, "1", "x") == "x"))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -17,28 +17,28 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// chatSession is a conversation with its user interface: the output and the
+// dialog is a conversation with its user interface: the output and the
 // slash commands.
-type chatSession struct {
+type dialog struct {
 	*conversation
-	app       *app
+	host      *Host
 	config    *config.Config
-	flags     *chatFlags
+	flags     *Flags
 	answering *setup.ActiveModel
 	asks      bool // the user is asked to approve calls
 	once      bool // ends after one turn
 }
 
-var _ terminal.Conversation = (*chatSession)(nil)
+var _ terminal.Conversation = (*dialog)(nil)
 
 // canUseScreen reports whether the terminal supports a full-screen interface.
-func (a *app) canUseScreen() bool {
-	term := a.Getenv("TERM")
-	return !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stdout) && term != "dumb" && term != ""
+func (h *Host) canUseScreen() bool {
+	term := h.Getenv("TERM")
+	return !h.JSON && console.IsTerminal(h.Stdin) && console.IsTerminal(h.Stdout) && term != "dumb" && term != ""
 }
 
 // Status implements [terminal.Conversation].
-func (t *chatSession) Status() terminal.Status {
+func (t *dialog) Status() terminal.Status {
 	s := terminal.Status{Model: t.Model().Name(), Folder: t.folderLabel()}
 	for _, k := range t.session.Active() {
 		left, bounded := t.session.TurnsLeft(k.Skill)
@@ -55,23 +55,23 @@ func (t *chatSession) Status() terminal.Status {
 }
 
 // modelPrice returns the configured price of a model.
-func (t *chatSession) modelPrice(model string) (llm.Price, bool) {
+func (t *dialog) modelPrice(model string) (llm.Price, bool) {
 	p, known := t.config.Models.Price(model)
 	return llm.Price(p), known
 }
 
 // folderLabel returns the user's working directory. It returns "" for a
 // directory of the conversation.
-func (t *chatSession) folderLabel() string {
-	if t.flags.workspace == "" {
+func (t *dialog) folderLabel() string {
+	if t.flags.Workspace == "" {
 		return ""
 	}
-	return t.app.shortPath(t.folder)
+	return t.host.shortPath(t.folder)
 }
 
 // shortPath returns a path with ~ for the home directory.
-func (a *app) shortPath(path string) string {
-	if home := a.Home(); home != "" {
+func (h *Host) shortPath(path string) string {
+	if home := h.Home(); home != "" {
 		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
 			return "~" + string(filepath.Separator) + rest
 		}
@@ -80,8 +80,8 @@ func (a *app) shortPath(path string) string {
 }
 
 // runScreen runs the conversation in a terminal until the user leaves.
-func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
-	a := t.app
+func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
+	a := t.host
 	in, isFile := console.AsFile(from)
 	out, isFileToo := console.AsFile(to)
 	if !isFile || !isFileToo {
@@ -109,15 +109,15 @@ func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *term
 }
 
 // greeting returns the first lines of the screen.
-func (t *chatSession) greeting() string {
+func (t *dialog) greeting() string {
 	return "**" + literal(t.Model().Name()) + "**, conversation " + t.id + "  \n`/help` lists the commands, Ctrl-D exits."
 }
 
 // terminalEnv returns the environment variables that describe the terminal.
-func (a *app) terminalEnv() []string {
+func (h *Host) terminalEnv() []string {
 	var out []string
 	for _, name := range []string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "SSH_TTY", "WT_SESSION", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE"} {
-		if v := a.Getenv(name); v != "" {
+		if v := h.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}
 	}
@@ -126,10 +126,10 @@ func (a *app) terminalEnv() []string {
 
 // editorCommand returns a function that opens the user's editor, or nil if none
 // is set.
-func (a *app) editorCommand() func(string) *exec.Cmd {
-	words := strings.Fields(a.Getenv("VISUAL"))
+func (h *Host) editorCommand() func(string) *exec.Cmd {
+	words := strings.Fields(h.Getenv("VISUAL"))
 	if len(words) == 0 {
-		words = strings.Fields(a.Getenv("EDITOR"))
+		words = strings.Fields(h.Getenv("EDITOR"))
 	}
 	if len(words) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"bufio"
@@ -17,24 +17,24 @@ const maxPrompt = 1 << 20
 // readPrompt reads the prompt from standard input, or appends piped input to
 // the prompt. With --approve ask, standard input is for answers unless it is
 // piped.
-func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
-	if o.prompt == "" || o.approve != "ask" && isPiped(a.Stdin) {
-		text, err := a.readStdin(ctx, o.prompt == "")
+func (h *Host) readPrompt(ctx context.Context, o *Flags) error {
+	if o.Prompt == "" || o.Approve != "ask" && isPiped(h.Stdin) {
+		text, err := h.readStdin(ctx, o.Prompt == "")
 		if err != nil {
 			return err
 		}
-		if len(text)+len(o.prompt) > maxPrompt {
+		if len(text)+len(o.Prompt) > maxPrompt {
 			return exit.Errorf(exit.Usage, "put it into a file, and name the file", "prompt larger than %d bytes", maxPrompt)
 		}
-		o.prompt = strings.TrimSpace(o.prompt)
+		o.Prompt = strings.TrimSpace(o.Prompt)
 		switch text = strings.TrimSpace(text); {
-		case o.prompt == "":
-			o.prompt = text
+		case o.Prompt == "":
+			o.Prompt = text
 		case text != "":
-			o.prompt += "\n\n" + fenced(text)
+			o.Prompt += "\n\n" + fenced(text)
 		}
 	}
-	if strings.TrimSpace(o.prompt) == "" {
+	if strings.TrimSpace(o.Prompt) == "" {
 		return exit.Errorf(exit.Usage, "loadout chat -p \"what is in sales.csv?\"", "no prompt given")
 	}
 	return nil
@@ -54,14 +54,14 @@ func isPiped(from io.Reader) bool {
 // readStdin reads standard input up to its end or maxPrompt. If no input
 // arrives for a while, it prints a note when needed is set, and otherwise stops
 // reading: the input may be meant for another program.
-func (a *app) readStdin(ctx context.Context, needed bool) (string, error) {
+func (h *Host) readStdin(ctx context.Context, needed bool) (string, error) {
 	type input struct {
 		text []byte
 		err  error
 	}
 	began, read := make(chan struct{}), make(chan input, 1)
 	go func() { // ends with the input or the program
-		from := bufio.NewReader(io.LimitReader(a.Stdin, maxPrompt+1))
+		from := bufio.NewReader(io.LimitReader(h.Stdin, maxPrompt+1))
 		if _, err := from.Peek(1); err == nil {
 			close(began)
 		}
@@ -78,10 +78,10 @@ func (a *app) readStdin(ctx context.Context, needed bool) (string, error) {
 			began, needed = nil, true
 		case <-slow.C:
 			if !needed {
-				a.Note("no input on standard input, continuing without it")
+				h.Note("no input on standard input, continuing without it")
 				return "", nil
 			}
-			a.Note("reading standard input; to continue without input use </dev/null")
+			h.Note("reading standard input; to continue without input use </dev/null")
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
@@ -21,13 +22,13 @@ const sandboxUser = 65534
 // openWorkFolder returns the working directory of an agent and its policy
 // rules. A directory named by the user needs approval for changes; otherwise
 // the conversation gets a directory of its own.
-func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, err error) {
-	if dir, err = resolveWorkspace(named); err != nil {
+func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules, err error) {
+	if dir, err = setup.ResolveWorkspace(named); err != nil {
 		return "", rules, err
 	}
 	list := []string{"allow mcp.workspace." + toolname.ReadFile, "allow mcp.workspace." + toolname.ListFiles}
 	if dir == "" {
-		data := a.DataDir()
+		data := h.DataDir()
 		if data == "" {
 			return "", rules, exit.Errorf(exit.Missing, "name one with --workspace, or set XDG_DATA_HOME", "no directory for a working folder")
 		}
@@ -52,13 +53,13 @@ func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, 
 // skillProjectDir returns the project whose skills a conversation can add to:
 // the named directory, else the current directory. It returns "" if the user
 // selected the skills with --skills.
-func (a *app) skillProjectDir(named string) string {
+func (h *Host) skillProjectDir(named string) string {
 	if named != "" {
-		dir, _ := resolveWorkspace(named) // checked before
+		dir, _ := setup.ResolveWorkspace(named) // checked before
 		return dir
 	}
 	dir, err := os.Getwd()
-	if err != nil || len(a.Skills) > 0 {
+	if err != nil || len(h.Skills) > 0 {
 		return ""
 	}
 	return dir

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // slashCommands returns the commands that the user can type: those of the
 // program, then one per skill. A skill with the name of a command can be loaded
 // with /load.
-func (t *chatSession) slashCommands(ctx context.Context) []terminal.Command {
+func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 	own := []terminal.Command{
 		{Name: "help", Args: "[NAME]", Help: "show the commands, or help for NAME", Complete: t.completeNames(ctx), Run: t.showHelp},
 		{Name: "skills", Help: "list skills and loaded skills", Run: ignoreEvents(t.listSkills)},
@@ -42,7 +42,7 @@ func ignoreEvents(f func(context.Context, string) (string, error)) func(context.
 }
 
 // showHelp returns help for all commands, or for one command or skill.
-func (t *chatSession) showHelp(ctx context.Context, name string, _ func(agent.Event)) (string, error) {
+func (t *dialog) showHelp(ctx context.Context, name string, _ func(agent.Event)) (string, error) {
 	all := t.slashCommands(ctx)
 	if name = strings.TrimPrefix(name, "/"); name != "" {
 		return t.helpFor(ctx, name, all)
@@ -65,7 +65,7 @@ func (t *chatSession) showHelp(ctx context.Context, name string, _ func(agent.Ev
 	return b.String(), nil
 }
 
-func (t *chatSession) helpFor(ctx context.Context, name string, all []terminal.Command) (string, error) {
+func (t *dialog) helpFor(ctx context.Context, name string, all []terminal.Command) (string, error) {
 	i := slices.IndexFunc(all, func(k terminal.Command) bool { return k.Name == name })
 	if i >= 0 && all[i].Detail == nil {
 		return fmt.Sprintf("`%s` %s\n", strings.TrimSpace("/"+name+" "+all[i].Args), all[i].Help), nil
@@ -74,7 +74,7 @@ func (t *chatSession) helpFor(ctx context.Context, name string, all []terminal.C
 }
 
 // listTools lists the tools that can be called.
-func (t *chatSession) listTools(ctx context.Context, _ string) (string, error) {
+func (t *dialog) listTools(ctx context.Context, _ string) (string, error) {
 	var b strings.Builder
 	b.WriteString("**Tools of the agent**\n\n")
 	for _, k := range t.Tools() {
@@ -112,12 +112,12 @@ func (t *chatSession) listTools(ctx context.Context, _ string) (string, error) {
 }
 
 // switchModel shows the current model, or switches to another one.
-func (t *chatSession) switchModel(ctx context.Context, name string) (string, error) {
+func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return fmt.Sprintf("Model: %s. To switch: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", t.modelLabel()), nil
 	}
 	next := t.answering.ResolveName(t.config, name)
-	m, err := t.app.NewModel(ctx, t.config, next)
+	m, err := t.host.NewModel(ctx, t.config, next)
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func (t *chatSession) switchModel(ctx context.Context, name string) (string, err
 }
 
 // modelLabel returns the name of the model, and the server that runs it.
-func (t *chatSession) modelLabel() string {
+func (t *dialog) modelLabel() string {
 	out := literal(t.Model().Name())
 	if host := t.answering.Now.Host(); host != "" {
 		out += " at " + literal(host)
@@ -136,7 +136,7 @@ func (t *chatSession) modelLabel() string {
 }
 
 // formatCost returns the tokens and cost of each model.
-func (t *chatSession) formatCost(context.Context, string) (string, error) {
+func (t *dialog) formatCost(context.Context, string) (string, error) {
 	spent := t.UsageByModel()
 	if len(spent) == 0 {
 		return "No requests yet.\n", nil
@@ -164,7 +164,7 @@ func (t *chatSession) formatCost(context.Context, string) (string, error) {
 
 // lastCalls returns the last tool calls in full, for output that cannot unfold
 // them.
-func (t *chatSession) lastCalls(context.Context, string) (string, error) {
+func (t *dialog) lastCalls(context.Context, string) (string, error) {
 	var b strings.Builder
 	results := map[string]string{}
 	for _, e := range slices.Backward(t.session.Events(0)) {
@@ -183,15 +183,15 @@ func (t *chatSession) lastCalls(context.Context, string) (string, error) {
 
 // firstSentence returns the first sentence of a description.
 func firstSentence(text string) string {
-	text = plain(text)
+	text = terminal.Plain(text)
 	if i := strings.Index(text, ". "); i > 0 {
 		text = text[:i+1]
 	}
-	return clip(text, 120)
+	return terminal.Clip(text, 120)
 }
 
 // literal escapes untrusted text for Markdown, on one line.
-func literal(text string) string { return transcript.Escape(plain(text)) }
+func literal(text string) string { return transcript.Escape(terminal.Plain(text)) }
 
 // fenced returns untrusted text as a Markdown code block.
-func fenced(text string) string { return transcript.Fence(safe(text)) }
+func fenced(text string) string { return transcript.Fence(terminal.Safe(text)) }

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 // exportConversation writes the conversation to a new file.
-func (t *chatSession) exportConversation(_ context.Context, path string) (string, error) {
+func (t *dialog) exportConversation(_ context.Context, path string) (string, error) {
 	if path == "" {
 		path = "conversation-" + t.id + ".md"
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		path = t.app.Home() + "/" + rest
+		path = t.host.Home() + "/" + rest
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
@@ -29,7 +30,7 @@ func (t *chatSession) exportConversation(_ context.Context, path string) (string
 	case err != nil:
 		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "write %s: %w", path, exit.FileCause(err))
 	}
-	_, err = f.WriteString(safe(chatlog.Markdown(t.id, t.session.Events(0))))
+	_, err = f.WriteString(terminal.Safe(chatlog.Markdown(t.id, t.session.Events(0))))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}

@@ -1,10 +1,9 @@
-package main
+package chat
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,7 +18,7 @@ import (
 
 // skillCommands returns a command for each skill that the user may invoke,
 // unless a command of the program has its name.
-func (t *chatSession) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
+func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
 	var out []terminal.Command
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
 		taken := slices.ContainsFunc(own, func(k terminal.Command) bool { return k.Name == e.Name })
@@ -27,7 +26,7 @@ func (t *chatSession) skillCommands(ctx context.Context, own []terminal.Command)
 			continue
 		}
 		out = append(out, terminal.Command{
-			Name: e.Name, Args: plain(e.ArgumentHint), Help: clip(e.Description, 200),
+			Name: e.Name, Args: terminal.Plain(e.ArgumentHint), Help: terminal.Clip(e.Description, 200),
 			Detail: func() string { return t.skillDetail(ctx, e) },
 			Run: func(ctx context.Context, args string, tell func(agent.Event)) (string, error) {
 				return "", t.InvokeSkill(ctx, e.Key(), args, tell)
@@ -38,9 +37,9 @@ func (t *chatSession) skillCommands(ctx context.Context, own []terminal.Command)
 }
 
 // skillDetail returns one line with the usage and the tools of a skill.
-func (t *chatSession) skillDetail(ctx context.Context, e *catalog.Entry) string {
+func (t *dialog) skillDetail(ctx context.Context, e *catalog.Entry) string {
 	var out []string
-	if hint := plain(e.ArgumentHint); hint != "" {
+	if hint := terminal.Plain(e.ArgumentHint); hint != "" {
 		out = append(out, "usage: /"+e.Name+" "+hint)
 	}
 	if tools := t.skillTools(ctx, e); len(tools) > 0 {
@@ -50,7 +49,7 @@ func (t *chatSession) skillDetail(ctx context.Context, e *catalog.Entry) string 
 }
 
 // skillTools returns the names of the tools that a skill requests or provides.
-func (t *chatSession) skillTools(ctx context.Context, e *catalog.Entry) []string {
+func (t *dialog) skillTools(ctx context.Context, e *catalog.Entry) []string {
 	s, _, err := t.runtime.Catalog().Read(ctx, e)
 	if err != nil {
 		return nil
@@ -63,7 +62,7 @@ func (t *chatSession) skillTools(ctx context.Context, e *catalog.Entry) []string
 }
 
 // skillScripts returns the paths of the scripts of a skill.
-func (t *chatSession) skillScripts(ctx context.Context, e *catalog.Entry) []string {
+func (t *dialog) skillScripts(ctx context.Context, e *catalog.Entry) []string {
 	files, err := t.runtime.Catalog().Manifest(ctx, e)
 	if err != nil {
 		return nil
@@ -78,21 +77,21 @@ func (t *chatSession) skillScripts(ctx context.Context, e *catalog.Entry) []stri
 }
 
 // skillHelp returns the description, tools and scripts of a skill.
-func (t *chatSession) skillHelp(ctx context.Context, name string) (string, error) {
+func (t *dialog) skillHelp(ctx context.Context, name string) (string, error) {
 	e, err := t.runtime.Catalog().Snapshot().Get(name)
 	if err != nil {
-		return "", t.unknownSkillError(err)
+		return "", unknownSkillError(err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", literal(e.Title()), literal(e.Description))
-	if hint := plain(e.ArgumentHint); hint != "" && e.UserInvocable {
+	if hint := terminal.Plain(e.ArgumentHint); hint != "" && e.UserInvocable {
 		fmt.Fprintf(&b, "- usage: `%s`\n", strings.ReplaceAll("/"+e.Name+" "+hint, "`", "'"))
 	}
 	if tools := t.skillTools(ctx, e); len(tools) > 0 {
 		fmt.Fprintf(&b, "- tools: %s\n", literal(strings.Join(tools, ", ")))
 	}
 	if scripts := t.skillScripts(ctx, e); len(scripts) > 0 {
-		fmt.Fprintf(&b, "- scripts: %s\n", literal(clip(strings.Join(scripts, ", "), 500)))
+		fmt.Fprintf(&b, "- scripts: %s\n", literal(terminal.Clip(strings.Join(scripts, ", "), 500)))
 	}
 	if !e.UserInvocable {
 		b.WriteString("- only the agent invokes it; `/load` loads it\n")
@@ -102,25 +101,19 @@ func (t *chatSession) skillHelp(ctx context.Context, name string) (string, error
 	}
 	from := e.Path
 	if !strings.HasPrefix(from, e.Origin) {
-		from = e.Origin + ": " + t.app.shortPath(from)
+		from = e.Origin + ": " + t.host.shortPath(from)
 	}
 	fmt.Fprintf(&b, "- from %s\n", literal(from))
 	return b.String(), nil
 }
 
 // unknownSkillError adds a hint to the error for an unknown skill.
-func (t *chatSession) unknownSkillError(err error) error {
-	hint := "list the skills: /skills"
-	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
-		if h := t.app.notFoundHint(e); strings.Contains(h, "did you mean") {
-			hint = h
-		}
-	}
-	return exit.Errorf(exit.NotFound, hint, "%w", err)
+func unknownSkillError(err error) error {
+	return exit.Errorf(exit.NotFound, "list the skills: /skills", "%w", err)
 }
 
 // listSkills lists all skills, loaded skills first.
-func (t *chatSession) listSkills(context.Context, string) (string, error) {
+func (t *dialog) listSkills(context.Context, string) (string, error) {
 	var b strings.Builder
 	active := t.session.Active()
 	if len(active) > 0 {
@@ -148,13 +141,13 @@ func (t *chatSession) listSkills(context.Context, string) (string, error) {
 			fmt.Fprintf(&b, "\nand %d more: type / and the start of a name\n", len(all)-most)
 			break
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", literal(e.Name), literal(clip(e.Description, 100)))
+		fmt.Fprintf(&b, "- %s: %s\n", literal(e.Name), literal(terminal.Clip(e.Description, 100)))
 	}
 	return b.String(), nil
 }
 
 // loadSkill loads a skill until the user unloads it.
-func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error) {
+func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", exit.Errorf(exit.Usage, "/load NAME; list the skills: /skills", "no skill name given")
 	}
@@ -163,8 +156,8 @@ func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error
 		return "", err
 	}
 	if r.State == session.StateFailed {
-		if _, err := t.runtime.Catalog().Snapshot().Get(name); errors.Is(err, fs.ErrNotExist) || err != nil {
-			return "", t.unknownSkillError(err)
+		if _, err := t.runtime.Catalog().Snapshot().Get(name); err != nil {
+			return "", unknownSkillError(err)
 		}
 		return "", exit.Errorf(exit.Failure, "see: loadout show "+console.ShellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
 	}
@@ -184,7 +177,7 @@ func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error
 }
 
 // unloadSkill unloads a skill.
-func (t *chatSession) unloadSkill(ctx context.Context, name string) (string, error) {
+func (t *dialog) unloadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", exit.Errorf(exit.Usage, "/unload NAME; list the loaded skills: /skills", "no skill name given")
 	}
@@ -202,17 +195,17 @@ func (t *chatSession) unloadSkill(ctx context.Context, name string) (string, err
 }
 
 // completeSkills returns the skills whose names have a prefix.
-func (t *chatSession) completeSkills(prefix string) []terminal.Choice {
+func (t *dialog) completeSkills(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
 		if strings.HasPrefix(e.Name, prefix) {
-			out = append(out, terminal.Choice{Name: e.Name, Help: clip(e.Description, 200)})
+			out = append(out, terminal.Choice{Name: e.Name, Help: terminal.Clip(e.Description, 200)})
 		}
 	}
 	return out
 }
 
-func (t *chatSession) completeLoaded(prefix string) []terminal.Choice {
+func (t *dialog) completeLoaded(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, k := range t.session.Active() {
 		if strings.HasPrefix(k.Skill.Name, prefix) {
@@ -223,7 +216,7 @@ func (t *chatSession) completeLoaded(prefix string) []terminal.Choice {
 }
 
 // completeNames returns the commands and skills whose names have a prefix.
-func (t *chatSession) completeNames(ctx context.Context) func(string) []terminal.Choice {
+func (t *dialog) completeNames(ctx context.Context) func(string) []terminal.Choice {
 	return func(prefix string) []terminal.Choice {
 		var out []terminal.Choice
 		for _, k := range t.slashCommands(ctx) {

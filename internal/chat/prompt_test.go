@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 func TestPromptFromAPipe(t *testing.T) {
@@ -30,14 +33,14 @@ func TestPromptFromAPipe(t *testing.T) {
 					to.Close()
 				}()
 				var shown bytes.Buffer
-				a := newApp(environment{stdin: in, stdout: io.Discard, stderr: &shown, getenv: func(string) string { return "" }})
-				o := &chatFlags{prompt: tt.prompt}
+				a := &Host{Setup: setup.Setup{Console: console.Console{Stdin: in, Stdout: io.Discard, Stderr: &shown, Getenv: func(string) string { return "" }}}}
+				o := &Flags{Prompt: tt.prompt}
 				if err := a.readPrompt(t.Context(), o); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute) // ends the input
-				if o.prompt != tt.want || !strings.Contains(shown.String(), tt.note) || tt.note == "" && shown.Len() > 0 {
-					t.Errorf("said is %q; it notes %q", o.prompt, shown.String())
+				if o.Prompt != tt.want || !strings.Contains(shown.String(), tt.note) || tt.note == "" && shown.Len() > 0 {
+					t.Errorf("said is %q; it notes %q", o.Prompt, shown.String())
 				}
 			})
 		})

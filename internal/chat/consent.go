@@ -1,10 +1,9 @@
-package main
+package chat
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -24,7 +24,7 @@ import (
 // everything the skill needs: running its scripts and servers, calling the
 // tools they provide, and making the calls it names in allowed-tools.
 type skillConsent struct {
-	*app
+	*Host
 	rt     *loadout.Runtime
 	config *config.Config
 	set    *tools.Set
@@ -78,7 +78,7 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
 		return "", nil
 	}
-	r.Scan(ctx, c.rt, promptScanTimeout)
+	r.Scan(ctx, c.rt, review.PromptScanTimeout)
 	payload, err := json.Marshal(consentRequest{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
 		return "", err
@@ -113,21 +113,19 @@ const maxScripts = 10
 // formatQuestion returns the text of the approval request: what the skill can
 // do, then its contents. It fails if the text would have to be cut.
 func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string, error) {
-	own := *c.app
-	own.Stdout = io.Discard // an approval request has no colors
 	short := *r
 	if rest := len(short.Scripts) - maxScripts; rest > 0 {
 		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to use its scripts, servers and tools. Allow it in this conversation?\n\n", plain(r.Name))
+	fmt.Fprintf(&b, "%s wants to use its scripts, servers and tools. Allow it in this conversation?\n\n", terminal.Plain(r.Name))
 	if len(sk.AllowedTools) > 0 {
-		fmt.Fprintf(&b, "no prompt  %s\n", plain(strings.Join(sk.AllowedTools, ", ")))
+		fmt.Fprintf(&b, "no prompt  %s\n", terminal.Plain(strings.Join(sk.AllowedTools, ", ")))
 	}
 	if sk.Model != "" {
-		fmt.Fprintf(&b, "model      %s\n", plain(sk.Model))
+		fmt.Fprintf(&b, "model      %s\n", terminal.Plain(sk.Model))
 	}
-	b.WriteString(own.formatReview(&short, c.config))
+	b.WriteString(c.FormatReview(&short, c.config))
 	if b.Len() > approval.MaxMessage {
 		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
 	}

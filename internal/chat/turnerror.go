@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/llm"
 )
 
 // classifyTurnError returns the error of a turn with its exit code and hint.
 // again is the hint for an error that may not repeat.
-func (t *chatSession) classifyTurnError(err error, again string) *exit.Error {
+func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 	status, refused := errors.AsType[*llm.StatusError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -26,35 +27,35 @@ func (t *chatSession) classifyTurnError(err error, again string) *exit.Error {
 		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.Now.ServerHint(" and the address given with --base-url")}
 	case refused && !status.Again():
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.Now.ServerHint(", and the address given with --base-url")}
-	case isType[*url.Error](err) && !isType[*llm.CutError](err):
+	case hasType[*url.Error](err) && !hasType[*llm.CutError](err):
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.Now.ServerHint("that the server runs, and the address given with --base-url", "that this machine is online")}
 	}
 	return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 }
 
 // describeError returns the error of a turn or command as text for a screen.
-func (t *chatSession) describeError(err error) string {
+func (t *dialog) describeError(err error) string {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Err != nil {
-		return plain(e.Error()) + "\n" + plain(e.Hint)
+		return terminal.Plain(e.Error()) + "\n" + terminal.Plain(e.Hint)
 	}
 	const another = "switch the model with /model"
 	_, refused := errors.AsType[*llm.StatusError](err)
 	switch {
 	case errors.Is(err, agent.ErrTooManySteps), errors.Is(err, agent.ErrTooManyTokens):
-		return plain(err.Error()) + "\nAsk the agent to continue."
-	case !refused && !isType[*llm.CutError](err) && !isType[*url.Error](err):
-		return plain(err.Error())
+		return terminal.Plain(err.Error()) + "\nAsk the agent to continue."
+	case !refused && !hasType[*llm.CutError](err) && !hasType[*url.Error](err):
+		return terminal.Plain(err.Error())
 	}
 	e := t.classifyTurnError(err, "Try again, or "+another+".")
 	if !strings.Contains(e.Hint, another) {
 		e.Hint = strings.ToUpper(e.Hint[:1]) + e.Hint[1:] + "; or " + another + "."
 	}
-	return plain(err.Error()) + "\n" + plain(e.Hint)
+	return terminal.Plain(err.Error()) + "\n" + terminal.Plain(e.Hint)
 }
 
 // resumeCommand returns the shell command that continues the conversation with
 // the same model, server, working directory and MCP servers.
-func (t *chatSession) resumeCommand() string {
+func (t *dialog) resumeCommand() string {
 	o, now := t.flags, t.answering.Now
 	words := "loadout chat --session " + t.id
 	add := func(flag, value string) {
@@ -70,11 +71,17 @@ func (t *chatSession) resumeCommand() string {
 	if now.Key != usual.Key {
 		add("key", now.Key)
 	}
-	add("workspace", o.workspace)
-	add("approve", o.approve)
-	add("profile", o.profile)
-	for _, file := range o.files {
+	add("workspace", o.Workspace)
+	add("approve", o.Approve)
+	add("profile", o.Profile)
+	for _, file := range o.Files {
 		add("mcp-config", file)
 	}
-	return words + t.app.SkillFlags()
+	return words + t.host.SkillFlags()
+}
+
+// hasType reports whether err is or wraps an error of type E.
+func hasType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

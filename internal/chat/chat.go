@@ -1,0 +1,198 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/terminal"
+)
+
+// Flags are the flags of loadout chat.
+type Flags struct {
+	Prompt string
+	setup.ModelFlags
+	Session, Workspace string
+	Preload            []string
+	Approve, Profile   string
+	Files              []string
+
+	confirm          func(ctx context.Context, question string) (bool, error) // asks the user; nil if nobody can answer
+	confirmTo        io.Writer                                                // output of confirm
+	excludedProjects []string                                                 // projects whose skills are not used
+}
+
+// Run chats until the user leaves. With a prompt, or without a terminal, it
+// prints one answer. Its error has an exit code and a next step.
+func (h *Host) Run(ctx context.Context, o *Flags) error {
+	c, err := h.LoadConfig(nil)
+	if err != nil {
+		return err
+	}
+	switch o.Approve {
+	case "", "rules", "ask":
+	default:
+		return exit.Errorf(exit.Usage, "use --approve rules or --approve ask", "unknown value %q of --approve", o.Approve)
+	}
+	once := o.Prompt != "" || !console.IsTerminal(h.Stdin)
+	if once {
+		if err := h.readPrompt(ctx, o); err != nil {
+			return err
+		}
+	}
+	who, err := h.selectModel(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	if o.Session != "" {
+		if err := h.checkConversation(o.Session); err != nil {
+			return err
+		}
+	}
+	input := terminal.NewLineReader(h.Stdin)
+	defer input.Close()
+	if once {
+		t, err := h.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.Approve == "ask", input: input}, who)
+		if err != nil {
+			return err
+		}
+		defer t.close()
+		t.once = true
+		t.printPreloaded()
+		return t.printTurn(ctx, o.Prompt)
+	}
+	if o.Approve != "rules" {
+		o.confirm, o.confirmTo = h.Confirm, h.Stderr
+	}
+	for {
+		err := h.runInteractive(ctx, c, o, who, input)
+		next := (*reopenError)(nil)
+		if !errors.As(err, &next) {
+			return err
+		}
+		o.Session, o.Preload, o.Workspace = next.id, nil, "" // it has its own working directory
+	}
+}
+
+// selectModel returns the model that the flags or the configuration name.
+// Without either it returns the built-in demo, and prints a note.
+func (h *Host) selectModel(ctx context.Context, c *config.Config, o *Flags) (*setup.ActiveModel, error) {
+	k := setup.ChooseModel(c, o.ModelFlags)
+	for _, f := range []struct{ name, value string }{{"base-url", o.BaseURL}, {"key", o.Key}} {
+		if f.value != "" && k.IsDemo() {
+			return nil, exit.Errorf(exit.Usage, "loadout chat --model openai:NAME --base-url URL", "--%s needs --model openai:NAME", f.name)
+		}
+	}
+	m, err := h.NewModel(ctx, c, k)
+	if err != nil {
+		return nil, err
+	}
+	if k.Name == "" {
+		h.Note("no model configured; the built-in demo answers")
+	}
+	return &setup.ActiveModel{Began: k, Now: k, Model: m}, nil
+}
+
+// runInteractive runs a conversation until the user leaves: on a full screen,
+// or line by line on a simple terminal.
+func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, who *setup.ActiveModel, input *terminal.LineReader) error {
+	options := conversationOptions{config: c, flags: o, asks: o.Approve != "rules", input: input}
+	if h.canUseScreen() {
+		notices := terminal.NewNotices(h.Stderr)
+		own := *h
+		own.Stderr, own.Stdout = notices, notices // the conversation owns the screen
+		options.input = nil
+		t, err := own.openChat(ctx, options, who)
+		if err != nil {
+			return err
+		}
+		defer t.close()
+		return t.runScreen(ctx, h.Stdin, h.Stdout, notices)
+	}
+	t, err := h.openChat(ctx, options, who)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	return h.readLoop(ctx, t, input)
+}
+
+// openChat opens a conversation with the chosen model. The caller closes it.
+func (h *Host) openChat(ctx context.Context, o conversationOptions, who *setup.ActiveModel) (*dialog, error) {
+	o.model = who.Model
+	t, err := h.openConversation(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &dialog{conversation: t, host: h, config: o.config, flags: o.flags, answering: who, asks: o.asks}, nil
+}
+
+// readLoop handles one line after the other until the input ends.
+func (h *Host) readLoop(ctx context.Context, t *dialog, input *terminal.LineReader) error {
+	fmt.Fprintf(h.Stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", terminal.Plain(t.Model().Name()), t.id)
+	t.printPreloaded()
+	for {
+		fmt.Fprint(h.Stderr, h.Colorize(h.Stderr, "1", "> "))
+		line, err := input.ReadLine(ctx)
+		if line = strings.TrimSpace(line); line != "" {
+			err := h.runLine(ctx, t, line)
+			if end, ok := errors.AsType[*terminal.End](err); ok {
+				return end.With
+			}
+			if err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				h.ReportError(err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			fmt.Fprintln(h.Stderr)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// runLine runs a slash command, or sends the line as a message.
+func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
+	name, args, ok := terminal.ParseCommand(line)
+	if !ok {
+		return t.printTurn(ctx, line)
+	}
+	for _, k := range t.slashCommands(ctx) {
+		if k.Name == name {
+			return t.printEvents(ctx, func(tell func(agent.Event)) error {
+				text, err := k.Run(ctx, args, tell)
+				h.printCommandOutput(text)
+				return err
+			})
+		}
+	}
+	return exit.Errorf(exit.Usage, "list the commands: /help", "unknown command /%s", name)
+}
+
+// printTurn runs one turn and prints the answer.
+func (t *dialog) printTurn(ctx context.Context, text string) error {
+	return t.printEvents(ctx, func(tell func(agent.Event)) error { return t.sendMessage(ctx, text, tell) })
+}
+
+// sendMessage sends the text of the user. /NAME ARGS invokes the skill NAME if
+// the user may invoke it; anything else is a message.
+func (t *dialog) sendMessage(ctx context.Context, text string, tell func(agent.Event)) error {
+	if name, args, ok := terminal.ParseCommand(text); ok {
+		if e, err := t.runtime.Catalog().Resolve(ctx, name); err == nil && e.UserInvocable {
+			return t.InvokeSkill(ctx, e.Key(), args, tell)
+		}
+	}
+	return t.RunTurn(ctx, text, tell)
+}

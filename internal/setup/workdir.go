@@ -1,0 +1,50 @@
+package setup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+)
+
+// ResolveWorkspace returns the absolute path of the --workspace directory, or
+// "" for "".
+func ResolveWorkspace(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	if err := CheckDirectory("workspace", path); err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.ReadDir(dir)
+	}
+	if real, e := filepath.EvalSymlinks(dir); e == nil && real == filepath.Dir(real) {
+		return "", exit.Errorf(exit.Usage, "give a directory below it", "--workspace %s: the root of the file system is not allowed", path)
+	}
+	if err != nil {
+		code, hint := exit.FileHint(err, "the directory given with --workspace")
+		return "", exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
+	}
+	return dir, nil
+}
+
+// CheckDirectory refuses a file as the value of a directory flag.
+func CheckDirectory(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	fi, err := os.Stat(path)
+	if err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		hint := "name a directory; it is created if needed"
+		if flag == "workspace" {
+			hint = "name its directory; to provide only this file: --in " + console.ShellQuote(path)
+		}
+		return exit.Errorf(exit.Usage, hint, "--%s %s: not a directory", flag, path)
+	}
+	return nil
+}
