@@ -138,6 +138,11 @@ var banned = map[string]map[string]string{
 		module + "/internal/config": "prints what a command found",
 		"github.com/spf13/":         "a library does not know the command line",
 	},
+	"internal/hubclient": {
+		module + "/internal/hub":    "a client knows the API, not the hub",
+		module + "/internal/config": "takes options, not configuration files",
+		"github.com/spf13/":         "the command parses flags",
+	},
 	"internal/setup": {
 		module + "/internal/hub": "a hub has no setup of a user",
 		"github.com/spf13/":      "the command parses flags",

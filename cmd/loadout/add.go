@@ -16,12 +16,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // addFlags are the flags of loadout add.
 type addFlags struct {
-	installFlags
+	setup.InstallFlags
 	skills                                 []string
 	all, dryRun, force, frozen, trust, yes bool
 }
@@ -35,7 +36,7 @@ type addOutput struct {
 	DryRun    bool              `json:"dry_run,omitempty"`
 }
 
-func newAddOutput(to skillsDir) addOutput {
+func newAddOutput(to setup.SkillsDir) addOutput {
 	return addOutput{Directory: to.Path(), Skills: []install.Skill{}, Available: []remote.Skill{}, Problems: []catalog.Problem{}}
 }
 
@@ -89,7 +90,7 @@ or for the project in .loadout/skills with --scope project.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&o.skills, "skill", nil, "install only the skill `NAME` (repeatable)")
 	f.BoolVar(&o.all, "all", false, "install all skills of the source")
-	o.register(f, false)
+	registerInstallFlags(&o.InstallFlags, f, false)
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan without changing anything")
 	f.BoolVar(&o.force, "force", false, "replace skills of the same name, even if you edited them")
 	f.BoolVar(&o.frozen, "frozen", false, "install exactly what loadout.lock says, or fail")
@@ -99,7 +100,7 @@ or for the project in .loadout/skills with --scope project.`,
 }
 
 func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
-	to, err := a.installTarget(o.installFlags)
+	to, err := a.InstallTarget(o.InstallFlags)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 		}
 	}
 	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, verb: "add"}
-	plan, err := a.newPlan(to, a.newFetcher(c), show)
+	plan, err := a.newPlan(to, a.NewFetcher(c), show)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 	out := newAddOutput(to)
 	out.DryRun = o.dryRun
 	for _, source := range sources {
-		at, err := parseLocation(source)
+		at, err := setup.ParseLocation(source)
 		if err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 
 // suggestLocalFolder adds a hint to err if source is also the name of a local
 // directory.
-func (a *app) suggestLocalFolder(source string, at remote.Location, to skillsDir, err error) error {
+func (a *app) suggestLocalFolder(source string, at remote.Location, to setup.SkillsDir, err error) error {
 	if _, none := os.Stat(source); none != nil || at.Kind == remote.Local {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 // argCount checks the number of arguments. A negative most means no limit. what
@@ -81,7 +83,7 @@ func flagError(cmd *cobra.Command, err error) error {
 func suggestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	visit := func(f *pflag.Flag) {
-		far := editDistance(name, f.Name)
+		far := editdistance.Distance([]rune(name), []rune(f.Name), least)
 		if strings.HasPrefix(f.Name, name) && len(name) > 1 {
 			far = 1
 		}
@@ -92,27 +94,6 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 	cmd.Flags().VisitAll(visit)
 	cmd.InheritedFlags().VisitAll(visit)
 	return best
-}
-
-// editDistance returns the edit distance of two short words.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // checkFlagValues refuses empty flag values. They usually come from an unset
@@ -186,4 +167,16 @@ func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 		return exit.Errorf(exit.Usage, "give a duration such as 10s, 5m or 24h, or omit it", "--%s: %v is not positive", flag, d)
 	}
 	return nil
+}
+
+// registerInstallFlags adds the flags that select directories of installed
+// skills.
+func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
+	what := "user (for you) or project (for the `PROJECT`)"
+	if both {
+		what = "only skills installed for you (user) or for the `PROJECT` (project)"
+	}
+	f.StringVar(&o.Scope, "scope", "", what)
+	f.StringVar(&o.Dir, "dir", "", "use the skills directory `DIR` instead")
+	f.Lookup("scope").Usage = what
 }

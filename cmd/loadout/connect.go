@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/exit"
 )
 
@@ -85,7 +86,7 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 	if err != nil {
 		hint := "known clients: " + strings.Join(clientconfig.Names(), ", ")
 		for _, n := range clientconfig.Names() {
-			if editDistance(strings.ToLower(name), n) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
+			if editdistance.Distance([]rune(strings.ToLower(name)), []rune(n), 2) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
 				hint = "did you mean: loadout connect " + n + "? " + hint
 				break
 			}

@@ -68,7 +68,7 @@ type doctorInstalled struct {
 
 func (a *app) inspectInstalled() []doctorInstalled {
 	out := []doctorInstalled{}
-	all, err := a.installDirs(installFlags{})
+	all, err := a.InstallDirs(setup.InstallFlags{})
 	if err != nil {
 		return out
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 // addFrozen installs the skills of loadout.lock with exactly the recorded
@@ -14,7 +15,7 @@ func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 	if err != nil {
 		return err
 	}
-	to, err := a.frozenTarget(o.installFlags)
+	to, err := a.frozenTarget(o.InstallFlags)
 	if err != nil {
 		return err
 	}
@@ -22,7 +23,7 @@ func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 		return err
 	}
 	show := planOptions{force: o.force, yes: true, verb: "add"}
-	p, err := a.newPlan(to, a.newLockFetcher(c, to, o.trust), show)
+	p, err := a.newPlan(to, a.NewLockFetcher(c, to, o.trust), show)
 	if err != nil {
 		return err
 	}
@@ -39,22 +40,22 @@ func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 
 // frozenTarget returns the directory whose lockfile to install from: the
 // project's, if it has one.
-func (a *app) frozenTarget(o installFlags) (skillsDir, error) {
-	all, err := a.installDirs(o)
+func (a *app) frozenTarget(o setup.InstallFlags) (setup.SkillsDir, error) {
+	all, err := a.InstallDirs(o)
 	if err != nil {
-		return skillsDir{}, err
+		return setup.SkillsDir{}, err
 	}
-	if o.scope == "" && all[0].scope == "project" && a.inRepository() {
+	if o.Scope == "" && all[0].Scope == "project" && a.InRepository() {
 		all = all[:1] // otherwise a forgotten lockfile would go unnoticed
 	}
 	for _, p := range all {
 		lock, err := p.Lockfile()
 		if err != nil {
-			return skillsDir{}, err
+			return setup.SkillsDir{}, err
 		}
 		if len(lock.Skills) > 0 {
 			return p, nil
 		}
 	}
-	return skillsDir{}, exit.Errorf(exit.NotFound, "add skills first: loadout add SOURCE"+all[0].flag()+"; commit the file to version control", "no loadout.lock with skills in %s", all[0].Path())
+	return setup.SkillsDir{}, exit.Errorf(exit.NotFound, "add skills first: loadout add SOURCE"+all[0].Flag()+"; commit the file to version control", "no loadout.lock with skills in %s", all[0].Path())
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // plan is an installation plan with its directory.
 type plan struct {
 	*install.Plan
-	to skillsDir
+	to setup.SkillsDir
 }
 
 // planOptions control how a plan is made, shown and executed.
@@ -25,9 +26,9 @@ type planOptions struct {
 }
 
 // newPlan returns an empty plan. Close it after use.
-func (a *app) newPlan(to skillsDir, from fetcher, o planOptions) (*plan, error) {
-	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.publisherKeys(), Force: o.force, FullDiff: o.fullDiff,
-		Progress: func(operation string) func() { return from.meter.begin(plain(operation)) }})
+func (a *app) newPlan(to setup.SkillsDir, from setup.Fetcher, o planOptions) (*plan, error) {
+	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.PublisherKeys(), Force: o.force, FullDiff: o.fullDiff,
+		Progress: func(operation string) func() { return from.Begin(plain(operation)) }})
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +124,14 @@ func (a *app) failedSkillsError(p *plan) error {
 }
 
 // planError adds the exit code and the hint to an error of a plan.
-func (a *app) planError(err error, to skillsDir) error {
+func (a *app) planError(err error, to setup.SkillsDir) error {
 	code, fix := a.planErrorHint(err, to)
 	return exit.Errorf(code, fix, "%w", err)
 }
 
 // planErrorHint returns the exit code and hint for a skill that cannot be
 // installed into a directory.
-func (a *app) planErrorHint(err error, to skillsDir) (code int, fix string) {
+func (a *app) planErrorHint(err error, to setup.SkillsDir) (code int, fix string) {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e.Code, e.Hint
 	}
@@ -143,7 +144,7 @@ func (a *app) planErrorHint(err error, to skillsDir) (code int, fix string) {
 	return a.classifyError(err)
 }
 
-func skillErrorHint(e *install.SkillError, to skillsDir) (code int, fix string) {
+func skillErrorHint(e *install.SkillError, to setup.SkillsDir) (code int, fix string) {
 	name := console.ShellQuote(e.Name)
 	switch e.Reason {
 	case install.Invalid:
@@ -153,15 +154,15 @@ func skillErrorHint(e *install.SkillError, to skillsDir) (code int, fix string) 
 	case install.NotInstalled:
 		return exit.Failure, "move it away, or replace it with --force"
 	case install.OtherSource:
-		return exit.Failure, "keep it, or replace it with --force; to remove it: loadout remove " + name + to.flag()
+		return exit.Failure, "keep it, or replace it with --force; to remove it: loadout remove " + name + to.Flag()
 	case install.Pinned:
 		return exit.Failure, "choose a version with @, or install this one with --force"
 	case install.TagMoved:
 		return exit.Refused, "find out why; to install it anyway: --force"
 	case install.Edited:
-		return exit.Failure, "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: --force"
+		return exit.Failure, "see the differences: loadout verify " + name + to.Flag() + "; to discard your edits: --force"
 	case install.LockMismatch:
-		return exit.Failure, "see the differences: loadout verify" + to.flag() + "; to discard them: --force"
+		return exit.Failure, "see the differences: loadout verify" + to.Flag() + "; to discard them: --force"
 	case install.Missing:
 		return exit.Failure, "report it to the owner of the source, or add the skill from another source"
 	case install.DigestMismatch:

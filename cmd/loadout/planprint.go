@@ -274,7 +274,7 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	}
 	hidden := a.findHidden(ctx, p, changes)
 	switch n := len(scripted); {
-	case len(hidden) > 0 || a.Quiet && p.to.scope == "":
+	case len(hidden) > 0 || a.Quiet && p.to.Scope == "":
 		// their names resolve to other skills, so approving by name is not
 		// enough
 	case n == 1:
@@ -285,10 +285,10 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	for _, h := range hidden {
 		fmt.Fprintf(a.Stderr, "%s resolves to another skill here: %s takes precedence. See: loadout explain %s\n", plain(h.name), plain(h.by), console.ShellQuote(h.name))
 	}
-	if p.to.scope == "" && o.verb == "add" && !a.Quiet {
-		fmt.Fprintf(a.Stderr, "To update or verify these skills, add%s\n", p.to.flag())
+	if p.to.Scope == "" && o.verb == "add" && !a.Quiet {
+		fmt.Fprintf(a.Stderr, "To update or verify these skills, add%s\n", p.to.Flag())
 	}
-	if local := p.to.scope == "project" && slices.ContainsFunc(changes, func(st *install.Step) bool { return st.From.Kind == remote.Local }); local {
+	if local := p.to.Scope == "project" && slices.ContainsFunc(changes, func(st *install.Step) bool { return st.From.Kind == remote.Local }); local {
 		a.Note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
 	}
 }
@@ -300,7 +300,7 @@ type hiddenSkill struct{ name, by string }
 // findHidden returns the installed skills whose names resolve to another skill.
 // It returns nil if that cannot be determined.
 func (a *app) findHidden(ctx context.Context, p *plan, changes []*install.Step) []hiddenSkill {
-	if p.to.scope == "" {
+	if p.to.Scope == "" {
 		return nil
 	}
 	rt, err := a.OpenRuntime(ctx)

@@ -9,26 +9,18 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// publisherKeys returns the pinned keys of publishers by source, or nil if there
-// is no state directory.
-func (a *app) publisherKeys() *signature.Pins {
-	if d := a.StateDir(); d != "" {
-		return &signature.Pins{Path: filepath.Join(d, "publishers.json")}
-	}
-	return nil
-}
-
 // forgetKey forgets the key of a source, so that its next key is accepted.
 func (a *app) forgetKey(ctx context.Context, source string) error {
-	pins := a.publisherKeys()
+	pins := a.PublisherKeys()
 	if pins == nil {
 		return install.ErrNoPins
 	}
-	at, err := parseLocation(source)
+	at, err := setup.ParseLocation(source)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 // removeFlags are the flags of loadout remove.
 type removeFlags struct {
-	installFlags
+	setup.InstallFlags
 	force bool
 }
 
@@ -38,18 +39,18 @@ you wrote or copied yourself are never removed; skills that you edited only with
 		Args:    argCount(1, -1, "the NAME of a skill"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.removeSkills(cmd.Context(), args, &o) },
 	}
-	o.register(cmd.Flags(), true)
+	registerInstallFlags(&o.InstallFlags, cmd.Flags(), true)
 	cmd.Flags().BoolVar(&o.force, "force", false, "remove skills even if you edited them")
 	cmd.ValidArgsFunction = a.completeInstalled
 	return cmd
 }
 
 func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) error {
-	all, err := a.installDirs(o.installFlags)
+	all, err := a.InstallDirs(o.InstallFlags)
 	if err != nil {
 		return err
 	}
-	mine, err := installedNames(all, names)
+	mine, err := setup.InstalledNames(all, names)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func checkUnambiguous(byPlace [][]string) error {
 }
 
 // removeFrom removes skills of one directory, all or none.
-func removeFrom(ctx context.Context, p skillsDir, names []string, force bool) ([]removedSkill, error) {
+func removeFrom(ctx context.Context, p setup.SkillsDir, names []string, force bool) ([]removedSkill, error) {
 	change, err := p.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func removeFrom(ctx context.Context, p skillsDir, names []string, force bool) ([
 
 // completeInstalled completes the names of installed skills.
 func (a *app) completeInstalled(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	all, err := a.installDirs(installFlags{})
+	all, err := a.InstallDirs(setup.InstallFlags{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

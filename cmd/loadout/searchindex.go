@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -26,7 +27,7 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 	if err != nil {
 		return err
 	}
-	from := a.newFetcher(c)
+	from := a.NewFetcher(c)
 	var all []indexedSkill
 	var failed error
 	for _, text := range places {
@@ -73,8 +74,8 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 	return failed
 }
 
-func (a *app) readIndex(ctx context.Context, from fetcher, text string) ([]indexedSkill, error) {
-	at, err := parseLocation(text)
+func (a *app) readIndex(ctx context.Context, from setup.Fetcher, text string) ([]indexedSkill, error) {
+	at, err := setup.ParseLocation(text)
 	if err != nil {
 		return nil, err
 	}

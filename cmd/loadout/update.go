@@ -8,11 +8,12 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 // updateFlags are the flags of loadout update.
 type updateFlags struct {
-	installFlags
+	setup.InstallFlags
 	all, check, dryRun, diff, force, trust, yes bool
 }
 
@@ -70,7 +71,7 @@ needs a new approval. --check changes nothing, and exits with 1 if there are upd
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "update all skills, like without a NAME")
 	f.BoolVar(&o.check, "check", false, "only check, and exit with 1 if updates are available")
-	o.register(f, true)
+	registerInstallFlags(&o.InstallFlags, f, true)
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without installing them")
 	f.BoolVar(&o.diff, "diff", false, "show all changed lines of every text file")
 	f.BoolVar(&o.force, "force", false, "replace skills even if you edited them")
@@ -80,7 +81,7 @@ needs a new approval. --check changes nothing, and exits with 1 if there are upd
 }
 
 func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) error {
-	all, err := a.installDirs(o.installFlags)
+	all, err := a.InstallDirs(o.InstallFlags)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 			}
 		}
 	}
-	mine, err := installedNames(all, names)
+	mine, err := setup.InstalledNames(all, names)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 		if len(mine[i]) == 0 {
 			continue
 		}
-		checks, err := a.updateDir(ctx, to, a.newLockFetcher(c, to, o.trust), mine[i], o)
+		checks, err := a.updateDir(ctx, to, a.NewLockFetcher(c, to, o.trust), mine[i], o)
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 }
 
 // updateDir checks the skills of one directory and installs the new versions.
-func (a *app) updateDir(ctx context.Context, to skillsDir, from fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
+func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
 	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, fullDiff: o.diff, verb: "update"}
 	p, err := a.newPlan(to, from, show)
 	if err != nil {

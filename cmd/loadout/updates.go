@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -36,9 +37,9 @@ func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill 
 }
 
 // updateHint returns the next step for an installed skill, or "".
-func (a *app) updateHint(u install.Update, to skillsDir) string {
+func (a *app) updateHint(u install.Update, to setup.SkillsDir) string {
 	name := console.ShellQuote(u.Name)
-	again := func(at *remote.Location) string { return "loadout add " + console.ShellQuote(at.String()) + to.flag() }
+	again := func(at *remote.Location) string { return "loadout add " + console.ShellQuote(at.String()) + to.Flag() }
 	if u.Err != nil {
 		_, fix := a.planErrorHint(u.Err, to)
 		return fix
@@ -51,32 +52,23 @@ func (a *app) updateHint(u install.Update, to skillsDir) string {
 			return "to install it: " + again(u.Location)
 		}
 	case install.EditedHere:
-		return "see the differences: loadout verify " + name + to.flag() + "; to discard your edits: loadout update " + name + to.flag() + " --force"
+		return "see the differences: loadout verify " + name + to.Flag() + "; to discard your edits: loadout update " + name + to.Flag() + " --force"
 	case install.Renamed:
-		return fmt.Sprintf("to follow it: %s; then: loadout remove %s%s", again(u.Location), name, to.flag())
+		return fmt.Sprintf("to follow it: %s; then: loadout remove %s%s", again(u.Location), name, to.Flag())
 	case install.Relocated:
 		return "if it is the same skill: " + again(u.Location) + " --force"
 	case install.Gone:
-		return "if you do not need it: loadout remove " + name + to.flag()
+		return "if you do not need it: loadout remove " + name + to.Flag()
 	}
 	return ""
 }
 
 type availableUpdate = install.AvailableUpdate
 
-// updatesFile returns the available updates, or nil if there is no state
-// directory.
-func (a *app) updatesFile() *install.AvailableUpdates {
-	if d := a.StateDir(); d != "" {
-		return install.OpenAvailableUpdates(filepath.Join(d, "newer.json"))
-	}
-	return nil
-}
-
 // saveUpdates replaces the saved updates of the checked skills of each
 // directory.
-func (a *app) saveUpdates(ctx context.Context, all []skillsDir, updates [][]install.Update) error {
-	file := a.updatesFile()
+func (a *app) saveUpdates(ctx context.Context, all []setup.SkillsDir, updates [][]install.Update) error {
+	file := a.UpdatesFile()
 	if file == nil {
 		return nil
 	}
@@ -91,7 +83,7 @@ func (a *app) saveUpdates(ctx context.Context, all []skillsDir, updates [][]inst
 // availableUpdates returns the saved updates of skills that did not change
 // since the check.
 func (a *app) availableUpdates() []availableUpdate {
-	file := a.updatesFile()
+	file := a.UpdatesFile()
 	if file == nil {
 		return nil
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
 // verifyFlags are the flags of loadout verify.
 type verifyFlags struct {
-	installFlags
+	setup.InstallFlags
 	key, forget string
 }
 
@@ -78,18 +79,18 @@ the skill at PATH or with NAME against that public key, however it was installed
 			return a.verifySkills(cmd.Context(), args, &o)
 		},
 	}
-	o.register(cmd.Flags(), true)
+	registerInstallFlags(&o.InstallFlags, cmd.Flags(), true)
 	cmd.Flags().StringVar(&o.key, "key", "", "check signatures with the public `KEY`, or with the file that contains it")
 	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the remembered key of the source `URL` and accept its next key")
 	return cmd
 }
 
 func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) error {
-	all, err := a.installDirs(o.installFlags)
+	all, err := a.InstallDirs(o.InstallFlags)
 	if err != nil {
 		return err
 	}
-	mine, err := installedNames(all, names)
+	mine, err := setup.InstalledNames(all, names)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) 
 	return err
 }
 
-func (a *app) verifyDir(ctx context.Context, p skillsDir, names []string, out *verifyOutput) error {
+func (a *app) verifyDir(ctx context.Context, p setup.SkillsDir, names []string, out *verifyOutput) error {
 	lock, err := p.Lockfile()
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (a *app) verifyDir(ctx context.Context, p skillsDir, names []string, out *v
 			v.Signer = signature.Fingerprint(e.Key)
 		}
 		if !differs[name] { // otherwise the signature cannot match anyway
-			if err := install.VerifySignature(filepath.Join(p.Path(), name), e, a.publisherKeys()); err != nil {
+			if err := install.VerifySignature(filepath.Join(p.Path(), name), e, a.PublisherKeys()); err != nil {
 				found = append(found, installed.Difference{Name: name, Kind: differentSignature, Reason: err.Error()})
 				differs[name] = true
 			}
@@ -156,7 +157,7 @@ func (a *app) verifyDir(ctx context.Context, p skillsDir, names []string, out *v
 // changes files can change the lockfile too, but cannot sign them.
 const differentSignature installed.DifferenceKind = "signature"
 
-func (a *app) printVerified(out verifyOutput, all []skillsDir) {
+func (a *app) printVerified(out verifyOutput, all []setup.SkillsDir) {
 	if len(out.Skills) == 0 {
 		fmt.Fprintln(a.Stdout, "No skills installed with loadout add. See: loadout add --help")
 		return
@@ -185,7 +186,7 @@ func (a *app) printVerified(out verifyOutput, all []skillsDir) {
 	}
 	for _, p := range all {
 		if !signature && slices.ContainsFunc(out.Differences, func(d locatedDifference) bool { return d.Directory == p.Path() }) {
-			fmt.Fprintf(a.Stderr, "To restore them: loadout add --frozen --force%s\n", p.flag())
+			fmt.Fprintf(a.Stderr, "To restore them: loadout add --frozen --force%s\n", p.Flag())
 		}
 	}
 }

@@ -1,4 +1,9 @@
-package main
+// Package hubclient sends requests to a hub: documents to apply, and anything
+// else of its API.
+//
+// Its errors have exit codes and name the flag or variable that helps. Start
+// reading at [New].
+package hubclient
 
 import (
 	"bytes"
@@ -16,46 +21,46 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 const (
-	defaultHub = "http://127.0.0.1:8484"
-	// hubTimeout bounds a request to a hub, and maxHubResponse the bytes of a
+	// DefaultAddress is the address of a hub on this machine.
+	DefaultAddress = "http://127.0.0.1:8484"
+	// timeout bounds a request to a hub, and maxResponse the bytes of a
 	// response.
-	hubTimeout     = time.Minute
-	maxHubResponse = 32 << 20
+	timeout     = time.Minute
+	maxResponse = 32 << 20
 )
 
-// hubClient sends requests to a hub with the user's token. It sends the token
+// Client sends requests to a hub with the user's token. It sends the token
 // to that hub only, and never over plain HTTP through a network.
-type hubClient struct {
+type Client struct {
 	baseURL *url.URL
 	token   string
 	http    *http.Client
 }
 
-// newHubClient returns a client for the hub of the flag, of LOADOUT_HUB, or on
-// this machine.
-func (a *app) newHubClient(flag string) (*hubClient, error) {
-	text := cmp.Or(flag, a.Getenv("LOADOUT_HUB"), defaultHub)
+// New returns a client for the hub at an address. The token may be "".
+func New(hub, token string) (*Client, error) {
 	const hint = "give the address as https://HOST, with --hub or LOADOUT_HUB"
-	at, err := url.Parse(strings.TrimSuffix(text, "/"))
+	at, err := url.Parse(strings.TrimSuffix(hub, "/"))
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "" {
 		return nil, exit.Errorf(exit.Usage, hint, "invalid address of the hub")
 	}
 	if at.User != nil {
 		return nil, exit.Errorf(exit.Usage, "omit them, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub contains a user name or password")
 	}
-	c := &hubClient{baseURL: at, token: strings.TrimSpace(a.Getenv("LOADOUT_HUB_TOKEN"))}
+	c := &Client{baseURL: at, token: strings.TrimSpace(token)}
 	if c.token != "" && at.Scheme == "http" && !address.IsLoopback(at.Host) {
-		return nil, exit.Errorf(exit.Refused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", plain(at.Host))
+		return nil, exit.Errorf(exit.Refused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", terminal.Plain(at.Host))
 	}
-	c.http = &http.Client{Timeout: hubTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
 }
 
-// hubProblem is an error response of a hub, as defined by RFC 9457.
-type hubProblem struct {
+// problem is an error response of a hub, as defined by RFC 9457.
+type problem struct {
 	Status  int    `json:"status"`
 	Code    string `json:"code"`
 	Detail  string `json:"detail"`
@@ -63,16 +68,16 @@ type hubProblem struct {
 	Request string `json:"request"`
 }
 
-// hubResponse is a response of a hub with any status.
-type hubResponse struct {
-	status int
-	body   []byte
+// Response is a response of a hub with any status.
+type Response struct {
+	Status int
+	Body   []byte
 	hub    *url.URL
 }
 
-// send sends a request to a path of the API. It returns an error only if no hub
-// answers; an error response of the hub is not an error of send.
-func (c *hubClient) send(ctx context.Context, method, path, kind string, body []byte) (*hubResponse, error) {
+// Send sends a request to a path of the API. It returns an error only if no hub
+// answers; an error response of the hub is not an error of Send.
+func (c *Client) Send(ctx context.Context, method, path, kind string, body []byte) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.baseURL.String()+"/api/v1"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, exit.Errorf(exit.Usage, "give the address as https://HOST", "address of the hub: %w", err)
@@ -87,22 +92,22 @@ func (c *hubClient) send(ctx context.Context, method, path, kind string, body []
 		return nil, c.connectionError(ctx, err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxHubResponse+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return nil, c.connectionError(ctx, err)
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, exit.Errorf(exit.Failure, "give that address with --hub or LOADOUT_HUB", "%s redirects to %s; redirects are not followed", c.baseURL, plain(resp.Header.Get("Location")))
-	case len(data) > maxHubResponse, len(data) > 0 && media != "application/json" && media != "application/problem+json":
+		return nil, exit.Errorf(exit.Failure, "give that address with --hub or LOADOUT_HUB", "%s redirects to %s; redirects are not followed", c.baseURL, terminal.Plain(resp.Header.Get("Location")))
+	case len(data) > maxResponse, len(data) > 0 && media != "application/json" && media != "application/problem+json":
 		return nil, exit.Errorf(exit.Missing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", c.baseURL, resp.StatusCode)
 	}
-	return &hubResponse{resp.StatusCode, data, c.baseURL}, nil
+	return &Response{resp.StatusCode, data, c.baseURL}, nil
 }
 
 // connectionError returns the reason why a hub did not answer.
-func (c *hubClient) connectionError(ctx context.Context, err error) error {
+func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -112,33 +117,37 @@ func (c *hubClient) connectionError(ctx context.Context, err error) error {
 	return exit.Errorf(exit.Missing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
 }
 
-// decode decodes a successful response. Any other response becomes an error
+// Decode decodes a successful response. Any other response becomes an error
 // with a hint.
-func (r *hubResponse) decode(v any) error {
-	if r.status >= 300 {
-		return r.problemError()
+func (r *Response) Decode(v any) error {
+	if r.Status >= 300 {
+		return r.Err()
 	}
-	if err := json.Unmarshal(r.body, v); err != nil {
+	if err := json.Unmarshal(r.Body, v); err != nil {
 		return exit.Errorf(exit.Missing, "compare the versions: loadout version", "unknown response format of the hub at %s: %w", r.hub, err)
 	}
 	return nil
 }
 
-func (r *hubResponse) problemError() error {
-	var p hubProblem
-	if json.Unmarshal(r.body, &p) != nil || p.Detail == "" {
-		return exit.Errorf(exit.Missing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", r.hub, r.status)
+// Err returns the error of the response, with a hint.
+func (r *Response) Err() error {
+	var p problem
+	if json.Unmarshal(r.Body, &p) != nil || p.Detail == "" {
+		return exit.Errorf(exit.Missing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", r.hub, r.Status)
 	}
 	code, next := exit.Failure, p.Next
 	switch {
-	case r.status == http.StatusUnauthorized:
+	case r.Status == http.StatusUnauthorized:
 		code, next = exit.Refused, "put your token into LOADOUT_HUB_TOKEN; create one on the hub's page, or with: POST "+r.hub.String()+"/api/v1/tokens"
-	case r.status == http.StatusForbidden:
+	case r.Status == http.StatusForbidden:
 		code = exit.Refused
-	case r.status == http.StatusNotFound:
+	case r.Status == http.StatusNotFound:
 		code = exit.NotFound
-	case r.status >= 500 && p.Request != "":
+	case r.Status >= 500 && p.Request != "":
 		next = fmt.Sprintf("%s (request %s)", cmp.Or(next, "try again in a moment"), p.Request)
 	}
 	return exit.Errorf(code, cmp.Or(next, "see the API: "+r.hub.String()+"/openapi.json"), "hub: %s", p.Detail)
 }
+
+// Address returns the address of the hub.
+func (c *Client) Address() string { return c.baseURL.String() }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -7,79 +7,70 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// installFlags select directories of installed skills.
-type installFlags struct{ scope, dir string }
-
-func (o *installFlags) register(f *pflag.FlagSet, both bool) {
-	what := "user (for you) or project (for the `PROJECT`)"
-	if both {
-		what = "only skills installed for you (user) or for the `PROJECT` (project)"
-	}
-	f.StringVar(&o.scope, "scope", "", what)
-	f.StringVar(&o.dir, "dir", "", "use the skills directory `DIR` instead")
-	f.Lookup("scope").Usage = what
+// InstallFlags select directories of installed skills.
+type InstallFlags struct {
+	Scope string // user, project, or "" for both
+	Dir   string // this directory only; "" for none
 }
 
-// skillsDir is a directory for installed skills.
-type skillsDir struct {
-	scope string // user, project, or "" for --dir
+// SkillsDir is a directory for installed skills.
+type SkillsDir struct {
+	Scope string // user, project, or "" for --dir
 	*installed.Dir
 }
 
 // installDir is the skills directory below the home directory or a project.
 var installDir = filepath.Join(".loadout", "skills")
 
-// installTarget returns the directory for new skills: the user's by default.
-func (a *app) installTarget(o installFlags) (skillsDir, error) {
-	if o.scope == "" {
-		o.scope = "user"
+// InstallTarget returns the directory for new skills: the user's by default.
+func (s *Setup) InstallTarget(o InstallFlags) (SkillsDir, error) {
+	if o.Scope == "" {
+		o.Scope = "user"
 	}
-	all, err := a.installDirs(o)
+	all, err := s.InstallDirs(o)
 	if err != nil {
-		return skillsDir{}, err
+		return SkillsDir{}, err
 	}
 	return all[0], nil
 }
 
-// installDirs returns the selected directories, the project's before the
+// InstallDirs returns the selected directories, the project's before the
 // user's.
-func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
+func (s *Setup) InstallDirs(o InstallFlags) ([]SkillsDir, error) {
 	switch {
-	case o.dir != "":
-		dir, err := filepath.Abs(o.dir)
+	case o.Dir != "":
+		dir, err := filepath.Abs(o.Dir)
 		if err != nil {
 			return nil, exit.Errorf(exit.Usage, "give an absolute path", "--dir: %w", err)
 		}
-		return []skillsDir{{"", installed.Open(dir)}}, nil
-	case o.scope != "" && o.scope != "user" && o.scope != "project":
-		return nil, exit.Errorf(exit.Usage, "use user or project", "unknown value %q of --scope", o.scope)
+		return []SkillsDir{{"", installed.Open(dir)}}, nil
+	case o.Scope != "" && o.Scope != "user" && o.Scope != "project":
+		return nil, exit.Errorf(exit.Usage, "use user or project", "unknown value %q of --scope", o.Scope)
 	}
-	var all []skillsDir
-	project := filepath.Join(a.projectRoot(), installDir)
-	home := a.Home()
+	var all []SkillsDir
+	project := filepath.Join(s.projectRoot(), installDir)
+	home := s.Home()
 	if home != "" {
 		home = filepath.Join(home, installDir)
 	}
-	if o.scope != "user" && project != home {
-		if err := checkInsideProject(a.projectRoot(), project); err != nil {
+	if o.Scope != "user" && project != home {
+		if err := checkInsideProject(s.projectRoot(), project); err != nil {
 			return nil, err
 		}
-		all = append(all, skillsDir{"project", installed.Open(project)})
+		all = append(all, SkillsDir{"project", installed.Open(project)})
 	}
-	if o.scope != "project" && home != "" {
-		all = append(all, skillsDir{"user", installed.Open(home)})
+	if o.Scope != "project" && home != "" {
+		all = append(all, SkillsDir{"user", installed.Open(home)})
 	}
 	if len(all) == 0 {
 		hint := "name a directory with --dir, or use --scope project"
-		if o.scope == "project" {
+		if o.Scope == "project" {
 			hint = "this is your home directory: omit --scope, or change to a project"
 		}
 		return nil, exit.Errorf(exit.Usage, hint, "no skills directory for this scope")
@@ -89,14 +80,14 @@ func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
 
 // projectRoot returns the root of the repository around the working directory,
 // or the working directory if there is none.
-func (a *app) projectRoot() string {
+func (s *Setup) projectRoot() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "."
 	}
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			if d == a.Home() { // a home directory in Git is not a project
+			if d == s.Home() { // a home directory in Git is not a project
 				return dir
 			}
 			return d
@@ -107,9 +98,9 @@ func (a *app) projectRoot() string {
 	}
 }
 
-// inRepository reports whether the project is a repository.
-func (a *app) inRepository() bool {
-	_, err := os.Lstat(filepath.Join(a.projectRoot(), ".git"))
+// InRepository reports whether the project is a repository.
+func (s *Setup) InRepository() bool {
+	_, err := os.Lstat(filepath.Join(s.projectRoot(), ".git"))
 	return err == nil
 }
 
@@ -134,18 +125,10 @@ func checkInsideProject(root, dir string) error {
 	return nil
 }
 
-// flag returns the flag that selects this directory, for a hint.
-func (p skillsDir) flag() string {
-	if p.scope == "" {
-		return " --dir " + console.ShellQuote(p.Path())
-	}
-	return " --scope " + p.scope
-}
-
-// installedNames returns, for each directory, the lockfile names of the given
+// InstalledNames returns, for each directory, the lockfile names of the given
 // skills, or of all skills if names is empty. A name that no directory has is
 // an error.
-func installedNames(all []skillsDir, names []string) ([][]string, error) {
+func InstalledNames(all []SkillsDir, names []string) ([][]string, error) {
 	out := make([][]string, len(all))
 	if len(names) == 0 {
 		for i, p := range all {
@@ -179,7 +162,7 @@ func installedNames(all []skillsDir, names []string) ([][]string, error) {
 	return out, nil
 }
 
-func notInstalledError(all []skillsDir, name string) error {
+func notInstalledError(all []SkillsDir, name string) error {
 	hint := "find out where it comes from: loadout explain " + console.ShellQuote(name)
 	if !skill.IsPortableName(name) {
 		hint = "give the name of a skill as loadout list shows it"
@@ -189,4 +172,12 @@ func notInstalledError(all []skillsDir, name string) error {
 		dirs = append(dirs, p.Path())
 	}
 	return exit.Errorf(exit.NotFound, hint, "skill %q not installed in %s", name, strings.Join(dirs, " or "))
+}
+
+// Flag returns the flag that selects this directory, for a hint.
+func (p SkillsDir) Flag() string {
+	if p.Scope == "" {
+		return " --dir " + console.ShellQuote(p.Path())
+	}
+	return " --scope " + p.Scope
 }

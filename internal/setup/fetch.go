@@ -1,0 +1,146 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/internal/terminal"
+)
+
+// Fetcher reads remote skills and shows progress on a terminal. It implements
+// [install.Source] and is not safe for concurrent use.
+type Fetcher struct {
+	client   *remote.Client
+	progress *terminal.Progress
+}
+
+// NewFetcher returns a Fetcher with the user's settings and credentials.
+func (s *Setup) NewFetcher(c *config.Config) Fetcher {
+	progress := s.NewProgress()
+	return Fetcher{remote.New(&remote.Options{
+		Private: func(host string) bool { return slices.Contains(c.Sources.Private, host) },
+		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
+			return s.hostCredential(ctx, c, host)
+		},
+		Progress: func(p remote.Progress) { progress.Report(formatProgress(p)) },
+	}), progress}
+}
+
+// NewLockFetcher returns a Fetcher for the sources in a lockfile. The lockfile
+// of a project is untrusted input unless trusted is set.
+func (s *Setup) NewLockFetcher(c *config.Config, to SkillsDir, trusted bool) Fetcher {
+	if to.Scope != "project" || trusted {
+		return s.NewFetcher(c)
+	}
+	progress := s.NewProgress()
+	return Fetcher{remote.New(&remote.Options{
+		Untrusted:  true,
+		Credential: func(ctx context.Context, host string) (*remote.Credential, error) { return s.hostToken(ctx, c, host) },
+		Progress:   func(p remote.Progress) { progress.Report(formatProgress(p)) },
+	}), progress}
+}
+
+// hostCredential returns the user's credential for a host: a token, or the
+// result of Git's credential helpers. The helpers may return a credential for
+// any host.
+func (s *Setup) hostCredential(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
+	if t, err := s.hostToken(ctx, c, host); t != nil || err != nil {
+		return t, err
+	}
+	return remote.UserCredential(ctx, host)
+}
+
+// hostToken returns the user's token for exactly this host: the secret in the
+// configuration, or the usual environment variables.
+func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
+	for _, entry := range c.Sources.Tokens {
+		of, name, _ := strings.Cut(entry, "=")
+		if !strings.EqualFold(of, host) {
+			continue
+		}
+		token, err := s.SecretValue(ctx, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case token == "":
+			return nil, exit.Errorf(exit.Missing, "loadout secret set "+name, "secret %s for %s (sources.tokens) is not set", name, host)
+		}
+		return &remote.Credential{User: "token", Password: token}, nil
+	}
+	return remote.EnvironmentCredential(host), nil
+}
+
+// ParseLocation parses the location of skills as typed by the user.
+func ParseLocation(text string) (remote.Location, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return remote.Location{}, fmt.Errorf("find the working directory: %w", err)
+	}
+	l, err := remote.Parse(text, dir)
+	if err != nil {
+		return l, exit.Errorf(exit.Usage, "use owner/repo, owner/repo/dir@ref, https://example.com/repo.git, ./folder or skills.zip; see: loadout add --help", "%w", err)
+	}
+	return l, nil
+}
+
+// PublisherKeys returns the pinned keys of publishers by source, or nil if there
+// is no state directory.
+func (s *Setup) PublisherKeys() *signature.Pins {
+	if d := s.StateDir(); d != "" {
+		return &signature.Pins{Path: filepath.Join(d, "publishers.json")}
+	}
+	return nil
+}
+
+// UpdatesFile returns the available updates, or nil if there is no state
+// directory.
+func (s *Setup) UpdatesFile() *install.AvailableUpdates {
+	if d := s.StateDir(); d != "" {
+		return install.OpenAvailableUpdates(filepath.Join(d, "newer.json"))
+	}
+	return nil
+}
+
+// formatProgress returns how far an operation is, such as "reading: 3 of 10".
+func formatProgress(p remote.Progress) string {
+	amount := func(n int64) string {
+		if p.Bytes {
+			return console.FormatSize(n)
+		}
+		return fmt.Sprint(n)
+	}
+	switch {
+	case p.What == "":
+		return ""
+	case p.Total == 0:
+		return fmt.Sprintf("%s: %s", p.What, amount(p.Done))
+	}
+	return fmt.Sprintf("%s: %s of %s, %d %%", p.What, amount(p.Done), amount(p.Total), 100*p.Done/p.Total)
+}
+
+// Open returns the skills at a location.
+func (f Fetcher) Open(ctx context.Context, at remote.Location) (*remote.Collection, error) {
+	defer f.progress.Begin("reading " + terminal.Plain(at.String()))()
+	c, err := f.client.Open(ctx, at)
+	return c, install.WrapSource(at, err)
+}
+
+// Latest returns the current revision of a location.
+func (f Fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revision, error) {
+	defer f.progress.Begin("checking " + terminal.Plain(at.String()))()
+	rev, err := f.client.Latest(ctx, at)
+	return rev, install.WrapSource(at, err)
+}
+
+// Begin shows an operation until done is called.
+func (f Fetcher) Begin(what string) (done func()) { return f.progress.Begin(what) }
