@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/llm/llmtest"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -318,7 +319,7 @@ func (p *someone) onlyGrows(but ...int) {
 			p.t.Errorf("request %d begins with the one before: %v", i+1, grows)
 			for j := range before {
 				if j >= len(after) || !reflect.DeepEqual(before[j], after[j]) {
-					p.t.Logf("part %d was\n%s\nand is\n%s", j, clip(jsonOf(before[j]), 600), clip(jsonOf(after[min(j, len(after)-1)]), 600))
+					p.t.Logf("part %d was\n%s\nand is\n%s", j, terminal.Clip(jsonOf(before[j]), 600), terminal.Clip(jsonOf(after[min(j, len(after)-1)]), 600))
 					break
 				}
 			}

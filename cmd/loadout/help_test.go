@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 // Every command has help that fits a terminal, and an example.
@@ -32,7 +33,7 @@ func checkHelp(t *testing.T, path []string) {
 		t.Errorf("loadout help says\n%s\nand --help says\n%s", other, help)
 	}
 	for line := range strings.Lines(help) {
-		if n := textWidth(strings.TrimSuffix(line, "\n")); n > 100 {
+		if n := terminal.Width(strings.TrimSuffix(line, "\n")); n > 100 {
 			t.Errorf("a line has %d columns: %s", n, line)
 		}
 	}

@@ -1,6 +1,10 @@
 // Command loadout finds skills for AI agents and serves them over MCP, in a
 // chat and on a hub. Run loadout --help for its commands; docs/ has a page for
 // each kind of user.
+//
+// A command is in FAMILY_COMMAND.go, with its flags, texts and output; the help
+// lists the families, and app.go adds their commands. What a command does is in
+// the package of its subject; internal/setup opens what the user has.
 package main
 
 import (

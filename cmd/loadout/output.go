@@ -15,17 +15,6 @@ func safe(s string) string { return terminal.Safe(s) }
 // plain is like safe, and joins lines to one.
 func plain(s string) string { return terminal.Plain(s) }
 
-// textWidth returns the number of terminal columns of a text.
-func textWidth(s string) int { return terminal.Width(s) }
-
-// clip truncates a text to n columns; 0 means no limit.
-func clip(s string, n int) string {
-	if n <= 0 {
-		return plain(s)
-	}
-	return terminal.Clip(s, n)
-}
-
 // printProblems prints errors of skills to standard error, and the number of
 // other findings.
 func (a *app) printProblems(ps []catalog.Problem) {

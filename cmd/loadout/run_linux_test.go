@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 // scriptSkill writes a skill with one script, and returns the flags that name
@@ -211,8 +212,8 @@ func TestTerminalProbe(t *testing.T) {
 	c.end(t, exit.OK)
 	for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
 		line = line[strings.LastIndexByte(line, '\r')+1:] // behind the progress
-		if line = strings.TrimSuffix(line, "\n"); textWidth(line) > 80 {
-			t.Errorf("a line has %d columns: %s", textWidth(line), line)
+		if line = strings.TrimSuffix(line, "\n"); terminal.Width(line) > 80 {
+			t.Errorf("a line has %d columns: %s", terminal.Width(line), line)
 		}
 	}
 }

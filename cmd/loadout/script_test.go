@@ -333,7 +333,7 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 		most, err := strconv.Atoi(args[2])
 		ts.Check(err)
 		for line := range strings.Lines(text) {
-			if n := textWidth(strings.TrimSuffix(line, "\n")); n > most {
+			if n := terminal.Width(strings.TrimSuffix(line, "\n")); n > most {
 				ts.Fatalf("%s has a line of %d columns: %s", args[0], n, line)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 // terminalUser is loadout on its own terminal.
@@ -138,8 +139,8 @@ func TestTerminalWidth(t *testing.T) {
 					t.Error("there are no colours")
 				}
 				for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
-					if line = strings.TrimSuffix(line, "\n"); textWidth(line) > width {
-						t.Errorf("a line has %d columns: %s", textWidth(line), line)
+					if line = strings.TrimSuffix(line, "\n"); terminal.Width(line) > width {
+						t.Errorf("a line has %d columns: %s", terminal.Width(line), line)
 					}
 				}
 			})
@@ -224,7 +225,7 @@ func TestServersOnANarrowTerminal(t *testing.T) {
 		t.Errorf("the table is\n%s", text)
 	}
 	for line := range strings.Lines(text) {
-		if textWidth(strings.TrimRight(line, "\n")) > 80 {
+		if terminal.Width(strings.TrimRight(line, "\n")) > 80 {
 			t.Errorf("a line is too long: %q", line)
 		}
 	}

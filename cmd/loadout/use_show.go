@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -153,7 +154,7 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 	for _, f := range m {
 		if !skill.IsFileName(f.Path) {
 			others = append(others, f)
-			longest = max(longest, min(textWidth(plain(f.Path)), 48))
+			longest = max(longest, min(terminal.Width(plain(f.Path)), 48))
 		}
 	}
 	for i, f := range others {
@@ -166,7 +167,7 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 			kind = "  script"
 		}
 		name := plain(f.Path)
-		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-textWidth(name), 0)), a.Faint(console.FormatSize(f.Size)+kind))
+		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-terminal.Width(name), 0)), a.Faint(console.FormatSize(f.Size)+kind))
 	}
 }
 
@@ -199,7 +200,7 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 	for _, e := range rt.Catalog().Snapshot().Skills() {
 		// Names that need quoting are not completed.
 		if !strings.ContainsFunc(e.Name, console.NeedsQuoting) {
-			names = append(names, e.Name+"\t"+clip(e.Description, 60))
+			names = append(names, e.Name+"\t"+terminal.Clip(e.Description, 60))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
@@ -110,7 +111,7 @@ func (a *app) printCapabilities(p *tools.Inventory) {
 			if c.RequiresApproval {
 				asks = "yes"
 			}
-			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, clip(plain(c.Description), maxToolWidth)})
+			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, terminal.Clip(plain(c.Description), maxToolWidth)})
 		}
 		a.PrintTable("", rows)
 	}

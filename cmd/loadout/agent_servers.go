@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
@@ -338,7 +339,7 @@ func (a *app) printServer(t serverTest) {
 	}
 	var rows [][]string
 	for _, tool := range t.ToolList { // --json has the whole descriptions
-		rows = append(rows, []string{tool.Name, clip(tool.Description, maxToolWidth)})
+		rows = append(rows, []string{tool.Name, terminal.Clip(tool.Description, maxToolWidth)})
 	}
 	a.PrintTable("  ", rows)
 	if t.Stderr != "" && (a.Verbose || t.State != upstream.Ready) {

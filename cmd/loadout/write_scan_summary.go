@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
 const (
@@ -50,7 +51,7 @@ func (a *app) formatFindings(r *scan.Report, all string) string {
 		}
 		text := fmt.Sprintf("%s: %s: %s", formatLocation(f), f.Severity, f.Message)
 		if f.Excerpt != "" {
-			text += ": “" + clip(plain(f.Excerpt), maxExcerptWidth) + "”"
+			text += ": “" + terminal.Clip(plain(f.Excerpt), maxExcerptWidth) + "”"
 		}
 		fmt.Fprintf(&b, "  %s\n      %s\n", style(plain(text)), a.Faint(f.Advice))
 	}
