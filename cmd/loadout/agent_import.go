@@ -272,21 +272,14 @@ func describeImport(s clientimport.Server) string {
 	return what
 }
 
+// recordAudit records the import in the audit log.
 func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) error {
-	log := im.app.AuditLog()
-	if log == nil {
-		return nil
-	}
 	action := "import"
 	if im.flags.undo {
 		action = "import-undo"
 	}
-	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: im.client.Name, Decision: policy.VerdictAllow,
+	return im.app.Record(ctx, policy.Record{Action: action, Name: im.client.Name,
 		Details: map[string]string{"file": im.out.File, "servers": strings.Join(p.ChangedServers(), " ")}})
-	if err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
 }
 
 // printResult prints what the user has to do next. restart says how the client

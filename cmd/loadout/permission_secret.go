@@ -127,7 +127,7 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	if err := store.Set(ctx, name, value); err != nil {
 		return a.secretError(err)
 	}
-	if err := a.RecordSecret(ctx, "secret-set", name); err != nil {
+	if err := a.Record(ctx, policy.Record{Action: "secret-set", Name: name}); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -285,7 +285,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	case err != nil:
 		return a.secretError(err)
 	}
-	if err := a.RecordSecret(ctx, "secret-remove", name); err != nil {
+	if err := a.Record(ctx, policy.Record{Action: "secret-remove", Name: name}); err != nil {
 		return err
 	}
 	out, err := a.describeSecret(ctx, name)

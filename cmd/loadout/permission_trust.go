@@ -136,7 +136,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
 	}
-	if err := a.RecordTrust(ctx, "trust", p.Dir, p.Digest); err != nil {
+	if err := a.Record(ctx, policy.Record{Action: "trust", Subject: p.Digest, Name: p.Dir}); err != nil {
 		return err
 	}
 	if out.State = "trusted"; a.JSON {
@@ -259,7 +259,7 @@ func (a *app) removeTrust(ctx context.Context, dir string) error {
 	case err != nil:
 		return err
 	}
-	if err := a.RecordTrust(ctx, "untrust", t.Dir, t.Digest); err != nil {
+	if err := a.Record(ctx, policy.Record{Action: "untrust", Subject: t.Digest, Name: t.Dir}); err != nil {
 		return err
 	}
 	if a.JSON {

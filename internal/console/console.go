@@ -47,7 +47,7 @@ func (c *Console) PrintJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, _ = c.Stdout.Write(b) // stdoutWriter remembers the error
+	_, _ = c.Stdout.Write(b) // StdoutWriter remembers the error
 	return nil
 }
 

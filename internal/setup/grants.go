@@ -30,43 +30,24 @@ func (s *Setup) AuditLog() loadout.Auditor {
 	return nil
 }
 
+// Record records an action of the user in the audit log, if there is one. It sets
+// the principal and the decision of r.
+func (s *Setup) Record(ctx context.Context, r policy.Record) error {
+	log := s.AuditLog()
+	if log == nil {
+		return nil
+	}
+	r.Principal, r.Decision = policy.LocalUser(), policy.VerdictAllow
+	if err := log.Append(ctx, r); err != nil {
+		return fmt.Errorf("write audit log: %w", err)
+	}
+	return nil
+}
+
 // RecordGrant records an action on a grant in the audit log.
 func (s *Setup) RecordGrant(ctx context.Context, action string, g policy.Grant) error {
-	log := s.AuditLog()
-	if log == nil {
-		return nil
-	}
-	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: g.Subject, Name: g.Name, Decision: policy.VerdictAllow,
+	return s.Record(ctx, policy.Record{Action: action, Subject: g.Subject, Name: g.Name,
 		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
-	if err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
-}
-
-// RecordSecret records a change of a secret in the audit log.
-func (s *Setup) RecordSecret(ctx context.Context, action, name string) error {
-	log := s.AuditLog()
-	if log == nil {
-		return nil
-	}
-	if err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: name, Decision: policy.VerdictAllow}); err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
-}
-
-// RecordTrust records a decision in the audit log.
-func (s *Setup) RecordTrust(ctx context.Context, action, dir string, digest policy.Digest) error {
-	log := s.AuditLog()
-	if log == nil {
-		return nil
-	}
-	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: digest, Name: dir, Decision: policy.VerdictAllow})
-	if err != nil {
-		return fmt.Errorf("write audit log: %w", err)
-	}
-	return nil
 }
 
 // SecretStore returns the store of the user's secrets.

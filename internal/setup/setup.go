@@ -3,7 +3,7 @@
 //
 // It opens them and reports problems as notes on the console; the packages of
 // each subject read and check them. Its errors have exit codes and name the flag
-// or the command that helps. Start reading at [setup].
+// or the command that helps. Start reading at [Setup].
 package setup
 
 import (
@@ -43,7 +43,7 @@ func (s *Setup) SkillFlags() string {
 	return b.String()
 }
 
-// ProfileFlags returns skillFlags with the profile, for commands that have both.
+// ProfileFlags returns SkillFlags with the profile, for commands that have both.
 func (s *Setup) ProfileFlags() string {
 	if s.ProfileName == "" {
 		return s.SkillFlags()

@@ -29,7 +29,7 @@ func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*
 	return rt, err
 }
 
-// NewRuntimeWith is newRuntime with only the chosen skills, or with all skills if
+// NewRuntimeWith is NewRuntime with only the chosen skills, or with all skills if
 // chosen is empty. It adds the directories in more.
 func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.SourceLocation) (*loadout.Runtime, error) {
 	filter := catalogFilter(c)
