@@ -291,7 +291,7 @@ func TestRevocationStopsRunningScripts(t *testing.T) {
 			}
 		})
 	}
-	t.Run("another skill: it goes on", func(t *testing.T) {
+	t.Run("another skill continues", func(t *testing.T) {
 		s := newShop(t, sleeper(), nil)
 		s.approve(t, "sleeper")
 		began := newSignal()

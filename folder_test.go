@@ -169,7 +169,7 @@ func TestOutReceivesOutputFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a directory whose parent is somebody else's", func(t *testing.T) {
+	t.Run("directory with a foreign parent", func(t *testing.T) {
 		dir := make(t, nil, nil)
 		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o555)); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestOutReceivesOutputFiles(t *testing.T) {
 			t.Errorf("beside it there is %v, %v", entries, err)
 		}
 	})
-	t.Run("a file where a directory of the person is", func(t *testing.T) {
+	t.Run("file in place of the user's directory", func(t *testing.T) {
 		dir := make(t, files{"d/x": "x"}, nil)
 		run := do("echo a > out/d; echo said")
 		run.OutputDir, run.ByUser = dir, true
@@ -209,7 +209,7 @@ func TestOutReceivesOutputFiles(t *testing.T) {
 			}
 		}
 	})
-	t.Run("without one the result lists them, and counts the others", func(t *testing.T) {
+	t.Run("without a query the result lists and counts them", func(t *testing.T) {
 		res := s.ran(t, do("echo a > out/a; mkdir out/d; echo b > out/d/b; echo c > c; mkdir d; echo d > d/d; echo h > .h"))
 		var names []string
 		for _, f := range res.Files {

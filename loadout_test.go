@@ -98,7 +98,7 @@ func TestFetch(t *testing.T) {
 		"spoilt/SKILL.md":  skillText("spoilt", "x"),
 		"removed/SKILL.md": skillText("removed", "x"),
 	})
-	t.Run("a skill comes after what it needs, as it is now", func(t *testing.T) {
+	t.Run("after its current dependencies", func(t *testing.T) {
 		all, err := rt.Fetch(t.Context(), "report")
 		if err != nil {
 			t.Fatal(err)
@@ -131,13 +131,13 @@ func TestFetch(t *testing.T) {
 			t.Errorf("got %v, want a NotFoundError with what is near", err)
 		}
 	})
-	t.Run("a need that nothing answers to is a problem", func(t *testing.T) {
+	t.Run("unknown dependency is a problem", func(t *testing.T) {
 		all, err := rt.Fetch(t.Context(), "lost")
 		if err != nil || len(all) != 1 || !slices.ContainsFunc(all[0].Problems, func(p string) bool { return strings.Contains(p, "nowhere") }) {
 			t.Errorf("got %+v, %v, want the skill with the problem", all, err)
 		}
 	})
-	t.Run("a circle", func(t *testing.T) {
+	t.Run("cycle", func(t *testing.T) {
 		_, err := rt.Fetch(t.Context(), "one")
 		var dep *catalog.DependencyError
 		if !errors.As(err, &dep) || !slices.Equal(dep.Path, []string{"one", "two", "one"}) {
@@ -150,7 +150,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("got %+v, %v", all, err)
 		}
 	})
-	t.Run("a skill that was spoilt since", func(t *testing.T) {
+	t.Run("broken since", func(t *testing.T) {
 		files{"spoilt/SKILL.md": "no frontmatter any more"}.write(t, dir)
 		_, err := rt.Fetch(t.Context(), "spoilt")
 		var broken *catalog.BrokenError
@@ -158,7 +158,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("got %v, want a BrokenError", err)
 		}
 	})
-	t.Run("a skill that was removed since", func(t *testing.T) {
+	t.Run("removed since", func(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, "removed")); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestRunReturnsOutput(t *testing.T) {
 	tree["sh/deep/er.py"] = "import sys; print(sys.argv[1:], sys.stdin.read())\n"
 	tree["sh/notes.txt"] = "x"
 	s := newShop(t, tree, nil)
-	t.Run("streams, arguments, exit code, place", func(t *testing.T) {
+	t.Run("streams, arguments, exit code, directory", func(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		var said []string
 		res := s.ran(t, loadout.Run{Skill: "sh", Script: "do.sh", Args: []string{`echo "$2"; cat; pwd; echo bad >&2; exit 3`, "a b; $x"},
@@ -66,7 +66,7 @@ func TestRunReturnsOutput(t *testing.T) {
 			t.Errorf("got %+v", res)
 		}
 	})
-	t.Run("the end of the context", func(t *testing.T) {
+	t.Run("end of context", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		errGone := errors.New("gone")
 		run := do("echo began; sleep 600")
@@ -331,7 +331,7 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-	t.Run("they hold", func(t *testing.T) {
+	t.Run("values hold", func(t *testing.T) {
 		s := newShop(t, ask("{seconds: 1}"), nil)
 		if res := s.ran(t, do("sleep 600")); res.Reason != sandbox.Timeout {
 			t.Errorf("got %+v", res)
@@ -508,7 +508,7 @@ func TestNetworkUsesAllowList(t *testing.T) {
 		}
 		return res
 	}
-	t.Run("what is allowed, and no more", func(t *testing.T) {
+	t.Run("only what is allowed", func(t *testing.T) {
 		res := get(t, open(true, func(*policy.Grant) {}), srv.URL+"/a", tls.URL, other.URL+"/b", "http://example.com/")
 		if !strings.HasPrefix(res.Stdout, "answer 0\nsealed 0\n") {
 			t.Errorf("got %+v", res)
@@ -523,7 +523,7 @@ func TestNetworkUsesAllowList(t *testing.T) {
 			t.Errorf("logged is %q", log.String())
 		}
 	})
-	t.Run("a private address has to be listed", func(t *testing.T) {
+	t.Run("private address must be listed", func(t *testing.T) {
 		if res := get(t, open(false, func(*policy.Grant) {}), srv.URL); !slices.Equal(res.DeniedHosts, []string{at(srv)}) {
 			t.Errorf("got %+v", res)
 		}

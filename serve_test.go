@@ -191,7 +191,7 @@ func TestServedServicesEnd(t *testing.T) {
 		say(t, served, r, "begun")
 		return served, r
 	}
-	t.Run("by itself", func(t *testing.T) {
+	t.Run("alone", func(t *testing.T) {
 		served, r := start()
 		say(t, served, r, "fail")
 		<-served.Done()
@@ -204,7 +204,7 @@ func TestServedServicesEnd(t *testing.T) {
 		served.Close()
 		served.Close()
 	})
-	t.Run("closed though it goes on", func(t *testing.T) {
+	t.Run("closed while running", func(t *testing.T) {
 		served, r := start()
 		say(t, served, r, "stubborn")
 		if err := served.Close(); err != nil || served.Err() != nil {

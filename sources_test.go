@@ -170,7 +170,7 @@ func TestAdditionalDirectories(t *testing.T) {
 		return out
 	}
 	only := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoHome: true, NoProject: true, NoBundled: true}
-	t.Run("are labelled by what their paths say", func(t *testing.T) {
+	t.Run("are labelled by path", func(t *testing.T) {
 		o := only
 		o.Extra = append(extra(at("a/skills"), at("b/skills"), at("B Dir"), at("three/SKILL.md"), at("文档"), at("bundled"), "a/skills", at("x/pack.zip"), at("pack.SKILL"), "/"),
 			loadout.SourceLocation{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, loadout.SourceLocation{Path: at("missing2"), Label: "team.one"})
@@ -183,7 +183,7 @@ func TestAdditionalDirectories(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("come before the default ones of their scope, in their order", func(t *testing.T) {
+	t.Run("precede the defaults of their scope", func(t *testing.T) {
 		o := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoProject: true, NoBundled: true, Extra: extra(at("b/skills"), at("a/skills"))}
 		files{"home/.agents/skills/one/SKILL.md": skillText("one", "")}.write(t, root)
 		if got := skillNames(t, o); !slices.Equal(got, []string{"b/one"}) {
@@ -197,7 +197,7 @@ func TestAdditionalDirectories(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("that are missing or something else are problems", func(t *testing.T) {
+	t.Run("missing or of another type are problems", func(t *testing.T) {
 		files{"text.txt": "x"}.write(t, root)
 		for path, code := range map[string]string{"none": "not-found", "none.zip": "not-found", "none/SKILL.md": "not-found", "text.txt": "not-a-zip"} {
 			o := only

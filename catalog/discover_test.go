@@ -164,7 +164,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("read: %v", err)
 		}
 	})
-	t.Run("that lead back are followed once", func(t *testing.T) {
+	t.Run("cycles are followed once", func(t *testing.T) {
 		root := tree(t, map[string]string{"a/b/up": "-> ../..", "a/loop": "-> loop", "pdf/SKILL.md": doc("pdf", ""), "self": "-> ."})
 		s := scan(t, root)
 		if diff := cmp.Diff([]string{"pdf"}, dirs(s)); diff != "" {
@@ -174,7 +174,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("problems %v", s.Problems())
 		}
 	})
-	t.Run("two to one skill are one skill", func(t *testing.T) {
+	t.Run("two symlinks to one skill are one skill", func(t *testing.T) {
 		root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", ""), "x/pdf": "-> ../pdf", "y": "-> pdf"})
 		s := scan(t, root)
 		if diff := cmp.Diff([]string{"pdf"}, dirs(s)); diff != "" {
@@ -194,7 +194,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("skills (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("as SKILL.md may not leave the skill", func(t *testing.T) {
+	t.Run("as SKILL.md must not leave the skill", func(t *testing.T) {
 		root := tree(t, map[string]string{
 			"outside.md": doc("outside", ""), "skills/out/SKILL.md": "-> ../../outside.md",
 			"skills/in/SKILL.md": "-> docs/text.md", "skills/in/docs/text.md": doc("in", ""),
@@ -213,7 +213,7 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("that lead nowhere are passed over where no skill was expected", func(t *testing.T) {
+	t.Run("dangling ones are skipped", func(t *testing.T) {
 		root := tree(t, map[string]string{"gone": "-> nowhere", "pdf/SKILL.md": doc("pdf", "")})
 		s := scan(t, root)
 		if diff := cmp.Diff([]string{"pdf"}, dirs(s)); diff != "" || len(s.Problems()) > 0 {

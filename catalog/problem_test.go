@@ -42,12 +42,12 @@ func TestK3BadSkillHidesNoOthers(t *testing.T) {
 			checkBroken(t, root, scan(t, root), []string{"a", "below", "zz"}, 1)
 		})
 	}
-	t.Run("all at once", func(t *testing.T) {
+	t.Run("concurrently", func(t *testing.T) {
 		root := tree(t, broken)
 		write(t, root, map[string]string{"a/SKILL.md": doc("a", ""), "zz/SKILL.md": doc("zz", "")})
 		checkBroken(t, root, scan(t, root), []string{"a", "zz"}, len(broken))
 	})
-	t.Run("in a tree in memory", func(t *testing.T) {
+	t.Run("in an fs.FS", func(t *testing.T) {
 		files := fstest.MapFS{"a/SKILL.md": {Data: []byte(doc("a", ""))}, "zz/skill.md": {Data: []byte(doc("zz", ""))}}
 		n := 0
 		for name, content := range broken {
@@ -59,7 +59,7 @@ func TestK3BadSkillHidesNoOthers(t *testing.T) {
 		s := open(t, catalog.NewFS("fs", catalog.Bundled, files)).Snapshot()
 		checkBroken(t, "", s, []string{"a", "zz"}, n)
 	})
-	t.Run("and a bad source no other source", func(t *testing.T) {
+	t.Run("bad source affects no others", func(t *testing.T) {
 		root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "")})
 		bad := &memory{origin: "bad", scope: catalog.Group, list: func(context.Context) (catalog.Listing, error) {
 			return catalog.Listing{}, errors.New("the network is down")

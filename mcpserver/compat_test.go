@@ -104,7 +104,7 @@ func TestK10ReadSkill(t *testing.T) {
 			}
 		}
 	})
-	t.Run("with what it needs", func(t *testing.T) {
+	t.Run("with dependencies", func(t *testing.T) {
 		if got := structured[result](t, c.call("read_skill", args{"skill_name": "report"})); !strings.Contains(got.Instructions, "# CSV") || !strings.Contains(got.Instructions, "# Report") {
 			t.Errorf("got %+v", got)
 		}
@@ -117,7 +117,7 @@ func TestK10ReadSkill(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("a long file is cut, and says so", func(t *testing.T) {
+	t.Run("long file is truncated with a note", func(t *testing.T) {
 		res := c.call("read_skill", args{"skill_name": "pdf", "file_path": "long.txt"})
 		if !strings.HasSuffix(textOf(res), "\n[truncated: 65536 of 70000 bytes]") || structured[result](t, res).Content != textOf(res) {
 			t.Errorf("got …%q", textOf(res)[65_000:])
@@ -176,14 +176,14 @@ func TestB3ActivateSkill(t *testing.T) {
 			t.Errorf("text %q", textOf(res))
 		}
 	})
-	t.Run("B7: an unknown skill is no success, and the others are named", func(t *testing.T) {
+	t.Run("B7: unknown skill fails and names the others", func(t *testing.T) {
 		res := c.call("activate_skill", args{"skill_name": "pfd"})
 		got := structured[result](t, res)
 		if !res.IsError || got.Success || got.Messages != nil || !strings.HasSuffix(got.Error, "Available skills: csv, hollow, pdf, report") || textOf(res) != got.Error {
 			t.Errorf("got %+v, %q", got, textOf(res))
 		}
 	})
-	t.Run("a skill for people only is not for a model", func(t *testing.T) {
+	t.Run("user-only skill is hidden from models", func(t *testing.T) {
 		if got := structured[result](t, c.call("activate_skill", args{"skill_name": "deploy"})); got.Success || got.Messages != nil {
 			t.Errorf("got %+v", got)
 		}

@@ -106,7 +106,7 @@ func TestPromptContainsSkillAndTypedArguments(t *testing.T) {
 			t.Errorf("%s %v: got %q, want %q", tt.prompt, tt.typed, got, tt.want)
 		}
 	}
-	t.Run("it comes with what it needs", func(t *testing.T) {
+	t.Run("loads with its dependencies", func(t *testing.T) {
 		res, err := c.GetPrompt(c.ctx, &mcp.GetPromptParams{Name: "needs"})
 		if err != nil {
 			t.Fatal(err)
@@ -121,14 +121,14 @@ func TestPromptContainsSkillAndTypedArguments(t *testing.T) {
 			t.Errorf("got %+v, %v", res, err)
 		}
 	})
-	t.Run("one that is not there is -32602", func(t *testing.T) {
+	t.Run("unknown is -32602", func(t *testing.T) {
 		for _, name := range []string{"model-only", "nothing", ""} {
 			if _, err := c.GetPrompt(c.ctx, &mcp.GetPromptParams{Name: name}); code(err) != -32602 {
 				t.Errorf("%q: got %v", name, err)
 			}
 		}
 	})
-	t.Run("one that was spoilt since is an error that says how", func(t *testing.T) {
+	t.Run("broken since: error with the reason", func(t *testing.T) {
 		files{"plain/SKILL.md": "spoilt"}.write(t, w.dir)
 		if _, err := c.GetPrompt(c.ctx, &mcp.GetPromptParams{Name: "plain"}); code(err) != -32602 || !strings.Contains(err.Error(), "does not load") {
 			t.Errorf("got %v", err)

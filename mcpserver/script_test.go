@@ -534,7 +534,7 @@ func TestRunEndsWithConnectionOrServer(t *testing.T) {
 		c.carrier.close()
 		await(t, c.ctx, s.box.done, "the end of the sandbox")
 	})
-	t.Run("the approval is withdrawn", func(t *testing.T) {
+	t.Run("approval revoked", func(t *testing.T) {
 		s := newWorkshop(t, shell(), mcpserver.Options{})
 		c := s.begin(t, way{"stdio", modern})
 		id := c.start("tools/call", map[string]any{"name": "run_skill_script", "arguments": line("echo part; sleep 600")})

@@ -134,7 +134,7 @@ func TestSearchSkills(t *testing.T) {
 				t.Errorf("text %q", textOf(res))
 			}
 		})
-		t.Run("an empty query pages through all that a model may know of", func(t *testing.T) {
+		t.Run("empty query lists all model skills", func(t *testing.T) {
 			var names []string
 			cursor, pages := "", 0
 			for {
@@ -156,7 +156,7 @@ func TestSearchSkills(t *testing.T) {
 				t.Errorf("%d pages with %q, want 2 with %q", pages, names, want)
 			}
 		})
-		t.Run("nothing fits", func(t *testing.T) {
+		t.Run("no match", func(t *testing.T) {
 			res := c.call("search_skills", args{"query": "zzzzqqq"})
 			if got := structured[searchResult](t, res); got.Hits == nil || len(got.Hits) != 0 || res.IsError || !strings.Contains(textOf(res), "other words") {
 				t.Errorf("got %+v, %q; want no hits and advice", got, textOf(res))
@@ -229,7 +229,7 @@ func TestLoadSkill(t *testing.T) {
 				}
 			})
 		}
-		t.Run("what the caller holds is not sent again", func(t *testing.T) {
+		t.Run("current content is not sent again", func(t *testing.T) {
 			for _, have := range []string{digest, digest[7:], digest[7:23], " " + strings.ToUpper(digest[7:23])} {
 				res := c.call("load_skill", args{"name": "pdf", "have": have})
 				got := structured[loadResult](t, res)
@@ -238,14 +238,14 @@ func TestLoadSkill(t *testing.T) {
 				}
 			}
 		})
-		t.Run("but without a digest, with another or too little of it, it is", func(t *testing.T) {
+		t.Run("without the full current digest it is sent", func(t *testing.T) {
 			for _, have := range []string{"", "sha256:", "0", digest[7:15], digestOf("another")} {
 				if got := structured[loadResult](t, c.call("load_skill", args{"name": "pdf", "have": have})); got.State != "loaded" || got.Instructions == "" {
 					t.Errorf("have %q: got %+v", have, got)
 				}
 			}
 		})
-		t.Run("it comes with what it needs", func(t *testing.T) {
+		t.Run("loads with its dependencies", func(t *testing.T) {
 			res := c.call("load_skill", args{"name": "report"})
 			got := structured[loadResult](t, res)
 			if got.State != "loaded" || strings.Index(got.Instructions, "# CSV") > strings.Index(got.Instructions, "# Report") || !strings.Contains(got.Instructions, "# CSV") {
@@ -263,7 +263,7 @@ func TestLoadSkill(t *testing.T) {
 				t.Errorf("got %+v, %q", got, textOf(res))
 			}
 		})
-		t.Run("an unknown name is an error with names that are near", func(t *testing.T) {
+		t.Run("unknown name suggests similar ones", func(t *testing.T) {
 			res := c.call("load_skill", args{"name": "pfd"})
 			got := structured[loadResult](t, res)
 			if !res.IsError || got.State != "failed" || len(got.Problems) != 1 {
@@ -273,19 +273,19 @@ func TestLoadSkill(t *testing.T) {
 				t.Errorf("text %q, want about %q", textOf(res), want)
 			}
 		})
-		t.Run("or with all there are, where they are few", func(t *testing.T) {
+		t.Run("or with all if there are few", func(t *testing.T) {
 			res := c.call("load_skill", args{"name": "photoshop"})
 			if want := `skill "photoshop" not found. Available skills: csv, hollow, pdf, report.`; textOf(res) != want {
 				t.Errorf("text %q, want %q", textOf(res), want)
 			}
 		})
-		t.Run("a skill for people only is not for a model", func(t *testing.T) {
+		t.Run("user-only skill is hidden from models", func(t *testing.T) {
 			res := c.call("load_skill", args{"name": "deploy"})
 			if !res.IsError || !strings.Contains(textOf(res), "choose the prompt deploy") || strings.Contains(textOf(res), "# Deploy") {
 				t.Errorf("got %q", textOf(res))
 			}
 		})
-		t.Run("no name is an error that says what is missing", func(t *testing.T) {
+		t.Run("missing name is an error", func(t *testing.T) {
 			if res := c.call("load_skill", args{}); !res.IsError || !strings.Contains(textOf(res), "name of a skill") {
 				t.Errorf("got %q", textOf(res))
 			}
@@ -297,7 +297,7 @@ func TestLoadSkill(t *testing.T) {
 				}
 			}
 		})
-		t.Run("after an edit, what the caller holds is no longer current", func(t *testing.T) {
+		t.Run("after an edit the content is sent again", func(t *testing.T) {
 			edited := skillText("pdf", "# PDF, edited\n")
 			files{"pdf/SKILL.md": edited}.write(t, w.dir) // the catalog need not have seen it
 			got := structured[loadResult](t, c.call("load_skill", args{"name": "pdf", "have": digest}))
@@ -305,7 +305,7 @@ func TestLoadSkill(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
-		t.Run("a skill that was spoilt since fails, and says how", func(t *testing.T) {
+		t.Run("broken since: fails with the reason", func(t *testing.T) {
 			files{"csv/SKILL.md": "no frontmatter"}.write(t, w.dir)
 			res := c.call("load_skill", args{"name": "csv"})
 			if !res.IsError || !strings.Contains(textOf(res), "skill csv at "+filepath.Join(w.dir, "csv")) {
@@ -371,7 +371,7 @@ func TestReadSkillFile(t *testing.T) {
 				t.Errorf("got %+v and %q, want %+v", got, textOf(res), want)
 			}
 		})
-		t.Run("a part of it, and how to go on", func(t *testing.T) {
+		t.Run("part of it, with the next offset", func(t *testing.T) {
 			res, got := read(args{"path": "references/forms.md", "offset": 2, "limit": 8})
 			if got.Offset != 2 || got.Next != 9 || got.Text != "Forms\n\n" || textOf(res) != "Forms\n\n|[9 of 16 bytes; go on with offset 9]" {
 				t.Errorf("got %+v and %q", got, textOf(res))
@@ -381,18 +381,18 @@ func TestReadSkillFile(t *testing.T) {
 				t.Errorf("got %+v and %q", got, textOf(res))
 			}
 		})
-		t.Run("SKILL.md itself, as it is written", func(t *testing.T) {
+		t.Run("SKILL.md unchanged", func(t *testing.T) {
 			if _, got := read(args{"path": "SKILL.md"}); got.Text != basic()["pdf/SKILL.md"] {
 				t.Errorf("got %q", got.Text)
 			}
 		})
-		t.Run("an empty file is no empty text", func(t *testing.T) {
+		t.Run("empty file is not empty text", func(t *testing.T) {
 			res, got := read(args{"path": "empty.md"})
 			if got.Size != 0 || textOf(res) == "" {
 				t.Errorf("got %+v and %q", got, textOf(res))
 			}
 		})
-		t.Run("an image is an image, and for others a place", func(t *testing.T) {
+		t.Run("image content, or a path for local clients", func(t *testing.T) {
 			res, got := read(args{"path": "assets/logo.png"})
 			img, ok := res.Content[0].(*mcp.ImageContent)
 			if !ok || string(img.Data) != png || img.MIMEType != "image/png" || len(res.Content) != 1 {
@@ -402,7 +402,7 @@ func TestReadSkillFile(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
-		t.Run("of another binary file, what and where it is", func(t *testing.T) {
+		t.Run("other binary file: type and path", func(t *testing.T) {
 			res, got := read(args{"path": "assets/font.ttf"})
 			if len(res.Content) != 2 || got.Location != filepath.Join(w.dir, "pdf", "assets", "font.ttf") {
 				t.Fatalf("content %+v, got %+v", res.Content, got)
@@ -428,7 +428,7 @@ func TestReadSkillFile(t *testing.T) {
 				t.Errorf("got %q, want %q", textOf(res), want)
 			}
 		})
-		t.Run("of a skill for people too, once they started it", func(t *testing.T) {
+		t.Run("user-only skill after the user started it", func(t *testing.T) {
 			read(args{"skill": "deploy", "path": "SKILL.md"})
 		})
 		for _, tt := range []struct {

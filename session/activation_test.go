@@ -134,13 +134,13 @@ func TestB7LoadActivation(t *testing.T) {
 	sh.skills["a"].AllowedTools = []string{"Read"}
 	s := withOptions(t, sh, session.Options{Tools: r})
 
-	t.Run("failed: no success, and the others are named", func(t *testing.T) {
+	t.Run("failed: names the others", func(t *testing.T) {
 		got := load(t, s, "reprot").Activation("reprot")
 		if got.Success || got.SkillName != "reprot" || got.Messages != nil || got.ContextModifier != nil || !strings.Contains(got.Error, "Available skills: a, b") {
 			t.Errorf("got %s", asJSON(t, got))
 		}
 	})
-	t.Run("loaded: with what it needs before it, and its tools and problems after it", func(t *testing.T) {
+	t.Run("loaded: after dependencies, with tools and problems", func(t *testing.T) {
 		res := load(t, s, "report")
 		got := res.Activation("report")
 		text, _ := got.Messages[1].Content.(string)
@@ -162,14 +162,14 @@ func TestB7LoadActivation(t *testing.T) {
 			t.Errorf("got %q", text)
 		}
 	})
-	t.Run("already: one message that says so", func(t *testing.T) {
+	t.Run("already: one message", func(t *testing.T) {
 		got := load(t, s, "a").Activation("a")
 		text, _ := got.Messages[0].Content.(string)
 		if !got.Success || len(got.Messages) != 1 || !got.Messages[0].IsMeta || !strings.HasPrefix(text, "Skill a is already loaded") || !slices.Equal(got.ContextModifier.AllowedTools, []string{"Read"}) {
 			t.Errorf("got %s", asJSON(t, got))
 		}
 	})
-	t.Run("already, with a new edition of what it needs", func(t *testing.T) {
+	t.Run("already, with a changed dependency", func(t *testing.T) {
 		sh.put("base", "The base, anew.\n")
 		got := load(t, s, "report").Activation("report")
 		text, _ := got.Messages[1].Content.(string)

@@ -24,7 +24,7 @@ func TestW11LoadOutcomes(t *testing.T) {
 	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 
-	t.Run("a name that is not available: failed, and the answer names what there is", func(t *testing.T) {
+	t.Run("unavailable name: failed, with the available ones", func(t *testing.T) {
 		r := load(t, s, "pfd")
 		if r.State != session.StateFailed || r.Skill != nil || len(r.Problems) != 1 {
 			t.Errorf("got %+v, want failed with one problem", r)
@@ -33,7 +33,7 @@ func TestW11LoadOutcomes(t *testing.T) {
 			t.Errorf("text %q says neither %q nor which there are", r.Text, want)
 		}
 	})
-	t.Run("a skill without instructions: degraded, and it says so", func(t *testing.T) {
+	t.Run("without instructions: degraded", func(t *testing.T) {
 		r := load(t, s, "empty")
 		if r.State != session.StateDegraded || !slices.Equal(r.Problems, []string{"it has no instructions"}) {
 			t.Errorf("got %s %q, want degraded with the problem", r.State, r.Problems)
@@ -395,7 +395,7 @@ func TestUnload(t *testing.T) {
 		load(t, s, "pdf")
 		return s, l
 	}
-	t.Run("what nothing needs goes", func(t *testing.T) {
+	t.Run("unused dependency is unloaded", func(t *testing.T) {
 		s, l := setup(t)
 		got, err := s.Unload(t.Context(), "report", "done", false)
 		if err != nil || !slices.Equal(got, []string{"report"}) {
@@ -406,7 +406,7 @@ func TestUnload(t *testing.T) {
 			t.Errorf("the last event is %+v, want the unload with its reason", es[len(es)-1])
 		}
 	})
-	t.Run("what others need is refused, and they are named", func(t *testing.T) {
+	t.Run("needed by others: refused with their names", func(t *testing.T) {
 		s, l := setup(t)
 		before := len(events(t, l))
 		_, err := s.Unload(t.Context(), "base", "done", false)
@@ -421,7 +421,7 @@ func TestUnload(t *testing.T) {
 			t.Error("a refused unload left an event")
 		}
 	})
-	t.Run("or goes with them, each before what it needs", func(t *testing.T) {
+	t.Run("or cascades, dependents first", func(t *testing.T) {
 		s, l := setup(t)
 		got, err := s.Unload(t.Context(), "base", "done", true)
 		if err != nil || !slices.Equal(got, []string{"report", "csv", "base"}) {
@@ -441,13 +441,13 @@ func TestUnload(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("what is not loaded is an error", func(t *testing.T) {
+	t.Run("not loaded is an error", func(t *testing.T) {
 		s, _ := setup(t)
 		if _, err := s.Unload(t.Context(), "other", "", false); !errors.Is(err, session.ErrNotLoaded) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("and can be loaded again, with its body", func(t *testing.T) {
+	t.Run("and can be loaded again with its body", func(t *testing.T) {
 		s, _ := setup(t)
 		s.Unload(t.Context(), "pdf", "done", false)
 		if r := load(t, s, "pdf"); r.State != session.StateLoaded {

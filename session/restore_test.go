@@ -178,12 +178,12 @@ func TestW12Restoration(t *testing.T) {
 			}
 		}
 	})
-	t.Run("retention for good", func(t *testing.T) {
+	t.Run("permanent retention", func(t *testing.T) {
 		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{RetentionTurns: -1})); got != "a for good" {
 			t.Errorf("in force %q", got)
 		}
 	})
-	t.Run("a preloaded skill also found in history: once, and for good", func(t *testing.T) {
+	t.Run("preloaded skill in history: once, permanently", func(t *testing.T) {
 		s := restored(t, pasts(), history(loaded, pairs(3)), nil)
 		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 		if err != nil || r.State != session.StateAlreadyLoaded {
@@ -298,7 +298,7 @@ func TestRestoredSkillsContinue(t *testing.T) {
 }
 
 func TestRestoreLimits(t *testing.T) {
-	t.Run("tokens: what was used last stays", func(t *testing.T) {
+	t.Run("tokens: most recently used stays", func(t *testing.T) {
 		sh := &shelf{}
 		for _, name := range []string{"a", "b", "c", "base"} {
 			sh.put(name, strings.Repeat("word ", 100))

@@ -51,7 +51,7 @@ func lastReason(s *session.Session) string {
 
 func TestRetentionLimitsActivity(t *testing.T) {
 	sh := pasts()
-	t.Run("once: to the end of the turn", func(t *testing.T) {
+	t.Run("once: until the end of the turn", func(t *testing.T) {
 		s := withOptions(t, sh, session.Options{})
 		ask(t, s, 1)
 		loadAs(t, s, "report", session.LoadOptions{Retention: session.RetainOnce})
@@ -66,7 +66,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 			t.Errorf("in force %q; %s", got, why)
 		}
 	})
-	t.Run("once, also where nothing goes out of force by turns", func(t *testing.T) {
+	t.Run("once, even without expiry by turns", func(t *testing.T) {
 		s := withOptions(t, sh, session.Options{RetentionTurns: -1})
 		loadAs(t, s, "a", session.LoadOptions{Retention: session.RetainOnce})
 		load(t, s, "b")
@@ -87,7 +87,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 			t.Errorf("a pinned skill cannot be unloaded: %v", err)
 		}
 	})
-	t.Run("what a pinned skill needs stays with it", func(t *testing.T) {
+	t.Run("dependencies of a pinned skill stay", func(t *testing.T) {
 		s := withOptions(t, sh, session.Options{})
 		load(t, s, "base")
 		loadAs(t, s, "report", session.LoadOptions{Retention: session.RetainPinned})
@@ -111,7 +111,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 			t.Error(why)
 		}
 	})
-	t.Run("what is not in force has nothing left", func(t *testing.T) {
+	t.Run("inactive skill has no turns left", func(t *testing.T) {
 		s := withOptions(t, sh, session.Options{})
 		if left, bounded := s.TurnsLeft(session.ID{Name: "a", Origin: "test", Dir: "a"}); left != 0 || bounded {
 			t.Errorf("%d turns, bounded %t", left, bounded)

@@ -178,7 +178,7 @@ func TestSecondCallerGetsProblems(t *testing.T) {
 func TestFailedLoadReleasesTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}}
 	sh.put("pdf", "Do it.\n")
-	t.Run("nobody waits any more", func(t *testing.T) {
+	t.Run("no waiters", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := withTools(t, nil, sh, r)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -196,7 +196,7 @@ func TestFailedLoadReleasesTools(t *testing.T) {
 			}
 		})
 	})
-	t.Run("the session is closed meanwhile", func(t *testing.T) {
+	t.Run("session closed meanwhile", func(t *testing.T) {
 		r := &rack{has: map[string]string{"pdf": "{}"}}
 		s := withTools(t, nil, sh, r)
 		started, end := make(chan struct{}), make(chan struct{})

@@ -86,7 +86,7 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 			}
 		})
 	}
-	t.Run("its own provider says itself what it has not", func(t *testing.T) {
+	t.Run("provider reports unknown tools itself", func(t *testing.T) {
 		var reported []provider.Context
 		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
 		w.bring(t, "draw")

@@ -618,14 +618,14 @@ func TestL1LegacyVariables(t *testing.T) {
 			}
 		})
 	}
-	t.Run("our own variable comes after", func(t *testing.T) {
+	t.Run("own variable comes later", func(t *testing.T) {
 		m := newMachine(t)
 		m.env["LLP_ENABLE_CLAUDE_GLOBAL"], m.env["LOADOUT_SKILLS_HOME"] = "0", "1"
 		if got := m.values(m.load()); !slices.Equal(got, []string{"skills.home true (LOADOUT_SKILLS_HOME)"}) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("where its value comes from is told", func(t *testing.T) {
+	t.Run("source of the value", func(t *testing.T) {
 		m := newMachine(t)
 		m.env["LLP_ENABLE_CLAUDE_GLOBAL"] = "0"
 		if got := m.values(m.load()); !slices.Equal(got, []string{"skills.home false (LLP_ENABLE_CLAUDE_GLOBAL)"}) {

@@ -393,7 +393,7 @@ func TestSocketsEnd(t *testing.T) {
 			t.Errorf("it ended by %v", err)
 		}
 	})
-	t.Run("where nothing is taken", func(t *testing.T) {
+	t.Run("nothing taken", func(t *testing.T) {
 		n, ada, _ := hall(t)
 		session := ada.begin(t)
 		var last int64

@@ -174,7 +174,7 @@ func TestForeignStagingDirectory(t *testing.T) {
 			}
 		})
 	}
-	t.Run("leftovers that are links", func(t *testing.T) {
+	t.Run("leftover symlinks", func(t *testing.T) {
 		top := t.TempDir()
 		dir := installed.Open(filepath.Join(top, "skills"))
 		put(t, dir, "pdf@1")

@@ -70,7 +70,7 @@ func TestChangedCacheIsRebuilt(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nothing but the times", func(t *testing.T) {
+	t.Run("only times differ", func(t *testing.T) {
 		writable(s.opts.Dir)
 		now := time.Now()
 		if err := os.Chtimes(source, now, now); err != nil {

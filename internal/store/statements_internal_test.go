@@ -69,7 +69,7 @@ func TestStatementsAreCached(t *testing.T) {
 			t.Errorf("%d rows, want 15", got)
 		}
 	})
-	t.Run("after it failed", func(t *testing.T) {
+	t.Run("after a failure", func(t *testing.T) {
 		if _, err := db.Exec("INSERT INTO t VALUES ($1)", 1); err == nil {
 			t.Error("one key was taken twice")
 		}
@@ -78,7 +78,7 @@ func TestStatementsAreCached(t *testing.T) {
 			t.Errorf("%d rows, want 4", n)
 		}
 	})
-	t.Run("after it was given up", func(t *testing.T) {
+	t.Run("after cancellation", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		rows, err := db.QueryContext(ctx, "SELECT a FROM t ORDER BY a")
 		if err != nil || !rows.Next() {
@@ -107,7 +107,7 @@ func TestStatementsAreCached(t *testing.T) {
 			t.Errorf("%d rows, want %d", n, before)
 		}
 	})
-	t.Run("more than are kept", func(t *testing.T) {
+	t.Run("more than the limit", func(t *testing.T) {
 		held, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
