@@ -105,7 +105,7 @@ func TestConsumedGrantIsRefused(t *testing.T) {
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
 	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
 	if recs, _ := s.audit.take(); len(recs) != 2 || recs[1].Decision != policy.VerdictDeny {
-		t.Errorf("recorded is %+v, want the leave and the refusal", recs)
+		t.Errorf("recorded is %+v, want the grant and the refusal", recs)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestK7ReadFileStaysInsideSkill(t *testing.T) {
 			t.Errorf("%q: error %q does not match %v", tt.path, err, tt.want)
 		}
 		if !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "skill pdf") {
-			t.Errorf("%q: error %q does not say %q", tt.path, err, tt.text)
+			t.Errorf("%q: error %q does not contain %q", tt.path, err, tt.text)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestReadFileFollowsSymlinksInsideSkillOnly(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s is read: %+v", path, c)
 		} else if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: error %q does not say %q, or tells places of this machine", path, err, text)
+			t.Errorf("%s: error %q does not contain %q, or names local paths", path, err, text)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestReadFileOfEmptyDirectory(t *testing.T) {
 func TestReadFileDoesNotBlockOnPipe(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	if !makePipe(filepath.Join(dir, "pdf", "pipe")) {
-		t.Skip("there are no named pipes here")
+		t.Skip("no named pipes here")
 	}
 	if c, err := rt.ReadFile(t.Context(), entry(t, rt, "pdf"), "pipe", 0, 0); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("got %+v, %v; want it to be refused", c, err)

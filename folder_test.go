@@ -71,7 +71,7 @@ func TestInputs(t *testing.T) {
 		})
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "a.csv")); string(b) != "a,b\n" {
-		t.Errorf("the person's own file is %q, %v", b, err)
+		t.Errorf("the user's own file is %q, %v", b, err)
 	}
 	pipe := filepath.Join(dir, "pipe")
 	if !makePipe(pipe) {
@@ -272,7 +272,7 @@ func TestWorkspacePersists(t *testing.T) {
 		t.Errorf("in the empty folder: %+v", res)
 	}
 	if res := in("", "echo nothing left"); res.Folder != "" {
-		t.Errorf("a folder of nothing is kept: %+v", res)
+		t.Errorf("a folder of nothing is stored: %+v", res)
 	}
 	leftovers(t, s.scripts.FolderDir, folder)
 }

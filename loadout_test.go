@@ -28,7 +28,7 @@ func TestNewWithoutOptionsHasTheBundledSkills(t *testing.T) {
 	defer rt.Close()
 	skills := rt.Catalog().Snapshot().Skills()
 	if len(skills) == 0 {
-		t.Fatal("there are no skills")
+		t.Fatal("no skills")
 	}
 	for _, e := range skills {
 		if e.Scope != catalog.Bundled {
@@ -121,7 +121,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("after an edit: %+v, %v", all[1], err)
 		}
 		if now, err := rt.Digest(t.Context(), entry(t, rt, "report")); err != nil || now != all[1].Digest {
-			t.Errorf("Digest says %s, %v; the load said %s", now, err, all[1].Digest)
+			t.Errorf("Digest returned %s, %v; the load said %s", now, err, all[1].Digest)
 		}
 	})
 	t.Run("no such skill", func(t *testing.T) {
@@ -183,10 +183,10 @@ func TestSessionOfRuntime(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if want := "Run " + filepath.Join(dir, "pdf") + "/scripts/fill.py."; !strings.Contains(r.Text, want) {
-		t.Errorf("text %q does not say %q", r.Text, want)
+		t.Errorf("text %q does not contain %q", r.Text, want)
 	}
 	if r, _ := s.Load(t.Context(), "pfd"); !strings.Contains(r.Text, "did you mean pdf?") || !strings.HasSuffix(r.Text, "Available skills: pdf") {
-		t.Errorf("a failed load says %q; want what is near, and what a model may know of", r.Text)
+		t.Errorf("a failed load returned %q; want what is near, and what a model may know of", r.Text)
 	}
 	files{"pdf/SKILL.md": skillText("pdf", "# PDF, edited\n")}.write(t, dir)
 	if up, err := s.Refresh(t.Context()); err != nil || len(up) != 1 || up[0].Skill.Name != "pdf" {
@@ -219,7 +219,7 @@ func TestPreload(t *testing.T) {
 		t.Errorf("a second time %+v, %v", again, err)
 	}
 	if active := s.Active(); len(active) != 1 {
-		t.Errorf("in force are %+v", active)
+		t.Errorf("active skills: %+v", active)
 	}
 }
 

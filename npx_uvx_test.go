@@ -131,7 +131,7 @@ func fetching(t *testing.T, command ...string) (*shop, *registry, string) {
 
 func TestNPXRunsApprovedPackage(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("there is no npm here")
+		t.Skip("npm is not installed")
 	}
 	command := []string{"npx", "-y", "-p", "@scope/tool", "serve", "a", "b"}
 	s, r, dir := fetching(t, command...)
@@ -151,7 +151,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 	}
 	p := w.Services[0].Package
 	if p == nil || p.Version != "1.2.3" || p.Registry != "npm" || !strings.HasPrefix(p.Integrity, "sha256:") {
-		t.Fatalf("the wish has %+v", p)
+		t.Fatalf("the request has %+v", p)
 	}
 	s.approve(t, "f")
 	served, err := s.serve(t, svc)
@@ -159,7 +159,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := say(t, served, bufio.NewReader(served), "hello"); got != "one a b hello" {
-		t.Errorf("it said %q", got)
+		t.Errorf("output %q", got)
 	}
 	if served.Package == nil || *served.Package != *p {
 		t.Errorf("it is %+v", served.Package)
@@ -198,7 +198,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 
 func TestUVXRunsApprovedPackage(t *testing.T) {
 	if exec.Command("python3", "-m", "pip", "--version").Run() != nil {
-		t.Skip("there is no pip here")
+		t.Skip("pip is not installed")
 	}
 	command := []string{"uvx", "--from", "some-tool==2.0", "serve", "a"}
 	s, r, _ := fetching(t, command...)
@@ -212,7 +212,7 @@ func TestUVXRunsApprovedPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := say(t, served, bufio.NewReader(served), "hello"); got != "py a hello" {
-		t.Errorf("it said %q", got)
+		t.Errorf("output %q", got)
 	}
 	if p := served.Package; p == nil || p.Name != "some-tool" || p.Version != "2.0" || p.Registry != "pypi" {
 		t.Errorf("it is %+v", p)

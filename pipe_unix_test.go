@@ -16,6 +16,6 @@ func TestRunLeavesNoFiles(t *testing.T) {
 	s.says(t, do("(sleep 600 &) ; (setsid sleep 600 &) ; echo done"))
 	var status syscall.WaitStatus
 	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
-		t.Errorf("there is a child: %d, %v", pid, err)
+		t.Errorf("unexpected child: %d, %v", pid, err)
 	}
 }

@@ -218,7 +218,7 @@ func TestServeProjectRefuses(t *testing.T) {
 // The package of npx is installed first; node uses the modules beside a file.
 func TestServeProjectWithPackages(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("there is no npm here")
+		t.Skip("npm is not installed")
 	}
 	s, registry, _ := fetching(t, "npx", "-y", "tool")
 	registry.npm(t, "tool", "1.0.0", strings.Replace(jsServer, "VERSION", "fetched", 1))
@@ -240,7 +240,7 @@ func TestServeProjectWithPackages(t *testing.T) {
 			continue
 		}
 		if got := say(t, served, bufio.NewReader(served), "hello"); got != tt.want {
-			t.Errorf("%q says %q, want %q", tt.command, got, tt.want)
+			t.Errorf("%q returned %q, want %q", tt.command, got, tt.want)
 		}
 		served.Close()
 	}

@@ -105,7 +105,7 @@ func TestInvalidServers(t *testing.T) {
 			w, err := s.ReadApprovalRequest(t.Context(), "w")
 			refused("a wish", err)
 			if w != nil {
-				t.Errorf("there is a wish: %+v", w)
+				t.Errorf("unexpected request: %+v", w)
 			}
 			refused("preparing", s.InstallPackages(t.Context(), "w", nil))
 			s.grant(t, "w")
@@ -141,11 +141,11 @@ func TestUnreadableServers(t *testing.T) {
 	s.scripts.ReadServers = nil
 	w, err := s.ReadApprovalRequest(t.Context(), "w")
 	if err != nil || len(w.Services) != 0 {
-		t.Errorf("the wish has %+v, %v", w, err)
+		t.Errorf("the request has %+v, %v", w, err)
 	}
 	s.approve(t, "w")
 	if _, err := s.AcquireLease(t.Context(), "w", robot, ""); !errors.Is(err, loadout.ErrNoServers) {
-		t.Errorf("leave: %v", err)
+		t.Errorf("permission: %v", err)
 	}
 	if _, err := s.Serve(t.Context(), loadout.Service{Skill: "w", Command: []string{"run.sh"}, Principal: robot}); !errors.Is(err, loadout.ErrNoServers) {
 		t.Errorf("serving: %v", err)

@@ -132,7 +132,7 @@ func TestServe(t *testing.T) {
 			continue
 		}
 		if got := say(t, served, bufio.NewReader(served), "hello"); got != "hello" {
-			t.Errorf("%q says %q", command, got)
+			t.Errorf("%q returned %q", command, got)
 		}
 		served.Close()
 	}
@@ -141,7 +141,7 @@ func TestServe(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	s := newShop(t, echo(), nil)
 	if _, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}}); !isRefused(err) {
-		t.Errorf("what nobody approved: %v", err)
+		t.Errorf("what was not approved: %v", err)
 	}
 	s.approve(t, "echo")
 	for _, tt := range []struct {
@@ -268,7 +268,7 @@ func TestServedRedactsGivenSecrets(t *testing.T) {
 	}
 	defer served.Close()
 	if line, err := bufio.NewReader(served).ReadString('\n'); line != "[secret KEY] False\n" {
-		t.Errorf("it says %q (%v)", line, err)
+		t.Errorf("got %q (%v)", line, err)
 	}
 }
 

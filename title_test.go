@@ -62,11 +62,11 @@ func TestW17DisplayNames(t *testing.T) {
 	for range 2 {
 		for _, a := range s.Active() {
 			if got := a.DisplayName(); got != want[a.Skill.Name] {
-				t.Errorf("%s in force is called %q", a.Skill.Name, got)
+				t.Errorf("%s active is called %q", a.Skill.Name, got)
 			}
 		}
 	}
 	if n := len(s.Active()); n != len(want) || read == 0 || files.opened.Load() != read {
-		t.Errorf("%d are in force, and %d files were read for their names", n, files.opened.Load()-read)
+		t.Errorf("%d are active, and %d files were read for their names", n, files.opened.Load()-read)
 	}
 }

@@ -162,11 +162,11 @@ func TestTurnLoadsASkillAndUsesIt(t *testing.T) {
 	tk.prefixes(t)
 	last := tk.model.requests[2].Messages
 	if got := last[2].Parts[0].(llm.Result); got.Call != "1" || !strings.Contains(string(got.Parts[0].(llm.Text)), "Add one hour in summer.") {
-		t.Errorf("the model is told %+v", got)
+		t.Errorf("the model got %+v", got)
 	}
 	want := []string{"text", "usage", "tool_call", "skill_loaded tides", "tool_result", "text", "usage", "tool_call", "tool_result", "text", "usage", "done"}
 	if !slices.Equal(tk.told, want) {
-		t.Errorf("told\n%v\nwant\n%v", tk.told, want)
+		t.Errorf("got\n%v\nwant\n%v", tk.told, want)
 	}
 	if !slices.Equal(tk.counted, []string{`{"n":1}`}) {
 		t.Errorf("count was called with %v", tk.counted)
@@ -211,7 +211,7 @@ func TestModelSeesErrorsOfBadCalls(t *testing.T) {
 			tk.turn(t, "Do it.")
 			r := tk.model.requests[1].Messages[2].Parts[0].(llm.Result)
 			if text := string(r.Parts[0].(llm.Text)); !r.Error || !strings.Contains(text, tt.want) {
-				t.Errorf("told %q, error %t", text, r.Error)
+				t.Errorf("got %q, error %t", text, r.Error)
 			}
 			if len(tk.counted) > 0 {
 				t.Errorf("count was called with %v", tk.counted)
@@ -233,7 +233,7 @@ func TestTruncatedCallIsNotMade(t *testing.T) {
 	}
 	last := tk.model.requests[1].Messages
 	if n := last[len(last)-1]; n.Role != llm.Notice || !strings.Contains(n.Words(), "was not made") {
-		t.Errorf("the model is told %+v", n)
+		t.Errorf("the model got %+v", n)
 	}
 }
 
@@ -285,10 +285,10 @@ func TestResumeRepeatsNoCallWithUnknownOutcome(t *testing.T) {
 	}
 	results := req.Messages[2].Parts
 	if text := string(results[0].(llm.Result).Parts[0].(llm.Text)); !strings.Contains(text, "not known whether") {
-		t.Errorf("of the call that may have been made the model is told %q", text)
+		t.Errorf("for the call that may have been made the model got %q", text)
 	}
 	if text := string(results[2].(llm.Result).Parts[0].(llm.Text)); !strings.Contains(text, "Add one hour") {
-		t.Errorf("of the load the model is told %q", text)
+		t.Errorf("for the load the model got %q", text)
 	}
 	if err := tk.Resume(t.Context(), tk.tell); err != nil || len(tk.model.requests) != 1 {
 		t.Errorf("there is nothing left to resume: %v", err)
@@ -328,7 +328,7 @@ func TestUseKeepsSkillActive(t *testing.T) {
 		force = append(force, a.Skill.Name)
 	}
 	if !slices.Equal(force, []string{"tides"}) || !slices.Contains(tk.told, "skill_unloaded ships") {
-		t.Errorf("in force are %v; told %v", force, tk.told)
+		t.Errorf("active skills: %v; told %v", force, tk.told)
 	}
 	var notices []string
 	for _, m := range tk.model.requests[len(tk.model.requests)-1].Messages {
@@ -337,7 +337,7 @@ func TestUseKeepsSkillActive(t *testing.T) {
 		}
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "ships is no longer in force") {
-		t.Errorf("the model is told %q", notices)
+		t.Errorf("the model got %q", notices)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestCrashAfterLoadKeepsInstructions(t *testing.T) {
 	}
 	r := tk.model.requests[0].Messages[2].Parts[0].(llm.Result)
 	if text := string(r.Parts[0].(llm.Text)); !strings.Contains(text, "Add one hour in summer.") {
-		t.Errorf("the model is told %q", text)
+		t.Errorf("the model got %q", text)
 	}
 }
 
@@ -392,6 +392,6 @@ func TestNewRequiresConfiguration(t *testing.T) {
 	tk.turn(t, "Count.")
 	r := tk.model.requests[1].Messages[2].Parts[0].(llm.Result)
 	if text := string(r.Parts[0].(llm.Text)); !r.Error || !strings.Contains(text, "no such key") {
-		t.Errorf("the model is told %q", text)
+		t.Errorf("the model got %q", text)
 	}
 }

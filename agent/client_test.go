@@ -42,7 +42,7 @@ func TestW27ClientActions(t *testing.T) {
 						by := *tt.answer
 						by.By = policy.Principal{ID: "bob", Kind: policy.UserPrincipal}
 						if err := desk.Resolve(t.Context(), e.Request.ID, by); err == nil {
-							t.Error("somebody else answered")
+							t.Error("another user answered")
 						}
 						by.By = person
 						if err := desk.Resolve(t.Context(), e.Request.ID, by); err != nil {
@@ -56,7 +56,7 @@ func TestW27ClientActions(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !strings.Contains(out.Text, tt.want) || out.Error != tt.failed {
-					t.Errorf("the model is told %q, error %t", out.Text, out.Error)
+					t.Errorf("the model got %q, error %t", out.Text, out.Error)
 				}
 				if tt.answer == nil && time.Since(asked) != 30*time.Second {
 					t.Errorf("it waited %v", time.Since(asked))

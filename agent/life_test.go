@@ -57,7 +57,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 		t.Errorf("the instructions are %q, and there are %d tools", after.Instructions, len(after.Tools))
 	}
 	if !slices.Contains(tk.told, "compacted") || slices.Contains(tk.told, "skill_unloaded tides") {
-		t.Errorf("told %v", tk.told)
+		t.Errorf("got %v", tk.told)
 	}
 	if usage := tk.UsageByModel()["script:1"]; usage.Input != 900+10+10 {
 		t.Errorf("spent %+v", usage)
@@ -94,7 +94,7 @@ func TestCompactionKeepsWithinBudget(t *testing.T) {
 			}
 			got := jsonText(tk.model.requests[len(tk.model.requests)-1])
 			if !slices.Equal(force, []string{"ships"}) || !holds(got, tt.want) || !holds(got, "tides is not loaded any more") || holds(got, "Add one hour") {
-				t.Errorf("in force are %v; the model is sent %q", force, got)
+				t.Errorf("active skills: %v; the model is sent %q", force, got)
 			}
 		})
 	}
@@ -168,20 +168,20 @@ func TestUserInvokesSkill(t *testing.T) {
 	tk := newTalk(t, nil, calls(load("1", "secret")), says("I may not."), says("psst"), says("again"))
 	tk.turn(t, "Load it.")
 	if got := jsonText(tk.model.requests[1]); !holds(got, "only users can load") || holds(got, "Whisper") {
-		t.Errorf("the model is told %q", got)
+		t.Errorf("the model got %q", got)
 	}
 	if err := tk.InvokeSkill(t.Context(), "secret", "the time", tk.tell); err != nil {
 		t.Fatal(err)
 	}
 	got := jsonText(tk.model.requests[2])
 	if !holds(got, "Whisper the time.") || got[len(got)-1] != "/secret the time" {
-		t.Errorf("the model is told %q", got)
+		t.Errorf("the model got %q", got)
 	}
 	if err := tk.InvokeSkill(t.Context(), "secret", "again", tk.tell); err != nil {
 		t.Fatal(err)
 	}
 	if got := jsonText(tk.model.requests[3]); got[len(got)-1] != "/secret again" || !holds(got, "Whisper again.") {
-		t.Errorf("the model is told %q", got)
+		t.Errorf("the model got %q", got)
 	}
 	tk.prefixes(t)
 	if err := tk.InvokeSkill(t.Context(), "nobody", "", tk.tell); err == nil || !strings.Contains(err.Error(), "nobody") {
@@ -202,7 +202,7 @@ func TestUserLoadsSkill(t *testing.T) {
 	tk.turn(t, "Go.")
 	tk.prefixes(t)
 	if got := jsonText(tk.model.requests[1]); !holds(got, "Add one hour in summer.") {
-		t.Errorf("the model is told %q", got)
+		t.Errorf("the model got %q", got)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestResumeContinuesAfterResults(t *testing.T) {
 		t.Fatal("the script was not over")
 	}
 	if last := tk.told[len(tk.told)-1]; last != "error" {
-		t.Errorf("told %v", tk.told)
+		t.Errorf("got %v", tk.told)
 	}
 	tk.model.answers = []*llm.Answer{says("one")}
 	if err := tk.Resume(t.Context(), tk.tell); err != nil || len(tk.counted) != 1 {
@@ -384,10 +384,10 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 	for i, want := range []string{"Add one hour", "Ships are long"} {
 		text := string(results[i].(llm.Result).Parts[0].(llm.Text))
 		if !strings.Contains(text, want) || i == 1 && strings.Contains(text, "Add one hour") {
-			t.Errorf("of call %d the model is told %q", i, text)
+			t.Errorf("for call %d the model got %q", i, text)
 		}
 	}
 	if n := len(tk.session.Active()); n != 2 {
-		t.Errorf("%d skills are in force", n)
+		t.Errorf("%d skills are active", n)
 	}
 }

@@ -63,7 +63,7 @@ func TestServerTools(t *testing.T) {
 		t.Errorf("%d pictures of %d bytes: %q", images, size, text)
 	}
 	if got := <-reported; got != "focusing" {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 	call := func(name, args string) string {
 		i := slices.IndexFunc(all, func(t agent.Tool) bool { return t.Name == name })
 		if i < 0 {
-			t.Fatalf("there is no tool %s", name)
+			t.Fatalf("no tool %s", name)
 		}
 		out, err := all[i].Call(t.Context(), json.RawMessage(args))
 		if err != nil {

@@ -141,7 +141,7 @@ func TestApprovalsGrant(t *testing.T) {
 				t.Errorf("asked %d times, want %d; called %q, want %q", len(l.asked), tt.asked, l.shelf.called, tt.called)
 			}
 			if n := len(slices.DeleteFunc(slices.Clone(l.told), func(s string) bool { return s != "ask" })); n != tt.asked {
-				t.Errorf("%d asks are told: %v", n, l.told)
+				t.Errorf("%d asks are reported: %v", n, l.told)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestL14FeedbackReachesTheModel(t *testing.T) {
 	l.model.answers = []*llm.Answer{book("1", "put", "a"), says("done")}
 	l.turn(t, "Go.")
 	if got := jsonText(l.model.requests[1]); !holds(got, "declined") || !holds(got, "put it on the upper shelf") || len(l.shelf.called) > 0 {
-		t.Errorf("the model is told %q", got)
+		t.Errorf("the model got %q", got)
 	}
 }
 

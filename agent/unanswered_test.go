@@ -36,7 +36,7 @@ func TestCompactionKeepsPendingMessage(t *testing.T) {
 			tk.model.answers = []*llm.Answer{says("fine")}
 			tk.turn(t, "Thanks.")
 			if got := jsonText(tk.model.requests[len(tk.model.requests)-1]); holds(got, "Count the ships of Dover.") {
-				t.Errorf("what is done is told again: %q", got)
+				t.Errorf("what is done is reported again: %q", got)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func TestLoadOrder(t *testing.T) {
 			got := strings.Join(keys(order), " ")
 			if err != nil {
 				if _, ok := errors.AsType[*catalog.DependencyError](err); !ok {
-					t.Errorf("%T is no dependency error", err)
+					t.Errorf("%T is not a dependency error", err)
 				}
 				got = err.Error()
 			}

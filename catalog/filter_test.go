@@ -61,7 +61,7 @@ func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 			}
 			for _, x := range s.Explain("pdf") {
 				if x.Chosen || !strings.Contains(x.Reason, tt.reason) {
-					t.Errorf("explain says %+v", x)
+					t.Errorf("explain returned %+v", x)
 				}
 			}
 		})

@@ -54,7 +54,7 @@ func TestPipesDoNotBlockReadOrSearch(t *testing.T) {
 func TestSiblingDirectoriesAreNotSkillFiles(t *testing.T) {
 	// A socket and a device are as little an archive or a SKILL.md.
 	if _, err := os.Stat("/dev/null"); err != nil {
-		t.Skip("there is no /dev/null")
+		t.Skip("no /dev/null")
 	}
 	d := catalog.NewArchive("x", catalog.User, "/dev/null")
 	if got := open(t, d).Snapshot().Problems(); len(got) != 1 || got[0].Code != "unreadable" {

@@ -353,7 +353,7 @@ func TestNotFoundIsExplained(t *testing.T) {
 		}
 		nf, ok := errors.AsType[*catalog.NotFoundError](err)
 		if !ok || !errors.Is(err, catalog.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) || !catalog.IsNotFound(err) {
-			t.Errorf("%q: %T is no not-found error", tt.ref, err)
+			t.Errorf("%q: %T is not a not-found error", tt.ref, err)
 		} else if len(nf.Suggestions) > 3 {
 			t.Errorf("%q: %d near names", tt.ref, len(nf.Suggestions))
 		}

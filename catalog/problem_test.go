@@ -94,7 +94,7 @@ func checkBroken(t *testing.T, root string, s *catalog.Snapshot, want []string, 
 		}
 		paths[p.Path] = true
 		if p.Origin == "" || p.Code == "" || p.Message == "" || p.Fix == "" || !strings.HasPrefix(p.Path, root) {
-			t.Errorf("the problem does not say where, what and how to mend it: %+v", p)
+			t.Errorf("the problem does not say where, what and how how to fix it: %+v", p)
 		}
 	}
 	if len(paths) != bad {

@@ -60,7 +60,7 @@ func TestReloadWithoutChangesPublishesNothing(t *testing.T) {
 			dir(root), catalog.NewDir("none", catalog.User, filepath.Join(root, "none"), nil),
 			catalog.NewArchive("zip", catalog.User, filepath.Join(root, "c.skill")), catalog.NewFS("fs", catalog.Bundled, fsys),
 			source("m", catalog.User, "a"))
-		c.Subscribe(func(_, _ *catalog.Snapshot) { t.Error("a change is told") })
+		c.Subscribe(func(_, _ *catalog.Snapshot) { t.Error("a change is reported") })
 		before := c.Snapshot()
 		if len(before.Problems()) < 4 || len(before.Skills()) != 3 {
 			t.Fatalf("the test has it wrong: %q, %v", names(before.Skills()), before.Problems())
@@ -134,7 +134,7 @@ func TestSubscribersAreNotifiedInOrderUntilTheyCancel(t *testing.T) {
 	m.add("b")
 	must(t, c.Reload(t.Context()))
 	if want := []int{0, 1, 2, 3, 4, 0, 2, 4}; !slices.Equal(reported, want) {
-		t.Errorf("told %v, want %v", reported, want)
+		t.Errorf("got %v, want %v", reported, want)
 	}
 }
 

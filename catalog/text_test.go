@@ -61,7 +61,7 @@ func TestB2TextListsAllModelSkills(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := names(s.Skills()); !slices.Equal(got, []string{"a", "b", "c"}) {
-		t.Errorf("a person has %q", got)
+		t.Errorf("a user has %q", got)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestDeployment(t *testing.T) {
 		}
 		for _, name := range regexp.MustCompile(`\bLOADOUT_[A-Z_]+`).FindAllString(string(data), -1) {
 			if !slices.Contains(known, name) {
-				t.Errorf("%s: there is no variable %s", file, name)
+				t.Errorf("%s: no variable %s", file, name)
 			}
 		}
 		for _, args := range regexp.MustCompile(`(?m)^\s*(?:command|args): \[serve, (.*)\]$`).FindAllSubmatch(data, -1) {
@@ -86,11 +86,11 @@ func at(t *testing.T, v any, path ...string) any {
 		case []any:
 			n, err := strconv.Atoi(key)
 			if err != nil || n >= len(x) {
-				t.Fatalf("there is no %v", path[:i+1])
+				t.Fatalf("no %v", path[:i+1])
 			}
 			v = x[n]
 		default:
-			t.Fatalf("there is no %v", path[:i+1])
+			t.Fatalf("no %v", path[:i+1])
 		}
 	}
 	return v

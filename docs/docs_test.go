@@ -290,7 +290,7 @@ func checkCommand(t *testing.T, known map[string][]string, at, line string) {
 		case known[strings.TrimSpace(name+" "+w)] != nil:
 			name = strings.TrimSpace(name + " " + w)
 		case name == "" && regexp.MustCompile(`^[a-z-]+$`).MatchString(w):
-			t.Errorf("%s: there is no command loadout %s", at, w)
+			t.Errorf("%s: no command loadout %s", at, w)
 			return
 		}
 	}
@@ -346,7 +346,7 @@ func (p *page) replace(t *testing.T, b block, lines []string) {
 	if err := os.WriteFile(filepath.Join("..", p.path), []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s is brought up to date", p.at(b.first))
+	t.Logf("%s is updated", p.at(b.first))
 }
 
 // Every variable that the program reads is in the table of variables.

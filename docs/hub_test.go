@@ -18,7 +18,7 @@ func TestHubAPI(t *testing.T) {
 		t.Skip("commands are those of a shell of Linux")
 	}
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl")
+		t.Skip("no curl")
 	}
 	c := newConsole(t)
 	url := serveHub(t, c)
@@ -69,7 +69,7 @@ func TestHubVariables(t *testing.T) {
 	known := variables()
 	for _, name := range regexp.MustCompile(`\bLOADOUT_[A-Z_]+`).FindAllString(string(data), -1) {
 		if !slices.Contains(known, name) {
-			t.Errorf("there is no variable %s", name)
+			t.Errorf("no variable %s", name)
 		}
 	}
 }

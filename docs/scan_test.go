@@ -17,6 +17,6 @@ func TestScanRulesTable(t *testing.T) {
 		delete(rows, r.ID)
 	}
 	for id := range rows {
-		t.Errorf("docs/scan.md has a row for %s, which is no rule", id)
+		t.Errorf("docs/scan.md has a row for %s, which is not a rule", id)
 	}
 }

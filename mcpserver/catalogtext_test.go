@@ -74,18 +74,18 @@ func TestConnectionKeepsItsCatalogText(t *testing.T) {
 				t.Errorf("its structured content %s does not say it: %v", content, err)
 			}
 			if text, content := c.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "What new is for") || strings.Contains(string(content), "news") {
-				t.Errorf("it is told twice: %q, %s", text, content)
+				t.Errorf("it is reported twice: %q, %s", text, content)
 			}
 
 			later := w.begin(t, how)
 			if now := later.told(); !strings.Contains(now.tools, "- new: What new is for.") || strings.Contains(now.tools, "hollow") {
-				t.Errorf("a new connection is told %+v", now)
+				t.Errorf("a new connection got %+v", now)
 			}
 			if text, _ := later.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "What new is for.") {
-				t.Errorf("a new connection is told what it knows: %q", text)
+				t.Errorf("a new connection is reported what it knows: %q", text)
 			}
 			if after := c.told(); after != before {
-				t.Error("a new connection changed what the old one is told")
+				t.Error("a new connection changed what the old one gets")
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestModernHTTPRequestGetsCurrentCatalog(t *testing.T) {
 		t.Errorf("after the change: %+v", after)
 	}
 	if text, _ := c.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "new") {
-		t.Errorf("news in a result, where there is no connection to be told anew: %q", text)
+		t.Errorf("news in a result, where no connection to be told again: %q", text)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestCatalogTextBudget(t *testing.T) {
 			t.Errorf("with a budget of %d the catalog text has %d characters:\n%s\n%s", budget, n, inTool, inGuide)
 		}
 		if budget < 1000 && !strings.Contains(inTool, "more: find them with search_skills") {
-			t.Errorf("what is left out is not said: %q", inTool)
+			t.Errorf("what is left out is missing: %q", inTool)
 		}
 	}
 }

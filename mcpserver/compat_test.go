@@ -36,7 +36,7 @@ func TestB1CompatServesOldToolOnly(t *testing.T) {
 				}
 			}
 			if strings.Contains(tool.Description, "deploy") {
-				t.Errorf("the description tells a model of what is for people: %q", tool.Description)
+				t.Errorf("the description tells a model of what is for users: %q", tool.Description)
 			}
 			for _, other := range []string{"search_skills", "read_skill_file", "load_skill", "read_skill", "activate_skill"} {
 				if other != name && strings.Contains(tool.Description+c.InitializeResult().Instructions+" ", other+" ") {

@@ -20,7 +20,7 @@ func TestConversationServer(t *testing.T) {
 	s := newWorkshop(t, tree, mcpserver.Options{Session: "s1", WithoutNotices: true, InvokedByUser: func(e *catalog.Entry) bool { return e.Name == "deploy" }})
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	if res := c.call("run_skill_script", args{"skill": "deploy", "script": "do.sh"}); res.IsError || structured[ran](t, res).Stdout != "ran\n" {
-		t.Errorf("a script of what the person brought: %s", textOf(res))
+		t.Errorf("a script of what the user provided: %s", textOf(res))
 	}
 	if res := c.call("run_skill_script", args{"skill": "undeploy", "script": "do.sh"}); !res.IsError || !strings.Contains(textOf(res), "only users can load skill") {
 		t.Errorf("a script of what they did not bring: %s", textOf(res))
@@ -48,6 +48,6 @@ func TestConversationServer(t *testing.T) {
 	}
 	s.change(t, files{"new/SKILL.md": skillText("new", "x")})
 	if res := c.call("run_skill_script", line("echo hi")); strings.Contains(textOf(res), "What new is for") || structured[ran](t, res).News != "" {
-		t.Errorf("news are told: %s", textOf(res))
+		t.Errorf("news are reported: %s", textOf(res))
 	}
 }

@@ -77,7 +77,7 @@ func TestGrowListsToolsOfLoadedSkills(t *testing.T) {
 			before, _ := c.listed()
 			c.called("load_skill", args{"name": "x"})
 			if n := c.announced(); n != 1 {
-				t.Errorf("with the answer of the load the client was told %d times of another list, want once", n)
+				t.Errorf("with the answer of the load the client got %d times of another list, want once", n)
 			}
 			after, all := c.listed()
 			if diff := cmp.Diff(slices.Concat(before, broughtByX), after); diff != "" {
@@ -97,11 +97,11 @@ func TestGrowListsToolsOfLoadedSkills(t *testing.T) {
 			}
 			c.called("load_skill", args{"name": "x"})
 			if again, _ := c.listed(); c.announced() != 1 || !slices.Equal(again, after) {
-				t.Errorf("after a second load, told %d times: %v", c.announced(), again)
+				t.Errorf("after a second load, notified %d times: %v", c.announced(), again)
 			}
 
 			if got, _ := other.listed(); other.announced() != 0 || !slices.Equal(got, before) {
-				t.Errorf("another connection, told %d times: %v", other.announced(), got)
+				t.Errorf("another connection, notified %d times: %v", other.announced(), got)
 			}
 			if e := other.request("tools/call", args{"name": "x_own__echo", "arguments": args{"text": "x"}}).Error; e == nil || e.Code != -32602 {
 				t.Errorf("a call of another connection: %+v", e)
@@ -150,7 +150,7 @@ func TestListsThatDoNotGrow(t *testing.T) {
 			before, _ := c.listed()
 			c.called("load_skill", args{"name": "x"})
 			if after, _ := c.listed(); c.announced() != 0 || !slices.Equal(after, before) {
-				t.Errorf("told %d times: %v", c.announced(), after)
+				t.Errorf("got %d times: %v", c.announced(), after)
 			}
 			if e := c.request("tools/call", args{"name": "x_own__echo", "arguments": args{"text": "x"}}).Error; e == nil || e.Code != -32602 {
 				t.Errorf("called: %+v", e)
@@ -264,6 +264,6 @@ func TestGrowthIsLimitedAndForgotten(t *testing.T) {
 	}
 	w.begin(t, older[1])
 	if n := w.server.Grown(); n != 0 {
-		t.Errorf("%d lists of connections that have ended are kept", n)
+		t.Errorf("%d lists of connections that have ended are stored", n)
 	}
 }

@@ -490,7 +490,7 @@ func TestProgressIsReportedDuringRun(t *testing.T) {
 			defer mu.Unlock()
 			for i, n := range reported {
 				if n.ProgressToken != "mine" || i > 0 && n.Progress <= reported[i-1].Progress || !strings.Contains(n.Message, "running do.sh") && !strings.Contains(n.Message, "preparing") {
-					t.Errorf("told %+v", n)
+					t.Errorf("got %+v", n)
 				}
 			}
 			if last := reported[len(reported)-1]; !strings.HasPrefix(last.Message, "running do.sh, ") || !strings.HasSuffix(last.Message, "s") {
@@ -568,7 +568,7 @@ func TestLongOutputIsTruncatedForModel(t *testing.T) {
 	}
 	res = c.call("run_skill_script", line("head -c 2000000 /dev/zero | tr '\\0' x"))
 	if got := structured[ran](t, res); !got.Truncated || !strings.Contains(textOf(res), "More was written than is kept.") {
-		t.Errorf("beyond what is kept: %+v", got.Truncated)
+		t.Errorf("beyond what is stored: %+v", got.Truncated)
 	}
 }
 
@@ -772,6 +772,6 @@ func TestK16OutputAndInputDirectories(t *testing.T) {
 		t.Errorf("got %+v, %v", read, err)
 	}
 	if strings.Contains(textOf(res), "run with this folder") {
-		t.Errorf("it is told of an argument that it has not: %q", textOf(res))
+		t.Errorf("it is notified of an argument that it has not: %q", textOf(res))
 	}
 }

@@ -428,7 +428,7 @@ func TestSkillsGetRefusesUnservedSkills(t *testing.T) {
 		}
 		for _, uri := range []string{"skill://pdf", "skill://pdf/references/forms.md", "skill://pdf/skill.md", "skill://pdf/SKILL%2Emd"} {
 			if _, err := c.custom("skills/get", &rawParams{URI: uri}); code(err) != -32602 {
-				t.Errorf("%s: %v, want -32602: it is no entry", uri, err)
+				t.Errorf("%s: %v, want -32602: it is not an entry", uri, err)
 			}
 		}
 	})
@@ -489,7 +489,7 @@ func TestResourcesReadNeverLeavesSkill(t *testing.T) {
 func TestPipeInSkillDoesNotBlock(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	if !makePipe(filepath.Join(w.dir, "pdf", "pipe")) {
-		t.Skip("there are no named pipes here")
+		t.Skip("no named pipes here")
 	}
 	c := w.connect(t, way{"stdio", legacy}, nil)
 	if _, err := c.ReadResource(c.ctx, &mcp.ReadResourceParams{URI: "skill://pdf/pipe"}); code(err) != -32602 {

@@ -253,7 +253,7 @@ func TestLoadSkill(t *testing.T) {
 			}
 			res = c.call("load_skill", args{"name": "report", "have": got.Digest})
 			if !strings.Contains(textOf(res), "It needs csv") {
-				t.Errorf("a repeat says %q, and not what else is needed", textOf(res))
+				t.Errorf("a repeat returned %q, and not what else is needed", textOf(res))
 			}
 		})
 		t.Run("without instructions it is degraded", func(t *testing.T) {
@@ -454,7 +454,7 @@ func TestReadSkillFile(t *testing.T) {
 				}
 				res := c.call("read_skill_file", tt.args)
 				if !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
-					t.Errorf("got %q (%v), want an error that says %q", textOf(res), res.StructuredContent, tt.want)
+					t.Errorf("got %q (%v), want an error that returned %q", textOf(res), res.StructuredContent, tt.want)
 				}
 			})
 		}

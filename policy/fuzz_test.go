@@ -63,7 +63,7 @@ func FuzzGrant(f *testing.F) {
 			}
 			var a, b any
 			if json.Unmarshal(text, &a) != nil || json.Unmarshal(said[key], &b) != nil || !cmp.Equal(a, b) {
-				t.Errorf("the grant has the %s %s, the file says %s", key, text, said[key])
+				t.Errorf("the grant has the %s %s, the file returned %s", key, text, said[key])
 			}
 		}
 		if _, limited := said["expires"]; limited == g.Expires.IsZero() {

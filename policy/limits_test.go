@@ -40,7 +40,7 @@ func full(t *testing.T, s policy.Store, has policy.Digest) {
 		t.Errorf("a grant in place of another: %v", err)
 	}
 	if _, err := s.Put(t.Context(), newGrant(digestOf("12345678"))); err == nil {
-		t.Errorf("more than %d grants are kept", most)
+		t.Errorf("more than %d grants are stored", most)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestUnsafeDirectoryIsRefused(t *testing.T) {
 			_, err = s.Revoke(t.Context(), "pdf")
 			privatefiletest.WantUnsafe(t, "revoke", err, dir)
 			if _, err = s.Put(t.Context(), newGrant(digestOf("b"))); err == nil {
-				t.Error("a grant was kept")
+				t.Error("a grant was stored")
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func TestLayoutPaths(t *testing.T) {
 		}
 	}
 	if slices.ContainsFunc(got, func(kv string) bool { return strings.HasPrefix(kv, "LOADOUT_SECRETS") }) {
-		t.Error("there are no secrets")
+		t.Error("no secrets")
 	}
 }
 

@@ -148,7 +148,7 @@ func TestB7LoadActivation(t *testing.T) {
 		for _, part := range []string{"# report Skill\n\n", "The base.", "Report.", "Note: its files cannot be listed", "- report__do: Does it."} {
 			next := strings.Index(text, part)
 			if next <= at {
-				t.Errorf("%q is not in its place in\n%s", part, text)
+				t.Errorf("%q is not in its position in\n%s", part, text)
 			}
 			at = next
 		}

@@ -19,7 +19,7 @@ func FuzzFillArguments(f *testing.F) {
 			t.Fatalf("%q became %q, and %q is left", body, filled, rest)
 		}
 		if !strings.Contains(body, "$") && filled != body {
-			t.Fatalf("%q has no place, and became %q", body, filled)
+			t.Fatalf("%q has no position, and became %q", body, filled)
 		}
 	})
 }

@@ -78,7 +78,7 @@ func TestW15SessionBlock(t *testing.T) {
 	for _, part := range []string{"<c>", "Do c.", "</c>", "<base>", "The base.", "</base>", "<report>", "Report.", "</report>", "<a>", "Do a.", "</a>"} {
 		next := strings.Index(want, part)
 		if next <= at {
-			t.Errorf("%s is not in its place in\n%s", part, want)
+			t.Errorf("%s is not in its position in\n%s", part, want)
 		}
 		at = next
 	}

@@ -39,7 +39,7 @@ func TestW11LoadOutcomes(t *testing.T) {
 			t.Errorf("got %s %q, want degraded with the problem", r.State, r.Problems)
 		}
 		if !strings.Contains(r.Text, "no instructions") {
-			t.Errorf("text %q does not say that there are no instructions", r.Text)
+			t.Errorf("text %q does not say that instructions are missing", r.Text)
 		}
 	})
 	t.Run("the first load: loaded, with the instructions", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
 	s := open(t, l, sh)
 	r := load(t, s, "report")
 	if r.State != session.StateLoaded || !slices.Equal(r.Dependencies, []string{"base", "csv"}) {
-		t.Errorf("got %s, brought %q; want loaded, base and csv", r.State, r.Dependencies)
+		t.Errorf("got %s, provided %q; want loaded, base and csv", r.State, r.Dependencies)
 	}
 	if i, j, k := strings.Index(r.Text, "# Base"), strings.Index(r.Text, "# CSV"), strings.Index(r.Text, "# Report"); i < 0 || j < i || k < j {
 		t.Errorf("bodies are not in the order of need:\n%s", r.Text)
@@ -103,7 +103,7 @@ func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
 		}
 	}
 	if r := load(t, s, "csv"); r.State != session.StateAlreadyLoaded {
-		t.Errorf("a skill that another brought is %s when it is asked for, want already", r.State)
+		t.Errorf("a skill that another provided is %s when it is asked for, want already", r.State)
 	}
 }
 
@@ -140,12 +140,12 @@ func TestChangedSkillIsReloaded(t *testing.T) {
 	sh.put("report", "# Report, second edition\n", "csv")
 	r := load(t, s, "report")
 	if r.State != session.StateLoaded || !strings.Contains(r.Text, "second edition") || len(r.Dependencies) != 0 {
-		t.Errorf("got %s, brought %q: %q", r.State, r.Dependencies, r.Text)
+		t.Errorf("got %s, provided %q: %q", r.State, r.Dependencies, r.Text)
 	}
 	sh.put("csv", "# CSV, second edition\n")
 	r = load(t, s, "report")
 	if r.State != session.StateLoaded || !slices.Equal(r.Dependencies, []string{"csv"}) || !strings.Contains(r.Text, "CSV, second edition") {
-		t.Errorf("a changed dependency: got %s, brought %q: %q", r.State, r.Dependencies, r.Text)
+		t.Errorf("a changed dependency: got %s, provided %q: %q", r.State, r.Dependencies, r.Text)
 	}
 	if strings.Contains(r.Text, "# Report") || !strings.Contains(r.Text, "report is already loaded") {
 		t.Errorf("what did not change is given again: %q", r.Text)
@@ -286,7 +286,7 @@ func TestCancelledWaiterDoesNotEndLoad(t *testing.T) {
 	errGone := errors.New("no longer interested")
 	giveUp(errGone)
 	if err := <-first; !errors.Is(err, errGone) {
-		t.Errorf("who gave up is told %v, want the cause", err)
+		t.Errorf("who gave up got %v, want the cause", err)
 	}
 	release()
 	if r := <-second; r == nil || r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF") {

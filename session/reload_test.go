@@ -60,7 +60,7 @@ func TestLoadAfterApproval(t *testing.T) {
 	r := loadAs(t, s, "a", session.LoadOptions{})
 	a := s.Active()[0]
 	if r.State != session.StateLoaded || !strings.Contains(r.Text, "further up") || len(a.AllowedTools) != 1 || a.Model != "small" {
-		t.Errorf("%s: %q; in force %+v", r.State, r.Text, a)
+		t.Errorf("%s: %q; active %+v", r.State, r.Text, a)
 	}
 	if r := loadAs(t, s, "a", session.LoadOptions{}); r.State != session.StateAlreadyLoaded {
 		t.Errorf("%s: %q", r.State, r.Text)

@@ -162,25 +162,25 @@ func TestW12Restoration(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := lefts(restored(t, pasts(), tt.past, nil)); got != tt.want {
-				t.Errorf("in force %q, want %q", got, tt.want)
+				t.Errorf("active skills: %q, want %q", got, tt.want)
 			}
 		})
 	}
 	t.Run("retention 0 is ignored: it is the default", func(t *testing.T) {
 		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.RestoreOptions{RetentionTurns: 0})); got != "a 4" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("another retention", func(t *testing.T) {
 		for after, want := range []string{"a 2", "a 1", "", ""} {
 			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.RestoreOptions{RetentionTurns: 2})); got != want {
-				t.Errorf("after %d pairs in force %q, want %q", after, got, want)
+				t.Errorf("after %d pairs active %q, want %q", after, got, want)
 			}
 		}
 	})
 	t.Run("permanent retention", func(t *testing.T) {
 		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{RetentionTurns: -1})); got != "a for good" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("preloaded skill in history: once, permanently", func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestW12Restoration(t *testing.T) {
 			t.Fatalf("the preload is %v, %v; want already", r, err)
 		}
 		if got := lefts(s); got != "a for good" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 		s = withOptions(t, pasts(), session.Options{})
 		loadAs(t, s, "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
@@ -198,7 +198,7 @@ func TestW12Restoration(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := lefts(s); got != "a for good, b 1" || len(s.Events(0)) != 2 {
-			t.Errorf("preloaded before: in force %q by %q", got, kinds(s.Events(0)))
+			t.Errorf("preloaded before: active %q by %q", got, kinds(s.Events(0)))
 		}
 	})
 }
@@ -241,10 +241,10 @@ func TestW13OldTextPatterns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			past := history(user("x"), answer(tt.text))
 			if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != tt.want {
-				t.Errorf("in force %q, want %q", got, tt.want)
+				t.Errorf("active skills: %q, want %q", got, tt.want)
 			}
 			if got := lefts(restored(t, pasts(), past, nil)); got != "" {
-				t.Errorf("unasked %q are in force", got)
+				t.Errorf("unasked %q are active", got)
 			}
 		})
 	}
@@ -259,7 +259,7 @@ func TestW13OldTextPatterns(t *testing.T) {
 		"said, and its time is over now": history(user("x"), answer(said), pairs(5)),
 	} {
 		if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != "" {
-			t.Errorf("%s: in force %q, want nothing", name, got)
+			t.Errorf("%s: active %q, want nothing", name, got)
 		}
 	}
 }
@@ -271,12 +271,12 @@ func TestRestoredSkillsContinue(t *testing.T) {
 	var reported []string
 	for _, e := range s.Events(0) {
 		if e.Loaded == nil || !e.Loaded.Direct || e.Loaded.Tokens == 0 || e.Loaded.Digest == "" {
-			t.Errorf("event %+v is no load that is told", e)
+			t.Errorf("event %+v is not a load that is reported", e)
 		}
 		reported = append(reported, e.Loaded.Text)
 	}
 	if text := strings.Join(reported, "\n"); strings.Count(text, "Report.") != 1 || strings.Count(text, "Do a.") != 1 {
-		t.Errorf("told is %q", text)
+		t.Errorf("got is %q", text)
 	}
 	if l := s.Events(0)[0].Loaded; l.RequiredBy != "report" {
 		t.Errorf("%s is loaded for %q, want report", l.Skill.Name, l.RequiredBy)
@@ -285,7 +285,7 @@ func TestRestoredSkillsContinue(t *testing.T) {
 		t.Errorf("a load of what was restored is %s, want already", r.State)
 	}
 	if got := lefts(s); got != "base 2, report 2, a 5" {
-		t.Errorf("in force %q: a load begins the time again", got)
+		t.Errorf("active skills: %q: a load begins the time again", got)
 	}
 	for range 3 {
 		if err := s.AddMessage(t.Context(), session.RoleUser, "x"); err != nil {
@@ -293,7 +293,7 @@ func TestRestoredSkillsContinue(t *testing.T) {
 		}
 	}
 	if got := lefts(s); got != "a 2" {
-		t.Errorf("three turns later in force %q", got)
+		t.Errorf("three turns later active %q", got)
 	}
 }
 
@@ -332,20 +332,20 @@ func TestRestoreLimits(t *testing.T) {
 	t.Run("names in one note", func(t *testing.T) {
 		names := slices.Repeat([]string{"a"}, 100_000)
 		if got := lefts(restored(t, pasts(), history(user("x"), answer("so", append(names, "b", "b")...)), nil)); got != "a 5, b 5" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("a name", func(t *testing.T) {
 		sh, long := pasts(), strings.Repeat("n", 257)
 		sh.put(long, "x")
 		if got := lefts(restored(t, sh, history(user("x"), answer("so", long, "a")), nil)); got != "a 5" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("arguments", func(t *testing.T) {
 		long := `{"skill_name":"a","x":"` + strings.Repeat("y", 100_000) + `"}`
 		if got := lefts(restored(t, pasts(), history(user("x"), call("load_skill", long)), nil)); got != "" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 }
@@ -374,7 +374,7 @@ func TestRestoreContinuesAfterUnreadableSkill(t *testing.T) {
 	}
 	s := withOptions(t, unreadable{pasts(), "b"}, session.Options{})
 	if err := s.Restore(t.Context(), past, nil); err == nil || lefts(s) != "a 5, c 5" {
-		t.Errorf("a session has %q in force, error %v", lefts(s), err)
+		t.Errorf("a session has %q active, error %v", lefts(s), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))

@@ -56,14 +56,14 @@ func TestRetentionLimitsActivity(t *testing.T) {
 		ask(t, s, 1)
 		loadAs(t, s, "report", session.LoadOptions{Retention: session.RetainOnce})
 		if got := lefts(s); got != "base 0, report 0" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 		if err := s.AddMessage(t.Context(), session.RoleAssistant, "so"); err != nil || len(s.Active()) != 2 {
 			t.Errorf("an answer ends no turn: %q, %v", lefts(s), err)
 		}
 		ask(t, s, 1)
 		if got, why := lefts(s), lastReason(s); got != "" || why != "base: it was for one turn" {
-			t.Errorf("in force %q; %s", got, why)
+			t.Errorf("active skills: %q; %s", got, why)
 		}
 	})
 	t.Run("once, even without expiry by turns", func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 		load(t, s, "b")
 		ask(t, s, 100)
 		if got := lefts(s); got != "b for good" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("pinned: a hundred turns and more", func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 		load(t, s, "a")
 		ask(t, s, 100)
 		if got := lefts(s); got != "base for good, report for good" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 		if _, err := s.Unload(t.Context(), "report", "enough", false); err != nil {
 			t.Errorf("a pinned skill cannot be unloaded: %v", err)
@@ -93,7 +93,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 		loadAs(t, s, "report", session.LoadOptions{Retention: session.RetainPinned})
 		ask(t, s, 100)
 		if got := lefts(s); got != "base for good, report for good" {
-			t.Errorf("in force %q", got)
+			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("a retention of its own", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 			ask(t, s, 1)
 		}
 		if want := []string{"a 2", "a 1", "a 0", ""}; !slices.Equal(got, want) {
-			t.Errorf("in force %q, want %q", got, want)
+			t.Errorf("active skills: %q, want %q", got, want)
 		}
 		if why := lastReason(s); why != "a: not used for 2 turns" {
 			t.Error(why)
@@ -201,7 +201,7 @@ func TestManualLoadForOneTurn(t *testing.T) {
 		ask(t, s, 1)
 	}
 	if want := []string{"a 1", "a 0", ""}; !slices.Equal(got, want) {
-		t.Errorf("in force %q, want %q", got, want)
+		t.Errorf("active skills: %q, want %q", got, want)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestBudget(t *testing.T) {
 			s := withOptions(t, sh, session.Options{Budget: tt.budget})
 			tt.do(t, s)
 			if got := activeNames(s); !slices.Equal(got, tt.want) {
-				t.Errorf("in force %q, want %q", got, tt.want)
+				t.Errorf("active skills: %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -343,11 +343,11 @@ func TestModelCannotLoadHiddenSkills(t *testing.T) {
 		t.Errorf("the refused load left %d events", n)
 	}
 	if r := loadAs(t, s, "chain", session.LoadOptions{ByModel: true}); r.State != session.StateLoaded || !slices.Equal(r.Dependencies, []string{"people"}) {
-		t.Errorf("as what another needs: %s, brought %q", r.State, r.Dependencies)
+		t.Errorf("as what another needs: %s, provided %q", r.State, r.Dependencies)
 	}
 	s = withOptions(t, sh, session.Options{})
 	if r := loadAs(t, s, "people", session.LoadOptions{Direct: true}); r.State != session.StateLoaded || !strings.Contains(r.Text, "Do it.") {
-		t.Errorf("for a person: %s %q", r.State, r.Text)
+		t.Errorf("for a user: %s %q", r.State, r.Text)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestLoadWithArguments(t *testing.T) {
 		}
 	}
 	if n := len(s.Active()); n != 1 {
-		t.Errorf("%d skills are in force", n)
+		t.Errorf("%d skills are active", n)
 	}
 	if r := loadAs(t, s, "plain", session.LoadOptions{Arguments: "with care"}); !strings.Contains(r.Text, "Do it.\n\nArguments: with care\n") {
 		t.Errorf("arguments without a place: %q", r.Text)

@@ -274,7 +274,7 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 				}
 			}
 			if got.String() != tt.want {
-				t.Errorf("in force after each message %s, want %s", got.String(), tt.want)
+				t.Errorf("active after each message %s, want %s", got.String(), tt.want)
 			}
 		})
 	}

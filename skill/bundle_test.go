@@ -94,7 +94,7 @@ func TestManifestIsSortedByPathAndHashed(t *testing.T) {
 		t.Errorf("Find: %v %v", f, ok)
 	}
 	if _, ok := m.Find("scripts"); ok {
-		t.Error("Find: a directory is no file")
+		t.Error("Find: a directory is not a file")
 	}
 	if m.Size() != m[0].Size+12 {
 		t.Errorf("size %d", m.Size())

@@ -28,7 +28,7 @@ func mended(t testing.TB, src, folder string) (string, []string) {
 		}
 		src = applied(t, src, e)
 	}
-	t.Fatalf("there is no end of edits: %q; %q", done, src)
+	t.Fatalf("no end of edits: %q; %q", done, src)
 	return "", nil
 }
 
@@ -38,11 +38,11 @@ func applied(t testing.TB, src string, e *skill.Edit) string {
 	at := func(line, column int) int {
 		lines := strings.SplitAfter(src, "\n")
 		if line < 1 || line > len(lines) {
-			t.Fatalf("%+v: there is no line %d in %q", e, line, src)
+			t.Fatalf("%+v: no line %d in %q", e, line, src)
 		}
 		row := []rune(lines[line-1])
 		if column < 1 || column > len(row)+1 {
-			t.Fatalf("%+v: there is no column %d in %q", e, column, lines[line-1])
+			t.Fatalf("%+v: no column %d in %q", e, column, lines[line-1])
 		}
 		return len(strings.Join(lines[:line-1], "")) + len(string(row[:column-1]))
 	}

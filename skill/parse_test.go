@@ -285,7 +285,7 @@ func TestParseReturnsErrorForMissingFile(t *testing.T) {
 		t.Error("a pipe is not opened")
 	}
 	if _, _, err := skill.Parse(fstest.MapFS{"SKILL.md/x": {}}, "x"); err == nil {
-		t.Error("a directory is no file")
+		t.Error("a directory is not a file")
 	}
 }
 

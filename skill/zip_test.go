@@ -188,7 +188,7 @@ func TestRefusalListIsLimited(t *testing.T) {
 		t.Errorf("%d refusals", len(refusals))
 	}
 	if _, ok := skill.Refusals(io.EOF); ok {
-		t.Error("another error is no refusal")
+		t.Error("another error is not a refusal")
 	}
 }
 

@@ -57,14 +57,14 @@ func TestDependencyProvider(t *testing.T) {
 		Tool: skill.Tool{Name: "write_note", Config: reported[0].Tools[0].Tool.Config}, Config: map[string]any{"theme": "dark", "size": 3.0},
 	}}}
 	if d := cmp.Diff([]provider.Context{want}, reported); d != "" {
-		t.Error("the provider is told otherwise (-want +got)\n" + d)
+		t.Error("the provider is reported otherwise (-want +got)\n" + d)
 	}
 	if owner := w.configs[0].Owner; !strings.HasPrefix(string(owner), "test/draw@sha256:") {
 		t.Errorf("its process is of %s, want of the skill whose code it is", owner)
 	}
 	w.lose("draw") // whose code it is
 	if left := w.Servers(); len(left) > 0 {
-		t.Errorf("it is there without leave for the skill whose code it is: %v", left[0].Name)
+		t.Errorf("it is there without permission for the skill whose code it is: %v", left[0].Name)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
 		w.bring(t, "draw")
 		if len(reported) != 1 || len(reported[0].Tools) != 2 {
-			t.Errorf("it is told %+v", reported)
+			t.Errorf("it got %+v", reported)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestEmbedderProvider(t *testing.T) {
 	}
 	var refused *loadout.RefusedError
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "report_charts__erase"}); !errors.As(err, &refused) || !refused.NeedsApproval {
-		t.Errorf("a tool that changes something, as the skill configures it, without a person: %v", err)
+		t.Errorf("a tool that changes something, as the skill configures it, without a user: %v", err)
 	}
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "report_charts__pie"}); err == nil {
 		t.Error("a tool that the skill does not declare was called")

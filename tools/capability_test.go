@@ -141,7 +141,7 @@ func TestSkillsWithScriptsCanRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, all := hints(t, w, &tools.Call{}); !all["skill.x"].RequiresApproval || all["skill.x"].SafetyLevel != policy.Unknown {
-		t.Error("a script that nobody approved is planned as one that runs")
+		t.Error("a script that was not approved is planned as one that runs")
 	}
 }
 

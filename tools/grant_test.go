@@ -57,7 +57,7 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	files := policy.NewFileStore(filepath.Join(t.TempDir(), "grants"))
 	first := keeping(t, asking, files)
 	if !asked(t, first, noteCall("x")) {
-		t.Fatal("called without leave")
+		t.Fatal("called without permission")
 	}
 	grant(t, first, noteCall("x"), policy.Always, false)
 	for _, w := range []*world{first, keeping(t, asking, files)} { // and one that starts later
@@ -81,7 +81,7 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 		"another server":      "mcpServers: {c: {command: d, ask: true}}",
 	} {
 		if !asked(t, keeping(t, servers, files), noteCall("x")) {
-			t.Errorf("%s: called without leave", name)
+			t.Errorf("%s: called without permission", name)
 		}
 	}
 	if asked(t, keeping(t, asking, files), noteCall("x")) {
@@ -146,7 +146,7 @@ func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 	}
 	r = nil
 	if err := start().Grant(t.Context(), c, policy.Always, false, policy.LocalUser()); !errors.As(err, &r) || !r.NeedsApproval {
-		t.Errorf("leave is kept for what the person was not shown: %v", err)
+		t.Errorf("leave is stored for what the user was not shown: %v", err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestL13GrantForArguments(t *testing.T) {
 	w.ResolveApprovals(t.Context(), found.Tools, noteCall("x"))
 	for _, tool := range found.Tools {
 		if !tool.NeedsApproval {
-			t.Errorf("%s is planned as one that nobody is asked about", tool.Name)
+			t.Errorf("%s is planned as one that no prompt appears about", tool.Name)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestL13GrantScopes(t *testing.T) {
 	}
 	robot := policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 	if err := w.Grant(t.Context(), in("x"), policy.Always, false, robot); err == nil {
-		t.Error("a program gives leave")
+		t.Error("a program grants permission")
 	}
 	unknown, nothing := noteCall("x"), keeping(t, asking, nil)
 	unknown.Name = "c__none"
@@ -301,7 +301,7 @@ func TestGrantForSkillTools(t *testing.T) {
 		c := noteCall("x")
 		c.Name = tt.tool
 		if !asked(t, w, c) {
-			t.Fatalf("%s: called without leave", tt.name)
+			t.Fatalf("%s: called without permission", tt.name)
 		}
 		if err := w.GrantProvided(t.Context(), c, policy.Always, policy.LocalUser()); err != nil {
 			t.Fatal(err)

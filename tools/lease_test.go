@@ -66,7 +66,7 @@ func TestW18ToolsComeAndGoWithTheSkill(t *testing.T) {
 	}
 	for range session.DefaultRetentionTurns + 1 {
 		if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
-			t.Errorf("while it is in force there are %v", got)
+			t.Errorf("while it is active there are %v", got)
 		}
 		if err := second.AddMessage(t.Context(), session.RoleUser, "something else"); err != nil {
 			t.Fatal(err)

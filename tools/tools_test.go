@@ -466,7 +466,7 @@ func TestSkillCannotLowerSafety(t *testing.T) {
 			t.Errorf("%s: %v", tt.level, err)
 		}
 		if _, err := w.Call(t.Context(), &tools.Call{Name: "o__write_note", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
-			t.Errorf("the person's own: %v", err)
+			t.Errorf("the user's own: %v", err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func newHubScene(t *testing.T, files map[string]string) *hubScene {
 	var made struct{ Token string }
 	s.post("/tokens", map[string]any{"name": "cli", "scopes": []string{"read", "write"}}, cookie, &made)
 	if s.token = made.Token; s.token == "" {
-		t.Fatal("there is no token")
+		t.Fatal("no token")
 	}
 	return s
 }

@@ -133,7 +133,7 @@ func (d *desk) hint() bool {
 			return c.Requires
 		}
 	}
-	d.t.Error("the tool is no capability")
+	d.t.Error("the tool is not a capability")
 	return false
 }
 
@@ -156,7 +156,7 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	}
 	d.expect(next, "withdrawn", "declined", 1)
 	if !d.hint() {
-		t.Error("it is planned as one that nobody is asked about")
+		t.Error("it is planned as one that no prompt appears about")
 	}
 	next.Close()
 

@@ -89,10 +89,10 @@ func TestChatWithAModel(t *testing.T) {
 	}
 	last := messages(2)
 	if text := jsonOf(last[len(last)-1]); !strings.Contains(text, "not approved") || !strings.Contains(text, "loadout approve tides") {
-		t.Errorf("of a script that nobody approved the model is told %s", text)
+		t.Errorf("for a script that was not approved the model got %s", text)
 	}
 	if text := jsonOf(last[len(last)-3]); !strings.Contains(text, "Run high.sh.") {
-		t.Errorf("of the load the model is told %s", text)
+		t.Errorf("for the load the model got %s", text)
 	}
 	if !strings.Contains(out.String(), `"At ten past twelve."`) {
 		t.Errorf("it prints %s", out.String())
@@ -137,7 +137,7 @@ func TestChatWorksOnDirectory(t *testing.T) {
 			}
 			for id, text := range want {
 				if !strings.Contains(reported[id], text) {
-					t.Errorf("of call %s the model is told %q, want %q", id, reported[id], text)
+					t.Errorf("for call %s the model got %q, want %q", id, reported[id], text)
 				}
 			}
 		})

@@ -123,7 +123,7 @@ func (s *waiting) await(t *testing.T, name string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is not there", name)
+			t.Fatalf("%s is missing", name)
 		}
 	}
 }

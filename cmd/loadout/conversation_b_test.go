@@ -31,7 +31,7 @@ func TestB1MetaToolRunsEndToEnd(t *testing.T) {
 			p.tells("2", "Add one hour in summer.")
 			for _, e := range s.events {
 				if e.Result != nil && e.Result.Error != (e.Call.ID == "1") {
-					t.Errorf("call %s is told as an error: %v", e.Call.ID, e.Result.Error)
+					t.Errorf("call %s is reported as an error: %v", e.Call.ID, e.Result.Error)
 				}
 			}
 			p.says("And in summer?", "", speak("At one."))
@@ -77,7 +77,7 @@ func TestB2ModelGetsSkillList(t *testing.T) {
 	}
 	first := r.Messages[0].Content
 	if !strings.Contains(first, "\n- ships: Knows ships.\n- tides: Reads tide tables of harbours.\n") || strings.Contains(first, "hush") {
-		t.Errorf("the model is told first %s", first)
+		t.Errorf("the model got first %s", first)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestB6SkillModelAppliesWhileActive(t *testing.T) {
 	p.approve("wrong")
 	p.says("Think.", "", speak("", calling("1", "load_skill", "name", "deep")), speak("I thought."))
 	if got := p.models(); !slices.Equal(got, []string{"small", "small"}) {
-		t.Errorf("a skill that nobody approved chooses: %v", got)
+		t.Errorf("a skill that was not approved chooses: %v", got)
 	}
 	p.session = ""
 	p.approve("deep")
@@ -226,7 +226,7 @@ func TestSavedSkillIsLoadableInTheSameConversation(t *testing.T) {
 	}
 	p.says("Thanks.", "", speak("Fine."))
 	if n := strings.Count(p.lastBody(), "- knots: Ties knots. Use for ropes."); n != 1 {
-		t.Errorf("the model is told of it %d times", n)
+		t.Errorf("the model got of it %d times", n)
 	}
 	p.onlyGrows()
 }
@@ -294,7 +294,7 @@ func TestPromptBeforeLoad(t *testing.T) {
 			p.tells("1p", map[bool]string{true: `post {"sum": 1}`, false: "not approved"}[tt.runs])
 			for _, want := range []string{"ledger", "server.py", "book: python3 server.py book", "sha256:"} {
 				if !strings.Contains(s.stderr, want) {
-					t.Errorf("the question does not say %q: %s", want, s.stderr)
+					t.Errorf("the question does not contain %q: %s", want, s.stderr)
 				}
 			}
 			if !tt.runs {
@@ -308,7 +308,7 @@ func TestPromptBeforeLoad(t *testing.T) {
 			p.session = ""
 			s = p.says("Load it.", "no\n", speak("", calling("3", "load_skill", "name", "ledger")), speak("", calling("3s", "run_skill_script", "skill", "ledger", "script", "sum.py"), through("3p", "ledger_book__post", "sum", 3)), speak("done"))
 			if asked := strings.Contains(s.order(), "ask"); asked == tt.always {
-				t.Errorf("in another conversation the person is asked: %v", asked)
+				t.Errorf("in another conversation the user is asked: %v", asked)
 			}
 			p.tells("3s", map[bool]string{true: "42", false: "may not run scripts"}[tt.always])
 			p.tells("3p", map[bool]string{true: `post {"sum": 3}`, false: "not approved"}[tt.always])

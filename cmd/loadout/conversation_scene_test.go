@@ -73,7 +73,7 @@ func TestMetricAnomalyConversation(t *testing.T) {
 				t.Errorf("the search finds first %q: %s", first, hits)
 			}
 			if !strings.Contains(s.stderr, "no prompt  Read, Write, Bash(python:*)") {
-				t.Errorf("the person is asked %s", s.stderr)
+				t.Errorf("the user is asked %s", s.stderr)
 			}
 			p.tells("2", "异动检测分析", "!{baseDir}")
 			p.tells("3", "Exit code 0", "异常 1 天", "2026-01-17", "report.md")

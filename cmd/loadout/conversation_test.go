@@ -138,7 +138,7 @@ func (p *someone) events(out []byte) []agent.Event {
 			Hint   string `json:"hint"`
 		}
 		if err := dec.Decode(&e); err != nil || e.Type == "" || !bytes.HasPrefix(line, []byte(`{"type":"`)) {
-			p.t.Fatalf("a line is no event: %v\n%s", err, line)
+			p.t.Fatalf("a line is not an event: %v\n%s", err, line)
 		}
 		all = append(all, e.Event)
 	}
@@ -291,12 +291,12 @@ func (p *someone) tells(id string, parts ...string) {
 	p.t.Helper()
 	text, ok := p.told()[id]
 	if !ok {
-		p.t.Errorf("the model is told nothing of call %s", id)
+		p.t.Errorf("the model got nothing of call %s", id)
 	}
 	for _, part := range parts {
 		part, not := strings.CutPrefix(part, "!")
 		if strings.Contains(text, part) == not {
-			p.t.Errorf("of call %s the model is told\n%s\nwhere %q is %s", id, text, part, map[bool]string{true: "wrong", false: "missing"}[not])
+			p.t.Errorf("of call %s the model got\n%s\nwhere %q is %s", id, text, part, map[bool]string{true: "wrong", false: "missing"}[not])
 		}
 	}
 }

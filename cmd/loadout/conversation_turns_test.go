@@ -91,7 +91,7 @@ func TestTwelveTurns(t *testing.T) {
 			s.ended(t, 0, "skill_unloaded:harbour usage tool_call:8a skill_loaded:harbour tool_result:8a text usage done:end")
 			p.tells("8a", "loaded again", "further up") // where its text still is
 			if n := strings.Count(p.lastBody(), "The skill harbour is no longer in force: not used for 5 turns"); n != 1 {
-				t.Errorf("the model is told %d times that a skill is gone", n)
+				t.Errorf("the model saw it: %d times that a skill is gone", n)
 			}
 
 			// 9. The conversation is full: it is compacted with the skills that fit,
@@ -171,7 +171,7 @@ func TestCrashDuringPrompt(t *testing.T) {
 	}
 	for lines := bufio.NewScanner(out); ; {
 		if !lines.Scan() {
-			t.Fatal("nobody is asked")
+			t.Fatal("no prompt appears")
 		}
 		if strings.HasPrefix(lines.Text(), `{"type":"ask"`) {
 			break

@@ -190,7 +190,7 @@ func TestW29UpdateOfMovedBranch(t *testing.T) {
 	p.has(p.types(0, "update", "pdf").stdout, "changed SKILL.md", "Updated 1 skill", "loadout approve pdf")
 	p.has(p.file("loadout.lock"), second, first)
 	if p.file("pdf/scripts/merge.py") == "" {
-		t.Error("the new script is not there")
+		t.Error("the new script is missing")
 	}
 	if out := p.types(0, "list"); strings.Contains(out.all(), "newer") {
 		t.Errorf("it is said of what is up to date:\n%s", out.all())
@@ -276,7 +276,7 @@ func TestW29EditedSkillIsKept(t *testing.T) {
 	p.writes(".loadout/skills/tides/SKILL.md", plainSkill("tides", "Mine."))
 	g.Commit(map[string]string{"README": "Other files.\n"})
 	if got := p.states(0)["tides"]; got.State != "current" {
-		t.Errorf("of an edited one that has nothing newer it says %+v", got)
+		t.Errorf("for an edited one that has nothing newer got %+v", got)
 	}
 	g.Commit(map[string]string{"skills/tides/SKILL.md": plainSkill("tides", "Two."), "skills/pdf/SKILL.md": plainSkill("pdf", "Two.")})
 	out := p.types(1, "update")
@@ -310,16 +310,16 @@ func TestInterruptedConnection(t *testing.T) {
 	g.Commit(map[string]string{"skills/tides/SKILL.md": plainSkill("tides", strings.Repeat("Two.\n", 2000))})
 	g.Cut(300)
 	if got := p.states(1)["tides"]; got.State != "unknown" || got.Reason == "" || got.Fix == "" {
-		t.Errorf("of a cut connection it says %+v", got)
+		t.Errorf("for a cut connection got %+v", got)
 	}
 	g.Forbid(true)
 	if got := p.states(1, "--check")["tides"]; got.State != "unknown" {
-		t.Errorf("of a server that forbids it says %+v", got)
+		t.Errorf("for a server that forbids got %+v", got)
 	}
 	gone := newGetter(t)
 	gone.writes(".loadout/skills/loadout.lock", strings.ReplaceAll(p.file("loadout.lock"), g.URL, "http://127.0.0.1:1/repo.git"))
 	if got := gone.states(1)["tides"]; got.State != "unknown" {
-		t.Errorf("of a server that is gone it says %+v", got)
+		t.Errorf("for a server that is gone got %+v", got)
 	}
 	gone.has(gone.types(1, "add", "--frozen").stderr, "127.0.0.1:1", "try again")
 	if diff := cmp.Diff(before, p.skills()); diff != "" {

@@ -48,7 +48,7 @@ func TestB11SiteSources(t *testing.T) {
 			p.has(p.file("pdf/SKILL.md"), "Two.")
 			x.Publish(fstest.MapFS{"pdf/SKILL.md": published("Two.")["pdf/SKILL.md"], "pdf/scripts/run.py": published("Two.")["pdf/scripts/run.py"]})
 			if got := p.states(1)["tides"]; got.State != "gone" || p.file("tides/SKILL.md") == "" {
-				t.Errorf("of one that is no longer published it says %+v", got)
+				t.Errorf("for one that is not a longer published got %+v", got)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestMaliciousIndex(t *testing.T) {
 	x.Document([]byte("{"))
 	p.types(1, "add", x.URL, "--all")
 	if got := p.states(1)["tides"]; got.State != "unknown" {
-		t.Errorf("of a broken index it says %+v", got)
+		t.Errorf("for a broken index got %+v", got)
 	}
 	if diff := cmp.Diff(before, p.skills()); diff != "" {
 		t.Errorf("it is another:\n%s", diff)
@@ -129,7 +129,7 @@ func TestSearchIndexes(t *testing.T) {
 	p.types(4, "search", "--index", g.URL+"x", "tides")
 	p.types(4, "show", "tides")
 	if got := p.skills(); len(got) > 0 {
-		t.Errorf("a search brought %v", got)
+		t.Errorf("a search provided %v", got)
 	}
 	p.types(0, "add", x.URL, "--skill", "pdf")
 	p.types(0, "show", "pdf")

@@ -92,7 +92,7 @@ func TestAddWhileServerRuns(t *testing.T) {
 	digest, _ := loaded["digest"].(string)
 	held := map[string]any{"name": "tides", "have": digest}
 	if _, again := c.calls("load_skill", held); again["state"] != "already" {
-		t.Errorf("a load of what is held says %v", again["state"])
+		t.Errorf("a load of what is held returned %v", again["state"])
 	}
 	script := map[string]any{"skill": "tides", "script": "high.sh"}
 	c.until("not approved", "run_skill_script", script)
@@ -105,10 +105,10 @@ func TestAddWhileServerRuns(t *testing.T) {
 	p.types(0, "update")
 	_, newer := c.until("Second to none.", "load_skill", held)
 	if newer["state"] != "loaded" || newer["digest"] == digest {
-		t.Errorf("of a newer one it says %v, %v", newer["state"], newer["digest"])
+		t.Errorf("for a newer one got %v, %v", newer["state"], newer["digest"])
 	}
 	if text, _ := c.calls("read_skill_file", map[string]any{"skill": "tides", "path": "high.sh", "digest": digest}); strings.Contains(text, "echo two") || !strings.Contains(text, "changed") {
-		t.Errorf("of a file of what was before it says %s", text)
+		t.Errorf("for a file of what was before got %s", text)
 	}
 	c.until("changed since it was approved", "run_skill_script", script)
 	p.types(0, "remove", "tides")

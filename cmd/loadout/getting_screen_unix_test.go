@@ -57,7 +57,7 @@ func TestAddScreen(t *testing.T) {
 			at.types("n", "Enter")
 			at.goldenAs(fmt.Sprintf("update-%d", columns), "left with 3")
 			if strings.Contains(p.file("pdf/SKILL.md"), "curl") {
-				t.Error("it was updated although the person said no")
+				t.Error("it was updated although the user said no")
 			}
 			p.writes(".loadout/skills/tides/SKILL.md", plainSkill("tides", "Mine."))
 			p.writes("team/tides/SKILL.md", plainSkill("tides", "Theirs."))

@@ -40,7 +40,7 @@ func TestSignedSkills(t *testing.T) {
 	var ok verifyOutput
 	p.reads(&ok, 0, "verify")
 	if len(ok.Skills) != 1 || ok.Skills[0].Signer == "" {
-		t.Errorf("verify says %+v", ok)
+		t.Errorf("verify returned %+v", ok)
 	}
 
 	// A newer version, and another skill, by the same key.
@@ -123,7 +123,7 @@ func TestVerifyDetectsForgedLockfile(t *testing.T) {
 	var v verifyOutput
 	forged.reads(&v, 1, "verify")
 	if v.OK || len(v.Differences) != 1 || v.Differences[0].Kind != "signature" {
-		t.Errorf("verify says %+v", v)
+		t.Errorf("verify returned %+v", v)
 	}
 
 	// A key that differs from the pinned one.

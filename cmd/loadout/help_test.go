@@ -38,10 +38,10 @@ func checkHelp(t *testing.T, path []string) {
 		}
 	}
 	if shells := len(path) == 2 && path[0] == "completion"; !shells && !strings.Contains(help, "\nExamples:\n  ") {
-		t.Errorf("there is no example in\n%s", help)
+		t.Errorf("no example in\n%s", help)
 	}
 	if !strings.Contains(help, "\nUsage:\n  loadout") {
-		t.Errorf("there is no usage in\n%s", help)
+		t.Errorf("no usage in\n%s", help)
 	}
 }
 

@@ -127,11 +127,11 @@ func TestLogin(t *testing.T) {
 
 	code, out, stderr = person(t, home, "guarded")
 	if code != exit.OK || !strings.HasSuffix(out, " It has 1 tool.\n") {
-		t.Errorf("for people: %d, %s%s", code, out, stderr)
+		t.Errorf("for users: %d, %s%s", code, out, stderr)
 	}
 	issuer.Deny("access_denied")
 	if code, _, stderr = person(t, home, "guarded"); code != exit.Failure || !strings.Contains(stderr, "denied: access_denied\n  try again: loadout servers login guarded\n") {
-		t.Errorf("where the person says no: %d, %s", code, stderr)
+		t.Errorf("where the user says no: %d, %s", code, stderr)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestLoginWithTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, out, _ := ended(t, home, "servers", "--mcp-config", "my servers.json"); !strings.Contains(out, "loadout servers login guarded --mcp-config 'my servers.json'") {
-		t.Errorf("it says %s", out)
+		t.Errorf("got %s", out)
 	}
 	if code, out, stderr := person(t, home, "guarded", "--mcp-config", "my servers.json"); code != exit.OK {
 		t.Errorf("exit code %d, %s%s", code, out, stderr)
@@ -277,7 +277,7 @@ func TestLoginIsPerServer(t *testing.T) {
 		h := a.NewOAuthHandler([]string{"f.json"})(tt.c, at)
 		if h == nil {
 			if tt.next != "" {
-				t.Errorf("%s: there is no handler", tt.name)
+				t.Errorf("%s: no handler", tt.name)
 			}
 			continue
 		}

@@ -204,12 +204,12 @@ func TestHTTPGreeting(t *testing.T) {
 	}
 	m := regexp.MustCompile(`MCP endpoint: (http://\S+)`).FindStringSubmatch(text.String())
 	if m == nil {
-		t.Fatalf("there is no address in %s", text.String())
+		t.Fatalf("no address in %s", text.String())
 	}
 	for _, want := range []string{" skills from bundled.\n", "  csv-analysis ", "  {\n    \"mcpServers\": {\n", `"url": "` + m[1] + `"`,
 		"claude mcp add --transport http loadout " + m[1], "loadout connect CLIENT --url " + m[1]} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, text.String())
+			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
 	if res := post(t, m[1], "", initialize); res.StatusCode != http.StatusOK {
@@ -289,7 +289,7 @@ func TestSIGHUPReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ask("2"); !strings.Contains(got, `"isError":true`) {
-		t.Fatalf("a skill that is not there: %s", got)
+		t.Fatalf("a skill that is missing: %s", got)
 	}
 	if err := os.MkdirAll(filepath.Join(p.home, "late"), 0o755); err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestClosedOutput(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("there is no /dev/full")
+		t.Skip("no /dev/full")
 	}
 	for _, args := range []string{"list", "list --json", "version", "config example", "--help"} {
 		out, err := exec.CommandContext(ctx, "sh", "-c", "loadout "+args+" > /dev/full").CombinedOutput()

@@ -167,7 +167,7 @@ func TestProjectServer(t *testing.T) {
 			}
 			c.run(t, "trust", ".", "--yes")
 			if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "restart Loadout") {
-				t.Errorf("trusted anew: %s", text)
+				t.Errorf("trusted again: %s", text)
 			}
 			if text, ok := c.probe(t, c.connect(t, args...), server); !ok {
 				t.Errorf("started again: %s", text)

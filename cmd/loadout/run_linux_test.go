@@ -180,7 +180,7 @@ sleep `+marker+`
 	c.types(t, "\x03")
 	c.end(t, exit.Interrupted)
 	if strings.Contains(c.output(), "loadout:") {
-		t.Errorf("an interrupted run is no error:\n%s", c.output())
+		t.Errorf("an interrupted run is not an error:\n%s", c.output())
 	}
 	for range 100 {
 		if len(processes(t, marker)) == 0 {
@@ -281,6 +281,6 @@ func TestRunWebAssembly(t *testing.T) {
 	}
 	broken := scriptSkill(t, "", "run.wasm", "\x00asm and no more")
 	if res := ran(t, exe, []string{"LOADOUT_CACHE=" + cache}, "tool", "run.wasm", "--skills", broken); res.ExitCode != 126 {
-		t.Errorf("a file that is no module: %+v", res)
+		t.Errorf("a file that is not a module: %+v", res)
 	}
 }

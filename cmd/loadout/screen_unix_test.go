@@ -269,7 +269,7 @@ func TestErrorScreen(t *testing.T) {
 				t.Errorf("of the paste %d lines are there:\n%s", n, screen)
 			}
 			if name == "cut" && !strings.Contains(screen, "\nHalf an ans\n") {
-				t.Errorf("what came of the answer is not there:\n%s", screen)
+				t.Errorf("what came of the answer is missing:\n%s", screen)
 			}
 			p.types("/model demo", "Enter")
 			p.shows("demo:rules is the model from now on.")

@@ -230,7 +230,7 @@ func TestServeAccounts(t *testing.T) {
 	s := serveHub(t, t.TempDir(), nil, "--accounts")
 	link := s.log.waitForLine(s.url + "/setup/")
 	if !s.greeting.Setup || s.greeting.Mode != "accounts" || link == "" {
-		t.Fatalf("there is no link in\n%s", s.log)
+		t.Fatalf("no link in\n%s", s.log)
 	}
 	if code, _ := s.ask(t, "GET", "/api/v1/groups", "", nil); code != 401 {
 		t.Errorf("somebody got in: %d", code)
@@ -261,7 +261,7 @@ func TestServeFirstAdministrator(t *testing.T) {
 	}
 	s := serveHub(t, home, []string{"LOADOUT_HUB_ADMIN=grace"}, "--accounts", "--admin-password-file", file)
 	if s.greeting.Setup || strings.Contains(s.log.String(), "/setup/") {
-		t.Errorf("there is a link as well:\n%s", s.log)
+		t.Errorf("unexpected link as well:\n%s", s.log)
 	}
 	if code, body := s.ask(t, "POST", "/api/v1/login", "", map[string]string{"name": "grace", "password": "a long enough one"}); code != 200 {
 		t.Errorf("no sign-in: %d %s", code, body)
@@ -432,7 +432,7 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, dir := range []string{home, other} {
 		s := serveHub(t, dir, nil)
 		if code, body := s.ask(t, "GET", "/api/v1/groups", "", nil); code != 200 || !strings.Contains(body, `"crew"`) {
-			t.Errorf("the group is not there: %d %s", code, body)
+			t.Errorf("the group is missing: %d %s", code, body)
 		}
 		s.stop(t)
 	}

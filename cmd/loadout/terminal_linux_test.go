@@ -39,7 +39,7 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		t.Skipf("there are no terminals here: %v", err)
+		t.Skipf("no terminals here: %v", err)
 	}
 	master := os.NewFile(uintptr(fd), "/dev/ptmx") // not blocking, so that closing it ends a read
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
@@ -101,7 +101,7 @@ func (c *terminalUser) await(t *testing.T, text string) {
 			return
 		}
 	}
-	t.Fatalf("there is no %q on the screen:\n%s", text, c.output())
+	t.Fatalf("no %q on the screen:\n%s", text, c.output())
 }
 
 func (c *terminalUser) types(t *testing.T, keys string) {
@@ -136,7 +136,7 @@ func TestTerminalWidth(t *testing.T) {
 				c := openConsole(t, width, nil, strings.Fields(args)...)
 				c.end(t, exit.OK)
 				if !colours.MatchString(c.output()) {
-					t.Error("there are no colours")
+					t.Error("no colours")
 				}
 				for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
 					if line = strings.TrimSuffix(line, "\n"); terminal.Width(line) > width {

@@ -167,7 +167,7 @@ func TestPromptAndPipe(t *testing.T) {
 	}
 	messages := v.requests[0]["messages"].([]any)
 	if said := messages[len(messages)-1].(map[string]any)["content"]; said != "Which is wrong?\n\n````\na,b\n1,```2\n````" {
-		t.Errorf("the model is told %q", said)
+		t.Errorf("the model got %q", said)
 	}
 	if got := chats(t.Context(), t, strings.Repeat("x", 1<<20), args...); got.code != exit.Usage || !strings.Contains(got.stderr, "larger than") {
 		t.Errorf("%d %s", got.code, got.stderr)

@@ -96,7 +96,7 @@ func FuzzClient(f *testing.F) {
 		got := proxies.Client(remote, []string{output})
 		alone := proxies.Client(remote, nil)
 		if !proxies.Trusts(alone) && got != alone {
-			t.Errorf("%q says %q and is %s, want %s", remote, output, got, alone)
+			t.Errorf("%q returned %q and is %s, want %s", remote, output, got, alone)
 		}
 		if got.Zone() != "" || got.Is4In6() {
 			t.Errorf("%s is not written as others are", got)

@@ -127,7 +127,7 @@ func TestOnlyThePrincipalAnswers(t *testing.T) {
 			t.Errorf("bob sees %v", all)
 		}
 		if err := d.Resolve(t.Context(), "nothing", approval.Answer{By: ada}); !errors.Is(err, approval.ErrNotFound) {
-			t.Errorf("an ask that is not there: %v", err)
+			t.Errorf("an unknown request: %v", err)
 		}
 	})
 }
@@ -171,7 +171,7 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		if want := []approval.Outcome{approval.Expired, approval.Expired, approval.Cancelled}; !cmp.Equal(reported, want) {
-			t.Errorf("told %v, want %v", reported, want)
+			t.Errorf("got %v, want %v", reported, want)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestRepeatedRequest(t *testing.T) {
 		}
 		answer, err := today.SubmitAndWait(t.Context(), question("s1.q"))
 		if err != nil || answer.Outcome != approval.Declined || reported != 1 {
-			t.Errorf("%+v, %v, told %d times", answer, err, reported)
+			t.Errorf("%+v, %v, notified %d times", answer, err, reported)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func reasons(t *testing.T, a *audit.Log, n int) (out []string, problems int) {
 func TestRecordsRoundTrip(t *testing.T) {
 	a, _ := newLog(t)
 	if records, problems, err := a.Read(t.Context(), 9); err != nil || len(records)+len(problems) > 0 {
-		t.Errorf("where there is no log: %v %v %v", records, problems, err)
+		t.Errorf("where no log: %v %v %v", records, problems, err)
 	}
 	want := record("指南 <b> \"quoted\"")
 	want.Time = time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
@@ -134,7 +134,7 @@ func TestRecordTextIsLimitedAndPrintable(t *testing.T) {
 		}
 	}
 	if len(got.Details) != 32 {
-		t.Errorf("%d details are kept, want 32", len(got.Details))
+		t.Errorf("%d details are stored, want 32", len(got.Details))
 	}
 }
 

@@ -150,7 +150,7 @@ func TestBodiesCanBeAddedLater(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := x.Search("workbook", 10); len(got) != 0 {
-		t.Errorf("found %v by a body that was not there", got)
+		t.Errorf("found %v by a body that was missing", got)
 	}
 }
 

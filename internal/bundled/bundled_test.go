@@ -188,14 +188,14 @@ func TestCommandsInTextsExist(t *testing.T) {
 		for file, text := range texts(t, name) {
 			for _, m := range regexp.MustCompile("(?m)(?:`|^|\\$ )loadout ([a-z]+)(?: ([a-z]+))?([^`\n#]*)").FindAllStringSubmatch(text, -1) {
 				if !known[m[1]] {
-					t.Errorf("%s/%s: there is no command %q", name, file, strings.TrimSpace(m[0]))
+					t.Errorf("%s/%s: no command %q", name, file, strings.TrimSpace(m[0]))
 				}
 				if m[1] == "config" && m[2] != "" && !known[m[2]] {
-					t.Errorf("%s/%s: there is no command %q", name, file, strings.TrimSpace(m[0]))
+					t.Errorf("%s/%s: no command %q", name, file, strings.TrimSpace(m[0]))
 				}
 				for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(m[3], -1) {
 					if flag[1] != "help" && !strings.Contains(source, `"`+flag[1]+`"`) {
-						t.Errorf("%s/%s: there is no flag in %q", name, file, strings.TrimSpace(m[0]))
+						t.Errorf("%s/%s: no flag in %q", name, file, strings.TrimSpace(m[0]))
 					}
 				}
 			}
@@ -260,7 +260,7 @@ func TestGuideDescribesConfiguration(t *testing.T) {
 		}
 		for _, key := range regexp.MustCompile("`((?:skills|mcp|sandbox)\\.[a-z_]+)`").FindAllStringSubmatch(text, -1) {
 			if !keys[key[1]] {
-				t.Errorf("%s: there is no key %s", file, key[1])
+				t.Errorf("%s: no key %s", file, key[1])
 			}
 		}
 	}

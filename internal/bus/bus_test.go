@@ -58,7 +58,7 @@ func ready(t *testing.T, sub *bus.Subscription) {
 	select {
 	case <-sub.Ready():
 	case <-time.After(30 * time.Second):
-		t.Fatal("nothing is told")
+		t.Fatal("nothing is reported")
 	}
 }
 
@@ -74,7 +74,7 @@ func dialUntil(t *testing.T, sub *bus.Subscription, stream string, seq int64) in
 				continue
 			}
 			if n.Seq <= last {
-				t.Errorf("%s is told to have grown to %d after %d", stream, n.Seq, last)
+				t.Errorf("%s is reported to have grown to %d after %d", stream, n.Seq, last)
 			}
 			last, notes = n.Seq, notes+1
 		}
@@ -181,7 +181,7 @@ func TestClosedSubscriptionReceivesNothing(t *testing.T) {
 		here.Publish("a", 1)
 		dialUntil(t, open, "a", 1)
 		if notes := closed.Drain(); len(notes) != 0 {
-			t.Errorf("told %v", notes)
+			t.Errorf("got %v", notes)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestRedisReconnects(t *testing.T) {
 		}
 	}
 	if seq := reported["quiet"]; seq != 0 {
-		t.Errorf("quiet is told to have grown to %d", seq)
+		t.Errorf("quiet is reported to have grown to %d", seq)
 	}
 	listened(t, there)
 }
@@ -283,7 +283,7 @@ func TestAddresses(t *testing.T) {
 		if err == nil {
 			t.Errorf("%q is read", address)
 		} else if strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error says %v", err)
+			t.Errorf("the error returned %v", err)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestPromptFromAPipe(t *testing.T) {
 				}
 				time.Sleep(time.Minute) // ends the input
 				if o.Prompt != tt.want || !strings.Contains(shown.String(), tt.note) || tt.note == "" && shown.Len() > 0 {
-					t.Errorf("said is %q; it notes %q", o.Prompt, shown.String())
+					t.Errorf("got %q; it notes %q", o.Prompt, shown.String())
 				}
 			})
 		})

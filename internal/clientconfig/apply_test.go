@@ -107,7 +107,7 @@ func TestApplyLinks(t *testing.T) {
 	isLink := func() {
 		t.Helper()
 		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-			t.Errorf("the link is no longer one: %v %v", info.Mode(), err)
+			t.Errorf("the link is not a longer one: %v %v", info.Mode(), err)
 		}
 	}
 

@@ -54,7 +54,7 @@ func edits(t *testing.T, c Client, src []byte) {
 	doc, err := parse(c, src)
 	if err != nil {
 		if located := locate(err, "FILE", src); !strings.HasPrefix(located.Error(), "FILE") {
-			t.Errorf("no place in %v", located)
+			t.Errorf("no position in %v", located)
 		}
 		return
 	}

@@ -316,7 +316,7 @@ mcp:
 		}
 	}
 	if !slices.Equal(c.Skills.Allow, []string{"pdf"}) || !c.Skills.Enabled || !c.Skills.Home || c.MCP.Address != "" || c.MCP.TokenFile != "" {
-		t.Errorf("more than directories came into force: %+v", c)
+		t.Errorf("more than directories took effect: %+v", c)
 	}
 	outside := 0
 	for _, n := range m.notes(c) {
@@ -369,7 +369,7 @@ func TestBrokenProjectFileIsOnlyANote(t *testing.T) {
 			m.write(projectFile, text)
 			c := m.load()
 			if got := m.values(c); len(got) > 0 || len(c.Skills.Dirs) > 0 {
-				t.Errorf("came into force: %q", got)
+				t.Errorf("took effect: %q", got)
 			}
 			if len(c.Notes) == 0 || len(c.Notes) > 21 {
 				t.Errorf("%d notes, want some and not many", len(c.Notes))
@@ -711,7 +711,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 		m.env["LOADOUT_DATABASE"], m.env["LOADOUT_HUB_REDIS"] = address, address
 		c := m.load()
 		if c.Hub.Database != address || c.Hub.Redis != address {
-			t.Errorf("%q and %q are in force, want %q", c.Hub.Database, c.Hub.Redis, address)
+			t.Errorf("%q and %q are active, want %q", c.Hub.Database, c.Hub.Redis, address)
 		}
 		for _, v := range c.Values() {
 			if v.Key != "hub.database" && v.Key != "hub.redis" {

@@ -67,7 +67,7 @@ func TestUntrustedProjectGrantsNothing(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"ROOT/home/.config/loadout/mine.json"}, m.paths(c.Servers.Files)); diff != "" || len(c.Servers.Dirs) > 0 {
-		t.Errorf("the person's own: %s", diff)
+		t.Errorf("the user's own: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"ROOT/repo/servers.json", "ROOT/repo/.loadout/more.yaml", "ROOT/repo/.loadout/servers"}, m.paths(c.Servers.Project)); diff != "" {
 		t.Error(diff)
@@ -84,7 +84,7 @@ func TestUntrustedProjectGrantsNothing(t *testing.T) {
 	for _, want := range []string{"sandbox.min_tier is ignored: a project file can only make it stricter", "skills.allow is ignored: only you can set it",
 		"is ignored: outside the project"} {
 		if !strings.Contains(notes, want) {
-			t.Errorf("there is no note %q in\n%s", want, notes)
+			t.Errorf("no note %q in\n%s", want, notes)
 		}
 	}
 
@@ -118,7 +118,7 @@ func TestSettingsWaitingForTrust(t *testing.T) {
 		"user is ignored: only you can set it, in your own file",
 	} {
 		if !strings.Contains(notes, want) {
-			t.Errorf("there is no note %q in\n%s", want, notes)
+			t.Errorf("no note %q in\n%s", want, notes)
 		}
 	}
 }

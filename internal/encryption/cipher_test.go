@@ -122,7 +122,7 @@ func TestEncryptRefuses(t *testing.T) {
 		}
 	}
 	if _, err := encryption.New(); err == nil {
-		t.Error("there is a sealer without a key")
+		t.Error("unexpected sealer without a key")
 	}
 }
 

@@ -99,7 +99,7 @@ func TestKeyFileIsCreatedOnce(t *testing.T) {
 		}
 	}
 	if _, err := encryption.AddKey(t.Context(), path); err == nil {
-		t.Error("there is no end of keys")
+		t.Error("no end of keys")
 	}
 	if keys, err := encryption.LoadKeys(path); err != nil || len(keys) != 16 {
 		t.Errorf("%d keys, %v", len(keys), err)

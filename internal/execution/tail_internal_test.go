@@ -10,6 +10,6 @@ func TestTail(t *testing.T) {
 		}
 	}
 	if got := string(s.bytes()); got != "jklm" {
-		t.Errorf("kept is %q", got)
+		t.Errorf("stored:  %q", got)
 	}
 }

@@ -47,7 +47,7 @@ func TestL14PendingApproval(t *testing.T) {
 			if r.status != 404 { // it was used, and is forgotten
 				r.wantProblem(t, 409, "settled")
 				if outcome := tt.answer["outcome"].(string); !strings.Contains(r.text(t, "detail"), "already "+outcome+" by") {
-					t.Errorf("who was first is not said: %s", r.body)
+					t.Errorf("who was first is missing: %s", r.body)
 				}
 			}
 			ada.ended(t, session, input)
@@ -83,11 +83,11 @@ func TestW27ResponseByPost(t *testing.T) {
 	response := map[string]any{"request_id": request.Request, "skill_name": "mermaid", "action": "render", "success": true, "result": json.RawMessage(`{"svg":"drawn"}`)}
 	r := ada.send(t, "POST", "/api/v1/skill-responses", map[string]any{"success": true})
 	if r.wantProblem(t, 422, "no_request_id"); r.text(t, "detail") != "Missing request_id" {
-		t.Errorf("it is said that %s", r.body)
+		t.Errorf("message:  %s", r.body)
 	}
 	r = bob.send(t, "POST", "/api/v1/skill-responses", response)
 	if r.wantProblem(t, 404, "no_request"); r.text(t, "detail") != "No pending request found" {
-		t.Errorf("bob is told %s", r.body)
+		t.Errorf("bob got %s", r.body)
 	}
 	if r := ada.send(t, "POST", "/api/v1/skill-responses", response).want(t, 200); !strings.Contains(r.body, `"success":true`) {
 		t.Errorf("the answer is %s", r.body)

@@ -237,7 +237,7 @@ func TestPermissionsOfEveryOperation(t *testing.T) {
 	number := 0
 	for _, r := range authority {
 		if _, ok := paths[r.op]; !ok && !strings.Contains(r.op, " /") {
-			t.Errorf("there is no operation %s", r.op)
+			t.Errorf("no operation %s", r.op)
 			continue
 		}
 		want := strings.Fields(r.roles)
@@ -300,7 +300,7 @@ func TestHiddenAndMissingLookTheSame(t *testing.T) {
 			bodies = append(bodies, strings.ReplaceAll(r.body, r.header.Get("X-Request-Id"), "ID"))
 		}
 		if bodies[0] != bodies[1] {
-			t.Errorf("%s says %s, and what is not there %s", pair[0], bodies[0], bodies[1])
+			t.Errorf("%s returned %s, and what is missing %s", pair[0], bodies[0], bodies[1])
 		}
 	}
 }

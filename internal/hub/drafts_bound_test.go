@@ -45,7 +45,7 @@ func TestConversationDraftLimit(t *testing.T) {
 			}
 			r.wantProblem(t, 409, "too_many_drafts")
 			if !strings.Contains(r.body, "limit 3") || !strings.Contains(r.body, "delete") {
-				t.Errorf("it says %s", r.body)
+				t.Errorf("got %s", r.body)
 			}
 		}
 		if len(begun) != 3 {
@@ -59,7 +59,7 @@ func TestConversationDraftLimit(t *testing.T) {
 		large := ada.send(t, "POST", "/api/v1/sessions", body(30_000))
 		large.wantProblem(t, 409, "too_many_drafts")
 		if !strings.Contains(large.body, "limit 20000") {
-			t.Errorf("of a large one it says %s", large.body)
+			t.Errorf("for a large one got %s", large.body)
 		}
 		ada.send(t, "POST", "/api/v1/sessions", body(10)).want(t, 201)
 	})

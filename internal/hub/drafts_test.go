@@ -82,7 +82,7 @@ func TestDraftIsChecked(t *testing.T) {
 		made := c.developer.send(t, "POST", "/api/v1/skills?file_name=tides.zip", typed{"application/zip", packed.body}).want(t, 201)
 		var saved skillAnswer
 		if made.into(t, &saved); saved.Digest != got.Digest || saved.Files != 2 {
-			t.Errorf("kept is %s, and the draft is %s", saved.Digest, got.Digest)
+			t.Errorf("stored:  %s, and the draft is %s", saved.Digest, got.Digest)
 		}
 		again := c.developer.check(t, body)
 		if again.Taken == nil || again.Taken.SkillID != saved.ID || !again.Taken.MayAddVersion || again.Runnable {
@@ -126,7 +126,7 @@ func TestDraftIsCorrected(t *testing.T) {
 		}
 		text = strings.Join(lines[:e.StartLine-1], "") + e.Text + strings.Join(lines[e.EndLine-1:], "")
 	}
-	t.Errorf("there is no end of it: %q", text)
+	t.Errorf("no end of it: %q", text)
 }
 
 func TestDraftsThatCannotBeSaved(t *testing.T) {
@@ -226,7 +226,7 @@ func TestDraftLimit(t *testing.T) {
 		}
 	}
 	if report := must(c.Library().Check(t.Context()))(t); report.Skills != 0 || report.Files != 0 {
-		t.Errorf("something is kept: %+v", report)
+		t.Errorf("something is stored: %+v", report)
 	}
 	c.wantNoUploads(t)
 }
@@ -333,7 +333,7 @@ func TestDraftIsUsable(t *testing.T) {
 			t.Errorf("loading it is %s", r.body)
 		}
 		if r := c.developer.send(t, "GET", at+"/export?format=jsonl", nil).want(t, 200); !strings.Contains(r.body, "Add two hours.") || strings.Contains(r.body, "Add one hour.") {
-			t.Errorf("it was told %s", r.body)
+			t.Errorf("it got %s", r.body)
 		}
 		c.another.send(t, "GET", at, nil).wantProblem(t, 404, "not_found")
 		c.root.send(t, "GET", at, nil).wantProblem(t, 403, "forbidden")
@@ -387,7 +387,7 @@ func TestDraftWithManyValues(t *testing.T) {
 			t.Errorf("a conversation: %+v", p)
 		}
 		if p := tell("/api/v1/drafts/check", map[string]any{"files": many[:2000]}, 422); len(p.Errors) != 100 {
-			t.Errorf("%d errors are told", len(p.Errors))
+			t.Errorf("%d errors are reported", len(p.Errors))
 		}
 		got := c.developer.check(t, files(file("SKILL.md", "---\nname: tides\ndescription: Reads.\n---\n"+strings.Repeat(`,[{\"`, 50_000))))
 		if !got.Loads {

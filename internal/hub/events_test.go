@@ -178,14 +178,14 @@ func TestEventsEnd(t *testing.T) {
 		reported = append(reported, e)
 	}
 	if len(reported) == 0 || reported[len(reported)-1].name != string(chat.TurnEnded) {
-		t.Errorf("what was told is %+v", reported)
+		t.Errorf("events: %+v", reported)
 	}
 	after := fmt.Sprint("/events?after=", len(reported))
 	s = ada.open(t, session+after)
 	ada.send(t, "DELETE", session, nil).want(t, 204)
 	e, _ := s.next()
 	if e.name != "problem" || !strings.Contains(e.data, `"code":"not_found"`) {
-		t.Errorf("it is told that it is gone by %+v", e)
+		t.Errorf("it is notified that it is gone by %+v", e)
 	}
 	if e, ok := s.next(); ok {
 		t.Errorf("then comes %+v", e)

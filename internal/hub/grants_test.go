@@ -48,15 +48,15 @@ func TestGrantsOverHTTP(t *testing.T) {
 	me.send(t, "POST", "/api/v1/grants", args{"tool": "till__pay", "scope": "always", "arguments": five, "expires": ends}).want(t, 201)
 	cs := connectMCP(t, n.URL+"/mcp", token, olderEra, nil)
 	if res := callMCP(t, cs, "call_tool", args{"name": "till__pay", "arguments": five}); res.IsError || shop.paid.Load() != 1 {
-		t.Errorf("with these arguments it says %q", textOfResult(res))
+		t.Errorf("with these arguments got %q", textOfResult(res))
 	}
 	if res := callMCP(t, cs, "call_tool", args{"name": "till__pay", "arguments": args{"amount": 6}}); !res.IsError || shop.paid.Load() != 1 {
-		t.Errorf("with others it says %q", textOfResult(res))
+		t.Errorf("with others got %q", textOfResult(res))
 	}
 	me.send(t, "POST", "/api/v1/grants", args{"tool": "till__pay", "scope": "once"}).want(t, 201)
 	for i, refused := range []bool{false, true} {
 		if res := through(t, cs, "till__pay"); res.IsError != refused {
-			t.Errorf("call %d with leave for one says %q", i+1, textOfResult(res))
+			t.Errorf("call %d with permission for one returned %q", i+1, textOfResult(res))
 		}
 	}
 
@@ -79,7 +79,7 @@ func TestGrantsOverHTTP(t *testing.T) {
 	me.send(t, "DELETE", "/api/v1/grants/"+all.Items[0].ID, nil).want(t, 204)
 	me.send(t, "DELETE", "/api/v1/grants/"+all.Items[0].ID, nil).wantProblem(t, 404, "not_found")
 	if res := callMCP(t, cs, "call_tool", args{"name": "till__pay", "arguments": five}); !res.IsError {
-		t.Errorf("withdrawn, it says %q", textOfResult(res))
+		t.Errorf("after revocation got %q", textOfResult(res))
 	}
 	if got := decisionsBy(t, n, p, "grant.write"); !slices.Contains(got, "allowed") {
 		t.Errorf("the audit log has %v", got)

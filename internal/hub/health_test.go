@@ -19,7 +19,7 @@ func TestFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := start(t, hub.Options{Database: tt.database(t), Keys: []encryption.Key{encryption.NewKey()}})
 			if got := n.anybody().send(t, "GET", "/readyz", nil).want(t, 200).body; !strings.Contains(got, "disk: ok") {
-				t.Errorf("it says %q", got)
+				t.Errorf("got %q", got)
 			}
 			n.SetDiskFree(1 << 20)
 			got := n.anybody().send(t, "GET", "/readyz", nil)
@@ -27,7 +27,7 @@ func TestFullDisk(t *testing.T) {
 			case tt.status != 200:
 				got.wantProblem(t, tt.status, "disk_full")
 			case got.status != 200 || !strings.Contains(got.body, "disk: full"):
-				t.Errorf("it says %d %q", got.status, got.body)
+				t.Errorf("got %d %q", got.status, got.body)
 			}
 		})
 	}

@@ -192,7 +192,7 @@ func TestMetrics(t *testing.T) {
 		`loadout_build_info{version="test"} 1`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("there is no %s", want)
+			t.Errorf("no %s", want)
 		}
 	}
 	if strings.Contains(got, "made-up") || strings.Contains(got, "some-id") {

@@ -198,7 +198,7 @@ func TestB12PrivateRepository(t *testing.T) {
 		answers := []reply{ada.send(t, "POST", "/api/v1/skills/import/look", request)}
 		answers[0].wantProblem(t, 422, "source_not_found") // the answer for strangers
 		if !strings.Contains(answers[0].body, "PUT /api/v1/secrets/"+name) {
-			t.Errorf("what to do is not said: %s", answers[0].body)
+			t.Errorf("what to do is missing: %s", answers[0].body)
 		}
 		for _, value := range []string{"wrong-3n", "ada:wrong-3n", token, "ada:" + token} {
 			ada.send(t, "PUT", "/api/v1/secrets/"+name, map[string]string{"value": value}).want(t, 204)

@@ -14,7 +14,7 @@ func TestGhostWithBundledSkills(t *testing.T) {
 	ada := n.wired(token)
 	const ghost = "kind: Ghost\nmetadata: {name: x}\nspec: {skills: [csv-analysis, loadout-guide, none], preload_skills: [loadout-guide]}\n"
 	if got := ada.apply(t, "", ghost).want(t, 200); strings.Count(got.body, "skill-missing") != 1 || !strings.Contains(got.body, `\"none\"`) {
-		t.Errorf("applied it says %s", got.body)
+		t.Errorf("applied got %s", got.body)
 	}
 	var is struct {
 		Skills []struct {

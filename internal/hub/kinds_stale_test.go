@@ -36,7 +36,7 @@ func TestLostUpdates(t *testing.T) {
 				}
 				for _, say := range []string{"ada", "changed the " + kind, `"generation":2`, `"name":"ada"`} {
 					if !strings.Contains(strings.ReplaceAll(got.body, " ", ""), strings.ReplaceAll(say, " ", "")) {
-						t.Errorf("%s%s: it does not say %s: %s", kind, query, say, got.body)
+						t.Errorf("%s%s: it does not contain %s: %s", kind, query, say, got.body)
 					}
 				}
 			}
@@ -83,7 +83,7 @@ func TestConcurrentChangesKeepOne(t *testing.T) {
 			r.wantProblem(t, 412, "stale")
 		}
 		if kept != 1 {
-			t.Errorf("%d are kept", kept)
+			t.Errorf("%d are stored", kept)
 		}
 	})
 }

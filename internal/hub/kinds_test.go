@@ -375,7 +375,7 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 	wantEqual(t, targets("Bot/default/b"), map[string]string{"mail": "ghost.example.com", "maps": "bot.example.com"})
 
 	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "send next of") {
-		t.Errorf("of a page that there is not it is told %s", r.body)
+		t.Errorf("for a page that there is not got %s", r.body)
 	}
 
 	// All resources in pages; values of the operator's resources are not shown.

@@ -33,7 +33,7 @@ for line in sys.stdin:
 // W25: a command is tried in the sandbox, while it is approved.
 func TestW25CommandsAreTestedInTheSandbox(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
+		t.Skip("no python3")
 	}
 	var stage string
 	code := stagetest.Run(func() int {
@@ -64,6 +64,6 @@ func TestW25CommandsAreTestedInTheSandbox(t *testing.T) {
 		return 0
 	}, &stage)
 	if code != 0 {
-		t.Error("there is no stage")
+		t.Error("no stage")
 	}
 }

@@ -44,14 +44,14 @@ func TestMCPKillSwitch(t *testing.T) {
 		shop.begun(t)
 		set(false)
 		if res := <-ended; res == nil || !res.IsError || !strings.Contains(textOfResult(res), "switched off") {
-			t.Errorf("%s: what was called says %v", era, res)
+			t.Errorf("%s: what was called returned %v", era, res)
 		}
 		if res := through(t, cs, "shop__look"); !res.IsError || !strings.Contains(textOfResult(res), "switched off") {
-			t.Errorf("%s: then a call says %q", era, textOfResult(res))
+			t.Errorf("%s: then a call returned %q", era, textOfResult(res))
 		}
 		set(true)
 		if res := through(t, cs, "shop__look"); res.IsError {
-			t.Errorf("%s: switched on again a call says %q", era, textOfResult(res))
+			t.Errorf("%s: switched on again a call returned %q", era, textOfResult(res))
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestMCPListeners(t *testing.T) {
 		}
 	}
 	if got := untilItEnds(s); !strings.Contains(got, "notifications/tools/list_changed") {
-		t.Errorf("who listened was told %q", got)
+		t.Errorf("who listened got %q", got)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestMCPEndsWithHub(t *testing.T) {
 		running.Go(func() {
 			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}})
 			if err == nil && !res.IsError {
-				t.Errorf("%s: the call says %q", era, textOfResult(res))
+				t.Errorf("%s: the call returned %q", era, textOfResult(res))
 			}
 		})
 		shop.begun(t)

@@ -53,7 +53,7 @@ func TestMCPRequiresToken(t *testing.T) {
 			}
 			var p api.Problem
 			if r.into(t, &p); p.Next == "" {
-				t.Errorf("there is no next step in %s", r.body)
+				t.Errorf("no next step in %s", r.body)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestMCPAlternatesBetweenNodes(t *testing.T) {
 					t.Errorf("%s: the skill is %q", era, got)
 				}
 				if got := textOfResult(through(t, cs, "shop__look")); got != "many things" {
-					t.Errorf("%s: the tool says %q", era, got)
+					t.Errorf("%s: the tool returned %q", era, got)
 				}
 			}
 			if slices.Sort(lists); lists[0] != lists[3] || !strings.Contains(lists[0], "- pdf: Does what pdf does.") {
@@ -108,7 +108,7 @@ func TestMCPAlternatesBetweenNodes(t *testing.T) {
 			}
 		}
 		if a.MCPEndpoints() != 1 || b.MCPEndpoints() != 1 {
-			t.Errorf("%d and %d endpoints are kept for one user", a.MCPEndpoints(), b.MCPEndpoints())
+			t.Errorf("%d and %d endpoints are stored for one user", a.MCPEndpoints(), b.MCPEndpoints())
 		}
 	})
 }
@@ -120,7 +120,7 @@ func TestMCPApprovalAcrossNodes(t *testing.T) {
 		_, eve := a.newcomer(t, "eve", account.ScopeMCP)
 		asked := a.pay(t, token, "")
 		if asked.Result.Type != "input_required" || asked.Result.State == "" {
-			t.Fatalf("nobody is asked: %+v", asked)
+			t.Fatalf("no prompt appears: %+v", asked)
 		}
 		if got := b.pay(t, eve, asked.Result.State); got.Result.Type != "input_required" {
 			t.Errorf("another user answers: %+v", got)
@@ -177,19 +177,19 @@ func TestK21ApprovalGateOverMCP(t *testing.T) {
 			res := through(t, cs, "till__pay")
 			how := regexp.MustCompile(`POST (\S+) with (\{.*?\})`).FindStringSubmatch(textOfResult(res))
 			if !res.IsError || how == nil || shop.paid.Load() != before {
-				t.Fatalf("without leave it says %q, and %d are paid", textOfResult(res), shop.paid.Load())
+				t.Fatalf("without permission got %q, and %d are paid", textOfResult(res), shop.paid.Load())
 			}
 			me := caller{node: n, token: token}
 			id := me.send(t, "POST", how[1], how[2]).want(t, 201).text(t, "id")
 			if res := through(t, cs, "till__pay"); res.IsError || shop.paid.Load() != before+1 {
-				t.Errorf("with leave it says %q, and %d are paid", textOfResult(res), shop.paid.Load())
+				t.Errorf("with permission got %q, and %d are paid", textOfResult(res), shop.paid.Load())
 			}
 			if res := through(t, connectMCP(t, n.URL+"/mcp", other, era, nil), "till__pay"); !res.IsError {
-				t.Errorf("for another user it says %q", textOfResult(res))
+				t.Errorf("for another user got %q", textOfResult(res))
 			}
 			me.send(t, "DELETE", "/api/v1/grants/"+id, nil).want(t, 204)
 			if res := through(t, cs, "till__pay"); !res.IsError || shop.paid.Load() != before+1 {
-				t.Errorf("with leave withdrawn it says %q, and %d are paid", textOfResult(res), shop.paid.Load())
+				t.Errorf("after revocation got %q, and %d are paid", textOfResult(res), shop.paid.Load())
 			}
 			if got := decisionsBy(t, n, p, "tool.call"); !slices.Equal(got, []string{"asked", "allowed", "asked"}) {
 				t.Errorf("the audit log has %v", got)
@@ -218,7 +218,7 @@ func TestMCPAsksThroughTheClient(t *testing.T) {
 	}{{"no", 0, true}, {"once", 1, false}, {"no", 1, true}, {"always", 2, false}, {"no", 3, false}} {
 		answer = tt.answer
 		if res := through(t, cs, "till__pay"); res.IsError != tt.refused || shop.paid.Load() != tt.paid {
-			t.Errorf("with %q it says %q, and %d are paid, want %d", tt.answer, textOfResult(res), shop.paid.Load(), tt.paid)
+			t.Errorf("with %q got %q, and %d are paid, want %d", tt.answer, textOfResult(res), shop.paid.Load(), tt.paid)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestK19HubAsUpstream(t *testing.T) {
 	}
 	res := must(s.Call(t.Context(), &mcp.CallToolParams{Name: "load_skill", Arguments: args{"name": "pdf"}}, nil))(t)
 	if !strings.Contains(textOfResult(res), "Read the PDF.") {
-		t.Errorf("it says %q", textOfResult(res))
+		t.Errorf("got %q", textOfResult(res))
 	}
 }
 
@@ -311,7 +311,7 @@ func TestMCPUsesCurrentRights(t *testing.T) {
 	for _, era := range eras {
 		cs := connectMCP(t, n.URL+"/mcp", token, era, nil)
 		if res := callMCP(t, cs, "load_skill", args{"name": "pdf"}); res.IsError {
-			t.Errorf("%s: a member is told %q", era, textOfResult(res))
+			t.Errorf("%s: a member got %q", era, textOfResult(res))
 		}
 		clients = append(clients, cs)
 	}
@@ -320,11 +320,11 @@ func TestMCPUsesCurrentRights(t *testing.T) {
 	}
 	for _, cs := range clients {
 		if res := callMCP(t, cs, "load_skill", args{"name": "pdf"}); !res.IsError {
-			t.Errorf("who left is told %q", textOfResult(res))
+			t.Errorf("who left got %q", textOfResult(res))
 		}
 	}
 	if n.MCPEndpoints() != 1 {
-		t.Errorf("%d endpoints are kept for one user", n.MCPEndpoints())
+		t.Errorf("%d endpoints are stored for one user", n.MCPEndpoints())
 	}
 }
 

@@ -45,10 +45,10 @@ func TestNotifications(t *testing.T) {
 		}
 		bob.send(t, "POST", "/api/v1/notices/"+got[0].ID+"/seen", nil).wantProblem(t, 404, "not_found")
 		if of := notices(t, ada, "?skill="+pdf); len(of) != 1 || of[0].ID != got[0].ID {
-			t.Errorf("of the skill it is told %+v", of)
+			t.Errorf("for the skill got %+v", of)
 		}
 		if of := notices(t, ada, "?skill="+docx); len(of) != 0 {
-			t.Errorf("of the pinned skill it is told %+v", of)
+			t.Errorf("for the pinned skill got %+v", of)
 		}
 		ada.send(t, "POST", "/api/v1/notices/"+got[0].ID+"/seen", nil).want(t, 204)
 		if left := notices(t, ada, "?unseen=true"); len(left) != 0 {

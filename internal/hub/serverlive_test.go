@@ -42,7 +42,7 @@ func (c caller) server(t testing.TB, path, name string) listedServer {
 			return s
 		}
 	}
-	t.Fatalf("there is no server %s among %+v", name, list.Items)
+	t.Fatalf("no server %s among %+v", name, list.Items)
 	return listedServer{}
 }
 
@@ -67,14 +67,14 @@ func TestLiveServersOverHTTP(t *testing.T) {
 		return textOfResult(callMCP(t, cs, "call_tool", args{"name": "wiki__look", "arguments": args{"Page": "x"}}))
 	}
 	if got := call(); got != "a page" {
-		t.Fatalf("the tool says %q", got)
+		t.Fatalf("the tool returned %q", got)
 	}
 	s := me.server(t, "", "wiki")
 	if l := s.Live; l == nil || l.State != "READY" || l.Tools != 2 || l.Connections != 1 || l.Node == "" || l.Since.IsZero() || l.Era == "" || len(s.Held) > 0 {
-		t.Errorf("it is told of the server %+v", l)
+		t.Errorf("it is notified of the server %+v", l)
 	}
 	if r := me.test(t, map[string]string{"kind": "MCPServer", "name": "wiki"}); !r.Success || len(r.Tools) != 2 || !strings.Contains(string(r.Tools[0].InputSchema), `"Page"`) {
-		t.Errorf("a test says %+v", r)
+		t.Errorf("a test returned %+v", r)
 	}
 
 	says("look", "Looks at a page, and sends it to me.")
@@ -90,14 +90,14 @@ func TestLiveServersOverHTTP(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if got := call(); strings.Contains(got, "a page") {
-		t.Errorf("a tool that changed says %q", got)
+		t.Errorf("a tool that changed returned %q", got)
 	}
 	if s = me.server(t, "", "wiki"); len(s.Held) != 1 || s.Held[0].Name != "look" || s.Held[0].New != nil {
 		t.Errorf("held back are %+v", s.Held)
 	}
 	held := me.server(t, "/MCPServer/default/wiki", "wiki").Held[0]
 	if !strings.Contains(string(held.Old), "Looks at a page.") || !strings.Contains(string(held.New), "sends it to me") {
-		t.Errorf("the change is told as %s, %s", held.Old, held.New)
+		t.Errorf("the change is reported as %s, %s", held.Old, held.New)
 	}
 	accept := "/api/v1/servers/MCPServer/default/wiki/accept-tools"
 	me.send(t, "POST", accept, map[string]any{"digests": []string{"another"}}).want(t, 409)
@@ -108,7 +108,7 @@ func TestLiveServersOverHTTP(t *testing.T) {
 	}
 	for start := time.Now(); call() != "a page"; time.Sleep(50 * time.Millisecond) {
 		if time.Since(start) > 20*time.Second {
-			t.Fatalf("what was accepted says %q", call())
+			t.Fatalf("what was accepted returned %q", call())
 		}
 	}
 	for _, action := range []string{"server.restart", "server.accept_tools"} {

@@ -116,7 +116,7 @@ func (c caller) signInState(t testing.TB, path, name string) string {
 			return s.SignIn.State
 		}
 	}
-	t.Fatalf("there is no server %s", name)
+	t.Fatalf("no server %s", name)
 	return ""
 }
 
@@ -142,7 +142,7 @@ func TestK22SignInToServers(t *testing.T) {
 		}
 		for _, c := range []caller{a, there} {
 			if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") || !strings.Contains(got, "/servers?q=guarded") {
-				t.Errorf("without a sign-in the tool says %q", got)
+				t.Errorf("without a sign-in the tool returned %q", got)
 			}
 		}
 		if got := there.signInState(t, "", "guarded"); got != "needed" {
@@ -156,29 +156,29 @@ func TestK22SignInToServers(t *testing.T) {
 		}
 		first := a.greets(t, "guarded")
 		if !strings.HasPrefix(first, "hello ") || there.greets(t, "guarded") != first {
-			t.Errorf("the tool says %q, and %q on the other node", first, there.greets(t, "guarded"))
+			t.Errorf("the tool returned %q, and %q on the other node", first, there.greets(t, "guarded"))
 		}
 		if got := a.signInState(t, "/MCPServer/default/guarded", "guarded"); got != "signed_in" {
 			t.Errorf("the sign-in is %q", got)
 		}
 		if got := b.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-			t.Errorf("to somebody else the tool says %q", got)
+			t.Errorf("for another user the tool returned %q", got)
 		}
 		b.signsIn(t, guardedSignIn)
 		if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") || got == first {
-			t.Errorf("to somebody else who signed in the tool says %q, and %q to the first", got, first)
+			t.Errorf("for another signed-in user the tool returned %q, and %q to the first", got, first)
 		}
 
 		if out := a.send(t, "DELETE", guardedSignIn, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
-			t.Errorf("signing out says %s", out)
+			t.Errorf("signing out returned %s", out)
 		}
 		for _, c := range []caller{a, there} {
 			if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-				t.Errorf("after signing out the tool says %q", got)
+				t.Errorf("after signing out the tool returned %q", got)
 			}
 		}
 		if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
-			t.Errorf("to who is signed in the tool says %q", got)
+			t.Errorf("for a signed-in user the tool returned %q", got)
 		}
 		if n := issuer.Good(); n != 2 {
 			t.Errorf("%d tokens are good, want the two of who is signed in", n)
@@ -273,7 +273,7 @@ func TestK22OneNodeRefreshes(t *testing.T) {
 			running.Go(func() {
 				res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "guarded__greet"}})
 				if err != nil || !strings.HasPrefix(textOfResult(res), "hello ") {
-					t.Errorf("the tool says %v, %v", res, err)
+					t.Errorf("the tool returned %v, %v", res, err)
 				}
 			})
 		}
@@ -284,7 +284,7 @@ func TestK22OneNodeRefreshes(t *testing.T) {
 		issuer.Withdraw()
 		issuer.Refuse()
 		if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-			t.Errorf("with a token that is refused the tool says %q", got)
+			t.Errorf("with a token that is refused the tool returned %q", got)
 		}
 		if got := a.signInState(t, "", "guarded"); got != "ended" {
 			t.Errorf("after that the sign-in is %q", got)
@@ -302,12 +302,12 @@ func TestK22OperatorServerIsCalledAsUser(t *testing.T) {
 		_, token := n.newcomer(t, name, account.AllScopes)
 		c := caller{node: n, token: token}
 		if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-			t.Errorf("to %s, who has not signed in, the tool says %q", name, got)
+			t.Errorf("to %s, who has not signed in, the tool returned %q", name, got)
 		}
 		c.signsIn(t, path)
 		got := c.greets(t, "guarded")
 		if !strings.HasPrefix(got, "hello ") || said[got] {
-			t.Errorf("to %s the tool says %q", name, got)
+			t.Errorf("to %s the tool returned %q", name, got)
 		}
 		said[got] = true
 		if state := c.signInState(t, "", "guarded"); state != "signed_in" {
@@ -317,10 +317,10 @@ func TestK22OperatorServerIsCalledAsUser(t *testing.T) {
 	_, token := n.newcomer(t, "eve", account.AllScopes)
 	eve := caller{node: n, token: token}
 	if got := eve.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-		t.Errorf("to who has not signed in the tool says %q", got)
+		t.Errorf("without a sign-in the tool returned %q", got)
 	}
 	if out := eve.send(t, "DELETE", path, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":false`) {
-		t.Errorf("signing out says %s", out)
+		t.Errorf("signing out returned %s", out)
 	}
 }
 
@@ -333,14 +333,14 @@ func TestK22SignInIsBoundToServerConfiguration(t *testing.T) {
 	waits := a.beginSignIn(t, guardedSignIn)
 	n.write(t, ada, fmt.Sprintf("{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: guarded}, spec: {url: %q, headers: {X-Team: a}}}", server))
 	if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-		t.Errorf("as it is defined now the tool says %q", got)
+		t.Errorf("as it is defined now the tool returned %q", got)
 	}
 	if got := a.comesBack(t, waits.answer(t), waits.browser); !strings.HasSuffix(got, "signin=changed") {
 		t.Errorf("who signs in to what it was ends at %s", got)
 	}
 	a.signsIn(t, guardedSignIn)
 	if got := a.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
-		t.Errorf("after signing in anew the tool says %q", got)
+		t.Errorf("after signing in again the tool returned %q", got)
 	}
 }
 
@@ -412,11 +412,11 @@ func TestServersAreTestedAsUser(t *testing.T) {
 		return out
 	}
 	if got := test(); got.Success || !got.SignIn || !strings.Contains(got.Error, "sign in to guarded") {
-		t.Errorf("without a sign-in a test says %+v", got)
+		t.Errorf("without a sign-in a test returned %+v", got)
 	}
 	a.signsIn(t, guardedSignIn)
 	if got := test(); !got.Success || got.SignIn {
-		t.Errorf("with a sign-in a test says %+v", got)
+		t.Errorf("with a sign-in a test returned %+v", got)
 	}
 }
 
@@ -438,12 +438,12 @@ func TestSignInsSurviveServerDeletion(t *testing.T) {
 	}
 	a.send(t, "GET", "/api/v1/servers/sign-ins", nil).want(t, 200).into(t, &mine)
 	if len(mine.Items) != 1 || mine.Items[0].Server != server || mine.Items[0].SignIn.State != "signed_in" || mine.Items[0].SignIn.Issuer == "" {
-		t.Fatalf("of a server that is gone is told %+v", mine.Items)
+		t.Fatalf("for a server that is gone got %+v", mine.Items)
 	}
 	one := "/api/v1/servers/sign-ins/" + mine.Items[0].ID
 	b.send(t, "DELETE", one, nil).want(t, 404)
 	if got := issuer.Good(); got != 2 {
-		t.Errorf("%d tokens are good after somebody else's try", got)
+		t.Errorf("%d tokens are good after another user's try", got)
 	}
 	if out := a.send(t, "DELETE", one, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
 		t.Errorf("it answers %s", out)

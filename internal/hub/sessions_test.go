@@ -283,7 +283,7 @@ func TestTooManyPendingMessages(t *testing.T) {
 	}
 	r := ada.send(t, "POST", session+"/messages", map[string]string{"text": "one more"})
 	if r.wantProblem(t, 429, "waiting"); r.header.Get("Retry-After") == "" {
-		t.Error("it is not said when to try again")
+		t.Error("it is missing when to try again")
 	}
 	ada.send(t, "POST", session+"/cancel", nil).want(t, 204)
 	if ev := ada.ended(t, session, first); ev.Reason != chat.Cancelled {
@@ -326,7 +326,7 @@ func TestW14PreloadedAndNamedSkills(t *testing.T) {
 	ada.send(t, "POST", session+"/messages", map[string]string{"text": "now", "skill": "tides"}).want(t, 202).into(t, &body)
 	ada.ended(t, session, body.Input)
 	if got := ada.inForce(t, session); !slices.Equal(got, []string{"ships for good", "tides 5"}) {
-		t.Errorf("in force are %q", got)
+		t.Errorf("active skills: %q", got)
 	}
 	if r := ada.send(t, "GET", session+"/messages", nil).want(t, 200); !strings.Contains(r.body, `"loaded_skills":[]`) || strings.Contains(r.body, `"loaded_skills":["`) {
 		t.Errorf("the history is %s", r.body)
@@ -359,10 +359,10 @@ func TestManualSkills(t *testing.T) {
 	}
 	ada.send(t, "POST", session+"/skills", map[string]string{"name": "ships"}).want(t, 200)
 	if got := ada.inForce(t, session); !slices.Equal(got, []string{"tides for good", "harbour for good", "ships 5"}) {
-		t.Errorf("in force are %q", got)
+		t.Errorf("active skills: %q", got)
 	}
 	if r := ada.send(t, "POST", session+"/skills", map[string]string{"name": "nothing"}).want(t, 200); !strings.Contains(r.body, `"state":"failed","problems":["skill \"nothing\" not found`) {
-		t.Errorf("a load of what is not there came to %s", r.body)
+		t.Errorf("a load of what is missing came to %s", r.body)
 	}
 	ada.send(t, "DELETE", session+"/skills/tides", nil).wantProblem(t, 409, "failed") // harbour needs it
 	var gone struct{ Unloaded []string }
@@ -371,7 +371,7 @@ func TestManualSkills(t *testing.T) {
 		t.Errorf("unloaded are %q", gone.Unloaded)
 	}
 	if got := ada.inForce(t, session); !slices.Equal(got, []string{"ships 5"}) {
-		t.Errorf("in force are %q", got)
+		t.Errorf("active skills: %q", got)
 	}
 }
 
@@ -441,7 +441,7 @@ func TestSessionAgent(t *testing.T) {
 	for _, agent := range []any{"Ghost/default/helper", "Ghost/helper", map[string]string{"kind": "Ghost", "name": "helper"}, map[string]string{"kind": "Ghost", "namespace": "default", "name": "helper"}} {
 		r := ada.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent}).want(t, 201)
 		if got := r.text(t, "agent"); got != "Ghost/default/helper" {
-			t.Errorf("%v is kept as %q", agent, got)
+			t.Errorf("%v is stored as %q", agent, got)
 		}
 		bob.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent}).wantProblem(t, 422, "no_agent")
 	}
@@ -514,7 +514,7 @@ func TestPinOverHTTP(t *testing.T) {
 		t.Helper()
 		ada.send(t, "POST", session+"/skills", body).want(t, 200)
 		if got := ada.inForce(t, session); !slices.Equal(got, []string{want}) {
-			t.Errorf("after %v in force are %q, want %q", body, got, want)
+			t.Errorf("after %v active skills: %q, want %q", body, got, want)
 		}
 	}
 	keep(map[string]string{"name": "tides", "keep": "pinned"}, "tides for good")

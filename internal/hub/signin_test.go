@@ -81,7 +81,7 @@ func TestSignInAttemptLimit(t *testing.T) {
 			if r := guess(from, name(i)); r.status == 429 {
 				r.wantProblem(t, 429, "too_often")
 				if r.header.Get("Retry-After") == "" {
-					t.Error("it is not said when to try again")
+					t.Error("it is missing when to try again")
 				}
 				return true
 			}
@@ -150,7 +150,7 @@ func TestFirstAdminByLink(t *testing.T) {
 		t.Errorf("the ways to sign in are %s", ways)
 	}
 	if page := n.anybody().send(t, "GET", path, nil).want(t, 200); !strings.Contains(page.body, "/api/v1/setup") || strings.Contains(page.body, link) {
-		t.Errorf("the page says %s", page.body)
+		t.Errorf("the page returned %s", page.body)
 	}
 	try := func(link, name, password string) reply {
 		return n.anybody().send(t, "POST", "/api/v1/setup", map[string]string{"link": link, "name": name, "password": password})
@@ -293,7 +293,7 @@ func TestSignInWithProvider(t *testing.T) {
 	res := must(browser(t).Do(visit))(t)
 	res.Body.Close()
 	if q := res.Request.URL.Query(); res.StatusCode != 200 || res.Request.URL.Path != "/" || q.Get("refused") != "provider_denied" || q.Get("request") == "" {
-		t.Errorf("a person is told it at %s, with status %d", res.Request.URL, res.StatusCode)
+		t.Errorf("a user is reported it at %s, with status %d", res.Request.URL, res.StatusCode)
 	}
 }
 

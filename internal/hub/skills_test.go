@@ -232,7 +232,7 @@ func TestW8DeletionIsBlockedByReferences(t *testing.T) {
 			t.Errorf("what keeps it is %s", r.body)
 		}
 		if strings.Contains(r.body, "private-reader") {
-			t.Errorf("it is told what somebody else has: %s", r.body)
+			t.Errorf("it is reported what another user has: %s", r.body)
 		}
 		c.maintainer.send(t, "DELETE", at+"?dry=true", nil).want(t, 200).into(t, &would)
 		wantSame(t, "what a dry run says", would, kept)
@@ -263,7 +263,7 @@ func TestW8DeletionIsBlockedByReferences(t *testing.T) {
 		again := "/api/v1/skills/" + c.maintainer.upload(t, c.in, "docx", "one")
 		c.ghost(t, "another", "team", "writer", "docx")
 		if r := c.maintainer.send(t, "DELETE", again+"?unbind=true", nil).want(t, 200); !strings.Contains(r.body, `"writer"`) {
-			t.Errorf("it is not said what was unbound: %s", r.body)
+			t.Errorf("it is missing what was unbound: %s", r.body)
 		}
 	})
 }
@@ -304,7 +304,7 @@ func TestW30HiddenSkillsOverHTTP(t *testing.T) {
 		c.ghost(t, "eve", "default", "reader", "pdf")
 		r := c.root.send(t, "PATCH", "/api/v1/skills/"+id, map[string]bool{"hidden": true}).want(t, 200)
 		if !strings.Contains(r.body, `"references":{`) || strings.Contains(r.body, `"seen":[],"others":0`) {
-			t.Errorf("it is not said who uses it: %s", r.body)
+			t.Errorf("it is missing who uses it: %s", r.body)
 		}
 		for _, path := range []string{"/skills", "/skills?hidden=true", "/search?q=pdf", "/skills/explain?name=pdf"} {
 			wantSame(t, path, responseRecorder[skillList](t, c.eve, path).ids(), []string{})
@@ -365,7 +365,7 @@ func TestSkillDetails(t *testing.T) {
 	var made skillAnswer
 	writer.send(t, "POST", "/api/v1/skills", zipped(t, "docx", "one")).want(t, 201).into(t, &made)
 	if made.Name != "docx" || made.CurrentVersion != nil || slices.Contains(made.Can, "skill.read") {
-		t.Errorf("a token for writing is told %+v", made)
+		t.Errorf("a token for writing got %+v", made)
 	}
 	writer.send(t, "GET", "/api/v1/skills/"+made.ID, nil).wantProblem(t, 403, "scope")
 }

@@ -47,7 +47,7 @@ func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
 				t.Errorf("%s: it is at %q", way, at)
 			}
 			if got := c.root.send(t, "GET", r.header.Get("Location")+"/versions/current/files/SKILL.md", nil).want(t, 200).body; got != text {
-				t.Errorf("%s: SKILL.md is kept as %q", way, got)
+				t.Errorf("%s: SKILL.md is stored as %q", way, got)
 			}
 		}
 	})
@@ -95,18 +95,18 @@ func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 		r.into(t, &p)
 		for _, where := range tt.where {
 			if !slices.ContainsFunc(p.Errors, func(f api.Fault) bool { return f.Where == where && f.Message != "" }) {
-				t.Errorf("%s: nothing is said of %s: %s", tt.what, where, r.body)
+				t.Errorf("%s: no message of %s: %s", tt.what, where, r.body)
 			}
 		}
 		if tt.code == "bad_skill" && !strings.Contains(r.body, `"line"`) {
-			t.Errorf("%s: it is not said where: %s", tt.what, r.body)
+			t.Errorf("%s: it is missing where: %s", tt.what, r.body)
 		}
 		if p.Next == "" {
 			t.Errorf("%s: no next step: %s", tt.what, r.body)
 		}
 	}
 	if report := must(c.Library().Check(t.Context()))(t); report.Skills != 0 || report.Versions != 0 {
-		t.Errorf("something is kept: %+v", report)
+		t.Errorf("something is stored: %+v", report)
 	}
 	c.wantNoUploads(t)
 }
@@ -260,7 +260,7 @@ func TestInterruptedUpload(t *testing.T) {
 		}
 		c.wantNoUploads(t)
 		if report := must(c.Library().Check(t.Context()))(t); report.Skills != 0 || report.Versions != 0 || report.Files != 0 {
-			t.Errorf("something is kept: %+v", report)
+			t.Errorf("something is stored: %+v", report)
 		}
 	})
 }

@@ -175,7 +175,7 @@ func TestSocket(t *testing.T) {
 	}
 	ada.send(t, "DELETE", session, nil).want(t, 204)
 	if m := other.next(); m.Type != "error" || m.Code != "not_found" || m.Session != id(session) {
-		t.Errorf("that it is gone is told by %+v", m)
+		t.Errorf("that it is gone is reported by %+v", m)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestSocketProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.read(); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
-		t.Errorf("what is no text is answered with %v", err)
+		t.Errorf("what is not a text is answered with %v", err)
 	}
 	big := ada.socket(t)
 	big.conn.Write(big.ctx, websocket.MessageText, make([]byte, 2<<20)) // it may be closed meanwhile
@@ -387,7 +387,7 @@ func TestSocketsEnd(t *testing.T) {
 		w := ada.socket(t)
 		ada.send(t, "POST", "/api/v1/logout", nil).want(t, 204)
 		if m := w.next(); m.Code != "sign_in" {
-			t.Errorf("it is told %+v", m)
+			t.Errorf("it got %+v", m)
 		}
 		if _, err := w.read(); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
 			t.Errorf("it ended by %v", err)

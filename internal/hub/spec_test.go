@@ -148,7 +148,7 @@ func checkOperation(t *testing.T, d *document, where, path string, op operation)
 	for _, need := range op.Security {
 		for scheme := range need {
 			if d.Components.SecuritySchemes[scheme] == nil {
-				t.Errorf("%s: there is no security scheme %s", where, scheme)
+				t.Errorf("%s: no security scheme %s", where, scheme)
 			}
 		}
 	}
@@ -164,14 +164,14 @@ func checkOperation(t *testing.T, d *document, where, path string, op operation)
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if strings.HasPrefix(part, "{") && !slices.Contains(inPath, part) {
-			t.Errorf("%s: %s is no parameter", where, part)
+			t.Errorf("%s: %s is not a parameter", where, part)
 		}
 	}
 	for kind, m := range op.RequestBody.Content {
 		check("the body as "+kind, m.Schema)
 	}
 	if op.Responses["default"].Content["application/problem+json"].Schema == nil {
-		t.Errorf("%s: errors are not said", where)
+		t.Errorf("%s: errors are missing", where)
 	}
 	for status, r := range op.Responses {
 		if r.Description == "" {
@@ -201,7 +201,7 @@ func (d *document) checkAnswer(t *testing.T, op operation, r reply) {
 	if !ok {
 		said = op.Responses["default"]
 		if r.status < 400 {
-			t.Errorf("%s: the status %d is not said", op.OperationID, r.status)
+			t.Errorf("%s: the status %d is missing", op.OperationID, r.status)
 			return
 		}
 	}
@@ -214,7 +214,7 @@ func (d *document) checkAnswer(t *testing.T, op operation, r reply) {
 	kind, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
 	m, ok := said.Content[kind]
 	if !ok {
-		t.Errorf("%s: %d as %s is not said", op.OperationID, r.status, r.header.Get("Content-Type"))
+		t.Errorf("%s: %d as %s is missing", op.OperationID, r.status, r.header.Get("Content-Type"))
 		return
 	}
 	if !strings.HasSuffix(kind, "json") {

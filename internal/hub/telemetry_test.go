@@ -80,7 +80,7 @@ func TestTracesAndMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"GET /api/v1/me", "invoke_agent", "chat rules", "execute_tool load_skill", "load_skill csv-analysis"} {
 		if len(taken.named(name)) == 0 {
-			t.Errorf("there is no span %q", name)
+			t.Errorf("no span %q", name)
 		}
 	}
 	for _, s := range taken.named("GET /api/v1/me") {
@@ -95,7 +95,7 @@ func TestTracesAndMetrics(t *testing.T) {
 	}
 	for _, want := range []string{`loadout_turns_total{kind="message",reason="done"} 1`, `loadout_model_requests_total{outcome="ok",vendor="demo"}`} {
 		if !strings.Contains(counted, want) {
-			t.Errorf("there is no %s", want)
+			t.Errorf("no %s", want)
 		}
 	}
 }

@@ -75,10 +75,10 @@ func TestTokenRevocationEndsItsTurns(t *testing.T) {
 				later.until(t, session+"/events", func(e chat.Event) bool { return e.Type == chat.TurnStarted })
 				end(token)
 				if e, ok := events.next(); !ok || e.name != "problem" || !strings.Contains(e.data, "bad_token") {
-					t.Errorf("who watches is told %+v, %v", e, ok)
+					t.Errorf("who watches got %+v, %v", e, ok)
 				}
 				if m := socket.until(ofType("error")); m.Code != "bad_token" {
-					t.Errorf("the socket is told %+v", m)
+					t.Errorf("the socket got %+v", m)
 				}
 				want := "was revoked or has expired"
 				if name == "narrowed" {
@@ -110,7 +110,7 @@ func TestMCPCallEndsWithItsToken(t *testing.T) {
 			calling.Go(func() {
 				res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}})
 				if err != nil || !res.IsError || !strings.Contains(textOfResult(res), "the token was revoked, has expired") {
-					t.Errorf("%s, %s: what was called says %v, %v", era, name, res, err)
+					t.Errorf("%s, %s: what was called returned %v, %v", era, name, res, err)
 				}
 			})
 			shop.begun(t)

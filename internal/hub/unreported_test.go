@@ -40,7 +40,7 @@ func TestUnreportedTokens(t *testing.T) {
 		ada.talk(t, session, "one")
 		ada.talk(t, session, "two")
 		if got := ada.send(t, "GET", session+"/usage", nil).want(t, 200).body; !strings.Contains(got, `"models":{}`) || !strings.Contains(got, `"untold":{"silent:1":2}`) || strings.Contains(got, "context") {
-			t.Errorf("the session says %s", got)
+			t.Errorf("the session returned %s", got)
 		}
 		for _, by := range []string{"day", "model", "user", "agent"} {
 			if got := ada.send(t, "GET", "/api/v1/usage/totals?by="+by, nil).want(t, 200).body; strings.Contains(got, "input") || strings.Contains(got, "output") || strings.Count(got, `"untold":2`) != 2 {

@@ -275,6 +275,6 @@ func TestRecoveryKeepsLaterChanges(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := tree(t, dir.Path())["gone/SKILL.md"]; got != "mine" {
-		t.Errorf("what the person put there is now %q", got)
+		t.Errorf("what the user put there is now %q", got)
 	}
 }

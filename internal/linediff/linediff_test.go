@@ -66,7 +66,7 @@ func TestStepsTransformTheText(t *testing.T) {
 				t.Fatalf("step %+v at %d, %d", s, i, j)
 			}
 			if s.Op == ' ' && a[i] != b[j] {
-				t.Fatalf("%q is kept as %q", a[i], b[j])
+				t.Fatalf("%q is stored as %q", a[i], b[j])
 			}
 			if s.Op != '+' {
 				i++

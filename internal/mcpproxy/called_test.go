@@ -41,7 +41,7 @@ func TestCallsAreReported(t *testing.T) {
 			}
 			close(reported)
 			if got, want := slices.Collect(values(reported)), []string{"up works failed false took true", "up fails failed true took true"}; !slices.Equal(got, want) {
-				t.Errorf("told %q, want %q", got, want)
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}

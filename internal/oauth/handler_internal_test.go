@@ -40,7 +40,7 @@ func TestWaitForRefreshCanBeCancelled(t *testing.T) {
 	leave()
 	for range 2 {
 		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("who went is told %v", err)
+			t.Errorf("who went got %v", err)
 		}
 	}
 	close(answer)

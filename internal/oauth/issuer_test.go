@@ -159,7 +159,7 @@ func TestServersCannotSpeakForTheirIssuer(t *testing.T) {
 				t.Errorf("found %v, revoked %v, %v; nobody said where that is done", found, revoked, err)
 			}
 			if asked, forms := evil.got(); asked > 0 {
-				t.Errorf("somebody else got %q", forms)
+				t.Errorf("another user got %q", forms)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestRevocationUsesTokenEndpointHost(t *testing.T) {
 		}
 		b, err := os.ReadFile(files(t, dir)[0])
 		if err != nil || strings.Contains(string(b), at+"/revoke") != same {
-			t.Errorf("at the same place: %v; it keeps %s, %v", same, b, err)
+			t.Errorf("at the same location: %v; it keeps %s, %v", same, b, err)
 		}
 		if !same { // not even if a file names it
 			b = []byte(strings.Replace(string(b), `"client_id"`, `"revocation_endpoint":"`+at+`/revoke","client_id"`, 1))
@@ -186,10 +186,10 @@ func TestRevocationUsesTokenEndpointHost(t *testing.T) {
 			}
 		}
 		if found, revoked, err := s.Logout(t.Context(), server); !found || revoked != same || err != nil {
-			t.Errorf("at the same place: %v; found %v, revoked %v, %v", same, found, revoked, err)
+			t.Errorf("at the same location: %v; found %v, revoked %v, %v", same, found, revoked, err)
 		}
 		if asked, forms := other.got(); asked > 0 {
-			t.Errorf("somebody else got %q", forms)
+			t.Errorf("another user got %q", forms)
 		}
 	}
 }
@@ -358,7 +358,7 @@ func TestChangingMetadata(t *testing.T) {
 				t.Errorf("signed in at %+v, %v", g, err)
 			}
 			if _, forms := evil.got(); len(forms) > 0 {
-				t.Errorf("somebody else got %q", forms)
+				t.Errorf("another user got %q", forms)
 			}
 		})
 	}

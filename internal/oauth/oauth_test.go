@@ -145,7 +145,7 @@ func TestK22TokensAreBoundToUserAndServer(t *testing.T) {
 	s := oauth.NewStore(oauth.FileStorage(dir), "me")
 	login(t, s, one)
 	if token(t, s, one) == "" {
-		t.Error("there is no token for the server that was signed in to")
+		t.Error("no token for the server that was signed in to")
 	}
 	if got := token(t, s, other); got != "" {
 		t.Error("another server of the same issuer gets the token")
@@ -356,7 +356,7 @@ func TestPaste(t *testing.T) {
 		t.Error(err)
 	}
 	if len(said) != 2 {
-		t.Errorf("said %q, want a line about each that is not the address", said)
+		t.Errorf("got %q, want a line about each that is not the address", said)
 	}
 }
 
@@ -417,6 +417,6 @@ func TestMissedScopes(t *testing.T) {
 		t.Errorf("scopes %q, want what the server missed too", got)
 	}
 	if n := issuer.Renewals(); n != 0 {
-		t.Errorf("%d renewals: another token of the same scopes is no help", n)
+		t.Errorf("%d renewals: another token of the same scopes is not a help", n)
 	}
 }

@@ -100,7 +100,7 @@ func TestNPMArchiveDoesNotEscape(t *testing.T) {
 	if err != nil {
 		failed(t, err)
 	} else if _, err := os.Lstat(filepath.Join(p.Mounts[0].Host, "hello", "link")); err == nil {
-		t.Error("a link was kept")
+		t.Error("a link was stored")
 	}
 	if _, err := os.Lstat(outside); err == nil {
 		t.Error("a file was written outside")

@@ -40,7 +40,7 @@ func TestPythonPackagesAreInstalledOnceAndUsableOffline(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(said) == 0 || !strings.Contains(said[0], "greeting") {
-		t.Errorf("a person was told %q", said)
+		t.Errorf("a user got %q", said)
 	}
 	if got := s.run(t, greeter, plan, p); got != "hello\n" {
 		t.Errorf("the script printed %q", got)
@@ -67,7 +67,7 @@ func TestPythonPackagesAreInstalledOnceAndUsableOffline(t *testing.T) {
 		t.Error(err)
 	}
 	if n := f.requests() - before; n != 0 {
-		t.Errorf("%d requests for what is there", n)
+		t.Errorf("%d requests for existing files", n)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestUvIsPreferredAndReadsNoConfiguration(t *testing.T) {
 	for _, want := range []string{"pip install --no-config ", " --no-cache ", " --no-python-downloads ", " --only-binary :all:", " --python " + plan.Argv[0] + " ",
 		" --index-url " + packages.DefaultPythonIndex + " ", " -r /work/app/requirements.txt"} {
 		if !strings.Contains(told, want) {
-			t.Errorf("uv was told %s\nwant %q in it", told, want)
+			t.Errorf("uv got %s\nwant %q in it", told, want)
 		}
 	}
 	if !strings.Contains(env, "UV_NO_CONFIG=1\n") || strings.Contains(env, "other.example") {

@@ -63,7 +63,7 @@ func TestChangedCacheIsRebuilt(t *testing.T) {
 				t.Errorf("the script printed %q", got)
 			}
 			if f.count(wheel) != before+1 {
-				t.Error("it was not made anew")
+				t.Error("it was not made again")
 			}
 			if left := s.cache(t); len(left) != 1 {
 				t.Errorf("in the cache: %q", left)

@@ -207,7 +207,7 @@ func TestP1Contract(t *testing.T) {
 		}
 	}
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "has no tool nothing") {
-		t.Errorf("a tool that is not there: %v", err)
+		t.Errorf("an unknown tool: %v", err)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestP2LoadFails(t *testing.T) {
 		}
 	}
 	if !strings.Contains(served.Stderr(), "Traceback") {
-		t.Error("there is no traceback on standard error")
+		t.Error("no traceback on standard error")
 	}
 }
 
@@ -404,7 +404,7 @@ func TestP6ProviderGetsNoTokens(t *testing.T) {
 	}
 	for key := range got {
 		if !slices.Contains([]string{"skill", "module", "class", "config", "tools", "person", "session"}, key) {
-			t.Errorf("it is told %q", key)
+			t.Errorf("it got %q", key)
 		}
 	}
 }

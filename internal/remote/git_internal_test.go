@@ -201,7 +201,7 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if len(output.data) > maxOutput || len(output.line) > maxOutput {
-			t.Errorf("%d and %d bytes are kept", len(output.data), len(output.line))
+			t.Errorf("%d and %d bytes are stored", len(output.data), len(output.line))
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestLastObjects(t *testing.T) {
 			l.add(id, content)
 			l.add(id, content)
 			if _, kept := l.content[id]; kept != (len(content)+lastCost <= maxLast/2) {
-				t.Fatalf("object %d of %d bytes: kept is %v", i, len(content), kept)
+				t.Fatalf("object %d of %d bytes: stored:  %v", i, len(content), kept)
 			}
 		}
 		bytes := 0
@@ -105,7 +105,7 @@ func TestLastObjects(t *testing.T) {
 			t.Errorf("up to %d bytes each: %d objects by %d names have %d bytes, counted as %d", most, len(l.content), len(l.names), bytes, l.bytes)
 		}
 		if bytes < maxLast/2 {
-			t.Errorf("up to %d bytes each: only %d are kept", most, bytes)
+			t.Errorf("up to %d bytes each: only %d are stored", most, bytes)
 		}
 	}
 }

@@ -167,7 +167,7 @@ func TestOldServersServeCommitsOfBranches(t *testing.T) {
 	}
 	_, err = look(t, gitAt(g.URL, "", strings.Repeat("0", 39)+"1"), nil)
 	if _, ok := errors.AsType[*remote.NotFoundError](err); !ok {
-		t.Errorf("a commit that is not there: %v", err)
+		t.Errorf("a commit that is missing: %v", err)
 	}
 }
 
@@ -271,7 +271,7 @@ func recorded(t *testing.T) (program string, log func() string) {
 	}
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("there is no git on this machine")
+		t.Skip("git is not installed")
 	}
 	dir := t.TempDir()
 	program = filepath.Join(dir, "git")
@@ -299,11 +299,11 @@ func TestServerRefusalsAreTyped(t *testing.T) {
 	}
 	_, err := look(t, gitAt(g.URL, "", "mian"), nil)
 	if e, ok := errors.AsType[*remote.NotFoundError](err); !ok || !slices.Contains(e.Suggestions, "main") {
-		t.Errorf("a ref that is not there: %v", err)
+		t.Errorf("a ref that is missing: %v", err)
 	}
 	_, err = look(t, gitAt(g.URL, "dpf", ""), nil)
 	if e, ok := errors.AsType[*remote.NotFoundError](err); !ok || !strings.Contains(e.What, "dpf") {
-		t.Errorf("a directory that is not there: %v", err)
+		t.Errorf("a directory that is missing: %v", err)
 	}
 	g.Forbid(true)
 	_, err = look(t, gitAt(g.URL, "", ""), nil)

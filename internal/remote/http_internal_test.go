@@ -139,7 +139,7 @@ func TestRedirects(t *testing.T) {
 			return
 		}
 		if ref := r.Header.Get("Referer"); ref != "" {
-			t.Errorf("told %s that it comes from %s", r.Host, ref)
+			t.Errorf("got %s that it comes from %s", r.Host, ref)
 		}
 		io.WriteString(w, "here")
 	})

@@ -72,7 +72,7 @@ func TestB11LocalLocations(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := os.Stat(filepath.Join(root, "pdf.skill")); err != nil {
-			t.Error("the archive of the person was removed")
+			t.Error("the archive of the user was removed")
 		}
 	}
 }

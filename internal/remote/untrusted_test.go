@@ -52,7 +52,7 @@ func TestUntrustedLocations(t *testing.T) {
 	g.Private("secret")
 	mine := remote.New(&remote.Options{TempDir: t.TempDir(), Credential: func(context.Context, string) (*remote.Credential, error) { asked = true; return nil, nil }})
 	if _, err := mine.Open(t.Context(), remote.Location{Kind: remote.Git, URL: g.URL}); err == nil || !asked {
-		t.Errorf("a person's own: asked %v: %v", asked, err)
+		t.Errorf("a user's own: asked %v: %v", asked, err)
 	}
 }
 

@@ -222,7 +222,7 @@ func TestEachRuleHasBadAndBenignExamples(t *testing.T) {
 	}
 	for id := range pairs {
 		if !slices.ContainsFunc(scan.Rules(), func(r scan.Rule) bool { return r.ID == id }) {
-			t.Errorf("there is no rule %s", id)
+			t.Errorf("no rule %s", id)
 		}
 	}
 }

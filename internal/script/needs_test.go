@@ -155,7 +155,7 @@ func TestNodeNeeds(t *testing.T) {
 	}
 	fsys["node_modules/a/index.js"] = &fstest.MapFile{}
 	if n, err := needsOf(fsys, "s/x.mjs"); n != nil || err != nil {
-		t.Errorf("what is brought is asked for: %+v, %v", n, err)
+		t.Errorf("what is provided is asked for: %+v, %v", n, err)
 	}
 	if n, err := needsOf(files("x.js", "", "package.json", `{"Dependencies": {"a": "1"}, "devDependencies": {"b": "1"}}`), "x.js"); n != nil || err != nil {
 		t.Errorf("%+v, %v", n, err)

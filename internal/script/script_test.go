@@ -149,7 +149,7 @@ func TestRealInterpreters(t *testing.T) {
 			if s := plan.Version; plan.Kind == script.Python && s != "" {
 				said, err := exec.Command(plan.Argv[0], "--version").CombinedOutput()
 				if err != nil || !strings.HasPrefix(string(said), "Python "+s) {
-					t.Errorf("version %s, and %s says %q", s, plan.Argv[0], said)
+					t.Errorf("version %s, and %s returned %q", s, plan.Argv[0], said)
 				}
 			}
 		})
@@ -164,7 +164,7 @@ func TestRealPyenv(t *testing.T) {
 	}
 	found, err := filepath.Glob(filepath.Join(home, ".pyenv", "versions", "3.*", "bin", "python3"))
 	if err != nil || len(found) == 0 {
-		t.Skip("there is no Python of pyenv")
+		t.Skip("no Python of pyenv")
 	}
 	prefix := filepath.Dir(filepath.Dir(found[0]))
 	version := filepath.Base(prefix)

@@ -250,7 +250,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 	chmod(dir, 0o700)
 	if all := list(t, dir); len(all) != 1 {
-		t.Errorf("of the person's own there are %v", pids(all))
+		t.Errorf("of the user's own there are %v", pids(all))
 	}
 }
 

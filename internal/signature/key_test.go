@@ -83,10 +83,10 @@ func TestPrivateKeyFiles(t *testing.T) {
 	private, _ := keys(t, "example.com/tools")
 	path := filepath.Join(t.TempDir(), "key")
 	if _, err := signature.ReadPrivateKey(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("read what is not there: %v", err)
+		t.Errorf("read a missing file: %v", err)
 	}
 	if err := signature.WritePrivateKey(path, "no key"); err == nil {
-		t.Error("something that is no key was written")
+		t.Error("something that is not a key was written")
 	}
 	if err := signature.WritePrivateKey(path, private); err != nil {
 		t.Fatal(err)

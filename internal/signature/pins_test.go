@@ -172,7 +172,7 @@ func denied(t *testing.T, pins signature.Pins, key string) error {
 
 func TestUnsafePinsDeny(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no modes on this system")
+		t.Skip("no modes on this system")
 	}
 	_, key := keys(t, "example.com/tools")
 	for name, change := range map[string]func(pins signature.Pins) error{
@@ -220,7 +220,7 @@ func TestUnpinnableSources(t *testing.T) {
 		}
 	}
 	if _, err := newPins(t).Check(t.Context(), source, "no key"); err == nil {
-		t.Error("what is no key is kept")
+		t.Error("what is not a key is stored")
 	}
 }
 

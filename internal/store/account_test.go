@@ -216,7 +216,7 @@ func TestNamespaces(t *testing.T) {
 		for _, n := range []store.Namespace{"", "user:", "other", "user:nobody", "group:none"} {
 			_, err := db.Skills.Create(t.Context(), store.Skill{Namespace: n, Name: "pdf"})
 			if err == nil {
-				t.Errorf("a skill in %q is kept", n)
+				t.Errorf("a skill in %q is stored", n)
 			}
 		}
 	})

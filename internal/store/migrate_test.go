@@ -122,7 +122,7 @@ func TestAddresses(t *testing.T) {
 		}
 		for _, private := range []string{"secret", "hunter2", "u:", "user"} {
 			if strings.Contains(err.Error(), private) {
-				t.Errorf("the error for %q says %q: %v", address, private, err)
+				t.Errorf("the error for %q returned %q: %v", address, private, err)
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func TestNotifications(t *testing.T) {
 		wantEqual(t, names(listed(store.NotificationQuery{SubjectPrefix: "pdf@3"}), subject), []string{"pdf@3"})
 		wantEqual(t, len(listed(store.NotificationQuery{SubjectPrefix: "docx"})), 0)
 		if tell("pdf@3") {
-			t.Error("what was seen is told again")
+			t.Error("what was seen is reported again")
 		}
 		if n := must(db.Notifications.Prune(ctx, time.Now().Add(time.Hour)))(t); n != 1 {
 			t.Errorf("forgot %d", n)

@@ -133,7 +133,7 @@ func TestStatementsAreCached(t *testing.T) {
 		}
 		held.Raw(func(c any) error {
 			if n := len(c.(*cachingConn).statements); n > maxStatements {
-				t.Errorf("%d are kept", n)
+				t.Errorf("%d are stored", n)
 			}
 			return nil
 		})

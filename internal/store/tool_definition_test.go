@@ -46,7 +46,7 @@ func TestDefinitions(t *testing.T) {
 			mustDo(t, db.ToolDefinitions.Add(ctx, d("date", strconv.Itoa(100+i), true)))
 		}
 		if dates := must(db.ToolDefinitions.Digests(ctx, "s"))(t)["date"]; len(dates) != 16 || !dates["139"] || dates["100"] {
-			t.Errorf("of a tool that changes each time is kept: %v", dates)
+			t.Errorf("of a tool that changes each time is stored: %v", dates)
 		}
 		wantEqual(t, must(db.ToolDefinitions.Prune(ctx, time.Now().Add(time.Hour)))(t), int64(5+16))
 	})

@@ -26,7 +26,7 @@ func TestTransactionIsAtomic(t *testing.T) {
 				t.Errorf("what was changed is not seen within: %v", err)
 			}
 			if _, err := db.Users.ByName(ctx, "ada"); !errors.Is(err, store.ErrNotFound) {
-				t.Errorf("what is not kept yet is seen outside: %v", err)
+				t.Errorf("what is not stored yet is seen outside: %v", err)
 			}
 			return boom
 		})
@@ -91,7 +91,7 @@ func TestContextEndsDuringTransaction(t *testing.T) {
 			return nil
 		})
 		if err == nil {
-			t.Error("it is kept")
+			t.Error("it is stored")
 		}
 		newUser(t, db, "ada") // nothing was, and the next one gets its turn
 		_, err = db.Users.ByName(ctx, "ada")

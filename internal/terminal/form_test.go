@@ -175,7 +175,7 @@ func TestApprovalFitsScreen(t *testing.T) {
 		}
 		for _, part := range []string{"write_file", "path: a.sh", "rm -rf /", "more lines", "y yes"} {
 			if !strings.Contains(text, part) {
-				t.Errorf("at %d columns there is no %q in\n%s", width, part, text)
+				t.Errorf("at %d columns no %q in\n%s", width, part, text)
 			}
 		}
 	}

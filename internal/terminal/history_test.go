@@ -63,6 +63,6 @@ func TestHistoryLimit(t *testing.T) {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
 	if err := h.Add(strings.Repeat("y", maxRemembered+1)); err != nil || strings.HasPrefix(h.past[len(h.past)-1], "y") {
-		t.Errorf("a text that is too long is kept; %v", err)
+		t.Errorf("a text that is too long is stored; %v", err)
 	}
 }

@@ -281,7 +281,7 @@ func TestQuestionsWhileExiting(t *testing.T) {
 	asking.Wait()
 	s.running.Wait()
 	if told == 0 || len(s.messages) != told {
-		t.Errorf("it was told of %d questions, and of %d more later", told, len(s.messages)-told)
+		t.Errorf("it was notified of %d questions, and of %d more later", told, len(s.messages)-told)
 	}
 }
 

@@ -169,7 +169,7 @@ func TestEffects(t *testing.T) {
 
 	write(t, dir, map[string]string{"loadout.yaml": "policy:\n  rules: [deny delete_*, forbid everything]\n"})
 	if e := read(t, dir, store).Effects(user); len(e.Problems) == 0 {
-		t.Error("an invalid rule is no problem")
+		t.Error("an invalid rule is not a problem")
 	}
 	write(t, home, map[string]string{".config/loadout/loadout.yaml": "unknown: 1\n"})
 	if e := read(t, dir, store).Effects(user); len(e.Applied)+len(e.Problems) > 0 || e.Applied == nil || e.Ignored == nil {

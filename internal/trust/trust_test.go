@@ -174,7 +174,7 @@ func TestTrust(t *testing.T) {
 		}
 	}
 	if _, err := s.Trust(t.Context(), filepath.Join(other, "none"), a, policy.LocalUser()); err == nil {
-		t.Error("a directory that is not there is trusted")
+		t.Error("a directory that is missing is trusted")
 	}
 }
 

@@ -216,7 +216,7 @@ func TestOAuth(t *testing.T) {
 		d.OAuth = func(*upstream.Config, string) auth.OAuthHandler { return who }
 		works(t, newPool(t, &upstream.PoolOptions{Dialer: d}).Server(&upstream.Config{Name: "guarded", URLs: []string{u}}, ""))
 		if n := who.asked.Load(); n != 1 {
-			t.Errorf("the person was asked %d times", n)
+			t.Errorf("the user was asked %d times", n)
 		}
 	}
 }

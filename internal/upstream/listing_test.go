@@ -37,7 +37,7 @@ func TestLongDescriptionsAreTruncated(t *testing.T) {
 		t.Fatalf("%d tools", len(l.Tools))
 	}
 	if got := l.Tools[1].Description; len(got) != upstream.MaxDescription-1 || !strings.HasPrefix(long, got) {
-		t.Errorf("%d bytes of the description are kept", len(got))
+		t.Errorf("%d bytes of the description are stored", len(got))
 	}
 	contains(t, "problems", strings.Join(l.Problems, "\n"), `tool "b"`, "65536", "truncated")
 }
@@ -49,7 +49,7 @@ func TestListingBudget(t *testing.T) {
 	}
 	l := listed(t, []string{"t00", "t39"}, tools...)
 	if n := len(l.Tools); n != 31 { // each a little over half a MiB
-		t.Errorf("%d tools are kept, want 31", n)
+		t.Errorf("%d tools are stored, want 31", n)
 	}
 	if len(l.Problems) != 1 || !strings.Contains(l.Problems[0], `tools from "t31" on`) || slices.ContainsFunc(l.Tools, func(t *mcp.Tool) bool { return t.Name == "t31" }) {
 		t.Errorf("problems = %q", l.Problems)

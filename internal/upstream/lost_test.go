@@ -37,6 +37,6 @@ func TestLostConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-said; !strings.HasPrefix(got, `lost the connection to server "modern" with the command `) || !strings.Contains(got, "the command ended") {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 }

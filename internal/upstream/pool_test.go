@@ -124,7 +124,7 @@ func TestPermissionIsCheckedAgain(t *testing.T) {
 		s := p.Server(memoryConfig("one"), "")
 		for range 6 {
 			if err := s.Connect(t.Context()); err == nil || !errors.As(err, new(*upstream.NotAllowedError)) {
-				t.Fatalf("without leave: %v", err)
+				t.Fatalf("without permission: %v", err)
 			}
 		}
 		state(t, s, upstream.Dead)

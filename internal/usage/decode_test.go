@@ -24,7 +24,7 @@ func FuzzPlainLines(f *testing.F) {
 		}
 		var want logLine
 		if err := json.Unmarshal(b, &want); err != nil {
-			t.Fatalf("%q is no line: %v", b, err)
+			t.Fatalf("%q is not a line: %v", b, err)
 		}
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", b, diff)

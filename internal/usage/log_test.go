@@ -172,7 +172,7 @@ func TestRotation(t *testing.T) {
 		size += info.Size()
 	}
 	if size < half || size > 2*half+4*4096 {
-		t.Errorf("%d bytes are kept, want between %d and %d", size, half, 2*half)
+		t.Errorf("%d bytes are stored, want between %d and %d", size, half, 2*half)
 	}
 	r := read(t, path)
 	if r.Damaged > 0 || r.Interfaces[0].Loads < 100 || r.Interfaces[0].Loads >= 4*each {
@@ -183,7 +183,7 @@ func TestRotation(t *testing.T) {
 		newest = newest || s.Name == "last"
 	}
 	if !newest {
-		t.Error("the newest use is not kept")
+		t.Error("the newest use is not stored")
 	}
 }
 
@@ -223,7 +223,7 @@ func TestWriteFailureIsReportedOnce(t *testing.T) {
 		l.Note(load("a", i))
 	}
 	if n := strings.Count(stderr.String(), "usage is not counted"); n != 1 {
-		t.Errorf("said %d times: %s", n, stderr.String())
+		t.Errorf("got %d times: %s", n, stderr.String())
 	}
 	if _, err := usage.Read(usage.Options{Path: filepath.Join(dir, "usage.jsonl")}); err == nil {
 		t.Error("a directory is read as a log")

@@ -69,7 +69,7 @@ func TestCompilers(t *testing.T) {
 		t.Run(compiler, func(t *testing.T) {
 			module := example(t, compiler)
 			if module == "" {
-				t.Skip("wazero's examples are not there")
+				t.Skip("wazero's examples are missing")
 			}
 			expect(t, worker(t, "--dir", "/work="+work+":ro", "--", module, "/work/f"), 0, "text", "")
 			if r := worker(t, "--dir", "/work="+work, "--", module, "/work/link"); r.code == 0 || r.out != "" {

@@ -61,7 +61,7 @@ func TestSaveSkill(t *testing.T) {
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(text, part) {
-					t.Errorf("it says %q, want %q", text, part)
+					t.Errorf("got %q, want %q", text, part)
 				}
 			}
 			left, _ := filepath.Glob(filepath.Join(project, ".loadout", "skills", ".*"))
@@ -79,7 +79,7 @@ func TestSaveSkill(t *testing.T) {
 				t.Errorf("what is saved: %+v, %v, %v", s, ds, err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "old.md")); err == nil || saved != 1 {
-				t.Errorf("the old one is there still, or nobody is told: %v, %d", err, saved)
+				t.Errorf("the old one is there still, or nobody is reported: %v, %d", err, saved)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestSaveSkillFollowsNoSymlink(t *testing.T) {
 	}
 	call, _ := open(t, nil, &workspace.Options{Project: project})
 	if text, ok := call(toolname.SaveSkill, map[string]any{"name": "tides", "description": "Reads.", "instructions": "Read."}); ok {
-		t.Errorf("it says %q", text)
+		t.Errorf("got %q", text)
 	}
 	if all, _ := os.ReadDir(other); len(all) > 0 {
 		t.Errorf("there is %v", all)
@@ -108,6 +108,6 @@ func TestReadOnlyFileStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, ok := call("write_file", map[string]any{"path": "a.txt", "content": "other"}); ok || !strings.Contains(text, "read-only") {
-		t.Errorf("it says %q", text)
+		t.Errorf("got %q", text)
 	}
 }

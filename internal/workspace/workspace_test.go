@@ -165,7 +165,7 @@ func TestWriteFollowsNoSymlink(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".git/hooks/pre-commit")); err == nil {
-		t.Error("there is a hook")
+		t.Error("unexpected hook")
 	}
 }
 

@@ -60,7 +60,7 @@ func FuzzStream(f *testing.F) {
 				last = cut.Answer.Message.Words()
 			}
 			if last != reported {
-				t.Errorf("told %q, and in the end %q", reported, last)
+				t.Errorf("got %q, and in the end %q", reported, last)
 			}
 			return true
 		})

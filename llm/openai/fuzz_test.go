@@ -60,7 +60,7 @@ func FuzzAnyStream(f *testing.F) {
 			}
 		}
 		if diff := cmp.Diff(whole, calls); diff != "" || a.Message.Words() != text || thinking != "" {
-			t.Errorf("%s%q told as %q, %q", diff, a.Message.Words(), text, thinking)
+			t.Errorf("%s%q reported as %q, %q", diff, a.Message.Words(), text, thinking)
 		}
 	})
 }

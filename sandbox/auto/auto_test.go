@@ -90,7 +90,7 @@ func TestChoose(t *testing.T) {
 				}
 			}
 			if _, startErr := c.Start(t.Context(), &sandbox.Spec{}); startErr == nil || startErr.Error() != err.Error() {
-				t.Errorf("Start says %v", startErr)
+				t.Errorf("Start returned %v", startErr)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func testBundled(t *testing.T) {
 			}
 			for _, w := range r.want {
 				if !strings.Contains(ran.Stdout, w) {
-					t.Errorf("there is no %q in %q", w, ran.Stdout)
+					t.Errorf("no %q in %q", w, ran.Stdout)
 				}
 			}
 		})

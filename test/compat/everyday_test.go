@@ -130,7 +130,7 @@ func needs(t *testing.T, name string) {
 			return
 		}
 	}
-	t.Skipf("there is no %s in %s", name, strings.Join(dirs, ", "))
+	t.Skipf("no %s in %s", name, strings.Join(dirs, ", "))
 }
 
 // treeOf returns all files of fsys with their current hashes.

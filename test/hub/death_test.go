@@ -116,7 +116,7 @@ func TestTurnSurvivesItsNode(t *testing.T) {
 	}
 	all := must(two.told(session))(t)
 	if d := cmp.Diff(all, w.seen); d != "" {
-		t.Errorf("what was told and what the watcher was told (-,+):\n%s", d)
+		t.Errorf("stored events and events of the watcher differ (-,+):\n%s", d)
 	}
 	if n := sayings(all, "a boat"); n != 1 {
 		t.Errorf("the message is there %d times", n)
@@ -239,7 +239,7 @@ func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (re
 		return 0, 0
 	}
 	if d := cmp.Diff(all, k.watched); d != "" {
-		t.Errorf("%s: what was told and what the watcher was told (-,+):\n%s", k.name, d)
+		t.Errorf("%s: what was notified and what the watcher was notified (-,+):\n%s", k.name, d)
 	}
 	if n := sayings(all, k.what(0)); n != 1 {
 		t.Errorf("%s: the message is there %d times", k.name, n)
@@ -267,7 +267,7 @@ func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (re
 	resumed = count(all, isType(chat.TurnResumed))
 	switch {
 	case !answers:
-		t.Errorf("%s: there is no answer", k.name)
+		t.Errorf("%s: no answer", k.name)
 	case unclear > resumed:
 		t.Errorf("%s: of %d calls it is not known whether they were made, where %d nodes died", k.name, unclear, resumed)
 	}

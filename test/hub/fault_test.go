@@ -161,7 +161,7 @@ func TestConcurrentUploadsToTwoNodes(t *testing.T) {
 		}
 	}
 	if len(made) != 1 {
-		t.Fatalf("%v were kept", made)
+		t.Fatalf("%v were stored", made)
 	}
 	var one struct {
 		ID     string
@@ -171,7 +171,7 @@ func TestConcurrentUploadsToTwoNodes(t *testing.T) {
 	for _, n := range nodes {
 		r := n.send("GET", "/api/v1/skills/"+one.ID+"/versions/"+fmt.Sprint(max(one.Number, 1))+"/files/SKILL.md", nil).want(t, 200)
 		if !strings.Contains(r.body, fmt.Sprintf("number %d\n", made[0])) {
-			t.Errorf("it has %q, and %d was kept", r.body, made[0])
+			t.Errorf("it has %q, and %d was stored", r.body, made[0])
 		}
 		var page struct{ Items []struct{ Name string } }
 		n.send("GET", "/api/v1/skills", nil).want(t, 200).into(t, &page)

@@ -35,14 +35,14 @@ func TestFullDisk(t *testing.T) {
 		case 507:
 			full = true
 			if !strings.Contains(r.body, `"disk_full"`) || !strings.Contains(r.body, "free disk space") || strings.Contains(r.body, dir) {
-				t.Errorf("it says %s", r.body)
+				t.Errorf("got %s", r.body)
 			}
 		default:
 			t.Fatalf("status %d: %s", r.status, r.body)
 		}
 	}
 	if !full || len(kept) == 0 {
-		t.Fatalf("%d skills were kept, and the disk is not full", len(kept))
+		t.Fatalf("%d skills were stored, and the disk is not full", len(kept))
 	}
 	if ok, status := n.ready(); !ok || !strings.Contains(status, "disk: full") {
 		t.Errorf("readiness is %s", status)

@@ -15,7 +15,7 @@ func TestListedFaultsAreTested(t *testing.T) {
 	page := string(must(os.ReadFile("../../docs/hub.md"))(t))
 	_, section, ok := strings.Cut(page, "\n## Fault tests\n")
 	if !ok {
-		t.Fatal("there is no such list")
+		t.Fatal("no such list")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	named := 0

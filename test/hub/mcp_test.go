@@ -60,14 +60,14 @@ func TestMCPOnAnyNode(t *testing.T) {
 				first = string(tools)
 				res := must(s.CallTool(t.Context(), &mcp.CallToolParams{Name: "load_skill", Arguments: map[string]any{"name": "csv-analysis"}}))(t)
 				if text := textOf(res); res.IsError || !strings.Contains(text, "CSV") {
-					t.Errorf("a load says %q", text)
+					t.Errorf("a load returned %q", text)
 				}
 			}
 			s = connect("/mcp/p/keeper")
 			for _, what := range []string{era + " one", era + " two", era + " three"} {
 				res := must(s.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"name": "ledger__write", "arguments": entry{what}}}))(t)
 				if text := textOf(res); res.IsError || !strings.Contains(text, "kept "+what) || l.all()[what] != 1 {
-					t.Errorf("a call says %q, and was made %d times", text, l.all()[what])
+					t.Errorf("a call returned %q, and was made %d times", text, l.all()[what])
 				}
 			}
 			if b.count.Load() < 10 {

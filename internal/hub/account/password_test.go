@@ -195,7 +195,7 @@ func TestMisusePanics(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("nothing is said")
+					t.Error("no message")
 				}
 			}()
 			f()

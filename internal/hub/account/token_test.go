@@ -67,7 +67,7 @@ func TestInvalidTokensAreRefused(t *testing.T) {
 		t.Errorf("a store that cannot say: %v", err)
 	}
 	if _, err := k.Find(t.Context(), "mistyped"); !errors.Is(err, account.ErrInvalidCredentials) {
-		t.Errorf("the store is asked about what is no token: %v, %d", err, asked)
+		t.Errorf("the store is asked about what is not a token: %v, %d", err, asked)
 	}
 	if _, _, err := k.Create(t.Context(), admin(), "x", account.ScopeRead, 0); !errors.Is(err, s.err) {
 		t.Errorf("%v", err)

@@ -143,7 +143,7 @@ func TestParseRefused(t *testing.T) {
 func TestPreloadErrorsNameTheSkill(t *testing.T) {
 	docs := agents.Parse([]byte(head("Ghost")+"spec: {skills: [a], preload_skills: [other]}\n"), "")
 	if m := docs[0].Findings[0].Message; !strings.Contains(m, `"other"`) {
-		t.Errorf("it says %s", m)
+		t.Errorf("got %s", m)
 	}
 }
 

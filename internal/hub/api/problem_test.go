@@ -37,11 +37,11 @@ func TestSourceProblems(t *testing.T) {
 	} {
 		p := problemOf(tt.err)
 		if p == nil || p.Status != tt.status || p.Code != tt.code || p.Next == "" {
-			t.Errorf("%v is told as %+v, want %d %s", tt.err, p, tt.status, tt.code)
+			t.Errorf("%v is reported as %+v, want %d %s", tt.err, p, tt.status, tt.code)
 		}
 	}
 	if p := problemOf(errors.New("open /x: no such file")); p != nil {
-		t.Errorf("what is of this machine is told as %+v", p)
+		t.Errorf("what is of this machine is reported as %+v", p)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestUnfinishedImport(t *testing.T) {
 	done := &library.ImportResult{Created: make([]library.ImportChange, 2), Updated: make([]library.ImportChange, 1)}
 	p, ok := errors.AsType[*Problem](PartialImport(done, ErrTimeout))
 	if !ok || p.Code != "slow" || !strings.Contains(p.Detail, "2 skills were created and 1 updated") {
-		t.Errorf("it is told as %+v", p)
+		t.Errorf("it is reported as %+v", p)
 	}
 	if err := PartialImport(&library.ImportResult{}, ErrTimeout); !errors.Is(err, ErrTimeout) {
 		t.Errorf("where nothing was done it is %v", err)

@@ -112,7 +112,7 @@ func TestChangedToolsNeedAcceptance(t *testing.T) {
 			}
 		}
 		if _, err := w.kinds.AcceptTools(t.Context(), w.root, wiki, []string{digests[0], "another"}); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("of what is not there: %v", err)
+			t.Errorf("for a missing item: %v", err)
 		}
 		accepted, err := w.kinds.AcceptTools(t.Context(), w.root, wiki, digests[1:])
 		must(t, err)
@@ -185,11 +185,11 @@ func TestLiveServers(t *testing.T) {
 	}
 	for _, p := range []account.Principal{w.ada, w.root} {
 		if l := w.kits.ServerStatuses(p)[digest]; l.State != upstream.Ready || l.Tools != 2 || l.Connections != 1 || l.Conversations != 1 || l.Since.IsZero() || l.Era == "" {
-			t.Errorf("%s is told %+v", p.Name, l)
+			t.Errorf("%s got %+v", p.Name, l)
 		}
 	}
 	if l, ok := w.kits.ServerStatuses(w.bob)[digest]; ok {
-		t.Errorf("bob is told of ada's connection: %+v", l)
+		t.Errorf("bob is notified of ada's connection: %+v", l)
 	}
 	if n := w.kits.RestartServer(digest); n != 1 {
 		t.Errorf("%d servers were ended", n)

@@ -29,7 +29,7 @@ func TestPageDrawsDiagrams(t *testing.T) {
 			must(t, w.chat.Respond(t.Context(), w.ada, response))
 		})))
 		if !strings.Contains(got, test.want) || strings.Contains(got, "<svg>") {
-			t.Errorf("the model is told %q, want %q", got, test.want)
+			t.Errorf("the model got %q, want %q", got, test.want)
 		}
 	}
 }

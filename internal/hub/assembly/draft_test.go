@@ -63,10 +63,10 @@ func TestDraftIsUsableInItsConversation(t *testing.T) {
 		w.ask(w.ada, plain, loadTides, "Add one hour.")
 		w.ask(w.ada, id, "hello")
 		if told := fmt.Sprint(w.model.last()); !strings.Contains(told, "- tides: Tells when the water is high.") || strings.Contains(told, "- tides: Does what") {
-			t.Errorf("the model is told %s", told)
+			t.Errorf("the model got %s", told)
 		}
 		if _, err := w.lib.DraftSource(t.Context(), w.eve, id); !errors.Is(err, library.ErrNotFound) {
-			t.Errorf("somebody else has it: %v", err)
+			t.Errorf("another user has it: %v", err)
 		}
 		if _, err := w.lib.DraftSource(t.Context(), w.root, id); !errors.Is(err, library.ErrNotFound) {
 			t.Errorf("an admin has it: %v", err)

@@ -45,7 +45,7 @@ func TestUserGrants(t *testing.T) {
 			t.Errorf("he revokes hers: %v", err)
 		}
 		if _, err := hers.Find(ctx, ann, digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
-			t.Errorf("of a grant that cannot be read she is told %v", err)
+			t.Errorf("for a grant that cannot be read she got %v", err)
 		}
 		all, problems, err := assembly.NewGrantStore(db, policy.Principal{}).List(ctx)
 		if err != nil || len(all) != 1 || len(problems) != 1 {

@@ -24,7 +24,7 @@ func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 		reported[agent] = fmt.Sprint(w.model.last().Instructions, w.model.last().Tools)
 	}
 	if reported["with"] != reported["without"] || strings.Contains(reported["with"], "forecast") {
-		t.Errorf("the model is told %q, and without a server %q", reported["with"], reported["without"])
+		t.Errorf("the model got %q, and without a server %q", reported["with"], reported["without"])
 	}
 	w.ask(w.ada, w.begin(w.ada, "Ghost/team/with"), `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
 }

@@ -46,11 +46,11 @@ func TestK17SelectionAndMustUse(t *testing.T) {
 		return reason, first
 	}
 	if reason, first := named("open", "pinned"); reason != chat.Done || !strings.Contains(first, "Second.") || !strings.Contains(first, "/pinned the report") {
-		t.Errorf("the turn is %s, and the model was told %q", reason, first)
+		t.Errorf("the turn is %s, and the model got %q", reason, first)
 	}
 	for _, agent := range []string{"chosen", "bare"} {
 		if reason, first := named(agent, "everybodys"); reason != chat.Failed || first != "" {
-			t.Errorf("of %s: the turn is %s, and the model was told %q", agent, reason, first)
+			t.Errorf("for %s: the turn is %s, and the model got %q", agent, reason, first)
 		}
 	}
 	if got := strings.Fields(names(w.open(assembly.Request{Principal: w.bob}))); !slices.Contains(got, "everybodys") {

@@ -110,7 +110,7 @@ func TestW18W26ToolsOfLoadedSkill(t *testing.T) {
 		id := w.begin(w.ada, "Bot/default/weibo")
 		w.ask(w.ada, id, `call load_skill {"name":"weibo"}`, "Call getUserInfo.", "not configured", "weibo_token")
 		if system := w.model.last().Instructions; !strings.Contains(system, "You are a Weibo analyst") {
-			t.Errorf("the model is told first %q", system)
+			t.Errorf("the model got first %q", system)
 		}
 		w.grant(w.ada, "weibo_token", "s3cret-token", agents.Subject{Kind: agents.GhostKind, Namespace: "default", Name: "weibo-test", Server: "weiboServer"})
 		id = w.begin(w.ada, "Bot/default/weibo")

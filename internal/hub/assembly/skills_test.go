@@ -141,7 +141,7 @@ func TestW14Preload(t *testing.T) {
 			got = append(got, s.Skill.Name)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("with %q there are %v in force, want %v", agent, got, want)
+			t.Errorf("with %q there are %v active, want %v", agent, got, want)
 		}
 	}
 	k := w.open(assembly.Request{Principal: w.ada, Kind: "Ghost", Namespace: "team", Name: "chosen"})

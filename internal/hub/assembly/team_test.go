@@ -51,7 +51,7 @@ func TestTeam(t *testing.T) {
 		for outcome, want := range map[approval.Outcome]string{approval.Declined: "declined to hand the task to careful", approval.Accepted: "careful answers:"} {
 			got := answer(w.say(w.ada, w.begin(w.ada, "Team/default/crew"), `call hand_task {"member":"careful","task":"sail"}`, onlyNew(func(e chat.Event) {
 				if !strings.Contains(e.ApprovalRequest.Message, "Hand this task to careful?") {
-					t.Errorf("the person is asked %q", e.ApprovalRequest.Message)
+					t.Errorf("the user is asked %q", e.ApprovalRequest.Message)
 				}
 				must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.ApprovalRequest.ID, approval.Answer{Outcome: outcome}))
 			})))

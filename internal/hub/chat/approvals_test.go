@@ -80,7 +80,7 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 		for i, err := range errs {
 			resolved := (*approval.ResolvedError)(nil)
 			if err != nil && (!errors.As(err, &resolved) || resolved.Answer.Feedback != first) {
-				t.Errorf("%d is told %v, want that %q stands", i, err, first)
+				t.Errorf("%d got %v, want that %q stands", i, err, first)
 			}
 		}
 		if ev := end(t, b, id, n); ev.Reason != chat.Done || burned.get() != 0 {

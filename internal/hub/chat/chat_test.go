@@ -33,14 +33,14 @@ func TestWatchedOnAnotherNode(t *testing.T) {
 		got := until(t, b, id, 0, isType(chat.TurnEnded))
 		want := "said, begun, begun, user, text you said: hello there, assistant, done"
 		if isReported(got) != want {
-			t.Errorf("told\n%s\nwant\n%s", isReported(got), want)
+			t.Errorf("got\n%s\nwant\n%s", isReported(got), want)
 		}
 		for i, ev := range got {
 			if ev.Seq != int64(i)+1 || ev.Time.IsZero() || ev.Input != n {
 				t.Errorf("event %d is %+v", i, ev)
 			}
 			if ev.Step != nil && ev.Step.Start != nil && ev.Step.Start.Instructions != "" {
-				t.Error("the instructions are told")
+				t.Error("the instructions are reported")
 			}
 		}
 		// The node that received the second message answers it.
@@ -289,7 +289,7 @@ func TestListRenameDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-done; !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("who watches is told %v", err)
+			t.Errorf("who watches got %v", err)
 		}
 		if _, err := e.Get(t.Context(), ada, ids[0]); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("it is there still: %v", err)

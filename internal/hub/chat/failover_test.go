@@ -81,7 +81,7 @@ func checkResumed(t *testing.T, got []chat.Event, transcript string) {
 			resumed++
 		case ev.Step != nil:
 			if steps++; ev.Step.Seq != steps {
-				t.Errorf("step %d is told as the %d.", ev.Step.Seq, steps)
+				t.Errorf("step %d is reported as the %d.", ev.Step.Seq, steps)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 			}
 			lines := bufio.NewScanner(out)
 			if !lines.Scan() || lines.Text() != "sending" {
-				t.Errorf("the other node says %q", lines.Text())
+				t.Errorf("the other node returned %q", lines.Text())
 			}
 			queued := say(t, b, id, "and then?") // waits behind it
 			if err := cmd.Process.Kill(); err != nil {

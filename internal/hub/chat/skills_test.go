@@ -37,7 +37,7 @@ func inForce(t *testing.T, e *chat.Engine, id string) []string {
 func wantSkills(t *testing.T, e *chat.Engine, id string, want ...string) {
 	t.Helper()
 	if got := inForce(t, e, id); !slices.Equal(got, want) {
-		t.Errorf("in force are %q, want %q", got, want)
+		t.Errorf("active skills: %q, want %q", got, want)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestW14Preload(t *testing.T) {
 	n := say(t, e, id, "hello")
 	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
 	if text := isReported(all); !strings.HasPrefix(text, "said, begun, skill_loaded, notice, begun, user") {
-		t.Errorf("told %s", text)
+		t.Errorf("got %s", text)
 	}
 	wantSkills(t, e, id, "tides for good")
 }

@@ -184,7 +184,7 @@ func TestRequestsAreForgottenAndRefused(t *testing.T) {
 			t.Errorf("left are %v, %v", left, err)
 		}
 		if err := there.Resolve(t.Context(), "nothing", approval.Answer{By: chat.Person("ada")}); !errors.Is(err, approval.ErrNotFound) {
-			t.Errorf("an ask that is not there: %v", err)
+			t.Errorf("an unknown request: %v", err)
 		}
 	})
 }

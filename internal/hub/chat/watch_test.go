@@ -100,7 +100,7 @@ func TestNotifications(t *testing.T) {
 		got = append(got, ev)
 	}
 	if len(got) == 0 || got[0].Seq != 2 || got[len(got)-1].Type != chat.TurnEnded {
-		t.Errorf("what was told is %s", isReported(got))
+		t.Errorf("events: %s", isReported(got))
 	}
 	for ev := range e.ReadEvents(t.Context(), ada, id, got[len(got)-1].Seq) {
 		t.Errorf("then comes %+v", ev)

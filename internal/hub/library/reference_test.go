@@ -35,7 +35,7 @@ func TestW8ReferencesPreventDeletion(t *testing.T) {
 		}
 		dry := must(w.lib.Delete(w.ctx, w.meg, s.ID, true, true))(t)
 		if dry.Deleted || dry.References.Total() != 6 {
-			t.Errorf("a dry run says %+v", dry)
+			t.Errorf("a dry run returned %+v", dry)
 		}
 		_, err := w.lib.References(w.ctx, w.bob, s.ID)
 		wantDenied(t, err)

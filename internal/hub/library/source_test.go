@@ -58,7 +58,7 @@ func TestW6PrincipalSources(t *testing.T) {
 		defer s.Close()
 		res := must(s.Load(w.ctx, "pdf"))(t)
 		if !strings.Contains(res.Text, "mine") {
-			t.Errorf("the load says %q", res.Text)
+			t.Errorf("the load returned %q", res.Text)
 		}
 		e := must(rt.Catalog().Resolve(w.ctx, x.Digest))(t)
 		wantEqual(t, e.Name, "xlsx")

@@ -32,7 +32,7 @@ func TestW1PackagesAreAccepted(t *testing.T) {
 		b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
 		got := must(b.FS.Open("SKILL.md"))(t)
 		if data := must(io.ReadAll(got))(t); string(data) != text {
-			t.Errorf("SKILL.md is kept as %q", data)
+			t.Errorf("SKILL.md is stored as %q", data)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestW2PackagesAreRefused(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	if r := must(w.lib.Check(w.ctx))(t); r.Skills != 0 || r.Versions != 0 {
-		t.Errorf("something is kept: %+v", r)
+		t.Errorf("something is stored: %+v", r)
 	}
 	must(w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), library.Package{FileName: "pdf.zip", AnyFolder: true, Data: zip("other", "pdf", "")}))(t)
 }
@@ -149,7 +149,7 @@ func TestInterruptedUploadStoresNothing(t *testing.T) {
 		}
 	}
 	if r := must(w.lib.Check(w.ctx))(t); r.Skills != 0 || r.Files != 0 {
-		t.Errorf("something is kept: %+v", r)
+		t.Errorf("something is stored: %+v", r)
 	}
 	if left := must(os.ReadDir(tmp))(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -200,7 +200,7 @@ func TestFindingsAreStored(t *testing.T) {
 		sum += n
 	}
 	if sum != len(report.Findings) {
-		t.Errorf("%d findings, and the version says %v", len(report.Findings), v.Findings)
+		t.Errorf("%d findings, and the version returned %v", len(report.Findings), v.Findings)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestUsersAreNotifiedOfVersions(t *testing.T) {
 			notifications, _, err := p.list()
 			mustDo(t, err)
 			if len(notifications) != p.n || p.n == 1 && (notifications[0].Kind != library.VersionAdded || notifications[0].Details.From != 1 || notifications[0].Details.Number != 2) {
-				t.Errorf("%s is told %+v", p.name, notifications)
+				t.Errorf("%s got %+v", p.name, notifications)
 			}
 		}
 		notifications, _, err := w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})

@@ -70,11 +70,11 @@ func TestFull(t *testing.T) {
 		go func() { _, err := q.Acquire(ctx, "bob"); done <- err }()
 		synctest.Wait()
 		if _, err := q.Acquire(t.Context(), "eve"); !errors.Is(err, queue.ErrFull) {
-			t.Errorf("a full queue says %v", err)
+			t.Errorf("a full queue returned %v", err)
 		}
 		cancel(errGone)
 		if err := <-done; !errors.Is(err, errGone) {
-			t.Errorf("who gave up is told %v", err)
+			t.Errorf("who gave up got %v", err)
 		}
 		release()
 		if release, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob's is left

@@ -55,7 +55,7 @@ func TestStoredTokensAreEncrypted(t *testing.T) {
 	}
 	rows, err := db.SignIns.ListByUser(ctx, "ada")
 	if err != nil || len(rows) != 1 || bytes.Contains(rows[0].Encrypted, []byte("access")) {
-		t.Fatalf("kept is %q, %v", rows, err)
+		t.Fatalf("stored:  %q, %v", rows, err)
 	}
 	for name, other := range map[string]oauth.Storage{"as it is defined otherwise": servers(t, db, key).Keep("sha256:2"), "with another key": servers(t, db, encryption.NewKey()).Keep("sha256:1")} {
 		if got, err := other.Read(ctx, of); got != nil || err != nil {
@@ -69,7 +69,7 @@ func TestStoredTokensAreEncrypted(t *testing.T) {
 	}
 	of.Principal = "bob"
 	if got, err := k.Read(ctx, of); err != nil || got != nil { // signs in again
-		t.Errorf("a row of somebody else is read as %q, %v", got, err)
+		t.Errorf("a row of another user is read as %q, %v", got, err)
 	}
 }
 

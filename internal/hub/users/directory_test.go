@@ -261,7 +261,7 @@ func TestLastAdminStays(t *testing.T) {
 				}
 			}
 			if left := must(db.Users.CountAdmins(ctx))(t); left == 0 {
-				t.Fatal("there is no administrator")
+				t.Fatal("no administrator")
 			}
 			if left := must(db.Groups.CountWithRole(ctx, string(g), store.Owner))(t); left == 0 {
 				t.Fatal("the group has no owner")

@@ -194,7 +194,7 @@ func (b *toolbox) chat(t testing.TB, r *llm.Request, says string) (calls []strin
 		}
 		r.Messages = append(r.Messages, results)
 	}
-	t.Fatalf("after %d steps there is no answer: %s", maxSteps, calls)
+	t.Fatalf("after %d steps no answer: %s", maxSteps, calls)
 	return nil, ""
 }
 
@@ -391,6 +391,6 @@ func FuzzAnyResults(f *testing.F) {
 				llm.Result{Call: c.ID, Error: fails>>step&1 == 1, Parts: []llm.Part{llm.Text(answers[step%len(answers)])}},
 			}})
 		}
-		t.Errorf("after %d steps there is no answer", maxSteps)
+		t.Errorf("after %d steps no answer", maxSteps)
 	})
 }

@@ -248,7 +248,7 @@ func TestSchemaWhitespaceIsIgnored(t *testing.T) {
 	}
 	b.Tools[0].InputSchema = json.RawMessage("{")
 	if _, err := replay.Digest(b); err == nil || !strings.Contains(err.Error(), "weather") {
-		t.Errorf("of a schema that is no JSON it says %v", err)
+		t.Errorf("for a schema that is no JSON got %v", err)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestUnrecordedResponses(t *testing.T) {
 				t.Errorf("there are %v", all)
 			}
 			if _, err := replay.Open(dir); err == nil || !strings.Contains(err.Error(), "no recordings found") {
-				t.Errorf("opening says %v", err)
+				t.Errorf("opening returned %v", err)
 			}
 		})
 	}
@@ -392,7 +392,7 @@ func TestBrokenRecordings(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := replay.Open(dir); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Base(file)) {
-				t.Errorf("it says %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}
@@ -426,10 +426,10 @@ func TestOneModelPerDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := replay.Record(demo.New(nil), dir, nil); err == nil || !strings.Contains(err.Error(), "of some:model, not of demo:rules") {
-		t.Errorf("recording another one says %v", err)
+		t.Errorf("recording another one returned %v", err)
 	}
 	if _, err := replay.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("opening a directory that is not there says %v", err)
+		t.Errorf("opening a directory that is missing returned %v", err)
 	}
 }
 

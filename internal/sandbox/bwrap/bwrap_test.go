@@ -188,7 +188,7 @@ func TestArguments(t *testing.T) {
 	}
 	spec.Network.Mode = sandbox.HostNetwork
 	if args, _ = arguments(&program{"bwrap", 0, 8}, &setup, spec, "/stage"); !slices.Contains(args, "--share-net") {
-		t.Error("the host's network is not there")
+		t.Error("the host's network is missing")
 	}
 }
 

@@ -123,7 +123,7 @@ func TestKillOne(t *testing.T) {
 		t.Errorf("the other: %+v", e)
 	}
 	if _, err := s.Exec(t.Context(), &sandbox.Cmd{Args: []string{"no-such-program"}}); err == nil {
-		t.Error("it started what is not there")
+		t.Error("it started what is missing")
 	} else if _, ok := errors.AsType[*sandbox.StartError](err); !ok {
 		t.Errorf("%v", err)
 	}

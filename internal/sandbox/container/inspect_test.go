@@ -44,7 +44,7 @@ func TestEngineWithoutLimits(t *testing.T) {
 	}
 	for _, l := range r.Layers {
 		if !l.Enforced && l.By == "" || l.Name == "memory" && l.Fix == "" {
-			t.Errorf("nothing is said of %+v", l)
+			t.Errorf("no message of %+v", l)
 		}
 	}
 }

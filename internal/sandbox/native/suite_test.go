@@ -70,7 +70,7 @@ func TestFailsClosed(t *testing.T) {
 					t.Fatalf("%s without %s: %v, want an UnavailableError", what, feature, err)
 				}
 				if !strings.Contains(e.Error(), feature) || e.Fix == "" {
-					t.Errorf("%s without %s says %q, and to mend it %q", what, feature, e, e.Fix)
+					t.Errorf("%s without %s returned %q, and the fix %q", what, feature, e, e.Fix)
 				}
 			}
 			check("Probe", err)

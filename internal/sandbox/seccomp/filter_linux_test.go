@@ -101,7 +101,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for nr, want := range map[uintptr]uint32{unix.SYS_SOCKET: refused(unix.EAFNOSUPPORT), unix.SYS_SOCKETPAIR: allowed} {
 		if got := run(t, visited, nr, here, unix.AF_UNIX); got != want {
-			t.Errorf("call %d for a Unix socket where the person's directory is: %#x, want %#x", nr, got, want)
+			t.Errorf("call %d for a Unix socket where the user's directory is: %#x, want %#x", nr, got, want)
 		}
 	}
 	owner, err := filter.HostUser()
