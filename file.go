@@ -2,6 +2,8 @@ package loadout
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -108,7 +111,7 @@ func cleanPath(name string) (string, error) {
 		return "", fileError(fs.ErrInvalid, "invalid path %q: give a file of the skill, such as references/guide.md", name)
 	}
 	for part := range strings.SplitSeq(clean, "/") {
-		if skill.IsIgnored(part) {
+		if skillpath.IsIgnored(part) {
 			return "", fileError(fs.ErrNotExist, "%s is not part of the skill", clean)
 		}
 	}
@@ -135,7 +138,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 		return nil, err
 	}
 	if len(data) > maxWhole {
-		return tooLarge(fsys, f, name, data)
+		return tooLarge(f, name, data)
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: filetype.Of(name, data)}
 	if filetype.IsText(data) {
@@ -155,17 +158,23 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 }
 
 // tooLarge returns the metadata of a file that is not returned: its size and,
-// up to skill.MaxBytes, its hash.
-func tooLarge(fsys fs.FS, f fs.File, name string, head []byte) (*Content, error) {
+// up to skill.MaxBytes, its hash. head is what was read from f.
+func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	c := &Content{Path: name, Size: fi.Size(), MIME: filetype.Of(name, head), Binary: true, TooLarge: true}
 	if c.Size <= skill.MaxBytes {
-		c.Size, c.SHA256, err = skill.HashFile(fsys, name)
+		h := sha256.New()
+		h.Write(head)
+		rest, err := io.Copy(h, io.LimitReader(f, skill.MaxBytes))
+		if err != nil {
+			return nil, err
+		}
+		c.Size, c.SHA256 = int64(len(head))+rest, hex.EncodeToString(h.Sum(nil))
 	}
-	return c, err
+	return c, nil
 }
 
 // setPart sets the text between offset and offset+limit, aligned to whole

@@ -360,8 +360,24 @@ var banned = map[string]map[string]string{
 		notStandard:  "compiling needs the standard library only",
 	},
 	"internal/toolname": {
-		module + "/": "every package may import the names",
-		notStandard:  "every package may import the names",
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
+	},
+	"internal/printable": {
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
+	},
+	"internal/skillname": {
+		module + "/": "every package may import it",
+		"net":        "names are text",
+	},
+	"internal/skillpath": {
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
+	},
+	"internal/tokencount": {
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
 	},
 	"internal/redact": {
 		module + "/": "replacing text needs no other package of ours",
@@ -435,8 +451,9 @@ var backEnd = map[string]string{
 // notStandard bans all packages outside the standard library.
 const notStandard = "…"
 
-// toolNames is a package of constants, which every package may import.
-const toolNames = module + "/internal/toolname"
+// leaves lists packages of constants and rules for text that import nothing of
+// ours. Every package may import them.
+var leaves = []string{"internal/toolname", "internal/printable", "internal/skillname", "internal/skillpath", "internal/tokencount"}
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{
@@ -445,14 +462,14 @@ var excepted = map[string][]string{
 	"internal/upstream":      {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
 	"internal/spawn":         {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/upstream", "internal/lazyregexp", "internal/redact"},
 	"internal/profile":       {"skill", "internal/upstream", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
-	"policy":                 {"internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
-	"internal/privatefile":   {"internal/filelock", "internal/printable"},
+	"policy":                 {"internal/filelock", "internal/lazyregexp", "internal/privatefile"},
+	"internal/privatefile":   {"internal/filelock"},
 	"internal/pythonskill":   {"skill"},
-	"internal/audit":         {"policy", "internal/filelock", "internal/lazyregexp", "internal/printable", "internal/privatefile"},
-	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
-	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/toolname", "internal/lazyregexp"},
-	"internal/serverstate":   {"internal/filelock", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
-	"internal/approval":      {"internal/filelock", "policy", "internal/printable", "internal/privatefile", "internal/lazyregexp"},
+	"internal/audit":         {"policy", "internal/filelock", "internal/lazyregexp", "internal/privatefile"},
+	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/privatefile", "internal/lazyregexp"},
+	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/lazyregexp"},
+	"internal/serverstate":   {"internal/filelock", "policy", "internal/privatefile", "internal/lazyregexp"},
+	"internal/approval":      {"internal/filelock", "policy", "internal/privatefile", "internal/lazyregexp"},
 	"llm/anthropic":          {"llm", "internal/redact"},
 	"llm/openai":             {"llm"},
 	"internal/llm/vendors":   {"llm", "llm/anthropic", "llm/openai", "internal/llm/demo", "internal/address", "internal/redact", "internal/lazyregexp"},
@@ -461,26 +478,26 @@ var excepted = map[string][]string{
 	"internal/script":        {"skill", "internal/editdistance", "internal/lazyregexp"},
 	"internal/packages":      {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
-	"internal/clientimport":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/clientimport":  {"skill", "policy", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":    {"skill"},
 	"internal/stdio":         {"internal/rpcmessage"},
-	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/toolname", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
+	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
-	"internal/encryption":    {"sandbox", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/encryption":    {"sandbox", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 
 	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp"},
 
-	"internal/remote":     {"skill", "policy", "internal/printable", "internal/privatefile", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/installed":  {"skill", "policy", "internal/printable", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
-	"internal/signature":  {"skill", "policy", "internal/printable", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
+	"internal/remote":     {"skill", "policy", "internal/privatefile", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/signature":  {"skill", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
 	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
-	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/printable", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
+	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
 }
 
 // reaches reports whether a ban applies to a dependency.
 func reaches(pkg, dep, ban string) bool {
 	switch {
-	case dep == toolNames:
+	case slices.Contains(leaves, strings.TrimPrefix(dep, module+"/")):
 		return false
 	case ban == notStandard:
 		first, _, _ := strings.Cut(dep, "/")

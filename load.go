@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -86,7 +87,7 @@ func (c *tokenCache) count(digest, text string) int {
 	if ok {
 		return n
 	}
-	n = skill.EstimateTokens(text)
+	n = tokencount.Estimate(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n == nil || len(c.n) >= 4096 {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bundled"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // SourceOptions say where to search for skills. The zero value means the
@@ -111,7 +112,7 @@ func (b *sourceBuilder) add(p SourceLocation) {
 	fi, err := os.Stat(p.Path)
 	switch {
 	case err == nil && fi.IsDir():
-	case skill.IsFileName(filepath.Base(p.Path)):
+	case skillpath.IsSkillFile(filepath.Base(p.Path)):
 		p.Path = filepath.Dir(p.Path)
 	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // it may be created later
 		b.sources = append(b.sources, catalog.NewArchive(label, p.Scope, p.Path))
@@ -128,14 +129,14 @@ func (b *sourceBuilder) add(p SourceLocation) {
 func labelOf(path string) string {
 	base := filepath.Base(path)
 	switch {
-	case skill.IsFileName(base):
+	case skillpath.IsSkillFile(base):
 		base = filepath.Base(filepath.Dir(path))
 	case base == "skills":
 		base = filepath.Base(filepath.Dir(path))
 	case isArchive(base):
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	return skill.Slug(base)
+	return skillname.Slug(base)
 }
 
 func isArchive(path string) bool {
@@ -243,7 +244,7 @@ func pluginLocations(home, workDir string, noProject bool) []SourceLocation {
 		}
 		plugin, _, _ := strings.Cut(name, "@")
 		for _, in := range many {
-			p := SourceLocation{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skill.Slug(plugin), Optional: true}
+			p := SourceLocation{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skillname.Slug(plugin), Optional: true}
 			switch {
 			case !filepath.IsAbs(in.InstallPath):
 			case in.ProjectPath == "":

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Compact replaces the conversation with a summary that the model writes. It
@@ -88,21 +88,21 @@ func eventTokens(e session.Event) int {
 	const picture = 1500
 	switch {
 	case e.Start != nil:
-		return skill.EstimateTokens(e.Start.Instructions)
+		return tokencount.Estimate(e.Start.Instructions)
 	case e.Message != nil:
-		n := skill.EstimateTokens(e.Message.Text)
+		n := tokencount.Estimate(e.Message.Text)
 		for _, c := range e.Message.Calls {
-			n += skill.EstimateTokens(c.Arguments)
+			n += tokencount.Estimate(c.Arguments)
 		}
 		return n
 	case e.Result != nil:
-		return skill.EstimateTokens(e.Result.Text) + picture*len(e.Result.Images)
+		return tokencount.Estimate(e.Result.Text) + picture*len(e.Result.Images)
 	case e.Notice != nil:
-		return skill.EstimateTokens(e.Notice.Text)
+		return tokencount.Estimate(e.Notice.Text)
 	case e.Compacted != nil:
-		return skill.EstimateTokens(e.Compacted.Text)
+		return tokencount.Estimate(e.Compacted.Text)
 	case e.Loaded != nil && e.Loaded.Direct:
-		return skill.EstimateTokens(e.Loaded.Text)
+		return tokencount.Estimate(e.Loaded.Text)
 	}
 	return 0
 }
@@ -171,7 +171,7 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 	stays := map[session.ID]bool{}
 	left := t.opts.AttachTokens
 	for _, a := range byUse {
-		if n := skill.EstimateTokens(a.Text); n <= left {
+		if n := tokencount.Estimate(a.Text); n <= left {
 			left -= n
 			stays[a.Skill] = true
 		}

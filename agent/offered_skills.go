@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // OfferedSkill is a skill that the model may load.
@@ -62,7 +62,7 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 	}
 	for _, o := range t.opts.Skills() {
 		if now, is[o.Name] = append(now, o.Name), true; !was[o.Name] {
-			came = append(came, "- "+o.Name+": "+skill.OneLine(o.Description))
+			came = append(came, "- "+o.Name+": "+printable.OneLine(o.Description))
 		}
 	}
 	for _, name := range told {

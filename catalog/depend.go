@@ -10,6 +10,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -181,7 +182,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	if q.bad {
 		return nil, fault("invalid version constraint %q", q.constraint)
 	}
-	name := skill.NormalizeName(q.name)
+	name := skillname.Normalize(q.name)
 	n := need{way[len(way)-1].Name, ref, q.want}
 	if !slices.ContainsFunc(o.needs[name], n.same) {
 		o.needs[name] = append(o.needs[name], n)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -102,7 +103,7 @@ func listDirect(e *Entry) (skill.Manifest, bool) {
 	defer d.close()
 	var out skill.Manifest
 	ok, err := d.files("", make([]byte, 4<<10), func(path string, size int64, mode fs.FileMode) bool {
-		out = append(out, skill.File{Path: path, Size: size, Script: skill.IsScript(path) || mode&0o111 != 0})
+		out = append(out, skill.File{Path: path, Size: size, Script: skillpath.IsScript(path, mode)})
 		return len(out) < skill.MaxFiles
 	})
 	if !ok || err != nil {

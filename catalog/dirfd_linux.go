@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // dirfd is an open directory. It resolves names with system calls relative to
@@ -185,7 +185,7 @@ func (d *dirfd) files(prefix string, buf []byte, found func(path string, size in
 		return false, err
 	}
 	for _, e := range names {
-		if skill.IsIgnored(e.name) {
+		if skillpath.IsIgnored(e.name) {
 			continue
 		}
 		switch e.kind {

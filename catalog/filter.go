@@ -8,7 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // Filter decides which of the known skills are available. It is the only place
@@ -64,7 +64,7 @@ func (f Filter) compile() (*filter, error) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return nil, fmt.Errorf("allow-list: invalid pattern %q; write names, or globs such as docs-*", a)
 		}
-		rule := allowRule{pattern: skill.NormalizeName(pattern)}
+		rule := allowRule{pattern: skillname.Normalize(pattern)}
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {
@@ -77,7 +77,7 @@ func (f Filter) compile() (*filter, error) {
 	if f.Select != nil {
 		out.chosen = []string{}
 		for _, s := range f.Select {
-			out.chosen = append(out.chosen, skill.NormalizeName(strings.TrimSpace(s)))
+			out.chosen = append(out.chosen, skillname.Normalize(strings.TrimSpace(s)))
 		}
 	}
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -45,7 +46,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 		}
 		return len(hits) < o.Limit
 	}
-	if skill.OneLine(query) == "" {
+	if printable.OneLine(query) == "" {
 		for _, e := range s.shown {
 			if !keep(e, 0) {
 				break

@@ -12,7 +12,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/loadout-dev/loadout/internal/editdistance"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // Snapshot is an immutable state of the catalog. It is safe for concurrent use.
@@ -264,7 +264,7 @@ func (s *Snapshot) find(q query) *Entry {
 
 // candidates returns the skills with a name, or with a name in one source.
 func (s *Snapshot) candidates(name string) []*Entry {
-	if found := s.withName(skill.NormalizeName(name)); len(found) > 0 {
+	if found := s.withName(skillname.Normalize(name)); len(found) > 0 {
 		return found
 	}
 	origin, rest, ok := strings.Cut(name, "/")
@@ -272,7 +272,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 		return nil
 	}
 	var found []*Entry
-	for _, e := range s.withName(skill.NormalizeName(rest)) {
+	for _, e := range s.withName(skillname.Normalize(rest)) {
 		if e.Origin == origin {
 			found = append(found, e)
 		}

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
 // FormatOptions limit the catalog text. Zero means no limit.
 type FormatOptions struct {
-	Tokens     int // as estimated by [skill.EstimateTokens]
+	Tokens     int // an estimate
 	Characters int
 	// More is the last line if skills are left out; %d is their number.
 	// Default: "… and %d more: find them with search_skills".
@@ -79,7 +80,7 @@ func (o FormatOptions) limit() int {
 
 func (o FormatOptions) fits(s string) bool {
 	return (o.Characters == 0 || utf8.RuneCountInString(s) <= o.Characters) &&
-		(o.Tokens == 0 || skill.EstimateTokens(s) <= o.Tokens)
+		(o.Tokens == 0 || tokencount.Estimate(s) <= o.Tokens)
 }
 
 type row struct {
@@ -97,7 +98,7 @@ type rows struct {
 func newListing(entries []*Entry) *rows {
 	t := &rows{rows: make([]row, len(entries)), longest: shortest}
 	for i, e := range entries {
-		t.rows[i] = row{entry: e, name: skill.OneLine(e.Name)}
+		t.rows[i] = row{entry: e, name: printable.OneLine(e.Name)}
 	}
 	slices.SortFunc(t.rows, func(a, b row) int {
 		if c := cmp.Compare(b.entry.Scope, a.entry.Scope); c != 0 {
@@ -114,7 +115,7 @@ func newListing(entries []*Entry) *rows {
 func (t *rows) describe() {
 	for i := range t.rows {
 		r := &t.rows[i]
-		r.description = skill.OneLine(r.entry.Description)
+		r.description = printable.OneLine(r.entry.Description)
 		t.total += len(r.name) + len(r.description) + len("- : \n")
 		t.longest = max(t.longest, len(r.description))
 	}

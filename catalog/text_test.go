@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
 func offer(scope catalog.Scope, name, description string) *catalog.Entry {
@@ -112,9 +113,9 @@ func TestLineOverheadIsSmall(t *testing.T) {
 	for i := range 200 {
 		name, description := fmt.Sprintf("skill-%d", i), strings.Repeat("Reads, writes or merges files of kind "+fmt.Sprint(i)+". ", 1+i%5)
 		entries = append(entries, offer(catalog.User, name, description))
-		words += skill.EstimateTokens(name) + skill.EstimateTokens(strings.TrimSpace(description))
+		words += tokencount.Estimate(name) + tokencount.Estimate(strings.TrimSpace(description))
 	}
-	if frame := skill.EstimateTokens(catalog.Format(entries, catalog.FormatOptions{})) - words; frame > 3*len(entries) {
+	if frame := tokencount.Estimate(catalog.Format(entries, catalog.FormatOptions{})) - words; frame > 3*len(entries) {
 		t.Errorf("%d tokens for %d lines", frame, len(entries))
 	}
 }
@@ -160,7 +161,7 @@ func TestTextStaysWithinBudget(t *testing.T) {
 		if len(lines)+left != len(entries) || left < 0 {
 			rt.Fatalf("%d lines and %d left out of %d skills:\n%s", len(lines), left, len(entries), got)
 		}
-		within := (o.Characters == 0 || utf8.RuneCountInString(got) <= o.Characters) && (o.Tokens == 0 || skill.EstimateTokens(got) <= o.Tokens)
+		within := (o.Characters == 0 || utf8.RuneCountInString(got) <= o.Characters) && (o.Tokens == 0 || tokencount.Estimate(got) <= o.Tokens)
 		if !within && len(lines) > 0 {
 			rt.Fatalf("beyond %+v:\n%s", o, got)
 		}
@@ -170,18 +171,18 @@ func TestTextStaysWithinBudget(t *testing.T) {
 			if a.Scope != b.Scope {
 				return int(b.Scope) - int(a.Scope)
 			}
-			return strings.Compare(skill.OneLine(a.Name), skill.OneLine(b.Name))
+			return strings.Compare(printable.OneLine(a.Name), printable.OneLine(b.Name))
 		})
 		for i, l := range lines {
-			rest, ok := strings.CutPrefix(l, "- "+skill.OneLine(sorted[i].Name))
+			rest, ok := strings.CutPrefix(l, "- "+printable.OneLine(sorted[i].Name))
 			if !ok {
 				rt.Fatalf("line %d is %q, want that of %q", i, l, sorted[i].Name)
 			}
 			description, described := strings.CutPrefix(rest, ": ")
 			same := slices.ContainsFunc(sorted, func(e *catalog.Entry) bool {
-				d := skill.OneLine(e.Description)
+				d := printable.OneLine(e.Description)
 				cut, wasCut := strings.CutSuffix(description, "…")
-				return skill.OneLine(e.Name) == skill.OneLine(sorted[i].Name) && (d == description || wasCut && strings.HasPrefix(d, cut))
+				return printable.OneLine(e.Name) == printable.OneLine(sorted[i].Name) && (d == description || wasCut && strings.HasPrefix(d, cut))
 			})
 			if described && !same || !described && rest != "" {
 				rt.Fatalf("line %d does not read back: %q", i, l)

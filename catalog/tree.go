@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -99,7 +100,7 @@ func skipped(name string) bool {
 	case "node_modules", "vendor", ".venv", "venv", "site-packages", ".tox", ".cache", ".terraform", ".idea", ".vscode":
 		return true
 	}
-	return skill.IsIgnored(name)
+	return skillpath.IsIgnored(name)
 }
 
 // ownMaterial reports whether the specification reserves a directory name for a
@@ -165,7 +166,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	var python, links []string
 	for _, e := range names {
 		switch {
-		case skill.IsFileName(e.name) && e.kind != kindDir:
+		case skillpath.IsSkillFile(e.name) && e.kind != kindDir:
 			if n.skill == nil || e.name == skill.FileName { // this spelling takes precedence
 				n.skill = &found{file: e.name}
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // CompatSystems returns the names of the earlier systems whose tools
@@ -107,7 +107,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	body, instructions := renderAll(all)
 	out := &compatReadResult{SkillName: m.ID.Name, Description: m.Description, Instructions: instructions, InstructionsLength: len(instructions)}
 	for _, f := range m.Files {
-		if skill.IsFileName(f.Path) {
+		if skillpath.IsSkillFile(f.Path) {
 			continue
 		}
 		if f.Script {

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // promptName returns the skill's name as a command name, without spaces.
@@ -34,7 +34,7 @@ func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
 	var each []*mcp.PromptArgument
 	seen := map[string]bool{}
 	for _, part := range parts {
-		name := skill.Slug(part[1] + part[2])
+		name := skillname.Slug(part[1] + part[2])
 		if name == "" || seen[name] {
 			return all
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // staged runs the tests with a stage of their own: a test binary is one too, but
@@ -636,7 +636,7 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := skill.EstimateTokens(string(js))
+	n := tokencount.Estimate(string(js))
 	t.Logf("the tools cost %d tokens", n)
 	if n > 1500 {
 		t.Errorf("the tools cost %d tokens, want 1,500 at most:\n%s", n, js)

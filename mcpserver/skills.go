@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -149,7 +150,7 @@ func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriPara
 	}
 	v := s.view()
 	e, inside, ok := v.find(p.URI)
-	if !ok || !skill.IsFileName(inside) {
+	if !ok || !skillpath.IsSkillFile(inside) {
 		return nil, invalidParams("no skill is served at %s", p.URI)
 	}
 	entry, err := s.entry(ctx, v, e)
@@ -281,7 +282,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		c.Blob = data
 	}
 	kind := UseFile
-	if skill.IsFileName(inside) {
+	if skillpath.IsSkillFile(inside) {
 		kind = UseLoad
 	}
 	s.reportFile(e, kind, c.Text)
@@ -290,7 +291,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 
 // readWhole reads a file of at most skill.PortableBytes.
 func readWhole(fsys fs.FS, name string) ([]byte, error) {
-	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skill.IsIgnored) {
+	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skillpath.IsIgnored) {
 		return nil, errors.New("no such file")
 	}
 	// Stat first: opening a pipe would wait for a writer.

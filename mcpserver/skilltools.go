@@ -17,9 +17,10 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Claude Code shows a model only the structured content of a result, and only
@@ -161,13 +162,13 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	var b strings.Builder
 	for _, h := range hits {
 		out.Hits = append(out.Hits, searchHit{h.Name, h.Origin, h.Description, math.Round(1000*h.Score) / 1000})
-		fmt.Fprintf(&b, "- %s: %s\n", h.Name, skill.OneLine(h.Description))
+		fmt.Fprintf(&b, "- %s: %s\n", h.Name, printable.OneLine(h.Description))
 	}
 	switch {
 	case len(hits) > 0:
 	case skip > 0:
 		b.WriteString("There are no more.\n")
-	case skill.OneLine(in.Query) == "":
+	case printable.OneLine(in.Query) == "":
 		b.WriteString("There are no skills.\n")
 	default:
 		b.WriteString("No skill fits. Try other words, or an empty query for the whole list.\n")
@@ -255,7 +256,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	out.Location = m.Location
 	for _, f := range m.Files {
 		switch {
-		case skill.IsFileName(f.Path):
+		case skillpath.IsSkillFile(f.Path):
 		case len(out.Files) == maxFiles:
 			out.MoreFiles++
 		default:

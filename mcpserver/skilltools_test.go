@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -115,7 +116,7 @@ func TestToolsCostAtMost1500Tokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := skill.EstimateTokens(string(js))
+	n := tokencount.Estimate(string(js))
 	t.Logf("the tools cost %d tokens", n)
 	if n > 1500 {
 		t.Errorf("the tools cost %d tokens, want 1,500 at most:\n%s", n, js)
@@ -335,13 +336,13 @@ func TestLoadListsAtMost100Files(t *testing.T) {
 // costs next to nothing beyond itself.
 func TestLoadCostsAtMostTwoPercentMoreThanBody(t *testing.T) {
 	body := ""
-	for skill.EstimateTokens(body) < 2000 {
+	for tokencount.Estimate(body) < 2000 {
 		body += "Read the whole document first, then fill in the fields one after another.\n"
 	}
 	w := newWorld(t, setup{tree: files{"long/SKILL.md": skillText("long", body)}})
 	c := w.connect(t, way{"stdio", legacy}, nil)
 	res := c.call("load_skill", args{"name": "long"})
-	if was, is := skill.EstimateTokens(body), skill.EstimateTokens(textOf(res)); float64(is) > 1.02*float64(was) {
+	if was, is := tokencount.Estimate(body), tokencount.Estimate(textOf(res)); float64(is) > 1.02*float64(was) {
 		t.Errorf("a body of %d tokens is delivered in %d", was, is)
 	}
 	got := structured[loadResult](t, res)

@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -147,7 +147,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 
 // oneLine returns the beginning of a description in one line.
 func oneLine(s string) string {
-	return truncate(skill.OneLine(s), 160)
+	return truncate(printable.OneLine(s), 160)
 }
 
 // truncate returns at most most characters of a text.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -194,7 +194,7 @@ func TestManyToolsAreListedByName(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{"many"}, tree: files{"x/SKILL.md": front("x", "mcpServers: [many]")}})
 	c := w.connect(t, ways[0], nil)
 	res := c.call("load_skill", args{"name": "x"})
-	if n := skill.EstimateTokens(textOf(res)); n > 15_000 || strings.Contains(textOf(res), `"type":"object"`) {
+	if n := tokencount.Estimate(textOf(res)); n > 15_000 || strings.Contains(textOf(res), `"type":"object"`) {
 		t.Errorf("the load costs %d tokens", n)
 	}
 	seen := map[string]bool{}
@@ -304,7 +304,7 @@ func TestSixToolsCostAtMost1500Tokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	js, _ := json.Marshal(list.Tools)
-	n := skill.EstimateTokens(string(js))
+	n := tokencount.Estimate(string(js))
 	t.Logf("%d tools cost %d tokens", len(list.Tools), n)
 	if n > 1500 || len(list.Tools) != 6 {
 		t.Errorf("%d tools cost %d tokens, want 6 for 1,500 at most:\n%s", len(list.Tools), n, js)

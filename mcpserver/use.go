@@ -6,8 +6,8 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Use is one use of a skill by a client, for counting. It names existing skills
@@ -72,7 +72,7 @@ func (s *Server) reportFile(e *catalog.Entry, kind UseKind, text string) {
 		return
 	}
 	u := useOf(kind, e, UseOK)
-	u.Tokens = skill.EstimateTokens(text)
+	u.Tokens = tokencount.Estimate(text)
 	s.reportUse(u)
 }
 

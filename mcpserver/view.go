@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -70,8 +71,8 @@ func unportable(e *catalog.Entry) string {
 	switch {
 	case !e.HasOwnName:
 		return "its frontmatter has no name; see loadout validate"
-	case !skill.IsPortableName(e.Name):
-		return fmt.Sprintf("its name is not 1 to 64 lower-case letters, digits and single hyphens; name it %s", skill.Slug(e.Name))
+	case !skillname.IsPortable(e.Name):
+		return fmt.Sprintf("its name is not 1 to 64 lower-case letters, digits and single hyphens; name it %s", skillname.Slug(e.Name))
 	case !e.Verbatim:
 		return "its frontmatter had to be repaired, so it cannot be served as it is written; see loadout validate"
 	case e.File() != skill.FileName:

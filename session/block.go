@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // ListedSkill is an available skill in a block.
@@ -71,7 +71,7 @@ func writeAvailable(b *strings.Builder, available []ListedSkill) {
 // escapeLine returns text on one line, truncated to maxBlockRunes and without
 // tags.
 func escapeLine(text string) string {
-	runes := []rune(skill.OneLine(text))
+	runes := []rune(printable.OneLine(text))
 	if len(runes) > maxBlockRunes {
 		runes = append(runes[:maxBlockRunes-1], '…')
 	}

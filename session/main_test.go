@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -39,7 +40,7 @@ func (s *shelf) put(name, body string, needs ...string) *session.Skill {
 		Title:        name,
 		Digest:       "sha256:" + skill.Hash([]byte(body)),
 		Instructions: body,
-		Tokens:       skill.EstimateTokens(body),
+		Tokens:       tokencount.Estimate(body),
 		Needs:        needs,
 	}
 	s.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // maxListed is the number of files that a rendered load names.
@@ -68,7 +68,7 @@ func fileLines(m *Skill) string {
 	rest := 0
 	for _, f := range m.Files {
 		switch {
-		case skill.IsFileName(f.Path):
+		case skillpath.IsSkillFile(f.Path):
 		case len(files)+len(scripts) == maxListed:
 			rest++
 		case f.Script:

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -113,11 +114,11 @@ func TestDeliveryCostsAtMostTwoPercent(t *testing.T) {
 		"先阅读全部文档，然后逐项填写。\n",
 	} {
 		body := ""
-		for skill.EstimateTokens(body) < 2000 {
+		for tokencount.Estimate(body) < 2000 {
 			body += line
 		}
 		m := material(body)
-		if was, is := skill.EstimateTokens(body), skill.EstimateTokens(session.Render(m)); float64(is) > 1.02*float64(was) {
+		if was, is := tokencount.Estimate(body), tokencount.Estimate(session.Render(m)); float64(is) > 1.02*float64(was) {
 			t.Errorf("a body of %d tokens is delivered in %d", was, is)
 		}
 	}

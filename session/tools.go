@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Tools connects the tools of skills: MCP servers and providers.
@@ -134,7 +134,7 @@ func schemasFit(all []Tool) bool {
 // another line has the schema of the arguments.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
-		fmt.Fprintf(b, "- %s: %s", t.Name, skill.OneLine(t.Description))
+		fmt.Fprintf(b, "- %s: %s", t.Name, printable.OneLine(t.Description))
 		if t.State == ServerDegraded || t.State == ServerDead {
 			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
 		}

@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
+
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // Limits on the files of one skill. The largest published skill we know has
@@ -108,9 +108,10 @@ func (m Manifest) Find(path string) (File, bool) {
 }
 
 // List returns the files of the skill, sorted by path, without reading them. It
-// skips names that [IsIgnored] reports. It also skips symlinks to a directory,
-// to a file outside the skill or to nothing, and reports them. The error wraps
-// [ErrTooLarge] if there are more than [MaxFiles] files.
+// skips version control data, caches, and files that desktops and editors
+// create. It also skips symlinks to a directory, to a file outside the skill or
+// to nothing, and reports them. The error wraps [ErrTooLarge] if there are more
+// than [MaxFiles] files.
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return walk(fsys, func(*File, fs.FileInfo) {})
 }
@@ -128,7 +129,7 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			ds.add(unreadable(p, err))
 			return skipDir(d)
 		}
-		if p != "." && IsIgnored(d.Name()) {
+		if p != "." && skillpath.IsIgnored(d.Name()) {
 			return skipDir(d)
 		}
 		stat := d.Info
@@ -159,7 +160,7 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 		if len(files) == MaxFiles {
 			return fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
 		}
-		f := File{Path: p, Size: info.Size(), Script: isScript(p, info.Mode())}
+		f := File{Path: p, Size: info.Size(), Script: skillpath.IsScript(p, info.Mode())}
 		found(&f, info)
 		files = append(files, f)
 		return nil
@@ -191,7 +192,7 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 	kept := files[:0]
 	for _, f := range files {
 		if f.SHA256 == "" {
-			n, sum, err := HashFile(fsys, f.Path)
+			n, sum, err := hashFile(fsys, f.Path)
 			if err != nil {
 				ds.add(unreadable(f.Path, err))
 				continue
@@ -215,8 +216,8 @@ func Hash(data []byte) string {
 // buffers holds buffers for reading files. Most files fit into one buffer.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// HashFile returns the size and the hex SHA-256 of a file.
-func HashFile(fsys fs.FS, path string) (int64, string, error) {
+// hashFile returns the size and the hex SHA-256 of a file.
+func hashFile(fsys fs.FS, path string) (int64, string, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return 0, "", err
@@ -233,36 +234,6 @@ func HashFile(fsys fs.FS, path string) (int64, string, error) {
 		return 0, "", fmt.Errorf("hash %s: %w: more than %d bytes", path, ErrTooLarge, MaxBytes)
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// IsIgnored reports whether files and directories of this name never belong to
-// a skill: version control data, caches, and files that desktops and editors
-// create.
-func IsIgnored(name string) bool {
-	switch name {
-	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "Thumbs.db", "__MACOSX":
-		return true
-	}
-	switch {
-	case strings.HasSuffix(name, "~"), strings.HasPrefix(name, ".#"):
-		return true
-	case strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") && len(name) > 1:
-		return true
-	case strings.HasPrefix(name, "."):
-		ext := path.Ext(name)
-		return len(ext) == 4 && strings.HasPrefix(ext, ".sw")
-	}
-	return false
-}
-
-// scriptExtensions lists the extensions of files that an interpreter runs.
-var scriptExtensions = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".wasm"}
-
-// IsScript reports whether a path has the extension of a script.
-func IsScript(p string) bool { return isScript(p, 0) }
-
-func isScript(p string, mode fs.FileMode) bool {
-	return slices.Contains(scriptExtensions, strings.ToLower(path.Ext(p))) || mode&0o111 != 0
 }
 
 func skipDir(d fs.DirEntry) error {

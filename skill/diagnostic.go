@@ -1,6 +1,10 @@
 package skill
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+)
 
 // Severity says what a diagnostic means for the user of a skill.
 type Severity string
@@ -89,6 +93,6 @@ func (ds Diagnostics) Problems() Diagnostics {
 // add appends a finding. It removes control characters, because names and
 // values in the texts are untrusted and may be printed on a terminal.
 func (ds *Diagnostics) add(d Diagnostic) {
-	d.Message, d.Fix = OneLine(d.Message), OneLine(d.Fix)
+	d.Message, d.Fix = printable.OneLine(d.Message), printable.OneLine(d.Fix)
 	*ds = append(*ds, d)
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Draft holds the fields of a new skill.
 type Draft struct {
-	Name        string // must satisfy [IsPortableName] for a valid skill
+	Name        string // 1 to 64 lower-case ASCII letters, digits and single inner hyphens
 	Description string // generated from the name if empty
 	Version     string
 	Category    string
@@ -71,7 +73,7 @@ func yamlQuote(s string) string {
 // draftText returns a text on one line, without characters that YAML cannot
 // hold.
 func draftText(s string) string {
-	return OneLine(strings.Map(func(r rune) rune {
+	return printable.OneLine(strings.Map(func(r rune) rune {
 		if r == 0xfeff || r&0xfffe == 0xfffe {
 			return -1
 		}

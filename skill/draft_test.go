@@ -5,13 +5,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // checkDraft renders a draft and reads it again.
 func checkDraft(t *testing.T, d skill.Draft) {
 	t.Helper()
-	if !skill.IsPortableName(d.Name) {
+	if !skillname.IsPortable(d.Name) {
 		t.Fatalf("name %q is not portable", d.Name)
 	}
 	if utf8.RuneCountInString(d.Description) > 1024 {
@@ -25,7 +27,7 @@ func checkDraft(t *testing.T, d skill.Draft) {
 	if s.Name != d.Name {
 		t.Errorf("name %q, want %q", s.Name, d.Name)
 	}
-	want := skill.OneLine(strings.Map(func(r rune) rune { // what YAML cannot hold is left out
+	want := printable.OneLine(strings.Map(func(r rune) rune { // what YAML cannot hold is left out
 		if r == 0xfeff || r&0xfffe == 0xfffe {
 			return -1
 		}
@@ -69,8 +71,8 @@ func FuzzDraftRender(f *testing.F) {
 	f.Add("x", "what it does", "1.0", "category", "tool")
 	f.Add("ABC", "a: b\n---\n", "\x00", "\ufffe", "`")
 	f.Fuzz(func(t *testing.T, name, description, version, category, tool string) {
-		d := skill.Draft{Name: skill.Slug(name), Description: description, Version: version, Category: category}
-		if skill.OneLine(tool) != "" {
+		d := skill.Draft{Name: skillname.Slug(name), Description: description, Version: version, Category: category}
+		if printable.OneLine(tool) != "" {
 			d.Tools = []skill.Tool{{Name: tool}}
 		}
 		checkDraft(t, d)

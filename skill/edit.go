@@ -17,20 +17,20 @@ type Edit struct {
 	Text        string `json:"text"`
 }
 
-// Limits on the input and the output of [SuggestEdit].
+// Limits on the input and the output of [Diagnostic.SuggestEdit].
 const (
 	maxFixBytes = 1 << 20
 	maxEditText = 256 << 10
 )
 
-// SuggestEdit returns an edit that fixes a diagnostic of a SKILL.md, or nil if
-// only its author can fix it. src and folder are the parameters of the parse
+// SuggestEdit returns an edit of a SKILL.md that fixes the diagnostic, or nil
+// if only its author can fix it. src and folder are the parameters of the parse
 // that returned the diagnostic.
 //
 // SuggestEdit tests each edit. After the edit the diagnostic is gone, a skill
 // that loaded still loads, and no further rule of the specification is broken.
 // An edit that changes only the form keeps the meaning of the skill.
-func SuggestEdit(src []byte, folder string, d Diagnostic) *Edit {
+func (d Diagnostic) SuggestEdit(src []byte, folder string) *Edit {
 	fix, ok := fixes[d.Code]
 	if !ok || len(src) > maxFixBytes || !utf8.Valid(src) {
 		return nil

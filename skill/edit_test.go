@@ -18,7 +18,7 @@ func mended(t testing.TB, src, folder string) (string, []string) {
 		_, ds := skill.ParseBytes([]byte(src), "SKILL.md", folder)
 		var e *skill.Edit
 		for _, d := range ds {
-			if e = skill.SuggestEdit([]byte(src), folder, d); e != nil {
+			if e = d.SuggestEdit([]byte(src), folder); e != nil {
 				done = append(done, d.Code)
 				break
 			}
@@ -110,7 +110,7 @@ func TestMend(t *testing.T) {
 				continue
 			}
 			found = true
-			e := skill.SuggestEdit([]byte(tt.src), tt.folder, d)
+			e := d.SuggestEdit([]byte(tt.src), tt.folder)
 			switch {
 			case e == nil && tt.want != "":
 				t.Errorf("%s: no edit for %q", tt.code, tt.src)
@@ -163,7 +163,7 @@ func TestMendLimits(t *testing.T) {
 		_, ds := skill.ParseBytes(src, "SKILL.md", "other")
 		parsed := time.Since(start)
 		for _, d := range ds[:min(len(ds), 50)] {
-			skill.SuggestEdit(src, "other", d)
+			d.SuggestEdit(src, "other")
 		}
 		// Not by the clock alone: machines are slow, and so is the race detector.
 		if elapsed := time.Since(start); elapsed > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
@@ -181,7 +181,7 @@ func FuzzMend(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src, folder string) {
 		_, ds := skill.ParseBytes([]byte(src), "SKILL.md", folder)
 		for _, d := range ds[:min(len(ds), 20)] {
-			e := skill.SuggestEdit([]byte(src), folder, d)
+			e := d.SuggestEdit([]byte(src), folder)
 			if e == nil {
 				continue
 			}

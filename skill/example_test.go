@@ -80,11 +80,11 @@ func ExampleOpenZIP() {
 	// pdf <nil>
 }
 
-func ExampleSuggestEdit() {
+func ExampleDiagnostic_SuggestEdit() {
 	src := []byte("---\nname: Tide Tables\ndescription: Reads tide tables.\n---\nRead the table.\n")
 	_, found := skill.ParseBytes(src, "SKILL.md", "")
 	for _, d := range found {
-		if e := skill.SuggestEdit(src, "", d); e != nil {
+		if e := d.SuggestEdit(src, ""); e != nil {
 			fmt.Printf("%s: line %d becomes %q\n", d.Code, e.StartLine, e.Text)
 		}
 	}

@@ -109,12 +109,12 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 	switch c := v[0]; {
 	case c == '"' && len(v) > 2 && v[len(v)-1] == '"':
 		n.Value, n.Style = v[1:len(v)-1], yaml.DoubleQuotedStyle
-		if strings.ContainsAny(n.Value, `"\`) || !printable(n.Value) {
+		if strings.ContainsAny(n.Value, `"\`) || !isPrintable(n.Value) {
 			return nil
 		}
 	case c == '\'' && len(v) > 2 && v[len(v)-1] == '\'':
 		n.Value, n.Style = v[1:len(v)-1], yaml.SingleQuotedStyle
-		if strings.IndexByte(n.Value, '\'') >= 0 || !printable(n.Value) {
+		if strings.IndexByte(n.Value, '\'') >= 0 || !isPrintable(n.Value) {
 			return nil
 		}
 	case c|0x20 >= 'a' && c|0x20 <= 'z', c >= utf8.RuneSelf:
@@ -131,7 +131,7 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 // start with a letter or a character beyond ASCII. It must not contain
 // indicators or be a word with another type.
 func fastPlain(v string) bool {
-	if !printable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
+	if !isPrintable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
 		return false
 	}
 	if len(v) <= 5 { // null, true, yes and similar words
@@ -143,9 +143,9 @@ func fastPlain(v string) bool {
 	return true
 }
 
-// printable reports whether a text has no characters with a special meaning for
+// isPrintable reports whether a text has no characters with a special meaning for
 // YAML.
-func printable(s string) bool {
+func isPrintable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
 			return printableUnicode(s[i:])
@@ -210,7 +210,7 @@ func (f *fastReader) blockScalar(style string, column int) *yaml.Node {
 		if text == nil {
 			indent = len(line) - len(t)
 		}
-		if t == "" || len(line)-len(t) != indent || !printable(t) || t[len(t)-1] == ' ' {
+		if t == "" || len(line)-len(t) != indent || !isPrintable(t) || t[len(t)-1] == ' ' {
 			return nil
 		}
 		text = append(text, t)

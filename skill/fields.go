@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // specFields lists the fields of the specification, sorted.
@@ -115,11 +117,11 @@ func (d *decoder) name(s *Skill) {
 	case !given:
 		d.fallbackName(s, nil, 9, "name-missing", "Missing required field in frontmatter: name")
 		return
-	case !isText(n) || trim(n.Value) == "":
+	case !isText(n) || skillname.Trim(n.Value) == "":
 		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
 		return
 	}
-	name := norm.NFKC.String(trim(n.Value)) // like the reference validator
+	name := norm.NFKC.String(skillname.Trim(n.Value)) // like the reference validator
 	d.nameShape(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
 		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shown(d.folder), shown(name)),
@@ -133,7 +135,7 @@ func (d *decoder) name(s *Skill) {
 		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s is too long, or contains a path separator or an unprintable character", quote(name)))
 		return
 	}
-	s.Name = trim(name)
+	s.Name = skillname.Trim(name)
 	if lower := strings.ToLower(name); strings.Contains(lower, "claude") || strings.Contains(lower, "anthropic") {
 		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s contains a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
 	}
@@ -141,10 +143,10 @@ func (d *decoder) name(s *Skill) {
 
 // nameShape applies rules 11 to 15 and our own rule on portability.
 func (d *decoder) nameShape(n *yaml.Node, name string) {
-	if IsPortableName(name) {
+	if skillname.IsPortable(name) {
 		return
 	}
-	rename := "name it " + Slug(name)
+	rename := "name it " + skillname.Slug(name)
 	if count := utf8.RuneCountInString(name); count > 64 {
 		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", shown(name), count), "shorten it to 64 characters")
 	}
@@ -166,13 +168,13 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 
 // fallbackName uses the name of the folder if the skill has no usable name.
 func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg string) {
-	folder := NormalizeName(d.folder)
+	folder := skillname.Normalize(d.folder)
 	if folder == "" || !usableName(folder) {
 		d.add(Error, rule, code, at, msg, "add a line name: with a name of lowercase letters, digits and hyphens")
 		return
 	}
 	s.Name, s.unnamed = folder, true
-	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it loads under its folder's name %s", msg, quote(folder)), "add the line name: "+Slug(folder))
+	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it loads under its folder's name %s", msg, quote(folder)), "add the line name: "+skillname.Slug(folder))
 }
 
 func (d *decoder) description(s *Skill) {
@@ -184,7 +186,7 @@ func (d *decoder) description(s *Skill) {
 	}
 	raw := scalarText(n)
 	switch {
-	case trim(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
+	case skillname.Trim(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
 		rule := 18
 		if isNull(n) && n.Value != "" {
 			rule = 0 // the reference validator reads ~ and null as text
@@ -196,7 +198,7 @@ func (d *decoder) description(s *Skill) {
 	case !isText(n):
 		d.add(Warning, 18, "description-untyped", n, "Field 'description' must be a non-empty string, and YAML has a meaning for "+n.Value, "put it in quotes")
 	}
-	s.Description = trim(raw)
+	s.Description = skillname.Trim(raw)
 	if count := utf8.RuneCountInString(raw); count > 1024 {
 		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
 			"keep the text that says when to use the skill and move the rest into the instructions")

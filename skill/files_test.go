@@ -29,7 +29,7 @@ func TestCheckFiles(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			var got []string
-			for _, r := range skill.CheckFiles(tt.files, skill.Limits{Entries: 7, FileBytes: 100, UnpackedBytes: 150}) {
+			for _, r := range (skill.Limits{Entries: 7, FileBytes: 100, UnpackedBytes: 150}).Check(tt.files) {
 				got = append(got, r.Code)
 				if strings.Contains(r.Message, "archive") {
 					t.Errorf("%s", r)

@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // fixes maps the codes of diagnostics to the fixes for them.
@@ -163,10 +166,10 @@ func (m *fixer) guessName(text string) string {
 			from = strings.TrimSpace(heading)
 		}
 	}
-	if strings.Trim(Slug(from), "-") == "skill" && !strings.Contains(strings.ToLower(from), "skill") {
+	if strings.Trim(skillname.Slug(from), "-") == "skill" && !strings.Contains(strings.ToLower(from), "skill") {
 		return ""
 	}
-	return Slug(from)
+	return skillname.Slug(from)
 }
 
 func (m *fixer) addName() string {
@@ -187,7 +190,7 @@ func (m *fixer) makeNamePortable() string {
 	if !ok {
 		return ""
 	}
-	return m.replaceField("name", yamlQuote(Slug(name)))
+	return m.replaceField("name", yamlQuote(skillname.Slug(name)))
 }
 
 func (m *fixer) rewriteDescription() string {
@@ -234,7 +237,7 @@ func (m *fixer) shortenDescription() string {
 	if !ok {
 		return ""
 	}
-	head, rest := splitText(OneLine(text), 1024)
+	head, rest := splitText(printable.OneLine(text), 1024)
 	described := m.replaceField("description", quoteString(head))
 	if described == "" || rest == "" {
 		return ""

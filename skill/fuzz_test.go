@@ -127,24 +127,3 @@ func FuzzSplitTools(f *testing.F) {
 		}
 	})
 }
-
-func FuzzSlug(f *testing.F) {
-	for _, s := range []string{"PDF Tools", "Crème Brûlée", "ℌ", "İ", "˘0", long(70)} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		slug := skill.Slug(s)
-		if !skill.IsPortableName(slug) || skill.Slug(slug) != slug {
-			t.Errorf("%q: slug %q", s, slug)
-		}
-		if name := skill.NormalizeName(s); skill.NormalizeName(name) != name {
-			t.Errorf("%q: name %q is not stable", s, name)
-		}
-		if skill.EstimateTokens(s) > 0 != (s != "") {
-			t.Errorf("%q: %d tokens", s, skill.EstimateTokens(s))
-		}
-		if line := skill.OneLine(s); skill.OneLine(line) != line || strings.ContainsAny(line, "\n\r\x00\x1b") {
-			t.Errorf("%q: line %q", s, line)
-		}
-	})
-}

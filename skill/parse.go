@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
 // parser parses one SKILL.md.
@@ -131,7 +133,7 @@ func (p *parser) body(s *Skill) {
 		l, c := position(p.src, p.lay.body+at)
 		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions contain a byte that is not UTF-8", "save the file as UTF-8", 6})
 	}
-	if n := EstimateTokens(text); n > 5000 {
+	if n := tokencount.Estimate(text); n > 5000 {
 		p.ds.add(Diagnostic{Warning, "body-tokens", line, 1, fmt.Sprintf("the instructions have about %d tokens, more than 5000", n),
 			"move the parts that are not always needed into files under references/", 0})
 	}
@@ -139,7 +141,7 @@ func (p *parser) body(s *Skill) {
 		p.ds.add(Diagnostic{Warning, "body-lines", line, 1, fmt.Sprintf("the instructions have %d lines, more than 500", n),
 			"move the parts that are not always needed into files under references/", 0})
 	}
-	if n := EstimateTokens("- " + s.Name + ": " + s.Description); n > 100 {
+	if n := tokencount.Estimate("- " + s.Name + ": " + s.Description); n > 100 {
 		p.ds.add(Diagnostic{Warning, "catalog-line-tokens", p.lay.line, 1, fmt.Sprintf("name and description have about %d tokens, more than 100; every agent pays for them in every conversation", n),
 			"shorten the description to the text that says when to use the skill", 0})
 	}

@@ -17,7 +17,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // FileName is the name of the file that makes a directory a skill.
@@ -189,7 +190,7 @@ func otherSpelling(fsys fs.FS) (string, error) {
 	}
 	found := ""
 	for _, e := range entries {
-		if name := e.Name(); IsFileName(name) && !e.IsDir() && (found == "" || name == lowerFileName) {
+		if name := e.Name(); skillpath.IsSkillFile(name) && !e.IsDir() && (found == "" || name == lowerFileName) {
 			found = name
 		}
 	}
@@ -197,12 +198,6 @@ func otherSpelling(fsys fs.FS) (string, error) {
 		return "", fmt.Errorf("find %s: %w", FileName, fs.ErrNotExist)
 	}
 	return found, nil
-}
-
-// IsFileName reports whether name is SKILL.md in any letter case. The reference
-// validator knows SKILL.md and skill.md; published skills use two more.
-func IsFileName(name string) bool {
-	return len(name) == len(FileName) && strings.EqualFold(name, FileName)
 }
 
 // ParseBytes parses the content of a SKILL.md. file is its name, whose spelling

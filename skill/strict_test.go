@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -116,7 +117,7 @@ func TestStrictVerdictFollowsReferenceRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file, folder := skill.FileName, tt.folder
-			if skill.IsFileName(folder) {
+			if skillpath.IsSkillFile(folder) {
 				file, folder = folder, "pdf"
 			}
 			_, ds := skill.ParseBytes([]byte(tt.src), file, folder)

@@ -6,59 +6,11 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-	"golang.org/x/text/unicode/norm"
 )
 
 // maxListItems is the maximum length of lists in frontmatter. Further items are
 // dropped.
 const maxListItems = 1000
-
-// NormalizeName returns the form in which names are compared: trimmed, in NFKC.
-func NormalizeName(s string) string { return trim(norm.NFKC.String(trim(s))) }
-
-// trim trims the same characters as Python's str.strip, which the reference
-// validator uses.
-func trim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
-}
-
-// Slug turns any text into a valid name: at most 64 lower-case ASCII letters,
-// digits and single hyphens. It returns "skill" if nothing else is left.
-func Slug(s string) string {
-	var b strings.Builder
-	hyphen := false
-	for _, r := range strings.ToLower(norm.NFKD.String(s)) {
-		switch {
-		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-			if hyphen && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			hyphen = false
-			b.WriteRune(r)
-		case unicode.Is(unicode.Mn, r):
-		default:
-			hyphen = true
-		}
-		if b.Len() >= 63 {
-			break
-		}
-	}
-	if b.Len() == 0 {
-		return "skill"
-	}
-	return strings.TrimRight(b.String(), "-")
-}
-
-// IsPortableName reports whether every consumer of skills accepts the name: 1
-// to 64 lower-case ASCII letters, digits and single inner hyphens.
-func IsPortableName(s string) bool {
-	if s == "" || len(s) > 64 || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	})
-}
 
 // usableName reports whether a name can be shown as a label: it is printable
 // and cannot be mistaken for a path.
@@ -233,21 +185,4 @@ func list(names []string) string {
 		return strings.Join(names[:10], ", ") + ", …"
 	}
 	return strings.Join(names, ", ")
-}
-
-// OneLine replaces each run of white space and control characters by one space,
-// so that the text fits on one line.
-func OneLine(s string) string {
-	// Nearly all texts are on one line already. The check avoids a branch that
-	// is mispredicted at every space.
-	odd, space := len(s) == 0, true
-	for i := 0; i < len(s); i++ {
-		blank := s[i] == ' '
-		odd = odd || s[i]-' ' >= 0x7f-' ' || blank && space
-		space = blank
-	}
-	if !odd && !space {
-		return s
-	}
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

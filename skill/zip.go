@@ -13,6 +13,9 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // Limits are limits on untrusted archives. Zero fields mean the defaults.
@@ -58,7 +61,7 @@ func (r Refusal) String() string {
 	if r.Entry == "" {
 		return r.Message
 	}
-	return OneLine(quote(r.Entry)) + ": " + r.Message
+	return printable.OneLine(quote(r.Entry)) + ": " + r.Message
 }
 
 // RefusedError is returned for a rejected archive or other untrusted files. It
@@ -121,13 +124,13 @@ func archiveBase(name string) string {
 	return name
 }
 
-// CheckFiles returns the reasons why untrusted files are not accepted as the
+// Check returns the reasons why untrusted files are not accepted as the
 // files of a skill, or nil if they are. It applies the rules of [OpenZIP]. Each
 // path must be valid on every system and unique. The number and sizes of the
-// files must be within Entries, FileBytes and UnpackedBytes of limits.
-// CheckFiles uses only paths and sizes, and returns the first reasons.
-func CheckFiles(files Manifest, limits Limits) []Refusal {
-	c := newChecker(limits.WithDefaults())
+// files must be within Entries, FileBytes and UnpackedBytes.
+// Check uses only paths and sizes, and returns the first reasons.
+func (l Limits) Check(files Manifest) []Refusal {
+	c := newChecker(l.WithDefaults())
 	c.what = "skill"
 	for _, f := range files {
 		if !c.count(f.Path) {
@@ -166,7 +169,7 @@ func newChecker(limits Limits) *checker {
 // refuse records a reason. It returns false for the convenience of its callers.
 func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	if len(c.refusals) < maxRefusals {
-		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, OneLine(fmt.Sprintf(format, args...))})
+		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, printable.OneLine(fmt.Sprintf(format, args...))})
 	}
 	return false
 }
@@ -230,14 +233,14 @@ func (c *checker) count(name string) bool {
 	return true
 }
 
-// name rejects paths that [CheckPath] rejects, and reports whether the path is
-// valid.
+// name rejects paths that skillpath.Check rejects, and reports whether the path
+// is valid.
 func (c *checker) name(name string) bool {
-	code, message := CheckPath(strings.TrimSuffix(name, "/"))
+	code, message := skillpath.Check(strings.TrimSuffix(name, "/"))
 	if code == "" {
 		return true
 	}
-	if len(name) > maxPath {
+	if len(name) > skillpath.MaxBytes {
 		name = strings.ToValidUTF8(name[:80], "") + "…"
 	}
 	return c.refuse(name, code, "%s", message)
@@ -310,7 +313,7 @@ func (c *checker) size(name string, size int64) bool {
 func (c *checker) layout(base string) string {
 	top := ""
 	for _, f := range c.files {
-		if IsFileName(f) {
+		if skillpath.IsSkillFile(f) {
 			return "."
 		}
 	}
@@ -330,7 +333,7 @@ func (c *checker) layout(base string) string {
 	found := false
 	for _, f := range c.files {
 		dir, file, _ := strings.Cut(f, "/")
-		found = found || dir == top && IsFileName(file)
+		found = found || dir == top && skillpath.IsSkillFile(file)
 	}
 	switch {
 	case !found && len(c.refusals) > 0: // perhaps a refused entry is the file

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -280,7 +281,7 @@ func TestW3ArchiveFolder(t *testing.T) {
 				t.Errorf("folder %q, want %q", b.Folder, tt.folder)
 			}
 			m, ds, err := skill.ReadManifest(b)
-			if err != nil || len(ds) > 0 || !skill.IsFileName(m[0].Path) {
+			if err != nil || len(ds) > 0 || !skillpath.IsSkillFile(m[0].Path) {
 				t.Errorf("%v %v %v", m, ds, err)
 			}
 			if strings.Contains(fmt.Sprint(m), "MACOSX") || strings.Contains(fmt.Sprint(m), "DS_Store") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -127,7 +128,7 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 	id := "skill." + e.Name
 	k := Capability{ID: id, Kind: SkillCapability, Name: e.Name, Description: e.Description, InputSchema: noInput, OutputSchema: anything,
 		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks,
-		CostHint: fmt.Sprintf("%d tokens", skill.EstimateTokens(sk.Instructions))}
+		CostHint: fmt.Sprintf("%d tokens", tokencount.Estimate(sk.Instructions))}
 	return &k, nil
 }
 

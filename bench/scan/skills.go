@@ -20,6 +20,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -27,7 +28,7 @@ import (
 func findSkills(dir string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && skill.IsFileName(d.Name()) {
+		if err == nil && !d.IsDir() && skillpath.IsSkillFile(d.Name()) {
 			out = append(out, filepath.Dir(p))
 		}
 		return err

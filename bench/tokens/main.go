@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command tokens counts tokens with the real o200k vocabulary: the catalog text, delivered
-// instructions and the list of tools. It also measures the error of skill.EstimateTokens, and the cost
+// instructions and the list of tools. It also measures the error of tokencount.Estimate, and the cost
 // of a conversation with a prompt cache:
 //
 //	go run ./tokens -cost DIR [-skills DIR]…
@@ -103,7 +103,7 @@ func run(ctx context.Context, costDir string, dirs []string) error {
 		return err
 	}
 	measure.WriteMarkdown(os.Stdout, r.rows)
-	fmt.Printf("\nError of skill.EstimateTokens in %% of the real count:\n\n")
+	fmt.Printf("\nError of tokencount.Estimate in %% of the real count:\n\n")
 	measure.WriteMarkdown(os.Stdout, accuracyRows(n, all))
 	fmt.Printf("\nA conversation with %d skills, mean of %d, in thousands of tokens:\n\n", len(few), seeds)
 	measure.WriteMarkdown(os.Stdout, strategyRows(n, few))

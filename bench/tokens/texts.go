@@ -14,9 +14,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // report collects rows of the table.
@@ -111,7 +111,7 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	return res.Tools, nil
 }
 
-// accuracyRows compares the estimates of skill.EstimateTokens with the counts.
+// accuracyRows compares the estimates of tokencount.Estimate with the counts.
 func accuracyRows(n count, all []deliveredSkill) [][]string {
 	rows := [][]string{{"texts", "of the total", "mean", "mean absolute", "p90", "p99", "worst"}}
 	for _, kind := range []struct {
@@ -131,7 +131,7 @@ func accuracyRows(n count, all []deliveredSkill) [][]string {
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
-			want, got := float64(n(text)), float64(skill.EstimateTokens(text))
+			want, got := float64(n(text)), float64(tokencount.Estimate(text))
 			total, estimated = total+want, estimated+got
 			off := (got - want) / want
 			signed, unsigned = signed+off, unsigned+math.Abs(off)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -190,7 +190,7 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		}
 		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "ERA", "TOOLS", "LATENCY", "ERROR"}}
 		for _, s := range out.Servers {
-			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), skill.OneLine(cmp.Or(s.Error, s.Problem))})
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), printable.OneLine(cmp.Or(s.Error, s.Problem))})
 		}
 		a.printServerTable("", rows)
 		a.printRunning(out.Running)
@@ -287,7 +287,7 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 				if slices.Contains(s.Quarantined, d.Name) {
 					continue
 				}
-				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, skill.OneLine(d.Description)})
+				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, printable.OneLine(d.Description)})
 			}
 		}
 		if a.JSON {

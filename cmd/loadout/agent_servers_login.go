@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -150,7 +150,7 @@ func (a *app) printLogin(out loginOutput) error {
 		if out.State == upstream.Ready {
 			fmt.Fprintf(a.Stdout, " It has %s.\n", console.Pluralize(out.Tools, "tool"))
 		} else {
-			fmt.Fprintf(a.Stdout, " But the server does not work: %s\n", plain(skill.OneLine(out.Error)))
+			fmt.Fprintf(a.Stdout, " But the server does not work: %s\n", plain(printable.OneLine(out.Error)))
 		}
 	}
 	if out.State != upstream.Ready {

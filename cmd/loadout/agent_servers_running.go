@@ -14,10 +14,10 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientname"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // processesDir returns the directory where processes publish the state of their
@@ -135,7 +135,7 @@ func (a *app) printRunning(all []serverstate.Process) {
 			if s.Profile != "" {
 				name += " (" + s.Profile + ")"
 			}
-			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), skill.OneLine(s.Error)})
+			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), printable.OneLine(s.Error)})
 		}
 		if len(p.Servers) == 0 {
 			fmt.Fprintln(a.Stdout, "  no MCP servers")

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -108,7 +109,7 @@ func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	if _, err := os.Stat(e.Ref); err == nil && len(a.Skills) == 0 {
 		return "to use a skill at a path: loadout show NAME --skills " + console.ShellQuote(e.Ref)
 	}
-	if !skill.IsPortableName(e.Ref) {
+	if !skillname.IsPortable(e.Ref) {
 		return "list the skills: loadout list" + a.ProfileFlags()
 	}
 	return "list the skills: loadout list" + a.ProfileFlags() + "; or search: loadout search " + console.ShellQuote(e.Ref) + a.ProfileFlags()

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
@@ -267,7 +268,7 @@ func offerRows(all []remote.Skill) [][]string {
 		if seen[name] > 1 {
 			name = s.Dir
 		}
-		rows = append(rows, []string{name, skill.OneLine(s.Description)})
+		rows = append(rows, []string{name, printable.OneLine(s.Description)})
 	}
 	return rows
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/terminal"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // tableThreshold is the number of skills from which each is shown on one line.
@@ -48,7 +49,7 @@ func (a *app) printPlanTable(changes []*install.Step) {
 	var rows [][]string
 	var b strings.Builder
 	for _, st := range changes {
-		what, about := console.Pluralize(st.Files, "file"), skill.OneLine(st.Description)
+		what, about := console.Pluralize(st.Files, "file"), printable.OneLine(st.Description)
 		if n := len(st.Scripts); n > 0 {
 			what += ", " + console.Pluralize(n, "script")
 		}
@@ -76,7 +77,7 @@ func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	}
 	fmt.Fprintf(b, "%s %s%s\n", a.Bold(plain(st.Name)), a.Faint(plain(formatOrigin(st))), what)
 	if st.Diff == nil {
-		a.WriteWrapped(b, "  ", terminal.Clip(plain(skill.OneLine(st.Description)), 240), console.NoStyle)
+		a.WriteWrapped(b, "  ", terminal.Clip(plain(printable.OneLine(st.Description)), 240), console.NoStyle)
 	}
 	a.WriteWrapped(b, "  ", fmt.Sprintf("%s, %s%s", console.Pluralize(st.Files, "file"), console.FormatSize(st.Bytes), formatScripts(st.Scripts)), console.NoStyle)
 	if st.Publisher != nil {
@@ -162,7 +163,7 @@ func (a *app) formatDiff(b *strings.Builder, d *skilldiff.Diff, full bool) {
 			script = a.Red(" script")
 		}
 		fmt.Fprintf(b, "  %-7s %s%s %s\n", f.Change, formatPath(f), script, a.Faint(formatLineCounts(f)))
-		if full && f.Diff != "" && !skill.IsFileName(f.Path) {
+		if full && f.Diff != "" && !skillpath.IsSkillFile(f.Path) {
 			b.WriteString(indentLines(indentLines(a.colorDiff(f.Diff))))
 		}
 	}

@@ -14,7 +14,9 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -102,7 +104,7 @@ func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkil
 		Tags: s.Tags, BindShells: s.BindShells, Dependencies: s.Dependencies, Model: s.Model, ArgumentHint: s.ArgumentHint,
 		Preload: s.Preload, DisableModelInvocation: s.DisableModelInvocation, UserInvocable: s.UserInvocable, Tools: s.Tools,
 		Provider: s.Provider, Config: s.Config, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Digest: m.Digest(),
-		Tokens: skill.EstimateTokens(s.Instructions), Instructions: s.Instructions, Files: append([]skill.File{}, m...),
+		Tokens: tokencount.Estimate(s.Instructions), Instructions: s.Instructions, Files: append([]skill.File{}, m...),
 	}
 	switch {
 	case s.MCPServers.Configs != nil:
@@ -141,7 +143,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 		row("for", "users only, not offered to models")
 	}
 	row("digest", m.Digest())
-	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(skill.EstimateTokens(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
+	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(tokencount.Estimate(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
 	a.writeFileList(&b, m, 24)
 	fmt.Fprintf(&b, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
 	fmt.Fprint(a.Stdout, b.String())
@@ -152,7 +154,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 	longest, others := 0, skill.Manifest{}
 	for _, f := range m {
-		if !skill.IsFileName(f.Path) {
+		if !skillpath.IsSkillFile(f.Path) {
 			others = append(others, f)
 			longest = max(longest, min(terminal.Width(plain(f.Path)), 48))
 		}
@@ -177,7 +179,7 @@ func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string)
 	e, err := rt.Catalog().Resolve(ctx, ref)
 	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
 		for _, p := range rt.Catalog().Snapshot().Problems() {
-			if p.Severity == skill.Error && skill.IsFileName(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
+			if p.Severity == skill.Error && skillpath.IsSkillFile(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
 				return nil, exit.Errorf(exit.Failure, "list all problems: loadout validate "+console.ShellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/pythonskill"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -69,11 +70,11 @@ func (a *app) createSkill(name string, o newOptions) error {
 	if name == "" && o.from == "" {
 		return exit.Errorf(exit.Usage, "loadout new release-notes", "no name given")
 	}
-	if !skill.IsPortableName(draft.Name) {
+	if !skillname.IsPortable(draft.Name) {
 		if o.from == "" || name != "" {
-			return exit.Errorf(exit.Usage, "for example: loadout new "+skill.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
+			return exit.Errorf(exit.Usage, "for example: loadout new "+skillname.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
 		}
-		draft.Name = skill.Slug(draft.Name)
+		draft.Name = skillname.Slug(draft.Name)
 	}
 	text, err := a.renderDraft(draft, o)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -44,7 +45,7 @@ func (a *app) packSkill(dir, out string) error {
 		return exit.Errorf(exit.NotFound, "change to another directory", "find the working directory: %w", exit.FileCause(err))
 	}
 	const hint = "give the directory of a skill, which contains a SKILL.md"
-	if skill.IsFileName(filepath.Base(abs)) {
+	if skillpath.IsSkillFile(filepath.Base(abs)) {
 		abs = filepath.Dir(abs)
 	} else if fi, err := os.Stat(abs); err == nil && !fi.IsDir() {
 		return exit.Errorf(exit.Usage, hint, "pack %s: not a directory", dir)

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -113,7 +114,7 @@ func (a *app) signSkills(paths []string, file string) error {
 
 // signDir signs the skill in a directory.
 func signDir(dir, private string) (s signedSkill, public string, err error) {
-	if skill.IsFileName(filepath.Base(dir)) {
+	if skillpath.IsSkillFile(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
 	}
 	b, err := skill.OpenDir(dir)

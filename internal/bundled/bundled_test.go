@@ -14,6 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -69,7 +71,7 @@ func TestEachSkillIsValidWithoutFindings(t *testing.T) {
 		if len(ds) > 0 || !ds.Valid() || !ds.Loads() {
 			t.Errorf("%s: %v", name, ds)
 		}
-		if n := skill.EstimateTokens(s.Instructions); n > 2500 {
+		if n := tokencount.Estimate(s.Instructions); n > 2500 {
 			t.Errorf("%s: the instructions have about %d tokens, more than 2,500", name, n)
 		}
 		if s.License == "" || s.Version == "" || s.DisableModelInvocation {
@@ -107,7 +109,7 @@ func TestOnlySkillFilesAreEmbedded(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); p != "." && (strings.HasPrefix(name, ".") || skill.IsIgnored(name) || path.Ext(name) == ".pyc") {
+		if name := d.Name(); p != "." && (strings.HasPrefix(name, ".") || skillpath.IsIgnored(name) || path.Ext(name) == ".pyc") {
 			t.Errorf("%s is embedded; remove it, then build again", p)
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Observer learns the name of a client. It is safe for concurrent use.
@@ -63,7 +63,7 @@ func (o *Observer) observe(req *jsonrpc.Request) {
 	if json.Unmarshal(req.Params, &params) != nil {
 		return
 	}
-	name := skill.OneLine(cmp.Or(params.ClientInfo.Name, params.Meta.ClientInfo.Name))
+	name := printable.OneLine(cmp.Or(params.ClientInfo.Name, params.Meta.ClientInfo.Name))
 	if name == "" || len(name) > maxName {
 		return
 	}

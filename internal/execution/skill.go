@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -92,7 +93,7 @@ func (s *openedSkill) close() {
 func CheckManifest(m skill.Manifest, src []byte) error {
 	hash := skill.Hash(src)
 	for _, f := range m {
-		if skill.IsFileName(f.Path) && f.SHA256 == hash {
+		if skillpath.IsSkillFile(f.Path) && f.SHA256 == hash {
 			return nil
 		}
 	}

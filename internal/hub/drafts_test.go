@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -66,7 +67,7 @@ func TestDraftIsChecked(t *testing.T) {
 		if got.Name != "tides" || got.DisplayName != "Tide tables" || got.Description != "Reads tide tables." || got.Valid || !got.Loads || !got.Saves || !got.MaySave || got.Taken != nil || !got.Code || got.Runnable {
 			t.Errorf("it is %+v", got)
 		}
-		if got.Instructions != "# Tides\nRead the table.\n" || got.CatalogLine != "- tides: Reads tide tables." || got.Tokens.CatalogLine != skill.EstimateTokens(got.CatalogLine) || got.Tokens.Instructions != skill.EstimateTokens(got.Instructions) {
+		if got.Instructions != "# Tides\nRead the table.\n" || got.CatalogLine != "- tides: Reads tide tables." || got.Tokens.CatalogLine != tokencount.Estimate(got.CatalogLine) || got.Tokens.Instructions != tokencount.Estimate(got.Instructions) {
 			t.Errorf("it tells a model %q and %q, %+v", got.CatalogLine, got.Instructions, got.Tokens)
 		}
 		wantSame(t, "tools", got.Asks.AllowedTools, []string{"Read", "Grep"})

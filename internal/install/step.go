@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -121,7 +122,7 @@ func Name(at remote.Location, s remote.Skill) string {
 	}
 	const nothing = "skill" // result of Slug without usable letters
 	for _, n := range []string{s.Name, folder} {
-		if slug := skill.Slug(n); slug != nothing && installed.IsValidName(slug) {
+		if slug := skillname.Slug(n); slug != nothing && installed.IsValidName(slug) {
 			return slug
 		}
 	}

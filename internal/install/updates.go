@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // UpdateState is the result of comparing an installed skill with its source.
@@ -222,7 +222,7 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 		case s.Dir == cmp.Or(e.From.Dir, ".") && name == u.Name:
 			return s, true
 		case s.Dir == cmp.Or(e.From.Dir, "."):
-			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("its name there is now %s", skill.OneLine(s.Name)), at(s)
+			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("its name there is now %s", printable.OneLine(s.Name)), at(s)
 			return s, false
 		case name == u.Name:
 			named = append(named, s)
@@ -234,7 +234,7 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 	}
 	dirs := make([]string, 0, len(named))
 	for _, s := range named {
-		dirs = append(dirs, skill.OneLine(s.Dir))
+		dirs = append(dirs, printable.OneLine(s.Dir))
 	}
 	u.State, u.Reason, u.Location = Relocated, "its directory is gone; its name is now used by "+strings.Join(dirs, " and "), at(named[0])
 	return remote.Skill{}, false

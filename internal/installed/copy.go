@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -61,7 +63,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 		}
 	}
 	for _, d := range found { // files that could not be copied
-		refuse("", d.Code, skill.OneLine(d.Message))
+		refuse("", d.Code, printable.OneLine(d.Message))
 	}
 	seen := make(map[string]bool, len(manifest))
 	head := false
@@ -73,7 +75,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 			refuse(f.Path, "collision", "another file differs only in letter case")
 		}
 		seen[fold(f.Path)] = true
-		head = head || skill.IsFileName(f.Path)
+		head = head || skillpath.IsSkillFile(f.Path)
 	}
 	if !head {
 		refuse("", "no-skill-md", "no "+skill.FileName)

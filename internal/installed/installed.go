@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -122,7 +124,7 @@ func (d *Dir) Untracked(ctx context.Context) ([]string, error) {
 }
 
 func isSkill(root *os.Root, name string) bool {
-	if strings.HasPrefix(name, ".") || skill.IsIgnored(name) {
+	if strings.HasPrefix(name, ".") || skillpath.IsIgnored(name) {
 		return false
 	}
 	sub, err := openPlain(root, name)
@@ -180,10 +182,10 @@ func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // checkName rejects names that are not valid directory names on every system.
 func checkName(name string) error {
-	if !skill.IsPortableName(name) {
+	if !skillname.IsPortable(name) {
 		return &NameError{Name: name, Reason: "want 1 to 64 lower-case letters, digits and single inner hyphens"}
 	}
-	if _, why := skill.CheckPath(name); why != "" {
+	if _, why := skillpath.Check(name); why != "" {
 		return &NameError{Name: name, Reason: why}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // LockfileName is the name of the lockfile in a directory of skills.
@@ -41,7 +41,7 @@ type Entry struct {
 	Ref     string          `json:"ref,omitempty"` // full name of the installed branch or tag
 	Commit  string          `json:"commit,omitempty"`
 	Version string          `json:"skillVersion,omitempty"` // version in the skill
-	Digest  string          `json:"digest"`                 // of Files, computed by [skill.Manifest.Digest]
+	Digest  string          `json:"digest"`                 // of Files, computed by skill.Manifest.Digest
 	Key     string          `json:"key,omitempty"`          // public key of its signature
 	// Files maps the paths of the skill's files to their hex SHA-256.
 	Files map[string]string `json:"files"`
@@ -155,7 +155,7 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 	var head struct{ Version json.RawMessage }
 	if err := json.Unmarshal(data, &head); err != nil {
 		if se, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return nil, whole(lineAt(data, int(se.Offset)), "not JSON: "+skill.OneLine(se.Error()))
+			return nil, whole(lineAt(data, int(se.Offset)), "not JSON: "+printable.OneLine(se.Error()))
 		}
 		return nil, whole(0, "not a JSON object")
 	}
@@ -193,7 +193,7 @@ func lineAt(data []byte, offset int) int {
 
 // clip shortens an untrusted text for an error.
 func clip(s string) string {
-	s = skill.OneLine(s)
+	s = printable.OneLine(s)
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}

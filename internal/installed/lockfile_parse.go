@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -268,7 +270,7 @@ func (r *lockReader) skip() {
 
 // fieldPath formats an untrusted key for the Field of a problem.
 func fieldPath(key string) string {
-	if skill.IsPortableName(key) {
+	if skillname.IsPortable(key) {
 		return key
 	}
 	return fmt.Sprintf("%q", clip(key))
@@ -291,11 +293,11 @@ func digestOf(files map[string]string) string {
 // wrongPath returns the reason why a path is not valid on every system, or ""
 // if it is valid.
 func wrongPath(p string) string {
-	if _, why := skill.CheckPath(p); why != "" {
+	if _, why := skillpath.Check(p); why != "" {
 		return why
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if skill.IsIgnored(part) {
+		if skillpath.IsIgnored(part) {
 			return "it is no part of any skill"
 		}
 	}

@@ -22,7 +22,7 @@ import (
 //	.staging~/loadout.lock   the lockfile after the change
 //	.staging~/journal.json   the steps of the commit; while it exists, the commit is valid
 //
-// [skill.IsIgnored] covers names that end in ~, so catalogs do not find skills
+// skillpath.IsIgnored covers names that end in ~, so catalogs do not find skills
 // in there.
 const (
 	staging     = ".staging~"

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -39,7 +40,7 @@ type Difference struct {
 func (d Difference) String() string {
 	s := string(d.Kind)
 	if d.Path != "" {
-		s = skill.OneLine(d.Path) + " is " + s
+		s = printable.OneLine(d.Path) + " is " + s
 	}
 	if d.Reason != "" {
 		s += ": " + d.Reason
@@ -49,7 +50,7 @@ func (d Difference) String() string {
 
 // Verify compares the files of the named skills, or of all installed ones, with
 // the lockfile. The result is sorted by skill and path, and empty if nothing
-// changed. Verify ignores file modes and names that [skill.IsIgnored] reports.
+// changed. Verify ignores file modes and names that skillpath.IsIgnored reports.
 // An unknown name is a [*NotInstalledError]. Verify returns [ErrUnfinished] if
 // a change is in progress or was killed.
 func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error) {
@@ -140,12 +141,12 @@ func compare(root *os.Root, name string, e Entry) []Difference {
 	case errors.Is(err, errNotPlain):
 		return []Difference{{Name: name, Kind: NotPlain}}
 	case err != nil:
-		return []Difference{{Name: name, Kind: Unreadable, Reason: skill.OneLine(err.Error())}}
+		return []Difference{{Name: name, Kind: Unreadable, Reason: printable.OneLine(err.Error())}}
 	}
 	defer sub.Close()
 	manifest, _, err := skill.ReadManifest(sub.FS())
 	if err != nil {
-		return []Difference{{Name: name, Kind: Unreadable, Reason: skill.OneLine(err.Error())}}
+		return []Difference{{Name: name, Kind: Unreadable, Reason: printable.OneLine(err.Error())}}
 	}
 	var out []Difference
 	left := maps.Clone(e.Files)

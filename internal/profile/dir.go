@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -56,7 +57,7 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 			continue
 		}
 		problem := func(s skill.Severity, code, msg, fix string, line int) {
-			problems = append(problems, Problem{name, skill.Diagnostic{Severity: s, Code: code, Line: line, Message: skill.OneLine(msg), Fix: fix}})
+			problems = append(problems, Problem{name, skill.Diagnostic{Severity: s, Code: code, Line: line, Message: printable.OneLine(msg), Fix: fix}})
 		}
 		if files++; files > maxFiles {
 			problem(skill.Error, "profile-many", fmt.Sprintf("there are more than %d files; this one and the rest are skipped", maxFiles), "move files elsewhere", 0)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -79,7 +80,7 @@ type parser struct {
 func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
 	const most = 1000
 	if len(p.ds) < most {
-		p.ds = append(p.ds, skill.Diagnostic{Severity: s, Code: code, Line: n.Line, Column: n.Column, Message: skill.OneLine(msg), Fix: skill.OneLine(fix)})
+		p.ds = append(p.ds, skill.Diagnostic{Severity: s, Code: code, Line: n.Line, Column: n.Column, Message: printable.OneLine(msg), Fix: printable.OneLine(fix)})
 	}
 }
 

@@ -10,6 +10,8 @@ package pythonskill
 import (
 	"errors"
 	"fmt"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 	"strconv"
 	"strings"
@@ -48,15 +50,15 @@ func ReadDraft(src []byte) (*skill.Draft, error) {
 // newDraft makes a draft from a manifest. It returns nil if the manifest has no
 // name.
 func newDraft(v pyValue) *skill.Draft {
-	name := skill.OneLine(v.text("name"))
+	name := printable.OneLine(v.text("name"))
 	if name == "" {
 		return nil
 	}
-	d := &skill.Draft{Name: skill.Slug(name), Description: skill.OneLine(v.text("description")), Version: skill.OneLine(v.text("version")), Category: skill.OneLine(v.text("category"))}
+	d := &skill.Draft{Name: skillname.Slug(name), Description: printable.OneLine(v.text("description")), Version: printable.OneLine(v.text("version")), Category: printable.OneLine(v.text("category"))}
 	for _, t := range v.fields["tools"].items {
-		tool := skill.OneLine(t.text("name"))
+		tool := printable.OneLine(t.text("name"))
 		if t.kind == pyText {
-			tool = skill.OneLine(t.literal)
+			tool = printable.OneLine(t.literal)
 		}
 		if tool != "" && len(d.Tools) < maxTools {
 			d.Tools = append(d.Tools, skill.Tool{Name: tool})

@@ -9,6 +9,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -36,10 +39,10 @@ func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, erro
 	}
 	file, folder := skill.FileName, ""
 	if u, err := url.Parse(l.URL); err == nil {
-		if base := path.Base(u.Path); skill.IsFileName(base) {
+		if base := path.Base(u.Path); skillpath.IsSkillFile(base) {
 			file = base
 		}
-		if parent := path.Base(path.Dir(u.Path)); skill.IsPortableName(parent) {
+		if parent := path.Base(path.Dir(u.Path)); skillname.IsPortable(parent) {
 			folder = parent
 		}
 	}
@@ -171,13 +174,13 @@ func refuse(entry, code, format string, args ...any) error {
 	if len(entry) > 200 {
 		entry = entry[:200] + "…"
 	}
-	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: skill.OneLine(fmt.Sprintf(format, args...))}}}
+	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: printable.OneLine(fmt.Sprintf(format, args...))}}}
 }
 
 // where returns the URL or path of a location for messages.
 func (l Location) where() string {
 	if l.Kind == Local {
-		return skill.OneLine(l.URL)
+		return printable.OneLine(l.URL)
 	}
 	u, err := url.Parse(l.URL)
 	if err != nil {

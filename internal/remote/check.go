@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -17,7 +19,7 @@ import (
 const maxRefusals = 20
 
 // check returns the files of the skill in dir, with paths relative to dir and
-// without names that [skill.IsIgnored] reports. Files that some system cannot
+// without names that skillpath.IsIgnored reports. Files that some system cannot
 // store, and anything other than plain files, are a [*skill.RefusedError] with
 // all reasons.
 func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error) {
@@ -32,7 +34,7 @@ func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error
 			listed = append(listed, skill.File{Path: e.path, Size: e.size})
 		}
 	}
-	refused := skill.CheckFiles(listed, c.opts.Limits.Skill)
+	refused := c.opts.Limits.Skill.Check(listed)
 	tooMany := slices.ContainsFunc(refused, func(r skill.Refusal) bool { return r.Code == "too-many-entries" })
 	for _, e := range files {
 		if tooMany || len(refused) >= maxRefusals {
@@ -55,7 +57,7 @@ func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error
 // ignored reports whether a part of the path is ignored in skills.
 func ignored(p string) bool {
 	for part := range strings.SplitSeq(p, "/") {
-		if skill.IsIgnored(part) {
+		if skillpath.IsIgnored(part) {
 			return true
 		}
 	}
@@ -101,13 +103,13 @@ func (e *entry) isPointer(ctx context.Context) (bool, error) {
 	}
 	r, err := e.open()
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", skill.OneLine(path.Base(e.path)), err)
+		return false, fmt.Errorf("read %s: %w", printable.OneLine(path.Base(e.path)), err)
 	}
 	defer r.Close()
 	var head [len(begin)]byte
 	n, err := io.ReadFull(r, head[:])
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, fmt.Errorf("read %s: %w", skill.OneLine(path.Base(e.path)), err)
+		return false, fmt.Errorf("read %s: %w", printable.OneLine(path.Base(e.path)), err)
 	}
 	return bytes.Equal(head[:n], []byte(begin)), nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -76,7 +78,7 @@ func (t *tree) startDir(dir string) (string, error) {
 	if _, ok := t.dirs[dir]; ok {
 		return dir, nil
 	}
-	if e, ok := t.files[dir]; ok && e.kind == plain && skill.IsFileName(path.Base(dir)) {
+	if e, ok := t.files[dir]; ok && e.kind == plain && skillpath.IsSkillFile(path.Base(dir)) {
 		return path.Dir(dir), nil
 	}
 	return "", &NotFoundError{What: fmt.Sprintf("directory %q", dir), Suggestions: t.similarDirs(dir)}
@@ -104,7 +106,7 @@ func (t *tree) similarDirs(dir string) []string {
 	slices.SortFunc(guesses, func(a, b guess) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.dir, b.dir)) })
 	var out []string
 	for _, g := range guesses[:min(3, len(guesses))] {
-		out = append(out, skill.OneLine(g.dir))
+		out = append(out, printable.OneLine(g.dir))
 	}
 	return out
 }
@@ -112,7 +114,7 @@ func (t *tree) similarDirs(dir string) []string {
 func (t *tree) skillFiles(dir string) int {
 	n := 0
 	for _, e := range t.below(dir) {
-		if skill.IsFileName(path.Base(e.path)) {
+		if skillpath.IsSkillFile(path.Base(e.path)) {
 			n++
 		}
 	}
@@ -143,7 +145,7 @@ func (t *tree) list(ctx context.Context, dir string) (catalog.Listing, error) {
 
 // isSkill reports whether a directory has a SKILL.md.
 func (t *tree) isSkill(dir string) bool {
-	return slices.ContainsFunc(t.dirs[dir], func(d fs.DirEntry) bool { return skill.IsFileName(d.Name()) })
+	return slices.ContainsFunc(t.dirs[dir], func(d fs.DirEntry) bool { return skillpath.IsSkillFile(d.Name()) })
 }
 
 // subtree returns the tree below dir and a function that maps its paths to
@@ -191,14 +193,14 @@ func (c *Client) openSkill(ctx context.Context, t *tree, dir string) (*skill.Bun
 	}
 	files, err := c.check(ctx, t, dir)
 	if err != nil {
-		return nil, fmt.Errorf("open skill %s: %w", skill.OneLine(dir), err)
+		return nil, fmt.Errorf("open skill %s: %w", printable.OneLine(dir), err)
 	}
 	checked, err := newTree(files)
 	if err != nil {
-		return nil, fmt.Errorf("open skill %s: %w", skill.OneLine(dir), err)
+		return nil, fmt.Errorf("open skill %s: %w", printable.OneLine(dir), err)
 	}
 	if _, err := skill.FindFile(checked); err != nil {
-		return nil, fmt.Errorf("open skill %s: %w", skill.OneLine(dir), err)
+		return nil, fmt.Errorf("open skill %s: %w", printable.OneLine(dir), err)
 	}
 	folder := path.Base(dir)
 	if dir == "." {

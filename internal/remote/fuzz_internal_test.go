@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -39,7 +40,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		known := map[string]bool{}
 		for _, p := range skills {
-			if !skill.IsPortableName(p.name) || known[p.name] {
+			if !skillname.IsPortable(p.name) || known[p.name] {
 				t.Errorf("name %q", p.name)
 			}
 			known[p.name] = true

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -138,7 +139,7 @@ func (g *gitTrip) fetch(ctx context.Context) (Revision, []catalog.Problem, error
 		return Revision{}, nil, err
 	}
 	if want.also != "" {
-		g.problem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", skill.OneLine(g.asked.Ref)), "write @"+want.also+" for the tag")
+		g.problem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", printable.OneLine(g.asked.Ref)), "write @"+want.also+" for the tag")
 	}
 	if want.name == "" { // a commit that some ref has, or a HEAD without a branch
 		rev, err := g.fetchCommit(ctx, want.commit)

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // withRemote calls run, which contacts the remote. It retries once with a
@@ -131,7 +131,7 @@ func (c *Credential) gitUser() string { return cmp.Or(c.User, "x-access-token") 
 
 // explain returns an error that says what the user can do.
 func (g *gitTrip) explain(err error) error {
-	host := skill.OneLine(repoHost(g.url))
+	host := printable.OneLine(repoHost(g.url))
 	switch why := whyOf(err); {
 	case why == notThere || why == unauthorized && g.cred == nil:
 		return &NotFoundError{What: "repository " + shownURL(g.url), Hint: g.hint(host)}

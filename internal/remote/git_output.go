@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // maxOutput is the maximum number of bytes of git's messages to keep, from the
@@ -78,7 +78,7 @@ func (e *gitError) Unwrap() error { return e.err }
 func (e *gitError) Error() string {
 	first, fatal := "", ""
 	for line := range strings.Lines(e.messages) {
-		line = skill.OneLine(queries().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
+		line = printable.OneLine(queries().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
 		word, is := strings.CutPrefix(line, "fatal: ")
 		if first == "" {
 			first = line

@@ -12,7 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 const (
@@ -218,7 +218,7 @@ func (r *gitRefs) notFound(l Location) *NotFoundError {
 		}
 	}
 	for name := range far {
-		e.Suggestions = append(e.Suggestions, skill.OneLine(name))
+		e.Suggestions = append(e.Suggestions, printable.OneLine(name))
 	}
 	slices.SortFunc(e.Suggestions, func(a, b string) int {
 		if far[a] != far[b] {

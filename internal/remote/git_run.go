@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // gitTrip runs git for one Open or Latest in a directory of its own. Its
@@ -333,7 +333,7 @@ func shownURL(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
 		return cleanAddress(u)
 	} else if ok {
-		return skill.OneLine(strings.ToValidUTF8(scheme, "�")) + "://…"
+		return printable.OneLine(strings.ToValidUTF8(scheme, "�")) + "://…"
 	}
 	return fmt.Sprintf("%.500s", strings.Trim(strconv.Quote(address), `"`))
 }

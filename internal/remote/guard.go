@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/address"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // admit rejects locations that only a user may name.
@@ -149,7 +149,7 @@ func checkSpelling(host string) error {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
 	case strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }):
-		return &AddressError{Host: skill.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not written in ASCII"}
+		return &AddressError{Host: printable.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not written in ASCII"}
 	case last != "" && last[0] >= '0' && last[0] <= '9': // no top-level domain starts with a digit
 		return &AddressError{Host: host, Reason: "a number in an unusual form"}
 	}

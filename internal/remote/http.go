@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 const (
@@ -157,7 +157,7 @@ func (t *trip) follow(ctx context.Context, u *url.URL, header http.Header) (*htt
 			return nil, errors.New("invalid redirect address")
 		}
 		if u.Scheme == "https" && next.Scheme != "https" {
-			return nil, fmt.Errorf("redirect from https to %s not followed", skill.OneLine(next.Scheme))
+			return nil, fmt.Errorf("redirect from https to %s not followed", printable.OneLine(next.Scheme))
 		}
 		u = next
 	}
@@ -264,7 +264,7 @@ func (t *trip) findCredential(ctx context.Context, u *url.URL) bool {
 // cleanAddress formats a URL for errors: without user, password, query and
 // fragment.
 func cleanAddress(u *url.URL) string {
-	return skill.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
+	return printable.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
 }
 
 // contextError returns the cause of the end of the context if it has ended, and

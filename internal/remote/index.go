@@ -14,6 +14,9 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -156,7 +159,7 @@ type indexEntry struct {
 func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.Problem, error) {
 	var doc indexDocument
 	if err := json.Unmarshal(src, &doc); err != nil {
-		return nil, nil, errors.New("invalid JSON: " + skill.OneLine(err.Error()))
+		return nil, nil, errors.New("invalid JSON: " + printable.OneLine(err.Error()))
 	}
 	read := c.readEntry
 	switch doc.Schema {
@@ -190,15 +193,15 @@ type indexReader struct {
 func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*indexEntry, *url.URL) (published, string)) {
 	var e indexEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
-		r.refuse(fmt.Sprintf("entry %d", i+1), "bad-entry", skill.OneLine(err.Error()))
+		r.refuse(fmt.Sprintf("entry %d", i+1), "bad-entry", printable.OneLine(err.Error()))
 		return
 	}
 	label := fmt.Sprintf("entry %d", i+1)
 	if e.Name != "" {
-		label = skill.OneLine(cut(e.Name, 80))
+		label = printable.OneLine(cut(e.Name, 80))
 	}
 	switch {
-	case !skill.IsPortableName(e.Name):
+	case !skillname.IsPortable(e.Name):
 		r.refuse(label, "bad-name", "name is not 1 to 64 lower-case letters, digits and single hyphens")
 		return
 	case r.known[e.Name]:
@@ -277,10 +280,10 @@ func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (published, string
 	found := false
 	for _, f := range e.Files {
 		listed = append(listed, skill.File{Path: f})
-		found = found || skill.IsFileName(f)
+		found = found || skillpath.IsSkillFile(f)
 	}
-	if refused := skill.CheckFiles(listed, c.opts.Limits.Skill); len(refused) > 0 {
-		return published{}, skill.OneLine(refused[0].String())
+	if refused := c.opts.Limits.Skill.Check(listed); len(refused) > 0 {
+		return published{}, printable.OneLine(refused[0].String())
 	}
 	if !found {
 		return published{}, "SKILL.md is not in the list of files"

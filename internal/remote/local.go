@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // openLocal opens a local folder, SKILL.md or archive. A SKILL.md stands for
@@ -25,7 +25,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 		return c.openFolder(ctx, l, l.URL)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
 		return nil, fmt.Errorf("open %q: neither a folder nor a file", l.URL)
-	case skill.IsFileName(filepath.Base(l.URL)):
+	case skillpath.IsSkillFile(filepath.Base(l.URL)):
 		return c.openFolder(ctx, l, filepath.Dir(l.URL))
 	}
 	f, err := os.Open(l.URL)
@@ -61,7 +61,7 @@ func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
 			return context.Cause(ctx)
 		case err != nil && p == ".":
 			return err
-		case p != "." && skill.IsIgnored(d.Name()):
+		case p != "." && skillpath.IsIgnored(d.Name()):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/internal/script"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 func TestTable(t *testing.T) {
 	var exts []string
 	for _, row := range script.Table() {
 		exts = append(exts, row.Extension)
-		if !skill.IsScript("x" + row.Extension) {
+		if !skillpath.IsScript("x"+row.Extension, 0) {
 			t.Errorf("a skill does not know %s for a script", row.Extension)
 		}
 		if (len(row.Interpreters) == 0) != (row.Kind == script.WASM) {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/installed"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // InstallFlags select directories of installed skills.
@@ -164,7 +164,7 @@ func InstalledNames(all []SkillsDir, names []string) ([][]string, error) {
 
 func notInstalledError(all []SkillsDir, name string) error {
 	hint := "find out where it comes from: loadout explain " + console.ShellQuote(name)
-	if !skill.IsPortableName(name) {
+	if !skillname.IsPortable(name) {
 		hint = "give the name of a skill as loadout list shows it"
 	}
 	dirs := make([]string, 0, len(all))

@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -199,7 +200,7 @@ func MissingSkills(p *profile.Profile, rt *loadout.Runtime) []string {
 		names = append(names, e.Name)
 	}
 	for _, s := range p.Skills {
-		name := skill.NormalizeName(strings.TrimSpace(s))
+		name := skillname.Normalize(strings.TrimSpace(s))
 		e, err := snap.Get(name)
 		if err == nil && e.Name != name && e.Origin+"/"+e.Name != name {
 			out = append(out, fmt.Sprintf("%q selects no skill: write its name, or its origin and name as %s/%s", s, e.Origin, e.Name))

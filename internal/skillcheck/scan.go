@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -73,7 +74,7 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 		return nil, &ScanError{Path: p, Err: fileCause(err)}
 	case fi.IsDir():
 		return scanBelow(ctx, p)
-	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
 		return only(scanDir(ctx, filepath.Dir(p), filepath.Dir(p)))
 	case IsArchive(p) && fi.Mode().IsRegular():
 		return only(scanArchive(ctx, p, fi.Size()))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -44,7 +45,7 @@ func walk(ctx context.Context, dir string, visit func(found) error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && d.IsDir() && p != root && (skill.IsIgnored(d.Name()) || d.Name() == "node_modules"):
+		case err == nil && d.IsDir() && p != root && (skillpath.IsIgnored(d.Name()) || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case err == nil && d.IsDir() && p == root:
 			return nil
@@ -71,7 +72,7 @@ func containsSkill(dir string) bool {
 		return false
 	}
 	for _, e := range entries {
-		if skill.IsFileName(e.Name()) && !e.IsDir() {
+		if skillpath.IsSkillFile(e.Name()) && !e.IsDir() {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -27,7 +28,7 @@ func Validate(ctx context.Context, p string) ([]Validation, error) {
 		return nil, err
 	case fi.IsDir():
 		return validateBelow(ctx, p)
-	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
 		return []Validation{validateDir(filepath.Dir(p), p)}, nil
 	case IsArchive(p) && fi.Mode().IsRegular():
 		return []Validation{validateArchive(p, p)}, nil
@@ -45,7 +46,7 @@ func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
 		switch {
 		case f.err != nil:
 			out = append(out, unreadable(f.shown, f.err))
-		case !f.entry.IsDir() && skill.IsFileName(f.entry.Name()):
+		case !f.entry.IsDir() && skillpath.IsSkillFile(f.entry.Name()):
 			out = append(out, validateDir(filepath.Dir(f.path), filepath.Dir(f.shown)))
 		case f.isSkillLink():
 			out = append(out, validateDir(f.path, f.shown))

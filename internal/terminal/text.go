@@ -6,7 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // IsControl reports whether r could control a terminal or reorder the text around it.
@@ -25,7 +25,7 @@ func Safe(s string) string {
 }
 
 // Plain returns safe text on one line.
-func Plain(s string) string { return Safe(skill.OneLine(s)) }
+func Plain(s string) string { return Safe(printable.OneLine(s)) }
 
 // Clip truncates plain text to n columns, with an ellipsis. It returns "" if n is
 // less than 1.

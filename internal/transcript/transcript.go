@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // maxResult is the number of bytes shown of a call's result.
@@ -47,7 +47,7 @@ func Markdown(e *session.Event) string {
 func answerMarkdown(m *session.Message) string {
 	var b strings.Builder
 	if m.Text != "" {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", skill.OneLine(m.Model), stripControls(m.Text))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", printable.OneLine(m.Model), stripControls(m.Text))
 	}
 	for _, c := range m.Calls {
 		fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", Escape(c.Name), Fence(c.Arguments))
@@ -59,7 +59,7 @@ func answerMarkdown(m *session.Message) string {
 // characters escaped.
 func Escape(text string) string {
 	var b strings.Builder
-	for _, r := range skill.OneLine(text) {
+	for _, r := range printable.OneLine(text) {
 		if strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&", r) {
 			b.WriteByte('\\')
 		}

@@ -106,10 +106,10 @@ func loadersRefused(names []string) *EnvFileError {
 func (r *resolver) displayPath(path string) string {
 	for _, h := range r.hidden {
 		if strings.Contains(path, h) {
-			return printable(r.c.EnvFile)
+			return printableText(r.c.EnvFile)
 		}
 	}
-	return printable(path)
+	return printableText(path)
 }
 
 func (r *resolver) merge(out *Config, values map[string]string) {

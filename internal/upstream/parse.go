@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -114,7 +115,7 @@ func (p *parser) result() (*File, []skill.Diagnostic) { return &p.found, p.ds }
 // add appends a diagnostic at n. It shortens quoted parts of the file to one
 // line.
 func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
-	d := skill.Diagnostic{Severity: s, Code: code, Message: skill.OneLine(msg), Fix: skill.OneLine(fix)}
+	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(msg), Fix: printable.OneLine(fix)}
 	if n != nil && !p.placeless {
 		d.Line, d.Column = n.Line, n.Column
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Variables are the values for variables in a configuration. A nil func or
@@ -153,7 +153,7 @@ type resolver struct {
 }
 
 func (r *resolver) miss(kind, name, where, hint string) {
-	u := UnsetVariable{Kind: kind, Name: skill.OneLine(name), Where: displayPosition(where) + " of server " + printable(quote(r.c.Name)), Hint: hint}
+	u := UnsetVariable{Kind: kind, Name: printable.OneLine(name), Where: displayPosition(where) + " of server " + printableText(quote(r.c.Name)), Hint: hint}
 	const most = 100 // one problem already makes the server unusable
 	if len(r.unset) < most && !slices.Contains(r.unset, u) {
 		r.unset = append(r.unset, u)
@@ -265,7 +265,7 @@ func (r *resolver) notVisible(kind, name string) string {
 	case ofSkill:
 		owner = "servers of a skill do"
 	case r.c.Owner != "":
-		owner = "servers of " + printable(string(r.c.Owner)) + " do"
+		owner = "servers of " + printableText(string(r.c.Owner)) + " do"
 	}
 	if name != "" && r.v.Secret != nil {
 		next = append(next, "write ${{secrets."+name+"}}")
@@ -292,7 +292,7 @@ func (r *resolver) hint(v *variable, usual string) string {
 func (r *resolver) secretHint(name string) string {
 	next := "loadout secret set " + name
 	if skill, _, ok := r.c.Owner.Skill(); ok {
-		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable(skill)
+		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printableText(skill)
 	}
 	return next
 }
@@ -345,7 +345,7 @@ func (c *Config) Variables() []VariableUse {
 	target, seen := c.Target(), map[[3]string]bool{}
 	c.texts(func(where, s string, _ func(*Config, string)) {
 		eachVariable(parseTemplate(s, 0), func(v *variable) {
-			u := VariableUse{Kind: v.kind, Name: printable(v.name), Where: displayPosition(where), Target: target}
+			u := VariableUse{Kind: v.kind, Name: printableText(v.name), Where: displayPosition(where), Target: target}
 			if k := [3]string{u.Kind, u.Name, u.Where}; !seen[k] {
 				seen[k] = true
 				out = append(out, u)
@@ -359,7 +359,7 @@ func (c *Config) Variables() []VariableUse {
 // no user names, paths or arguments, which may have tokens.
 func (c *Config) Target() string {
 	if len(c.URLs) == 0 {
-		return printable(c.Command)
+		return printableText(c.Command)
 	}
 	var hosts []string
 	for _, u := range c.URLs {
@@ -367,7 +367,7 @@ func (c *Config) Target() string {
 			hosts = append(hosts, h)
 		}
 	}
-	return printable(strings.Join(hosts, ", "))
+	return printableText(strings.Join(hosts, ", "))
 }
 
 // host returns the host of a URL that may contain variables.
@@ -412,10 +412,10 @@ func displayPosition(where string) string {
 	if len(where) > 100 {
 		where = strings.ToValidUTF8(where[:100], "") + "…"
 	}
-	return printable(where)
+	return printableText(where)
 }
 
-func printable(s string) string {
+func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '\ufffd'

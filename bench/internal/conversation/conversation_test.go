@@ -7,14 +7,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newTestCorpus(t *testing.T, sizes []int) *Corpus {
 	t.Helper()
-	c, err := NewCorpus(t.Context(), sizes, skill.EstimateTokens)
+	c, err := NewCorpus(t.Context(), sizes, tokencount.Estimate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestToolResultsCostLess(t *testing.T) {
 	if n := c.Tokens(); n < 54_800 || n > 55_500 {
 		t.Fatalf("instructions have %d tokens", n)
 	}
-	meter := NewMeter(skill.EstimateTokens)
+	meter := NewMeter(tokencount.Estimate)
 	cost := func(w *Way, seeds uint64) (mean float64) {
 		for seed := range seeds {
 			mean += mustBill(t, meter, playBodies(t, c, w, 10, seed)).Cost / float64(seeds)
@@ -94,7 +94,7 @@ func TestRequestsExtendThePrevious(t *testing.T) {
 			if (apart > 0) != rewrites(w) {
 				t.Errorf("%d of %d requests do not start with the previous one", apart, len(all))
 			}
-			if b := mustBill(t, NewMeter(skill.EstimateTokens), all); (b.Rewritten > 0) != rewrites(w) {
+			if b := mustBill(t, NewMeter(tokencount.Estimate), all); (b.Rewritten > 0) != rewrites(w) {
 				t.Errorf("bill has %d rewritten tokens", b.Rewritten)
 			}
 		})

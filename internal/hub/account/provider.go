@@ -13,7 +13,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/loadout-dev/loadout/internal/address"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 const (
@@ -53,7 +53,7 @@ func providerError(step string, err error) *ProviderError {
 }
 
 func shorten(text string) string {
-	text = skill.OneLine(text)
+	text = printable.OneLine(text)
 	if len(text) > maxProviderError {
 		text = strings.ToValidUTF8(text[:maxProviderError], "") + "…"
 	}
@@ -132,7 +132,7 @@ func findClaim(claims map[string]any, name string) any {
 // stringClaim returns a claim that is a single-line string, otherwise "".
 func stringClaim(claims map[string]any, name string) string {
 	text, _ := findClaim(claims, name).(string)
-	if len(text) > maxClaim || !utf8.ValidString(text) || skill.OneLine(text) != text {
+	if len(text) > maxClaim || !utf8.ValidString(text) || printable.OneLine(text) != text {
 		return ""
 	}
 	return text

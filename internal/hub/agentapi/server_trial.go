@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -116,7 +117,7 @@ func firstError(ds skill.Diagnostics) string {
 }
 
 func serverFailed(why string) serverTried {
-	return serverTried{Error: skill.OneLine(why), Tools: []serverTriedTool{}}
+	return serverTried{Error: printable.OneLine(why), Tools: []serverTriedTool{}}
 }
 
 // tryServer connects to a server and lists its tools. Only commands of the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -115,7 +116,7 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 func damagedResource(k store.Kind, why error) *Resource {
 	return &Resource{
 		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
-			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply the document again, or delete it"}}},
+			{Severity: skill.Error, Code: "document-damaged", Message: printable.OneLine(why.Error()), Fix: "apply the document again, or delete it"}}},
 		ID: k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, Created: k.Created, Updated: k.Updated,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -49,7 +50,7 @@ func newParser(at *configfile.Node) *parser {
 const maxFindings = 200
 
 func (p *parser) addFinding(s skill.Severity, code string, at *configfile.Node, message, fix string) {
-	d := skill.Diagnostic{Severity: s, Code: code, Message: skill.OneLine(message), Fix: skill.OneLine(fix)}
+	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(message), Fix: printable.OneLine(fix)}
 	if at != nil {
 		d.Line, d.Column = at.Line, at.Column
 	}

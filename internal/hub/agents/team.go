@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // TeamMember is a member of a Team that receives tasks.
@@ -116,10 +116,10 @@ func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 		names = append(names, m.Name)
 		about += "\n- " + m.Name
 		if m.Role != "" {
-			about += " (" + shorten(skill.OneLine(m.Role)) + ")"
+			about += " (" + shorten(printable.OneLine(m.Role)) + ")"
 		}
 		if m.Description != "" {
-			about += ": " + cutText(skill.OneLine(m.Description))
+			about += ": " + cutText(printable.OneLine(m.Description))
 		}
 	}
 	schema, err := json.Marshal(map[string]any{

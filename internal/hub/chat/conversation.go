@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Conversation describes a conversation.
@@ -254,7 +254,7 @@ func auditRecord(by account.UserID, action, id string, details any) store.AuditR
 // checkTitle returns the title with line breaks replaced. It fails if the title is
 // too long or not UTF-8.
 func checkTitle(title string) (string, error) {
-	title = strings.TrimSpace(skill.OneLine(title))
+	title = strings.TrimSpace(printable.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {
 		return "", fmt.Errorf("title: %w: want at most %d bytes of UTF-8, got %d bytes", ErrInvalid, MaxTitle, len(title))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -24,7 +25,7 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 	}
 	files := make(skill.Manifest, len(rows))
 	for i, r := range rows {
-		files[i] = skill.File{Path: r.Path, Size: r.Size, SHA256: r.SHA256, Script: skill.IsScript(r.Path)}
+		files[i] = skill.File{Path: r.Path, Size: r.Size, SHA256: r.SHA256, Script: skillpath.IsScript(r.Path, 0)}
 	}
 	if files.Digest() != v.Digest {
 		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, store.ErrCorrupt)

@@ -48,7 +48,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	if err != nil {
 		return nil, fmt.Errorf("read skill %q: %w", s.Name, mapDiskFull(err))
 	}
-	if found := skill.CheckFiles(files, l.opts.Limits); found != nil {
+	if found := l.opts.Limits.Check(files); found != nil {
 		return nil, &skill.RefusedError{What: "skill", Refusals: found}
 	}
 	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()

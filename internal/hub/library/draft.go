@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -53,7 +54,7 @@ func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (
 	for i, f := range d.Files {
 		listed[i] = skill.File{Path: f.Path, Size: int64(len(f.Data))}
 	}
-	out.refusals = skill.CheckFiles(listed, l.opts.Limits)
+	out.refusals = l.opts.Limits.Check(listed)
 	if slices.ContainsFunc(out.refusals, isLimitRefusal) {
 		return nil, &skill.RefusedError{What: "skill", Refusals: slices.DeleteFunc(out.refusals, func(r skill.Refusal) bool { return !isLimitRefusal(r) })}
 	}
@@ -74,7 +75,7 @@ func newDraftFS(files []DraftFile) (fs.FS, error) {
 	data, dirs := map[string][]byte{}, map[string]bool{}
 	var listed skill.Manifest
 	for _, f := range files {
-		if code, _ := skill.CheckPath(f.Path); code != "" || dirs[f.Path] || data[f.Path] != nil || hasFileParent(f.Path, data) {
+		if code, _ := skillpath.Check(f.Path); code != "" || dirs[f.Path] || data[f.Path] != nil || hasFileParent(f.Path, data) {
 			continue
 		}
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {

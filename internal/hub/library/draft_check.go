@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -100,8 +101,8 @@ const maxEdits = 50
 // readSkillFile reads SKILL.md.
 func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 	for _, r := range d.refusals {
-		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
-			Severity: skill.Error, Code: r.Code, Message: skill.OneLine(r.Message), Fix: "rename the file"}})
+		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: printable.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
+			Severity: skill.Error, Code: r.Code, Message: printable.OneLine(r.Message), Fix: "rename the file"}})
 	}
 	file, err := skill.FindFile(d.fsys)
 	if err != nil { // missing, or a directory
@@ -120,7 +121,7 @@ func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 		if found.Code == "file-name" {
 			said.Rename = skill.FileName
 		} else if i < maxEdits {
-			said.Edit = skill.SuggestEdit(src, d.folder, found)
+			said.Edit = found.SuggestEdit(src, d.folder)
 		}
 		c.Diagnostics = append(c.Diagnostics, said)
 	}
@@ -177,7 +178,7 @@ func (c *DraftCheck) checkName(d *draft) {
 		return
 	}
 	c.Savable = false
-	found := skill.Diagnostic{Severity: skill.Error, Code: "name-refused", Message: skill.OneLine(why.Error()), Fix: "give the skill another name"}
+	found := skill.Diagnostic{Severity: skill.Error, Code: "name-refused", Message: printable.OneLine(why.Error()), Fix: "give the skill another name"}
 	c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{Diagnostic: found, File: skill.FileName})
 }
 

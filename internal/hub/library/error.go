@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -42,7 +43,7 @@ type BrokenError struct {
 func (e *BrokenError) Error() string {
 	for _, d := range e.Diagnostics {
 		if d.Severity == skill.Error {
-			return "the skill does not load: " + skill.OneLine(d.Message)
+			return "the skill does not load: " + printable.OneLine(d.Message)
 		}
 	}
 	return "the skill does not load"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -42,7 +43,7 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
 		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}}
 		for _, pr := range offer.Problems {
-			out.Problems = append(out.Problems, skill.OneLine(pr.Path+": "+pr.Message))
+			out.Problems = append(out.Problems, printable.OneLine(pr.Path+": "+pr.Message))
 		}
 		for _, s := range offer.Skills {
 			o, err := l.describeOffered(ctx, in, offer, s)
@@ -148,7 +149,7 @@ func newImported() *ImportResult {
 }
 
 func (i *ImportResult) skip(id, name, dir, reason string) {
-	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: skill.OneLine(name), Dir: dir, Reason: reason})
+	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: printable.OneLine(name), Dir: dir, Reason: reason})
 }
 
 // Import imports skills from a source into a namespace. It creates new skills,

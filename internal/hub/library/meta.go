@@ -7,7 +7,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -43,7 +45,7 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies),
 		UserOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
 		Unnamed: !s.HasOwnName(), Repaired: !s.Verbatim(),
-		Tokens: skill.EstimateTokens(s.Instructions),
+		Tokens: tokencount.Estimate(s.Instructions),
 	}
 	m.ProvidesTools = s.MCPServers.Configs != nil || s.Provider != nil
 	for _, t := range s.Tools {
@@ -93,7 +95,7 @@ func (m *meta) catalogTokens(s store.Skill) int {
 		return 0
 	}
 	e := m.catalogEntry(s.Name, s.Display, s.Description, s.Label, s.Tags)
-	return skill.EstimateTokens(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
+	return tokencount.Estimate(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
 // dependencyRefs returns references to the dependencies of the skill.
@@ -109,7 +111,7 @@ func (m *meta) dependencyRefs() []store.Reference {
 }
 
 // cleanLine returns untrusted text on one line, truncated to most bytes.
-func cleanLine(text string, most int) string { return truncate(skill.OneLine(text), most) }
+func cleanLine(text string, most int) string { return truncate(printable.OneLine(text), most) }
 
 // truncate returns the beginning of a text as valid UTF-8 without zero bytes.
 func truncate(text string, most int) string {
@@ -153,14 +155,14 @@ func checkName(name string) error {
 	case strings.TrimSpace(name) != name:
 		why = "the name begins or ends with a space"
 	default:
-		if found := skill.CheckFiles(skill.Manifest{{Path: name + "/" + skill.FileName}}, skill.Limits{}); found != nil {
+		if found := (skill.Limits{}).Check(skill.Manifest{{Path: name + "/" + skill.FileName}}); found != nil {
 			why = "not a valid directory name: " + found[0].Message
 		}
 	}
 	if why == "" {
 		return nil
 	}
-	return &NameError{Name: skill.OneLine(name), Why: why}
+	return &NameError{Name: printable.OneLine(name), Why: why}
 }
 
 // dependencyName returns the name of a dependency, which may have a version

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -194,9 +195,9 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 }
 
 func (s *boundSource) problem(r Ref, err error) catalog.Problem {
-	name := skill.OneLine(r.Name)
+	name := printable.OneLine(r.Name)
 	if name == "" {
-		name = skill.OneLine(r.ID)
+		name = printable.OneLine(r.ID)
 	}
 	return catalog.Problem{Path: s.origin + "/" + name, Origin: s.origin, Diagnostic: skill.Diagnostic{
 		Severity: skill.Warning, Code: "reference", Message: "unresolved skill reference: " + err.Error(),

@@ -4,7 +4,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
 // checkedJSON is the result of checking a draft.
@@ -80,7 +80,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	manifest := manifestOf(c.Manifest)
 	out := checkedJSON{
 		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
-		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: skill.EstimateTokens(c.CatalogLine)},
+		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: tokencount.Estimate(c.CatalogLine)},
 		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.Runnable,
 		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: api.NonNil(c.RequestedPermissions)},
 	}
@@ -92,7 +92,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	}
 	if s := c.Skill; s != nil {
 		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, s.Description, s.Version
-		out.Instructions, out.Tokens.Instructions = s.Instructions, skill.EstimateTokens(s.Instructions)
+		out.Instructions, out.Tokens.Instructions = s.Instructions, tokencount.Estimate(s.Instructions)
 		out.Permissions.AllowedTools, out.Permissions.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
 		out.Permissions.Dependencies, out.Permissions.Model = api.NonNil(s.Dependencies), s.Model
 		for _, t := range s.Tools {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 const (
@@ -114,7 +114,7 @@ func downloadable(p account.Principal) ([]store.Namespace, error) {
 
 // add adds a skill to an index, unless its name is invalid there.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
-	if !skill.IsPortableName(s.Name) {
+	if !skillname.IsPortable(s.Name) {
 		return nil
 	}
 	if len(out.Skills) == maxIndexed {

@@ -1,25 +1,30 @@
-package skill
+// Package skillpath has the rules for paths of files in a skill. It never opens
+// files.
+package skillpath
 
 import (
 	"fmt"
+	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-const (
-	maxPath     = 512 // bytes of the path of a file
-	maxPathPart = 255
-)
+// MaxBytes is the maximum length of a path.
+const MaxBytes = 512
 
-// CheckPath explains why a slashed path cannot be the path of a skill's file on
+const maxPart = 255 // bytes
+
+// Check explains why a slashed path cannot be the path of a skill's file on
 // every system. Either it leaves the skill, or some system cannot store it or
 // confuses it with another path. The code is stable: lower-case words with
-// hyphens, as in [Refusal]. Both results are empty for a valid path.
-func CheckPath(p string) (code, message string) {
+// hyphens, as in a Refusal of package skill. Both results are empty for a valid path.
+func Check(p string) (code, message string) {
 	switch {
-	case len(p) > maxPath:
-		return "path-too-long", fmt.Sprintf("path too long (%d bytes, limit %d)", len(p), maxPath)
+	case len(p) > MaxBytes:
+		return "path-too-long", fmt.Sprintf("path too long (%d bytes, limit %d)", len(p), MaxBytes)
 	case !utf8.ValidString(p):
 		return "name-encoding", "name is not UTF-8"
 	case strings.HasPrefix(p, "/"):
@@ -44,8 +49,8 @@ func CheckPath(p string) (code, message string) {
 			return "path-escape", "path leads out of the skill with .."
 		case part == "" || part == ".":
 			return "path-unclean", "path has an empty part or a single dot; write it without them"
-		case len(part) > maxPathPart:
-			return "path-too-long", fmt.Sprintf("part of the path too long (%d bytes, limit %d)", len(part), maxPathPart)
+		case len(part) > maxPart:
+			return "path-too-long", fmt.Sprintf("part of the path too long (%d bytes, limit %d)", len(part), maxPart)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
 			return "name-end", "part of the path ends in a dot or a space, which some systems remove"
 		case reserved(part):
@@ -74,4 +79,39 @@ func reserved(part string) bool {
 		device, number = stem[:3], stem[3:]
 	}
 	return (device == "COM" || device == "LPT") && strings.Contains("123456789¹²³", number) && utf8.RuneCountInString(number) == 1
+}
+
+// IsIgnored reports whether files and directories of this name never belong to
+// a skill: version control data, caches, and files that desktops and editors
+// create.
+func IsIgnored(name string) bool {
+	switch name {
+	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "Thumbs.db", "__MACOSX":
+		return true
+	}
+	switch {
+	case strings.HasSuffix(name, "~"), strings.HasPrefix(name, ".#"):
+		return true
+	case strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") && len(name) > 1:
+		return true
+	case strings.HasPrefix(name, "."):
+		ext := path.Ext(name)
+		return len(ext) == 4 && strings.HasPrefix(ext, ".sw")
+	}
+	return false
+}
+
+// scriptExtensions lists the extensions of files that an interpreter runs.
+var scriptExtensions = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".wasm"}
+
+// IsScript reports whether a file has the extension of a script or an
+// executable bit.
+func IsScript(p string, mode fs.FileMode) bool {
+	return slices.Contains(scriptExtensions, strings.ToLower(path.Ext(p))) || mode&0o111 != 0
+}
+
+// IsSkillFile reports whether name is SKILL.md in any letter case. The reference
+// validator knows SKILL.md and skill.md; published skills use two more.
+func IsSkillFile(name string) bool {
+	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }

@@ -1,17 +1,19 @@
-package skill
+// Package tokencount estimates how many tokens a text has, for budgets and
+// warnings. It knows no vocabulary.
+package tokencount
 
 import (
 	"unicode"
 	"unicode/utf8"
 )
 
-// EstimateTokens estimates how many tokens a language model counts in text. It
+// Estimate estimates how many tokens a language model counts in text. It
 // was fitted to the o200k vocabulary on published skills in English, Chinese
 // and code; bench/README.md has the comparison. Other languages in Latin
 // letters may have up to 40 % more tokens, and other vocabularies differ by up
 // to 20 %. A text never has fewer tokens than its beginning. Use the estimate
 // for budgets and warnings, not for billing.
-func EstimateTokens(text string) int {
+func Estimate(text string) int {
 	const unit = 100 // hundredths of a token
 	total, state := 0, afterLine
 	for i := 0; i < len(text); {

@@ -1,0 +1,56 @@
+// Package skillname has the rules for names of skills. It never looks at files.
+package skillname
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Normalize returns the form in which names are compared: trimmed, in NFKC.
+func Normalize(s string) string { return Trim(norm.NFKC.String(Trim(s))) }
+
+// Slug turns any text into a valid name: at most 64 lower-case ASCII letters,
+// digits and single hyphens. It returns "skill" if nothing else is left.
+func Slug(s string) string {
+	var b strings.Builder
+	hyphen := false
+	for _, r := range strings.ToLower(norm.NFKD.String(s)) {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			if hyphen && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			hyphen = false
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r):
+		default:
+			hyphen = true
+		}
+		if b.Len() >= 63 {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		return "skill"
+	}
+	return strings.TrimRight(b.String(), "-")
+}
+
+// IsPortable reports whether every consumer of skills accepts the name: 1
+// to 64 lower-case ASCII letters, digits and single inner hyphens.
+func IsPortable(s string) bool {
+	if s == "" || len(s) > 64 || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+}
+
+// Trim trims the same characters as Python's str.strip, which the reference
+// validator uses.
+func Trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}
