@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Archive is the source of one skill in a ZIP or .skill file.
-type Archive struct {
+// archiveSource is the source of one skill in a ZIP or .skill file.
+type archiveSource struct {
 	origin string
 	scope  Scope
 	file   string
@@ -20,26 +20,27 @@ type Archive struct {
 	last *found
 }
 
-var _ Source = (*Archive)(nil)
+var _ Source = (*archiveSource)(nil)
 
-// NewArchive returns a source for the archive at path file, which must be
-// absolute.
-func NewArchive(origin string, scope Scope, file string) *Archive {
-	return &Archive{origin: origin, scope: scope, file: filepath.Clean(file)}
+// NewArchive returns the source of the one skill in a ZIP or .skill file, at the
+// absolute path file. List reads the file again only after it changed. There is
+// nothing to close.
+func NewArchive(origin string, scope Scope, file string) Source {
+	return &archiveSource{origin: origin, scope: scope, file: filepath.Clean(file)}
 }
 
 // Origin returns the label of the source.
-func (a *Archive) Origin() string { return a.origin }
+func (a *archiveSource) Origin() string { return a.origin }
 
 // Scope returns the scope of the skill.
-func (a *Archive) Scope() Scope { return a.scope }
+func (a *archiveSource) Scope() Scope { return a.scope }
 
 // Root returns the path of the archive.
-func (a *Archive) Root() string { return a.file }
+func (a *archiveSource) Root() string { return a.file }
 
 // List reads the frontmatter of the skill. It reads it again only after the
 // file changed.
-func (a *Archive) List(context.Context) (Listing, error) {
+func (a *archiveSource) List(context.Context) (Listing, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fi, err := os.Stat(a.file)
@@ -69,4 +70,6 @@ func (a *Archive) List(context.Context) (Listing, error) {
 }
 
 // Open returns the files in the archive.
-func (a *Archive) Open(context.Context, *Entry) (*skill.Bundle, error) { return openArchive(a.file) }
+func (a *archiveSource) Open(context.Context, *Entry) (*skill.Bundle, error) {
+	return openArchive(a.file)
+}

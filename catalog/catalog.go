@@ -35,7 +35,7 @@ type Options struct {
 	// of a read.
 	Poll time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
-	// are more than [MaxIndexed] skills. It returns at most limit names, best
+	// are more than 200 skills. It returns at most limit names, best
 	// first. The catalog ignores names of skills that it does not show.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Logger receives messages about background work; nil discards them.
@@ -320,11 +320,11 @@ func (c *Catalog) Run(ctx context.Context) error {
 		c.log.Info("polling a skill source that cannot be watched", "origin", c.sources[i].Origin(), "reason", reason)
 		wg.Go(func() { c.pollSource(ctx, i) })
 	}
-	var dirs []*Dir
+	var dirs []*dirSource
 	var at []int // indexes of dirs in c.sources
 	for i, s := range c.sources {
 		switch s := s.(type) {
-		case *Dir:
+		case *dirSource:
 			dirs, at = append(dirs, s), append(at, i)
 		case Watcher:
 			wg.Go(func() {

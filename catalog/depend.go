@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -248,30 +247,4 @@ func versionText(e *Entry) string {
 		return "without a version"
 	}
 	return "version " + e.Version
-}
-
-// Dependents returns the skills that depend on e, directly or indirectly,
-// sorted by name.
-func (s *Snapshot) Dependents(e *Entry) []*Entry {
-	needs := map[*Entry][]*Entry{} // by skill: the skills that depend on it
-	for _, other := range s.shown {
-		for _, ref := range other.Dependencies {
-			if dep := s.find(s.parseRef(ref)); dep != nil {
-				needs[dep] = append(needs[dep], other)
-			}
-		}
-	}
-	found := map[*Entry]bool{e: true}
-	var out []*Entry
-	for queue := []*Entry{e}; len(queue) > 0; queue = queue[1:] {
-		for _, other := range needs[queue[0]] {
-			if !found[other] {
-				found[other] = true
-				out = append(out, other)
-				queue = append(queue, other)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
-	return out
 }

@@ -228,22 +228,3 @@ func versionSuits(s *catalog.Snapshot, e *catalog.Entry, constraint string) bool
 	}
 	return err == nil && got == e
 }
-
-func TestDependents(t *testing.T) {
-	u := (&memory{origin: "u", scope: catalog.User}).add("base@1.0.0").add("mid", "base").add("top", "mid").add("other", "base@^2").add("alone").
-		add("half", "base", "nope").add("ring1", "ring2").add("ring2", "ring1", "mid")
-	g := (&memory{origin: "g", scope: catalog.Group}).add("base@2.0.0").add("mid", "alone")
-	s := open(t, u, g).Snapshot()
-	for ref, want := range map[string][]string{
-		"base":   {"half", "mid", "ring1", "ring2", "top"}, // half needs it, although it lacks another
-		"g/base": {"other"},
-		"mid":    {"ring1", "ring2", "top"},
-		"ring1":  {"ring2"},
-		"top":    {},
-		"alone":  {}, // the shadowed mid is unknown
-	} {
-		if got := names(s.Dependents(get(t, s, ref))); !slices.Equal(got, want) {
-			t.Errorf("dependents of %s: %q, want %q", ref, got, want)
-		}
-	}
-}

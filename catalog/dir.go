@@ -30,10 +30,8 @@ type DirOptions struct {
 	Optional bool
 }
 
-// Dir is the source of a directory tree. Every SKILL.md in it is a skill, even
-// below another skill. Every .skill file outside a skill is an archive. The
-// directory itself may be a symlink.
-type Dir struct {
+// dirSource is the source of a directory tree.
+type dirSource struct {
 	origin string
 	scope  Scope
 	root   string
@@ -44,12 +42,14 @@ type Dir struct {
 	indexed bool // the index was read or is missing
 }
 
-var _ Watcher = (*Dir)(nil)
+var _ Watcher = (*dirSource)(nil)
 
-// NewDir returns a source for the directory root, which must be an absolute
-// path.
-func NewDir(origin string, scope Scope, root string, opts *DirOptions) *Dir {
-	d := &Dir{origin: origin, scope: scope, root: filepath.Clean(root)}
+// NewDir returns the source of the directory tree at the absolute path root.
+// Every SKILL.md in it is a skill, even below another skill. Every .skill file
+// outside a skill is an archive. root may be a symlink. opts may be nil. There
+// is nothing to close.
+func NewDir(origin string, scope Scope, root string, opts *DirOptions) Watcher {
+	d := &dirSource{origin: origin, scope: scope, root: filepath.Clean(root)}
 	if opts != nil {
 		d.opts = *opts
 	}
@@ -63,16 +63,16 @@ func NewDir(origin string, scope Scope, root string, opts *DirOptions) *Dir {
 }
 
 // Origin returns the label of the source.
-func (d *Dir) Origin() string { return d.origin }
+func (d *dirSource) Origin() string { return d.origin }
 
 // Scope returns the scope of the skills.
-func (d *Dir) Scope() Scope { return d.scope }
+func (d *dirSource) Scope() Scope { return d.scope }
 
 // Root returns the path of the directory.
-func (d *Dir) Root() string { return d.root }
+func (d *dirSource) Root() string { return d.root }
 
 // List scans the tree. It reads only files that changed since the last scan.
-func (d *Dir) List(ctx context.Context) (Listing, error) {
+func (d *dirSource) List(ctx context.Context) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fd, err := openDir(d.root)
@@ -120,7 +120,7 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 
 // absent reports whether the root does not exist or is a regular file. A
 // dangling symlink is meant to be a directory of skills, so it is not absent.
-func (d *Dir) absent() bool {
+func (d *dirSource) absent() bool {
 	fi, err := os.Lstat(d.root)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -129,7 +129,7 @@ func (d *Dir) absent() bool {
 }
 
 // listing flattens the tree in path order.
-func (d *Dir) listing(tree *node, problems []Problem) Listing {
+func (d *dirSource) listing(tree *node, problems []Problem) Listing {
 	l := Listing{Problems: problems}
 	take := func(f *found) {
 		l.Problems = append(l.Problems, f.problems...)
@@ -166,7 +166,7 @@ func (d *Dir) listing(tree *node, problems []Problem) Listing {
 }
 
 // Open opens the skill's directory or archive.
-func (d *Dir) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
+func (d *dirSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 	if e.archive {
 		return openArchive(e.Path)
 	}
@@ -225,7 +225,7 @@ func readArchive(file string) *found {
 		if refusals, ok := skill.Refusals(err); ok {
 			for _, r := range refusals {
 				f.problems = append(f.problems, Problem{Path: file, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: r.Code,
-					Message: r.String(), Fix: "pack the skill with: loadout pack DIR"}})
+					Message: r.String(), Fix: "pack the skill again"}})
 			}
 			return f
 		}

@@ -1,7 +1,6 @@
 package catalog_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -39,7 +38,7 @@ func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 			s := c.Snapshot()
 			for _, ref := range []string{"pdf", "pdf@^1", "dir/pdf", digest} {
 				_, err := c.Resolve(t.Context(), ref)
-				if !errors.Is(err, catalog.ErrNotFound) {
+				if !catalog.IsNotFound(err) {
 					t.Errorf("resolve %s: %v", ref, err)
 				} else if ref != digest && !strings.Contains(err.Error(), tt.reason) {
 					t.Errorf("resolve %s: %v, want the reason: %s", ref, err, tt.reason)

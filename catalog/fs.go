@@ -12,10 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// FS is the source of a tree that does not change by itself, such as embedded
-// skills or a tree in memory. Every directory with a SKILL.md is a skill. Only
-// [Catalog.Reload] reads it again.
-type FS struct {
+// fsSource is the source of a tree that does not change by itself.
+type fsSource struct {
 	origin string
 	scope  Scope
 	fsys   fs.FS
@@ -31,21 +29,23 @@ type fsSkill struct {
 	problems []Problem
 }
 
-var _ Watcher = (*FS)(nil)
+var _ Watcher = (*fsSource)(nil)
 
-// NewFS returns a source for the skills in fsys.
-func NewFS(origin string, scope Scope, fsys fs.FS) *FS {
-	return &FS{origin: origin, scope: scope, fsys: fsys}
+// NewFS returns the source of a tree that does not change by itself, such as
+// embedded skills or a tree in memory. Every directory with a SKILL.md is a
+// skill. Only [Catalog.Reload] reads it again.
+func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
+	return &fsSource{origin: origin, scope: scope, fsys: fsys}
 }
 
 // Origin returns the label of the source.
-func (f *FS) Origin() string { return f.origin }
+func (f *fsSource) Origin() string { return f.origin }
 
 // Scope returns the scope of the skills.
-func (f *FS) Scope() Scope { return f.scope }
+func (f *fsSource) Scope() Scope { return f.scope }
 
 // List reads all skills of the tree.
-func (f *FS) List(ctx context.Context) (Listing, error) {
+func (f *fsSource) List(ctx context.Context) (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := fsWalk{FS: f, known: map[string]*fsSkill{}, inside: map[string]bool{}}
@@ -64,7 +64,7 @@ func (f *FS) List(ctx context.Context) (Listing, error) {
 
 // fsWalk is one walk over the tree.
 type fsWalk struct {
-	*FS
+	*fsSource
 	listing Listing
 	known   map[string]*fsSkill
 	inside  map[string]bool // directories that belong to a skill
@@ -121,7 +121,7 @@ func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
 	}
 }
 
-func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {
+func (f *fsSource) parse(src []byte, file, dir, folder string) *fsSkill {
 	out := &fsSkill{}
 	s, ds, _ := skill.ParseHead(src, true, file, folder)
 	for _, d := range ds.Problems() {
@@ -135,18 +135,18 @@ func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {
 	return out
 }
 
-func (f *FS) path(dir string) string { return f.origin + ":" + dir }
+func (f *fsSource) path(dir string) string { return f.origin + ":" + dir }
 
 // Watch waits until ctx ends: the tree does not change.
-func (f *FS) Watch(ctx context.Context, _ func()) error {
+func (f *fsSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Open returns the files of the skill.
-func (f *FS) Open(_ context.Context, e *Entry) (*skill.Bundle, error) { return f.open(e.Dir) }
+func (f *fsSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) { return f.open(e.Dir) }
 
-func (f *FS) open(dir string) (*skill.Bundle, error) {
+func (f *fsSource) open(dir string) (*skill.Bundle, error) {
 	sub, err := fs.Sub(f.fsys, dir)
 	if err != nil {
 		return nil, err

@@ -62,15 +62,15 @@ func setTimes(t testing.TB, root string, at time.Time) {
 	}))
 }
 
-func list(t testing.TB, d *Dir) Listing {
+func list(t testing.TB, d Source) Listing {
 	t.Helper()
 	l, err := d.List(context.Background())
 	must(t, err)
 	return l
 }
 
-func indexed(root, index string) *Dir {
-	return NewDir("dir", User, root, &DirOptions{IndexFile: index})
+func indexed(root, index string) *dirSource {
+	return NewDir("dir", User, root, &DirOptions{IndexFile: index}).(*dirSource)
 }
 
 func TestIndexGivesSameCatalog(t *testing.T) {
@@ -207,7 +207,7 @@ func TestChangeWithinOneClockTickIsDetected(t *testing.T) {
 	d := indexed(root, index)
 	list(t, d)
 	put("yy")
-	for _, d := range []*Dir{d, indexed(root, index)} {
+	for _, d := range []*dirSource{d, indexed(root, index)} {
 		if l := list(t, d); l.Entries[0].Name != "yy" {
 			t.Errorf("it is still %s", l.Entries[0].Name)
 		}
@@ -310,7 +310,7 @@ func TestPersistentProblemDoesNotRewriteIndex(t *testing.T) {
 		t.Fatalf("problems %v", l.Problems)
 	}
 	must(t, os.Remove(index))
-	for _, d := range []*Dir{d, d} {
+	for _, d := range []*dirSource{d, d} {
 		list(t, d)
 	}
 	if _, err := os.Stat(index); err == nil {

@@ -54,7 +54,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 		}
 		return hits, nil
 	}
-	if c.rank != nil && len(s.shown) > MaxIndexed {
+	if c.rank != nil && len(s.shown) > maxIndexed {
 		return c.ranked(ctx, s, query, o)
 	}
 	index, entries, err := c.searchIndex(ctx, s)
@@ -75,9 +75,9 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 	}
 }
 
-// MaxIndexed is the maximum number of skills that a catalog with
+// maxIndexed is the maximum number of skills that a catalog with
 // [Options.Search] indexes itself.
-const MaxIndexed = 200
+const maxIndexed = 200
 
 // ranked finds skills with the function from [Options.Search].
 func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {

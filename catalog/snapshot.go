@@ -35,9 +35,6 @@ type Snapshot struct {
 // represents both.
 type twin struct{ entry, first *Entry }
 
-// ErrNotFound is matched by errors for unknown skill names.
-var ErrNotFound = fmt.Errorf("skill not found: %w", fs.ErrNotExist)
-
 // NotFoundError is returned for a reference without an available skill.
 type NotFoundError struct {
 	Ref         string
@@ -60,10 +57,8 @@ func (e *NotFoundError) Error() string {
 	return s
 }
 
-// Is makes the error match [ErrNotFound] and [fs.ErrNotExist].
-func (e *NotFoundError) Is(target error) bool {
-	return target == ErrNotFound || target == fs.ErrNotExist
-}
+// Is makes the error match [fs.ErrNotExist].
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newSnapshot orders entries and resolves names. The entries are grouped by
 // source, in the order of the sources.

@@ -28,9 +28,9 @@ const (
 var errPoll = errors.New("source must be polled")
 
 // Watch calls changed after changes in the tree until ctx ends.
-func (d *Dir) Watch(ctx context.Context, changed func()) error {
+func (d *dirSource) Watch(ctx context.Context, changed func()) error {
 	var failed error
-	watchDirs(ctx, []*Dir{d}, func([]int) { changed() }, func(_ int, err error) { failed = err })
+	watchDirs(ctx, []*dirSource{d}, func([]int) { changed() }, func(_ int, err error) { failed = err })
 	return failed
 }
 
@@ -38,7 +38,7 @@ func (d *Dir) Watch(ctx context.Context, changed func()) error {
 // with the sources that may have changed, and giveUp once for a source that can
 // no longer be watched. The sources share one inotify instance: Linux allows
 // 128 for all programs of a user.
-func watchDirs(ctx context.Context, dirs []*Dir, changed func(which []int), giveUp func(i int, err error)) {
+func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int), giveUp func(i int, err error)) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		for i := range dirs {
@@ -91,7 +91,7 @@ type watching struct {
 
 // watchedTree is the state of one source.
 type watchedTree struct {
-	dir        *Dir
+	dir        *dirSource
 	failed     bool      // giveUp was called
 	first, due time.Time // times of the unread changes; zero if there are none
 }
@@ -279,7 +279,7 @@ type watchedDir struct {
 // watched returns the directories of the last scan. If the root does not exist,
 // it returns the nearest existing directory above it. It returns nil if there
 // are more than most.
-func (d *Dir) watched(most int) []watchedDir {
+func (d *dirSource) watched(most int) []watchedDir {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []watchedDir
