@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -78,8 +79,8 @@ func TestServeProject(t *testing.T) {
 	for name, command := range map[string][]string{
 		"an interpreter": {"python3", "server.py"},
 		"a path":         {"./server.py"},
-		"the workspace":  {sandbox.WorkspaceDir + "/server.py"},
-		"python by path": {"/usr/bin/python3", sandbox.WorkspaceDir + "/server.py"},
+		"the workspace":  {mountpoint.Workspace + "/server.py"},
+		"python by path": {"/usr/bin/python3", mountpoint.Workspace + "/server.py"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
@@ -90,7 +91,7 @@ func TestServeProject(t *testing.T) {
 			}
 			r := bufio.NewReader(served)
 			for asked, want := range map[string]string{
-				"cwd":                    sandbox.WorkspaceDir,
+				"cwd":                    mountpoint.Workspace,
 				"read sub/note.txt":      "a note",
 				"read " + home:           "no: FileNotFoundError",
 				"env HOME":               "/work",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -50,7 +51,7 @@ type Service struct {
 
 // Project is a directory with its own configuration of commands. The files
 // beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as [sandbox.WorkspaceDir]: no network, no
+// read access to the directory, as [mountpoint.Workspace]: no network, no
 // secrets, and no variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path

@@ -12,6 +12,8 @@
 //	/workspace  the user's directory, read-only unless granted
 //	/tmp        limited in size
 //	/run/secrets  one file for each granted secret
+//	/needs/NAME  the skills that the skill depends on, read-only
+//	/deps       packages installed for a script, read-only
 //
 // The variables LOADOUT_SKILL, LOADOUT_WORK, LOADOUT_OUT and LOADOUT_IN hold
 // these paths. Back ends without a mount namespace use other paths.
@@ -25,19 +27,6 @@ import (
 	"io"
 	"strconv"
 	"time"
-)
-
-// Paths of the layout.
-const (
-	SkillDir     = "/skill"
-	WorkDir      = "/work"
-	InDir        = "/work/in"
-	OutDir       = "/work/out"
-	WorkspaceDir = "/workspace"
-	TmpDir       = "/tmp"
-	SecretsDir   = "/run/secrets"
-	NeedsDir     = "/needs" // dependencies of a skill, one directory each
-	BuildDir     = "/deps"  // packages installed for a script
 )
 
 // Tier is the degree of isolation of a back end. A missing layer lowers it.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 )
 
 // Spec describes a sandbox. It is plain data, except for the file systems of
@@ -42,7 +44,9 @@ type Tree struct {
 }
 
 // Writable reports whether code in the sandbox may change the tree.
-func (t *Tree) Writable() bool { return t.Path == WorkDir || strings.HasPrefix(t.Path, WorkDir+"/") }
+func (t *Tree) Writable() bool {
+	return t.Path == mountpoint.Work || strings.HasPrefix(t.Path, mountpoint.Work+"/")
+}
 
 // File is one file of a tree, or one that Collect found.
 type File struct {
@@ -230,10 +234,10 @@ func isTreePath(p string) bool {
 		return false
 	}
 	switch {
-	case p == SkillDir, p == BuildDir, p == WorkDir, strings.HasPrefix(p, WorkDir+"/"):
+	case p == mountpoint.Skill, p == mountpoint.Build, p == mountpoint.Work, strings.HasPrefix(p, mountpoint.Work+"/"):
 		return true
-	case strings.HasPrefix(p, NeedsDir+"/"):
-		return path.Dir(p) == NeedsDir
+	case strings.HasPrefix(p, mountpoint.Needs+"/"):
+		return path.Dir(p) == mountpoint.Needs
 	}
 	return false
 }
@@ -248,31 +252,35 @@ func checkVariable(name, value string) error {
 
 // Environment returns the environment of a command as "name=value": the
 // variables of the layout, of the spec and of the command. The func at returns
-// the path in the sandbox for a path of the layout.
+// the path in the sandbox for a path of the layout. A nil func means the same
+// path.
 func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
+	if at == nil {
+		at = func(p string) string { return p }
+	}
 	env := map[string]string{
-		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": at(WorkDir), "TMPDIR": at(TmpDir), "LANG": "C.UTF-8", "USER": "loadout", "LOGNAME": "loadout",
-		"LOADOUT_WORK": at(WorkDir), "LOADOUT_OUT": at(OutDir), "LOADOUT_IN": at(InDir),
+		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": at(mountpoint.Work), "TMPDIR": at(mountpoint.Tmp), "LANG": "C.UTF-8", "USER": "loadout", "LOGNAME": "loadout",
+		"LOADOUT_WORK": at(mountpoint.Work), "LOADOUT_OUT": at(mountpoint.Out), "LOADOUT_IN": at(mountpoint.In),
 	}
 	for _, t := range s.Trees {
-		if t.Path == SkillDir {
-			env["LOADOUT_SKILL"] = at(SkillDir)
+		if t.Path == mountpoint.Skill {
+			env["LOADOUT_SKILL"] = at(mountpoint.Skill)
 		}
-		if name, ok := strings.CutPrefix(t.Path, NeedsDir+"/"); ok {
-			variable := NeedVariable(name)
+		if name, ok := strings.CutPrefix(t.Path, mountpoint.Needs+"/"); ok {
+			variable := needVariable(name)
 			for n := 2; env[variable] != ""; n++ { // different names may have the same variable
-				variable = NeedVariable(name) + "_" + strconv.Itoa(n)
+				variable = needVariable(name) + "_" + strconv.Itoa(n)
 			}
 			env[variable] = at(t.Path)
 		}
 	}
 	for _, m := range s.Mounts {
-		if m.Path == WorkspaceDir {
-			env["LOADOUT_WORKSPACE"] = at(WorkspaceDir)
+		if m.Path == mountpoint.Workspace {
+			env["LOADOUT_WORKSPACE"] = at(mountpoint.Workspace)
 		}
 	}
 	if len(s.Secrets) > 0 {
-		env["LOADOUT_SECRETS"] = at(SecretsDir)
+		env["LOADOUT_SECRETS"] = at(mountpoint.Secrets)
 	}
 	for _, vars := range []map[string]string{s.Env, cmd.Env} {
 		for k, v := range vars {
@@ -286,10 +294,10 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	return out
 }
 
-// NeedVariable returns the variable with the path of a dependency. If several
+// needVariable returns the variable with the path of a dependency. If several
 // dependencies have the same variable, later ones get the suffix _2, _3 and so
 // on.
-func NeedVariable(name string) string {
+func needVariable(name string) string {
 	return "LOADOUT_SKILL_" + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -320,14 +328,10 @@ func translatePath(word string, at func(string) string) string {
 	} else {
 		before += "="
 	}
-	for _, dir := range []string{SkillDir, WorkDir, WorkspaceDir, SecretsDir, NeedsDir, BuildDir} {
+	for _, dir := range []string{mountpoint.Skill, mountpoint.Work, mountpoint.Workspace, mountpoint.Secrets, mountpoint.Needs, mountpoint.Build} {
 		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/' || rest[0] == ':') {
 			return before + at(dir) + rest
 		}
 	}
 	return word
 }
-
-// SamePath returns p. It is the translation for back ends with the paths of the
-// layout.
-func SamePath(p string) string { return p }

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -28,8 +28,8 @@ type SkillTools struct {
 // in the problems of the result.
 //
 // Concurrent calls for one skill share its connections. The servers stay until
-// the permission ends. Conversations that load and unload skills use a [Lease]
-// instead.
+// the permission ends. Conversations that load and unload skills use
+// [Set.ForSession] instead.
 func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
 	s.mu.Lock()
 	for _, e := range entries {
@@ -170,7 +170,7 @@ func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.
 	if s.closed {
 		s.mu.Unlock()
 		b.release()
-		return nil, []string{ErrClosed.Error()}
+		return nil, []string{errClosed.Error()}
 	}
 	if have := s.groups[e.Key()]; have != nil && have.version == b.version {
 		s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 			return
 		}
 		c.Name = name
-		v := upstream.Variables{Skill: sandbox.SkillDir}
+		v := upstream.Variables{Skill: mountpoint.Skill}
 		if leave != nil {
 			v.User, v.Secret = leave.User, leave.Secret
 		}

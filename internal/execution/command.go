@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 )
 
 // CommandError is returned if a command of a skill cannot be served.
@@ -24,8 +24,8 @@ type command struct {
 }
 
 // skillDirNames replaces the names of the skill's directory in a command.
-var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", sandbox.SkillDir, "${SKILL_DIR}", sandbox.SkillDir, "${LOADOUT_SKILL}", sandbox.SkillDir,
-	"${CLAUDE_PLUGIN_ROOT}", sandbox.SkillDir, "{baseDir}", sandbox.SkillDir)
+var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", mountpoint.Skill, "${SKILL_DIR}", mountpoint.Skill, "${LOADOUT_SKILL}", mountpoint.Skill,
+	"${CLAUDE_PLUGIN_ROOT}", mountpoint.Skill, "{baseDir}", mountpoint.Skill)
 
 // containerEngines start containers, which cannot run in a sandbox.
 var containerEngines = []string{"docker", "docker-compose", "podman", "nerdctl", "container"}

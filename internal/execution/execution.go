@@ -24,6 +24,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -205,7 +206,7 @@ func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbox.Spec, progress Progress) (*sandbox.Cmd, error) {
 	p := b.program
 	if p.plan.Kind != script.WASM {
-		return &sandbox.Cmd{Args: p.plan.Command(path.Join(sandbox.SkillDir, p.script), p.args...)}, nil
+		return &sandbox.Cmd{Args: p.plan.Command(path.Join(mountpoint.Skill, p.script), p.args...)}, nil
 	}
 	f, _ := b.skill.main().manifest.Find(p.script) // a script is a file of the skill
 	return r.wasm.command(ctx, spec, wasmModule{script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)

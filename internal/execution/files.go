@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -74,7 +75,7 @@ func (v *verifiedFS) read(f skill.File) ([]byte, error) {
 	if skill.Hash(data) == f.SHA256 {
 		return data, nil
 	}
-	changed := &sandbox.ChangedError{Tree: sandbox.SkillDir, Path: f.Path}
+	changed := &sandbox.ChangedError{Tree: mountpoint.Skill, Path: f.Path}
 	if v.changed == nil {
 		v.changed = changed
 	}

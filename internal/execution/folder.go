@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -72,7 +73,7 @@ func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandb
 			t.Files[i].Path = strings.TrimPrefix(f.Path, "folder/")
 			all[t.Files[i].Path] = t.FS.(mergedFS)[f.Path]
 		}
-		s.Trees = append(s.Trees, sandbox.Tree{Path: sandbox.WorkDir, FS: all, Files: t.Files})
+		s.Trees = append(s.Trees, sandbox.Tree{Path: mountpoint.Work, FS: all, Files: t.Files})
 	}
 	return nil
 }

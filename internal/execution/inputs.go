@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -87,5 +88,5 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b sandbox.File) int { return strings.Compare(a.Path, b.Path) })
-	return []sandbox.Tree{{Path: sandbox.InDir, FS: all, Files: files}}, nil
+	return []sandbox.Tree{{Path: mountpoint.In, FS: all, Files: files}}, nil
 }

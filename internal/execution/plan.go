@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
-	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // program says how to start the code of a skill or a project.
@@ -53,7 +53,7 @@ func (p *planner) planCommand(c *command) (*program, error) {
 	if !ok {
 		word = c.words[0]
 	}
-	if ok || strings.Contains(word, "/") && !path.IsAbs(word) || strings.HasPrefix(word, sandbox.SkillDir+"/") {
+	if ok || strings.Contains(word, "/") && !path.IsAbs(word) || strings.HasPrefix(word, mountpoint.Skill+"/") {
 		file, err := p.skill.findScript(word)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -19,7 +20,7 @@ import (
 
 // Project is a directory with its own configuration of commands. The files
 // beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as [sandbox.WorkspaceDir]: no network, no
+// read access to the directory, as [mountpoint.Workspace]: no network, no
 // secrets, and no variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path
@@ -59,7 +60,7 @@ func (t projectTarget) identity() owner      { return t.owner }
 func (t projectTarget) opened() *openedSkill { return nil }
 func (t projectTarget) close()               {}
 
-func (t projectTarget) workingDir() string { return path.Join(sandbox.WorkspaceDir, t.p.Subdir) }
+func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspace, t.p.Subdir) }
 
 // authorize checks the user's decision, which was to trust the project's
 // configuration.
@@ -130,7 +131,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 		return p.planPackage(c.fetch)
 	}
 	word := c.words[0]
-	own := strings.HasPrefix(word, sandbox.WorkspaceDir+"/")
+	own := strings.HasPrefix(word, mountpoint.Workspace+"/")
 	if c.program() == "uv" {
 		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "the packages that it would install are not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
 	}
@@ -140,7 +141,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 	if !own {
 		word = path.Join(t.workingDir(), word)
 	}
-	if !t.hasFile(strings.TrimPrefix(word, sandbox.WorkspaceDir+"/")) {
+	if !t.hasFile(strings.TrimPrefix(word, mountpoint.Workspace+"/")) {
 		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "no such file in the project: write a path inside it, or the name of a program"})
 	}
 	plan := &script.Plan{Kind: script.Other, Interpreter: word, Env: map[string]string{}}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -53,7 +54,7 @@ func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, er
 	}
 	if c.Workspace != "" {
 		mountWorkspace(spec, c.Workspace, c.Writable)
-		cmd.Dir = sandbox.WorkspaceDir
+		cmd.Dir = mountpoint.Workspace
 	}
 	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -59,7 +60,7 @@ type skillTarget struct {
 
 func (t skillTarget) identity() owner      { return t.owner }
 func (t skillTarget) opened() *openedSkill { return t.openedSkill }
-func (t skillTarget) workingDir() string   { return sandbox.SkillDir }
+func (t skillTarget) workingDir() string   { return mountpoint.Skill }
 
 func (t skillTarget) authorize(ctx context.Context, c Caller, _ *command) (*authorization, error) {
 	return t.r.auth.authorize(ctx, t.openedSkill, c)

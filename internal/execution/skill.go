@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/policy"
@@ -97,7 +98,7 @@ func CheckManifest(m skill.Manifest, src []byte) error {
 			return nil
 		}
 	}
-	return &sandbox.ChangedError{Tree: sandbox.SkillDir, Path: skill.FileName}
+	return &sandbox.ChangedError{Tree: mountpoint.Skill, Path: skill.FileName}
 }
 
 // main returns the skill itself, without its dependencies.
@@ -130,7 +131,7 @@ func (s *openedSkill) findScript(name string) (string, error) {
 
 // findFile returns the path of the skill's file that word refers to.
 func (s *openedSkill) findFile(word string) (string, bool) {
-	p := path.Clean(strings.TrimPrefix(word, sandbox.SkillDir+"/"))
+	p := path.Clean(strings.TrimPrefix(word, mountpoint.Skill+"/"))
 	_, ok := s.main().manifest.Find(p)
 	return p, ok
 }
@@ -151,9 +152,9 @@ func (s *openedSkill) checkUnchanged(err error) error {
 func (s *openedSkill) trees() []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, p := range s.parts {
-		at := sandbox.SkillDir
+		at := mountpoint.Skill
 		if p.entry != s.entry {
-			at = sandbox.NeedsDir + "/" + strings.ReplaceAll(p.entry.Name, "/", "_")
+			at = mountpoint.Needs + "/" + strings.ReplaceAll(p.entry.Name, "/", "_")
 		}
 		out = append(out, skillTree(at, p.bundle.FS, p.manifest))
 	}

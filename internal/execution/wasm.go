@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -51,7 +52,7 @@ func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule,
 	}
 	args := []string{w.executable, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
 		"--output", strconv.FormatInt(output, 10)}
-	file := path.Join(sandbox.SkillDir, m.script)
+	file := path.Join(mountpoint.Skill, m.script)
 	dir, err := w.compiledDir(ctx, s, m, file, progress)
 	if err != nil {
 		return nil, err
@@ -67,14 +68,14 @@ func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule,
 
 // wasmDirs returns the options for the directories that a module may access.
 func wasmDirs(s *sandbox.Spec) []string {
-	args := []string{"--dir", sandbox.WorkDir + "=" + sandbox.WorkDir, "--dir", sandbox.TmpDir + "=" + sandbox.TmpDir}
+	args := []string{"--dir", mountpoint.Work + "=" + mountpoint.Work, "--dir", mountpoint.Tmp + "=" + mountpoint.Tmp}
 	for _, t := range s.Trees {
 		if !t.Writable() {
 			args = append(args, "--dir", t.Path+"="+t.Path+":ro")
 		}
 	}
 	for _, m := range s.Mounts {
-		if m.Path == sandbox.WorkspaceDir {
+		if m.Path == mountpoint.Workspace {
 			access := ":ro"
 			if m.Writable {
 				access = ""
@@ -137,11 +138,11 @@ func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.S
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Memory: 1 << 30, Work: 256 << 20, FileSize: 128 << 20, Wall: compileTime, CPU: compileTime},
 		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: w.executable, Path: w.executable}}}
 	for _, t := range run.Trees {
-		if t.Path == sandbox.SkillDir {
+		if t.Path == mountpoint.Skill {
 			spec.Trees = append(spec.Trees, t)
 		}
 	}
-	res, err := sandbox.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
+	res, err := sandbox.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", mountpoint.Out, "--", file}},
 		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return saveCompiled(root, f, r) }})
 	if err != nil {
 		return fresh, fmt.Errorf("compile %s: %w", file, err)

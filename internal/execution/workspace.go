@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -77,14 +78,14 @@ func IsProtected(name string) bool {
 
 // mountWorkspace mounts a directory of the user into the sandbox.
 func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
-	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: sandbox.WorkspaceDir, Writable: writable})
+	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: mountpoint.Workspace, Writable: writable})
 	if !writable {
 		return
 	}
 	for _, name := range guarded {
 		p := filepath.Join(dir, name)
 		if fi, err := os.Lstat(p); err == nil && (fi.IsDir() || fi.Mode().IsRegular()) {
-			s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: sandbox.WorkspaceDir + "/" + name})
+			s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: mountpoint.Workspace + "/" + name})
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -152,11 +153,11 @@ func readInput(skill fs.FS, p string) ([]byte, error) {
 func (j *job) packages(e *entry) *Packages {
 	p := nothing()
 	p.Digest = e.manifest.Digest
-	m := sandbox.Mount{Host: e.files, Path: sandbox.BuildDir}
+	m := sandbox.Mount{Host: e.files, Path: mountpoint.Build}
 	if j.needs.Kind == script.Node {
 		m.Path = ModulesDir
 	} else {
-		p.Env["PYTHONPATH"] = sandbox.BuildDir
+		p.Env["PYTHONPATH"] = mountpoint.Build
 	}
 	p.Mounts = append(p.Mounts, m)
 	return p

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -171,7 +172,7 @@ func (s *scene) ensure(t *testing.T, skill fs.FS, plan *script.Plan) *packages.P
 // run runs the script without a network and returns its output.
 func (s *scene) run(t *testing.T, skill fstest.MapFS, plan *script.Plan, p *packages.Packages) string {
 	t.Helper()
-	tree := sandbox.Tree{Path: sandbox.SkillDir, FS: skill}
+	tree := sandbox.Tree{Path: mountpoint.Skill, FS: skill}
 	for name, f := range skill {
 		tree.Files = append(tree.Files, sandbox.File{Path: name, Size: int64(len(f.Data)), SHA256: sum(f.Data)})
 	}
@@ -182,7 +183,7 @@ func (s *scene) run(t *testing.T, skill fstest.MapFS, plan *script.Plan, p *pack
 		spec.Mounts = append(spec.Mounts, sandbox.Mount{Host: prefix, Path: prefix})
 	}
 	var stderr bytes.Buffer
-	res, err := sandbox.Run(t.Context(), s.backend, spec, &sandbox.Cmd{Args: plan.Command(sandbox.SkillDir + "/" + plan.Script)}, &sandbox.RunOptions{Stderr: &stderr})
+	res, err := sandbox.Run(t.Context(), s.backend, spec, &sandbox.Cmd{Args: plan.Command(mountpoint.Skill + "/" + plan.Script)}, &sandbox.RunOptions{Stderr: &stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

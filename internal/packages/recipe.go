@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -12,7 +13,7 @@ import (
 // Working paths of an installer in its sandbox.
 const (
 	app       = "app" // below the work directory
-	appDir    = sandbox.WorkDir + "/" + app
+	appDir    = mountpoint.Work + "/" + app
 	targetDir = appDir + "/packages" // for Python
 	// last is the last file of the work directory. A back end may collect only
 	// some files; if this one is missing, it did.
@@ -108,7 +109,7 @@ func (b *Builder) npmRecipe(j *job) (*recipe, error) {
 	r.argv = append(npm.Argv, command, "--registry="+b.npm.url, "--replace-registry-host=always", "--omit=dev",
 		"--ignore-scripts="+strconv.FormatBool(!b.opts.AllowSource), "--bin-links="+strconv.FormatBool(b.opts.AllowSource),
 		"--audit=false", "--fund=false", "--update-notifier=false", "--progress=false", "--color=false", "--loglevel=error", "--logs-max=0",
-		"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--cache="+sandbox.TmpDir+"/npm")
+		"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--cache="+mountpoint.Tmp+"/npm")
 	// npm rejects the same file for both, and treats a missing one as empty.
 	r.env = map[string]string{"npm_config_userconfig": "/dev/null", "npm_config_globalconfig": "/nonexistent/npmrc"}
 	b.surroundings(r, j)

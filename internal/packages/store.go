@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -116,7 +117,7 @@ func (d *draft) give(input map[string][]byte) (sandbox.Tree, error) {
 	for name, data := range input {
 		files[app+"/"+name] = data
 	}
-	t := sandbox.Tree{Path: sandbox.WorkDir}
+	t := sandbox.Tree{Path: mountpoint.Work}
 	if err := d.root.MkdirAll(inputDir+"/"+app, 0o700); err != nil {
 		return t, err
 	}

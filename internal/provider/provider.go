@@ -25,7 +25,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -33,7 +33,7 @@ import (
 var shim []byte
 
 // Dir is the directory of a plan's files in the sandbox.
-const Dir = sandbox.NeedsDir + "/.loadout"
+const Dir = mountpoint.Needs + "/.loadout"
 
 const (
 	shimFile    = "provider.py"
@@ -134,7 +134,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		// The build step reads the required packages from the module in the
 		// command.
 		start.Kind = Python
-		start.Command = []string{"python3", Dir + "/" + shimFile, sandbox.SkillDir + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
+		start.Command = []string{"python3", Dir + "/" + shimFile, mountpoint.Skill + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
 		start.Files[shimFile] = shim
 	default:
 		return nil, fmt.Errorf("skill %s: provider: no class, command or wasm file: add one in SKILL.md", s.Name)
@@ -151,10 +151,10 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 // inside returns p as a path inside the skill, so that it cannot name a program
 // of the host.
 func inside(p string) string {
-	if strings.HasPrefix(p, sandbox.SkillDir+"/") {
+	if strings.HasPrefix(p, mountpoint.Skill+"/") {
 		return p
 	}
-	return sandbox.SkillDir + "/" + strings.TrimPrefix(p, "./")
+	return mountpoint.Skill + "/" + strings.TrimPrefix(p, "./")
 }
 
 // merge returns the settings of a tool merged over those of its skill.

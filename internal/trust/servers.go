@@ -9,8 +9,8 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // Servers makes services of the server commands of a project, as long as the
@@ -114,7 +114,7 @@ func (at snapshot) sandboxPath(text string) string {
 			}
 			before, after := rest[:i], rest[i+len(dir):]
 			if isPathEnd(before, len(before)-1, "") && isPathEnd(after, 0, "/"+string(filepath.Separator)) {
-				out.WriteString(before + sandbox.WorkspaceDir)
+				out.WriteString(before + mountpoint.Workspace)
 			} else {
 				out.WriteString(before + dir)
 			}
@@ -134,9 +134,9 @@ func isPathEnd(text string, i int, besides string) bool {
 func (at snapshot) sandboxSubdir(dir string) (string, error) {
 	inside := filepath.ToSlash(at.sandboxPath(dir))
 	if !path.IsAbs(inside) {
-		inside = path.Join(sandbox.WorkspaceDir, inside)
+		inside = path.Join(mountpoint.Workspace, inside)
 	}
-	sub, ok := strings.CutPrefix(path.Clean(inside)+"/", sandbox.WorkspaceDir+"/")
+	sub, ok := strings.CutPrefix(path.Clean(inside)+"/", mountpoint.Workspace+"/")
 	if !ok {
 		return "", fmt.Errorf("working directory %s is not in the project, and commands of a project see nothing else: omit cwd, or name a directory in the project", dir)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/testprogram"
@@ -83,15 +84,15 @@ func testEveryday(t *testing.T) {
 		t.Fatal(err)
 	}
 	skill := treeOf(t, "/skill", files)
-	given := treeOf(t, sandbox.InDir, os.DirFS(filepath.Dir(os.Getenv(programVariable))))
+	given := treeOf(t, mountpoint.In, os.DirFS(filepath.Dir(os.Getenv(programVariable))))
 	tried := map[string]bool{}
 	for _, p := range everyday {
 		tried[p.file] = true
 		args := []string{p.by}
 		if p.file != "" {
-			args = append(args, sandbox.SkillDir+"/"+p.file)
+			args = append(args, mountpoint.Skill+"/"+p.file)
 		}
-		t.Run(strings.ReplaceAll(strings.TrimPrefix(strings.Join(args, "_"), sandbox.InDir+"/"), sandbox.SkillDir+"/", ""), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(strings.Join(args, "_"), mountpoint.In+"/"), mountpoint.Skill+"/", ""), func(t *testing.T) {
 			for _, name := range append(p.needs, p.by) {
 				needs(t, name)
 			}
@@ -118,7 +119,7 @@ func testEveryday(t *testing.T) {
 // needs skips a test if this machine lacks a program or path.
 func needs(t *testing.T, name string) {
 	t.Helper()
-	if strings.HasPrefix(name, sandbox.WorkDir) {
+	if strings.HasPrefix(name, mountpoint.Work) {
 		return
 	}
 	dirs := []string{"/usr/local/bin", "/usr/bin", "/bin"} // the sandbox's PATH

@@ -14,12 +14,13 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
 func tree(files map[string]string) *sandbox.Tree {
 	m := fstest.MapFS{}
-	t := &sandbox.Tree{Path: sandbox.SkillDir, FS: m}
+	t := &sandbox.Tree{Path: mountpoint.Skill, FS: m}
 	for _, p := range slices.Sorted(maps.Keys(files)) {
 		m[p] = &fstest.MapFile{Data: []byte(files[p]), Mode: 0o644}
 		sum := sha256.Sum256([]byte(files[p]))
@@ -113,7 +114,7 @@ func TestOpenRefusesChangedTree(t *testing.T) {
 			b.Close()
 			continue
 		}
-		if ce, ok := errors.AsType[*sandbox.ChangedError](err); !ok || ce.Path != "SKILL.md" || ce.Tree != sandbox.SkillDir {
+		if ce, ok := errors.AsType[*sandbox.ChangedError](err); !ok || ce.Path != "SKILL.md" || ce.Tree != mountpoint.Skill {
 			t.Errorf("with %q: %v", data, err)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -43,7 +44,7 @@ func backend(t *testing.T) *Backend {
 
 func skill(files map[string]string) sandbox.Tree {
 	m := fstest.MapFS{}
-	t := sandbox.Tree{Path: sandbox.SkillDir, FS: m}
+	t := sandbox.Tree{Path: mountpoint.Skill, FS: m}
 	for p, data := range files {
 		m[p] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
 		sum := sha256.Sum256([]byte(data))
@@ -69,7 +70,7 @@ func TestRun(t *testing.T) {
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{
 			skill(map[string]string{"SKILL.md": "hello", "scripts/run.sh": "#!/bin/sh\ncat $LOADOUT_SKILL/SKILL.md /work/in/data $LOADOUT_SECRETS/KEY; echo out > /work/out/x"}),
-			{Path: sandbox.InDir, FS: fstest.MapFS{"data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "data", Size: 7}}},
+			{Path: mountpoint.In, FS: fstest.MapFS{"data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "data", Size: 7}}},
 		},
 		Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "v3ry s3cret")},
 	}
@@ -155,7 +156,7 @@ func TestMissing(t *testing.T) {
 
 // The error contains the message of bubblewrap.
 func TestBwrapFailure(t *testing.T) {
-	_, err := backend(t).Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/nonexistent/dir", Path: sandbox.WorkspaceDir}}})
+	_, err := backend(t).Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/nonexistent/dir", Path: mountpoint.Workspace}}})
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || !strings.Contains(e.Error(), "/nonexistent/dir") {
 		t.Errorf("%v", err)
 	}

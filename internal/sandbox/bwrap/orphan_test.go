@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -52,7 +53,7 @@ func killed(t *testing.T, bwrap, cache string, after time.Duration) []string {
 // victim is the process to kill.
 func victim(dir string) {
 	b := New(&Options{Stage: stageFile, Program: os.Getenv(bwrapVariable), Cache: os.Getenv(cacheVariable)})
-	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir}}}
+	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: mountpoint.Workspace}}}
 	sandbox.Run(context.Background(), b, spec, &sandbox.Cmd{Args: []string{"/bin/sleep", "20"}}, nil)
 }
 
@@ -97,7 +98,7 @@ func TestKilledWhilePreparing(t *testing.T) {
 func TestChildEnds(t *testing.T) {
 	b := backend(t)
 	dir := stagetest.OpenDir(t)
-	s, err := b.Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir}}})
+	s, err := b.Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: mountpoint.Workspace}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/network"
 	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
@@ -67,8 +68,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Graceful: true, // killing bubblewrap does not kill its child, see arguments
 		Restrictions: stage.Restrictions{
 			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
-			Inodes: int64(limits.Inodes), Counted: []string{sandbox.WorkDir, sandbox.TmpDir, "/dev/shm"}, // bubblewrap only limits sizes
-			Work: sandbox.WorkDir, Skip: "in", Threads: launcher.IdleThreads,
+			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap only limits sizes
+			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
 	}

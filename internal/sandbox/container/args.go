@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -49,10 +50,10 @@ func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, bi
 		"--pids-limit", strconv.Itoa(l.Processes + idleProcesses), "--memory", memory, "--memory-swap", memory, "--cpus", strconv.FormatFloat(l.Cores, 'f', -1, 64),
 		"--ulimit", "cpu=" + strconv.FormatInt(cpu, 10) + ":" + strconv.FormatInt(cpu+1, 10), "--ulimit", same("fsize", l.FileSize), "--ulimit", same("nofile", int64(l.OpenFiles)), "--ulimit", "core=0:0",
 		"--shm-size", strconv.FormatInt(l.Shm, 10),
-		"--tmpfs", b.tmpfs(e, sandbox.WorkDir, workSize(spec, l), l.Inodes), "--tmpfs", b.tmpfs(e, sandbox.TmpDir, l.Tmp, l.Inodes), "--tmpfs", b.tmpfs(e, stateDir, 1<<20, 1024),
+		"--tmpfs", b.tmpfs(e, mountpoint.Work, workSize(spec, l), l.Inodes), "--tmpfs", b.tmpfs(e, mountpoint.Tmp, l.Tmp, l.Inodes), "--tmpfs", b.tmpfs(e, stateDir, 1<<20, 1024),
 	}
 	if len(spec.Secrets) > 0 {
-		args = append(args, "--tmpfs", b.tmpfs(e, sandbox.SecretsDir, 1<<20, 256))
+		args = append(args, "--tmpfs", b.tmpfs(e, mountpoint.Secrets, 1<<20, 256))
 	}
 	if b.opts.Runtime != "" {
 		args = append(args, "--runtime", b.opts.Runtime)

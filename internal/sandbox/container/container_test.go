@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/container/containertest"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -31,7 +32,7 @@ func backend(t *testing.T) (*Backend, *containertest.Engine) {
 
 func skill(files map[string]string) sandbox.Tree {
 	m := fstest.MapFS{}
-	t := sandbox.Tree{Path: sandbox.SkillDir, FS: m}
+	t := sandbox.Tree{Path: mountpoint.Skill, FS: m}
 	for p, data := range files {
 		m[p] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
 		sum := sha256.Sum256([]byte(data))
@@ -46,7 +47,7 @@ func TestRun(t *testing.T) {
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{
 			skill(map[string]string{"SKILL.md": "hello", "scripts/run.sh": "#!/bin/sh\ncat /skill/SKILL.md /work/in/a/data /run/secrets/KEY; echo \"$TOKEN\" >&2; echo out > /work/out/x; ln -s /etc/passwd /work/out/link; exit 3"}),
-			{Path: sandbox.InDir, FS: fstest.MapFS{"a/data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "a/data", Size: 7}}},
+			{Path: mountpoint.In, FS: fstest.MapFS{"a/data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "a/data", Size: 7}}},
 		},
 		Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "v3ry s3cret")},
 		Env:     map[string]string{"TOKEN": "t0ken"},
@@ -184,7 +185,7 @@ func TestChanged(t *testing.T) {
 	b, engine := backend(t)
 	tree := skill(map[string]string{"SKILL.md": "hello"})
 	tree.FS.(fstest.MapFS)["SKILL.md"].Data = []byte("jello")
-	for _, trees := range [][]sandbox.Tree{{tree}, {{Path: sandbox.InDir, FS: tree.FS, Files: tree.Files}}} {
+	for _, trees := range [][]sandbox.Tree{{tree}, {{Path: mountpoint.In, FS: tree.FS, Files: tree.Files}}} {
 		_, err := b.Start(t.Context(), &sandbox.Spec{Trees: trees})
 		if _, ok := errors.AsType[*sandbox.ChangedError](err); !ok {
 			t.Errorf("%s: %v", trees[0].Path, err)

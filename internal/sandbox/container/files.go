@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -43,7 +44,7 @@ func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 		}
 		return nil
 	}
-	for _, d := range []string{sandbox.InDir, sandbox.OutDir} {
+	for _, d := range []string{mountpoint.In, mountpoint.Out} {
 		if err := dir(d[1:]); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 		}
 	}
 	for _, s := range spec.Secrets {
-		if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: sandbox.SecretsDir[1:] + "/" + s.Name, Size: int64(len(s.Reveal())), Mode: 0o400, ModTime: time.Unix(0, 0)}); err != nil {
+		if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: mountpoint.Secrets[1:] + "/" + s.Name, Size: int64(len(s.Reveal())), Mode: 0o400, ModTime: time.Unix(0, 0)}); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(tw, s.Reveal()); err != nil {
@@ -112,7 +113,7 @@ func (s *instance) Collect(ctx context.Context, visit func(sandbox.File, io.Read
 func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := s.engine.command(ctx, "exec", "--user", user, s.name, "tar", "-c", "-f", "-", "-C", sandbox.WorkDir, "--exclude", "./in", ".")
+	cmd := s.engine.command(ctx, "exec", "--user", user, s.name, "tar", "-c", "-f", "-", "-C", mountpoint.Work, "--exclude", "./in", ".")
 	l := s.spec.Limits.WithDefaults()
 	room := &limitedWriter{w, workSize(s.spec, l) + 2048*int64(l.Inodes) + 1<<20}
 	var stderr bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -219,7 +220,7 @@ func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]s
 		return ok && n <= most
 	}
 	sized := func(option string) bool {
-		for _, dir := range []string{sandbox.WorkDir, sandbox.TmpDir, "/dev/shm"} {
+		for _, dir := range []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"} {
 			if m := f.mounts[dir]; m[0] != "tmpfs" || !strings.Contains(m[1], ","+option+"=") {
 				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // cannot be set for /dev/shm
 			}

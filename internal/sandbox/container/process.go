@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -78,7 +79,7 @@ func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process,
 	}
 	dir := cmd.Dir
 	if dir == "" {
-		dir = sandbox.WorkDir
+		dir = mountpoint.Work
 	}
 	if err := s.checkProgram(ctx, cmd.Args[0], dir); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process,
 	p := &process{s: s, id: stateDir + "/" + strconv.Itoa(s.next), done: make(chan struct{})}
 	s.mu.Unlock()
 	args := []string{"exec", "-i", "--user", user, "--workdir", dir}
-	env, files, err := environmentArguments(s.spec.Environment(cmd, sandbox.SamePath))
+	env, files, err := environmentArguments(s.spec.Environment(cmd, nil))
 	if err != nil {
 		return nil, err
 	}

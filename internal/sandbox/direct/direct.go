@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -151,7 +152,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 	}
 	dir := sandbox.Cmd{Args: []string{cmd.Dir}}
 	if cmd.Dir == "" {
-		dir.Args[0] = sandbox.WorkDir
+		dir.Args[0] = mountpoint.Work
 	}
 	p := &process{s: s, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{Path: args[0], Args: args, Env: env, Dir: dir.Arguments(s.box.HostPath)[0], SysProcAttr: &syscall.SysProcAttr{Setsid: true}}

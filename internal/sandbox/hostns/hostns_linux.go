@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -69,7 +70,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 		Backend: opts.Backend, Command: command(opts.Stage, uid), Setup: stage.Setup{Reap: true}, Filter: opts.Filter, HostPath: x.HostPath, Graceful: true,
 		Restrictions: stage.Restrictions{
 			Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
-			Work: x.HostPath(sandbox.WorkDir), Skip: "in", Threads: launcher.IdleThreads,
+			Work: x.HostPath(mountpoint.Work), Skip: "in", Threads: launcher.IdleThreads,
 		},
 	}
 	if opts.Restrict != nil {

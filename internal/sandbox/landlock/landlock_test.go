@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -36,7 +37,7 @@ func backend(t *testing.T) *Backend {
 
 func skill(files map[string]string) sandbox.Tree {
 	m := fstest.MapFS{}
-	t := sandbox.Tree{Path: sandbox.SkillDir, FS: m}
+	t := sandbox.Tree{Path: mountpoint.Skill, FS: m}
 	for p, data := range files {
 		m[p] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
 		sum := sha256.Sum256([]byte(data))
@@ -72,7 +73,7 @@ func TestRun(t *testing.T) {
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{
 			skill(map[string]string{"SKILL.md": "hello", "scripts/run.sh": "#!/bin/sh\ncat $LOADOUT_SKILL/SKILL.md $LOADOUT_IN/a/data $1 $LOADOUT_SECRETS/KEY; echo out > $LOADOUT_OUT/x"}),
-			{Path: sandbox.InDir, FS: fstest.MapFS{"a/data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "a/data", Size: 7}}},
+			{Path: mountpoint.In, FS: fstest.MapFS{"a/data": {Data: []byte(" given ")}}, Files: []sandbox.File{{Path: "a/data", Size: 7}}},
 		},
 		Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "v3ry s3cret")},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/hostns"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
@@ -48,7 +49,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 func rules(x *rundir.Dir) *stage.Landlock {
 	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
 	l.Read = append(append(layout.Readable(), x.Root), x.Read...)
-	l.Write = append([]string{x.HostPath(sandbox.WorkDir), x.HostPath(sandbox.TmpDir)}, x.Write...)
+	l.Write = append([]string{x.HostPath(mountpoint.Work), x.HostPath(mountpoint.Tmp)}, x.Write...)
 	for i, p := range l.Read {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
 			l.Read[i] = real

@@ -41,7 +41,8 @@ type Config struct {
 	Attach func(pid int) error
 	// Serve is called with the listener that Setup requested in the sandbox.
 	Serve func(net.Listener)
-	// HostPath returns the path of a layout path. Nil means [sandbox.SamePath].
+	// HostPath returns the path of a layout path. Nil means the same
+	// path.
 	HostPath func(string) string
 	// Graceful asks the started process to end its children, and kills it only
 	// if it does not. Use it if the kernel does not end them itself, see
@@ -84,7 +85,7 @@ type answer struct {
 // Start starts the stage and waits until the sandbox is restricted.
 func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, error) {
 	if cfg.HostPath == nil {
-		cfg.HostPath = sandbox.SamePath
+		cfg.HostPath = func(p string) string { return p }
 	}
 	s := &Sandbox{cfg: cfg, spec: spec, stderr: &headBuffer{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
 	if err := s.launch(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -126,7 +127,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 	args := cmd.Arguments(s.cfg.HostPath)
 	dir := cmd.Dir
 	if dir == "" {
-		dir = sandbox.WorkDir
+		dir = mountpoint.Work
 	}
 	id, answered := s.addRequest()
 	p := &process{s: s, id: id, stdin: ours[0], stdout: ours[1], stderr: ours[2], done: make(chan struct{})}

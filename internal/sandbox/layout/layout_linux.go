@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -37,13 +38,13 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s.Tmpfs = []stage.Tmpfs{
 		{Path: "/dev", Size: 64 << 10, Mode: 0o755},
 		{Path: "/dev/shm", Size: l.Shm, Inodes: l.Inodes, Mode: 0o1777},
-		{Path: sandbox.TmpDir, Size: l.Tmp, Inodes: l.Inodes, Mode: 0o1777},
+		{Path: mountpoint.Tmp, Size: l.Tmp, Inodes: l.Inodes, Mode: 0o1777},
 	}
-	work := stage.Tmpfs{Path: sandbox.WorkDir, Size: l.Work, Inodes: l.Inodes, Mode: 0o755}
+	work := stage.Tmpfs{Path: mountpoint.Work, Size: l.Work, Inodes: l.Inodes, Mode: 0o755}
 	for _, t := range spec.Trees {
 		if t.Writable() {
 			size, inodes := launcher.TreeSize(&t)
-			if t.Path == sandbox.WorkDir { // a working directory does not grow between runs
+			if t.Path == mountpoint.Work { // a working directory does not grow between runs
 				work.Size, work.Inodes = max(work.Size, size), max(work.Inodes, inodes)
 			} else {
 				work.Size, work.Inodes = work.Size+size, work.Inodes+inodes
@@ -51,15 +52,15 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 		}
 	}
 	s.Tmpfs = append(s.Tmpfs, work)
-	s.Dirs = []string{sandbox.InDir, sandbox.OutDir}
+	s.Dirs = []string{mountpoint.In, mountpoint.Out}
 	for _, m := range spec.Mounts {
 		fi, err := os.Stat(m.Host)
 		s.Binds = append(s.Binds, stage.Bind{Host: m.Host, Path: m.Path, Writable: m.Writable, File: err == nil && !fi.IsDir()})
 	}
 	if len(spec.Secrets) > 0 {
-		s.Tmpfs = append(s.Tmpfs, stage.Tmpfs{Path: sandbox.SecretsDir, Size: 1 << 20, Inodes: 256, Mode: 0o755})
+		s.Tmpfs = append(s.Tmpfs, stage.Tmpfs{Path: mountpoint.Secrets, Size: 1 << 20, Inodes: 256, Mode: 0o755})
 		for _, sec := range spec.Secrets {
-			s.Files = append(s.Files, stage.Text{Path: sandbox.SecretsDir + "/" + sec.Name, Data: sec.Reveal(), Mode: 0o400})
+			s.Files = append(s.Files, stage.Text{Path: mountpoint.Secrets + "/" + sec.Name, Data: sec.Reveal(), Mode: 0o400})
 		}
 	}
 	if spec.Network.Mode == sandbox.HostNetwork {
@@ -146,7 +147,7 @@ func ReadOnly(s *stage.Setup) []string {
 	out := []string{"/dev"}
 	for _, t := range s.Tmpfs {
 		switch t.Path {
-		case "/dev", "/dev/shm", sandbox.TmpDir, sandbox.WorkDir:
+		case "/dev", "/dev/shm", mountpoint.Tmp, mountpoint.Work:
 		default:
 			out = append(out, t.Path)
 		}
@@ -156,7 +157,7 @@ func ReadOnly(s *stage.Setup) []string {
 
 // Rules returns the same restrictions for Landlock, in case a mount is wrong.
 func Rules(s *stage.Setup) *stage.Landlock {
-	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{sandbox.WorkDir, sandbox.TmpDir, "/dev/shm"}}
+	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}}
 	for _, d := range devices {
 		l.Files = append(l.Files, "/dev/"+d)
 	}

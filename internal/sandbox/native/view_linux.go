@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -13,12 +14,12 @@ import (
 // in-memory file system of its size.
 func view(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := layout.View(spec, l)
-	needs := stage.Tmpfs{Path: sandbox.NeedsDir, Mode: 0o755}
+	needs := stage.Tmpfs{Path: mountpoint.Needs, Mode: 0o755}
 	for _, t := range spec.Trees {
 		size, inodes := launcher.TreeSize(&t)
 		switch {
 		case t.Writable():
-		case strings.HasPrefix(t.Path, sandbox.NeedsDir+"/"):
+		case strings.HasPrefix(t.Path, mountpoint.Needs+"/"):
 			needs.Size, needs.Inodes = needs.Size+size, needs.Inodes+inodes
 		default:
 			s.Tmpfs = append(s.Tmpfs, stage.Tmpfs{Path: t.Path, Size: size, Inodes: inodes, Mode: 0o755})

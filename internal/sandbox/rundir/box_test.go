@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -119,7 +120,7 @@ func TestSweep(t *testing.T) {
 	killed, left := start()
 	killed.Process.Kill()
 	killed.Wait()
-	deep(t, left+sandbox.WorkDir, 5000)
+	deep(t, left+mountpoint.Work, 5000)
 	b, err := New(Options{Parent: dir + "/run", Cache: dir}, &sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +159,7 @@ func TestFull(t *testing.T) {
 	if why, _ := b.CheckLimits(l); why != "" {
 		t.Errorf("empty: %s", why)
 	}
-	deep(t, b.HostPath(sandbox.TmpDir), 3000)
+	deep(t, b.HostPath(mountpoint.Tmp), 3000)
 	if why, _ := b.CheckLimits(l); !strings.Contains(why, "cannot count the files") {
 		t.Errorf("too deep to count: %q", why)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -23,7 +24,7 @@ const (
 // Collect implements [sandbox.Sandbox.Collect]. It only opens regular files,
 // follows no symlinks and never blocks.
 func (b *Dir) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
-	root, err := os.OpenRoot(b.HostPath(sandbox.WorkDir))
+	root, err := os.OpenRoot(b.HostPath(mountpoint.Work))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -177,12 +178,12 @@ func (b *Dir) HostPath(p string) string {
 
 // createLayout creates the layout.
 func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
-	for _, d := range []string{"/run", sandbox.SecretsDir, sandbox.NeedsDir} {
+	for _, d := range []string{"/run", mountpoint.Secrets, mountpoint.Needs} {
 		if err := os.Mkdir(b.HostPath(d), 0o755); err != nil {
 			return fmt.Errorf("make sandbox: %w", err)
 		}
 	}
-	for _, d := range []string{sandbox.WorkDir, sandbox.InDir, sandbox.OutDir, sandbox.TmpDir} {
+	for _, d := range []string{mountpoint.Work, mountpoint.In, mountpoint.Out, mountpoint.Tmp} {
 		if err := b.giveToUser(os.Mkdir(b.HostPath(d), 0o755), d); err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 		}
 	}
 	for _, s := range spec.Secrets {
-		p := sandbox.SecretsDir + "/" + s.Name
+		p := mountpoint.Secrets + "/" + s.Name
 		if err := b.giveToUser(os.WriteFile(b.HostPath(p), []byte(s.Reveal()), 0o400), p); err != nil {
 			return err
 		}
@@ -286,7 +287,7 @@ func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	for _, m := range spec.Mounts {
 		switch m.Path {
 		case m.Host:
-		case sandbox.WorkspaceDir:
+		case mountpoint.Workspace:
 			if err := b.addSymlink(m.Path, m.Host); err != nil {
 				return err
 			}

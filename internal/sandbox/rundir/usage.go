@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -33,7 +34,7 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	for _, d := range []struct {
 		path string
 		size int64
-	}{{sandbox.WorkDir, l.Work}, {sandbox.TmpDir, l.Tmp}} {
+	}{{mountpoint.Work, l.Work}, {mountpoint.Tmp, l.Tmp}} {
 		size, n, err := countFiles(b.HostPath(d.path), d.size, l.Inodes)
 		switch {
 		case size > d.size:

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -69,7 +70,7 @@ func (x *trial) outputHasText(res *sandbox.Result, s string) bool {
 // the same sandbox.
 func changesSkill(x *trial) bool {
 	_, breach := x.attack("B02")
-	res := x.exec(nil, "read", sandbox.SkillDir+"/SKILL.md")
+	res := x.exec(nil, "read", mountpoint.Skill+"/SKILL.md")
 	if string(res.Stdout) != skillText {
 		x.note("SKILL.md is now " + string(res.Stdout) + string(res.Stderr))
 		return true

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -162,7 +163,7 @@ func exitBehaviours() []behaviour {
 			return nil
 		}},
 		{"a missing program", func(k *check) error {
-			for _, cmd := range []*sandbox.Cmd{{Args: []string{sandbox.SkillDir + "/none"}}, {Args: []string{"no-such-program-anywhere"}}, {Args: []string{sandbox.SkillDir + "/SKILL.md"}}} {
+			for _, cmd := range []*sandbox.Cmd{{Args: []string{mountpoint.Skill + "/none"}}, {Args: []string{"no-such-program-anywhere"}}, {Args: []string{mountpoint.Skill + "/SKILL.md"}}} {
 				res, err := k.runCmd(nil, cmd)
 				if err != nil || res.ExitCode != 127 || res.Reason != sandbox.StartFailed {
 					return fmt.Errorf("%v: %+v, %v, want 127", cmd.Args, res, err)

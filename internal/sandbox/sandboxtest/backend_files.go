@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -22,14 +23,14 @@ import (
 func fileBehaviours() []behaviour {
 	return []behaviour{
 		{"the skill is present and read-only", func(k *check) error {
-			doc := sandbox.SkillDir + "/SKILL.md"
-			return joinErrors(k.expectOutput(skillText, "read", doc), k.expectOutput("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv"),
-				k.expectFailure("write", doc, "changed"), k.expectFailure("write", sandbox.SkillDir+"/new", "new"), k.expectOutput(skillText, "read", doc))
+			doc := mountpoint.Skill + "/SKILL.md"
+			return joinErrors(k.expectOutput(skillText, "read", doc), k.expectOutput("a,b\n1,2\n", "read", mountpoint.Skill+"/data/table.csv"),
+				k.expectFailure("write", doc, "changed"), k.expectFailure("write", mountpoint.Skill+"/new", "new"), k.expectOutput(skillText, "read", doc))
 		}},
 		{"only files in the manifest are visible", func(k *check) error {
 			m := k.spec.Trees[0].FS.(fstest.MapFS)
 			m["extra.sh"] = &fstest.MapFile{Data: []byte("extra"), Mode: 0o755}
-			return joinErrors(k.expectFailure("read", sandbox.SkillDir+"/extra.sh"), k.expectOutput("SKILL.md\ndata\npayload\n", "list", sandbox.SkillDir))
+			return joinErrors(k.expectFailure("read", mountpoint.Skill+"/extra.sh"), k.expectOutput("SKILL.md\ndata\npayload\n", "list", mountpoint.Skill))
 		}},
 		{"a changed file is an error, and nothing runs", func(k *check) error {
 			for _, change := range []func(fstest.MapFS){
@@ -62,7 +63,7 @@ func fileBehaviours() []behaviour {
 					continue
 				}
 				k.box = box
-				err = k.expectOutput("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv")
+				err = k.expectOutput("a,b\n1,2\n", "read", mountpoint.Skill+"/data/table.csv")
 				box.Close()
 				k.box = nil
 				if err != nil {
@@ -72,20 +73,20 @@ func fileBehaviours() []behaviour {
 			return nil
 		}},
 		{"writable trees", func(k *check) error {
-			given := treeOf(sandbox.InDir, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
+			given := treeOf(mountpoint.In, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
 			given.Files[0].SHA256 = "" // need not be verified
 			k.spec.Trees = append(k.spec.Trees, given)
-			return joinErrors(k.expectOutput("given", "read", sandbox.InDir+"/a.txt"), k.expectOutput("deep", "read", sandbox.InDir+"/sub/b.txt"), k.expectOutput("written", "write", sandbox.InDir+"/a.txt", "mine"))
+			return joinErrors(k.expectOutput("given", "read", mountpoint.In+"/a.txt"), k.expectOutput("deep", "read", mountpoint.In+"/sub/b.txt"), k.expectOutput("written", "write", mountpoint.In+"/a.txt", "mine"))
 		}},
 		{"other trees", func(k *check) error {
-			k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.NeedsDir+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), treeOf(sandbox.BuildDir, map[string][]byte{"lib.txt": []byte("built")}))
+			k.spec.Trees = append(k.spec.Trees, treeOf(mountpoint.Needs+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), treeOf(mountpoint.Build, map[string][]byte{"lib.txt": []byte("built")}))
 			var env []string
 			if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 				return err
 			}
 			dir, _ := lookup(env, "LOADOUT_SKILL_OTHER_ONE")
-			return joinErrors(k.expectOutput("needed", "read", dir+"/SKILL.md"), k.expectOutput("needed", "read", sandbox.NeedsDir+"/other-one/SKILL.md"), k.expectOutput("built", "read", sandbox.BuildDir+"/lib.txt"),
-				k.expectFailure("write", sandbox.NeedsDir+"/other-one/SKILL.md", "x"), k.expectFailure("write", sandbox.BuildDir+"/lib.txt", "x"))
+			return joinErrors(k.expectOutput("needed", "read", dir+"/SKILL.md"), k.expectOutput("needed", "read", mountpoint.Needs+"/other-one/SKILL.md"), k.expectOutput("built", "read", mountpoint.Build+"/lib.txt"),
+				k.expectFailure("write", mountpoint.Needs+"/other-one/SKILL.md", "x"), k.expectFailure("write", mountpoint.Build+"/lib.txt", "x"))
 		}},
 		{"a tree from a file system that only its owner can read", func(k *check) error {
 			for name, f := range k.spec.Trees[0].FS.(fstest.MapFS) {
@@ -93,27 +94,27 @@ func fileBehaviours() []behaviour {
 					f.Mode = 0o600
 				}
 			}
-			return k.expectOutput(skillText, "read", sandbox.SkillDir+"/SKILL.md")
+			return k.expectOutput(skillText, "read", mountpoint.Skill+"/SKILL.md")
 		}},
 		{"the user's directory, read-only", func(k *check) error { return k.workspace(false) }},
 		{"the user's directory, writable", func(k *check) error { return k.workspace(true) }},
 		{"commands see each other's files", func(k *check) error {
-			return joinErrors(k.expectOutput("written", "write", sandbox.WorkDir+"/note", "from the first"), k.expectOutput("from the first", "read", sandbox.WorkDir+"/note"),
-				k.expectOutput("written", "write", sandbox.OutDir+"/note", "out"))
+			return joinErrors(k.expectOutput("written", "write", mountpoint.Work+"/note", "from the first"), k.expectOutput("from the first", "read", mountpoint.Work+"/note"),
+				k.expectOutput("written", "write", mountpoint.Out+"/note", "out"))
 		}},
 		{"sandboxes do not see each other's files", func(k *check) error {
-			if err := k.expectOutput("written", "write", sandbox.WorkDir+"/note", "mine"); err != nil {
+			if err := k.expectOutput("written", "write", mountpoint.Work+"/note", "mine"); err != nil {
 				return err
 			}
 			if err := k.box.Close(); err != nil {
 				return err
 			}
 			k.box = nil
-			return k.expectFailure("read", sandbox.WorkDir+"/note")
+			return k.expectFailure("read", mountpoint.Work+"/note")
 		}},
 		{"collects regular files, in order", collectsFiles},
 		{"collects repeatedly", func(k *check) error {
-			if err := k.expectOutput("written", "write", sandbox.OutDir+"/a", "a"); err != nil {
+			if err := k.expectOutput("written", "write", mountpoint.Out+"/a", "a"); err != nil {
 				return err
 			}
 			for i, start := 0, time.Now(); i < 8000 && time.Since(start) < 3*time.Second; i++ {
@@ -123,10 +124,10 @@ func fileBehaviours() []behaviour {
 					return fmt.Errorf("collection %d: %d files, %w", i+1, n, err)
 				}
 			}
-			return k.expectOutput("a", "read", sandbox.OutDir+"/a")
+			return k.expectOutput("a", "read", mountpoint.Out+"/a")
 		}},
 		{"a failing visit stops the collection", func(k *check) error {
-			if err := joinErrors(k.expectOutput("written", "write", sandbox.OutDir+"/a", "a"), k.expectOutput("written", "write", sandbox.OutDir+"/b", strings.Repeat("b", 100000))); err != nil {
+			if err := joinErrors(k.expectOutput("written", "write", mountpoint.Out+"/a", "a"), k.expectOutput("written", "write", mountpoint.Out+"/b", strings.Repeat("b", 100000))); err != nil {
 				return err
 			}
 			stop := errors.New("stop")
@@ -135,7 +136,7 @@ func fileBehaviours() []behaviour {
 			if !errors.Is(err, stop) || visits != 1 {
 				return fmt.Errorf("%d visits, %v", visits, err)
 			}
-			return k.expectOutput("a", "read", sandbox.OutDir+"/a")
+			return k.expectOutput("a", "read", mountpoint.Out+"/a")
 		}},
 	}
 }
@@ -149,15 +150,15 @@ func (k *check) workspace(writable bool) error {
 	if err := joinErrors(os.WriteFile(dir+"/a.txt", []byte("a"), 0o666), os.Chmod(dir, 0o777), os.Chmod(dir+"/a.txt", 0o666)); err != nil {
 		return err
 	}
-	k.spec.Mounts = []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir, Writable: writable}}
-	err = k.expectOutput("a", "read", sandbox.WorkspaceDir+"/a.txt")
+	k.spec.Mounts = []sandbox.Mount{{Host: dir, Path: mountpoint.Workspace, Writable: writable}}
+	err = k.expectOutput("a", "read", mountpoint.Workspace+"/a.txt")
 	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok {
 		return nil
 	}
 	if !writable {
-		err = joinErrors(err, k.expectFailure("write", sandbox.WorkspaceDir+"/a.txt", "b"), k.expectFailure("write", sandbox.WorkspaceDir+"/b.txt", "b"))
+		err = joinErrors(err, k.expectFailure("write", mountpoint.Workspace+"/a.txt", "b"), k.expectFailure("write", mountpoint.Workspace+"/b.txt", "b"))
 	} else {
-		err = joinErrors(err, k.expectOutput("written", "write", sandbox.WorkspaceDir+"/a.txt", "b"))
+		err = joinErrors(err, k.expectOutput("written", "write", mountpoint.Workspace+"/a.txt", "b"))
 	}
 	got, readErr := os.ReadFile(dir + "/a.txt")
 	if want := map[bool]string{false: "a", true: "b"}[writable]; string(got) != want {
@@ -167,7 +168,7 @@ func (k *check) workspace(writable bool) error {
 }
 
 func collectsFiles(k *check) error {
-	k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.InDir, map[string][]byte{"given": []byte("given")}))
+	k.spec.Trees = append(k.spec.Trees, treeOf(mountpoint.In, map[string][]byte{"given": []byte("given")}))
 	if _, err := k.run(nil, "links"); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -82,7 +83,7 @@ func streamBehaviours() []behaviour {
 		}},
 		{"secrets are files, and redacted from the output", func(k *check) error {
 			k.spec.Secrets = []sandbox.Secret{sandbox.NewSecret("token", "very-secret-value")}
-			return k.expectOutput("[secret token]", "read", sandbox.SecretsDir+"/token")
+			return k.expectOutput("[secret token]", "read", mountpoint.Secrets+"/token")
 		}},
 		{"concurrent commands", func(k *check) error {
 			if err := k.start(); err != nil {
@@ -191,7 +192,7 @@ func environmentBehaviours() []behaviour {
 			return nil
 		}},
 		{"the working directory", func(k *check) error {
-			for _, c := range []struct{ dir, variable string }{{"", "LOADOUT_WORK"}, {sandbox.OutDir, "LOADOUT_OUT"}, {sandbox.SkillDir, "LOADOUT_SKILL"}} {
+			for _, c := range []struct{ dir, variable string }{{"", "LOADOUT_WORK"}, {mountpoint.Out, "LOADOUT_OUT"}, {mountpoint.Skill, "LOADOUT_SKILL"}} {
 				var env []string
 				if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 					return err
@@ -207,9 +208,9 @@ func environmentBehaviours() []behaviour {
 			return nil
 		}},
 		{"paths of the layout in arguments and variables", func(k *check) error {
-			k.spec.Env = map[string]string{"WHERE": sandbox.WorkDir + "/x"}
+			k.spec.Env = map[string]string{"WHERE": mountpoint.Work + "/x"}
 			var env, args []string
-			if err := joinErrors(k.runJSON(payloadCmd("env", k.mark), &env), k.runJSON(payloadCmd("args", k.mark, sandbox.WorkDir+"/x", "--out="+sandbox.WorkDir+"/x"), &args)); err != nil {
+			if err := joinErrors(k.runJSON(payloadCmd("env", k.mark), &env), k.runJSON(payloadCmd("args", k.mark, mountpoint.Work+"/x", "--out="+mountpoint.Work+"/x"), &args)); err != nil {
 				return err
 			}
 			work, _ := lookup(env, "LOADOUT_WORK")
@@ -262,7 +263,7 @@ func cleanEnvironment(k *check) error {
 		return err
 	}
 	want := map[string]string{"OF_SPEC": "a b", "OF_CMD": "c\nd", "BOTH": "cmd"}
-	known := k.spec.Environment(cmd, sandbox.SamePath)
+	known := k.spec.Environment(cmd, nil)
 	for name, value := range want {
 		if v, _ := lookup(got, name); v != value {
 			return fmt.Errorf("%s is %q, want %q", name, v, value)

@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -57,7 +58,7 @@ func buildPayload() ([]byte, error) {
 
 // skillTree returns a skill that contains the payload.
 func skillTree(program []byte) sandbox.Tree {
-	return treeOf(sandbox.SkillDir, map[string][]byte{
+	return treeOf(mountpoint.Skill, map[string][]byte{
 		"SKILL.md": []byte(skillText), "payload": program, "data/table.csv": []byte("a,b\n1,2\n"),
 	})
 }
@@ -96,7 +97,7 @@ func newSpec(t *testing.T) *sandbox.Spec {
 }
 
 func payloadCmd(command, mark string, args ...string) *sandbox.Cmd {
-	return &sandbox.Cmd{Args: append([]string{sandbox.SkillDir + "/payload", command, mark}, args...)}
+	return &sandbox.Cmd{Args: append([]string{mountpoint.Skill + "/payload", command, mark}, args...)}
 }
 
 // cores returns the number of CPUs available to this process.

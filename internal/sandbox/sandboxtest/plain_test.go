@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -37,7 +38,7 @@ func (plain) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, erro
 		return nil, err
 	}
 	b := &plainBox{dir: dir, spec: spec}
-	for _, d := range []string{sandbox.InDir, sandbox.OutDir, sandbox.TmpDir} {
+	for _, d := range []string{mountpoint.In, mountpoint.Out, mountpoint.Tmp} {
 		if err := os.MkdirAll(b.at(d), 0o755); err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func (b *plainBox) Exec(_ context.Context, cmd *sandbox.Cmd) (sandbox.Process, e
 	args := cmd.Arguments(b.at)
 	p := &plainProcess{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), b.spec.Environment(cmd, b.at)...)
-	p.cmd.Dir = b.at(sandbox.WorkDir)
+	p.cmd.Dir = b.at(mountpoint.Work)
 	if cmd.Dir != "" {
 		p.cmd.Dir = b.at(cmd.Dir)
 	}
@@ -114,7 +115,7 @@ func (b *plainBox) Exec(_ context.Context, cmd *sandbox.Cmd) (sandbox.Process, e
 
 // Collect follows links and opens whatever is there.
 func (b *plainBox) Collect(_ context.Context, visit func(sandbox.File, io.Reader) error) error {
-	root := b.at(sandbox.WorkDir)
+	root := b.at(mountpoint.Work)
 	var walk func(rel string) error
 	walk = func(rel string) error {
 		all, err := os.ReadDir(filepath.Join(root, rel))
@@ -157,7 +158,7 @@ func (b *plainBox) Close() error {
 			<-p.done
 		}
 	}
-	filepath.WalkDir(b.at(sandbox.WorkDir), func(p string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(b.at(mountpoint.Work), func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type() == fs.ModeNamedPipe { // release waiting processes
 			if fd, err := unix.Open(p, unix.O_RDWR|unix.O_NONBLOCK, 0); err == nil {
 				unix.Close(fd)

@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -140,7 +141,7 @@ func TestRun(t *testing.T) {
 	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
 	sum := sha256.Sum256([]byte("hello"))
 	spec := &sandbox.Spec{
-		Trees: []sandbox.Tree{{Path: sandbox.SkillDir, FS: fstest.MapFS{"SKILL.md": {Data: []byte("hello"), Mode: fs.FileMode(0o644)}},
+		Trees: []sandbox.Tree{{Path: mountpoint.Skill, FS: fstest.MapFS{"SKILL.md": {Data: []byte("hello"), Mode: fs.FileMode(0o644)}},
 			Files: []sandbox.File{{Path: "SKILL.md", Size: 5, SHA256: hex.EncodeToString(sum[:])}}}},
 		Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"example.com"}},
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/direct"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/network"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -63,7 +64,7 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	}
 	x := s.Dir()
 	a.read = append(append(a.read[:len(a.read):len(a.read)], x.Root), x.Read...)
-	a.write = append([]string{x.HostPath(sandbox.WorkDir), x.HostPath(sandbox.TmpDir)}, x.Write...)
+	a.write = append([]string{x.HostPath(mountpoint.Work), x.HostPath(mountpoint.Tmp)}, x.Write...)
 	if text, err = profile(a.resolve()); err != nil {
 		s.Close()
 		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: err.Error(), Fix: "use directories with plain names"}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/seccomp"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -38,7 +39,7 @@ var HostUser = sync.OnceValues(func() ([]byte, error) { return program(kind{more
 // directory.
 func IsolatedFor(spec *sandbox.Spec) func() ([]byte, error) {
 	for _, m := range spec.Mounts {
-		if m.Path == sandbox.WorkspaceDir {
+		if m.Path == mountpoint.Workspace {
 			return IsolatedNoUnix
 		}
 	}
