@@ -13,14 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// ActionKey is the key in an elicitation's _meta that marks an [ActionRequest]:
+// actionKey is the key in an elicitation's _meta that marks an actionRequest:
 // a request for an action that only a client can perform. The reply has the
 // action accept, and its content has success, and result or error, as sent by
 // the client. If no client performed the action, success is false.
-const ActionKey = "loadout/action"
+const actionKey = "loadout/action"
 
-// ActionRequest is a server's request for an action of the client.
-type ActionRequest struct {
+// actionRequest is a server's request for an action of the client.
+type actionRequest struct {
 	Skill   string          `json:"skill_name"`
 	Action  string          `json:"action"`
 	Data    json.RawMessage `json:"data,omitempty"`
@@ -31,14 +31,14 @@ type ActionRequest struct {
 const maxActionTime = 10 * time.Minute
 
 // Elicit returns an elicitation handler. It passes elicitations marked with
-// [ActionKey] to a client, and all others to next.
+// "loadout/action" to a client, and all others to next.
 func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		marked, ok := req.Params.Meta[ActionKey]
+		marked, ok := req.Params.Meta[actionKey]
 		if !ok {
 			return next(ctx, req)
 		}
-		var r ActionRequest
+		var r actionRequest
 		raw, err := json.Marshal(marked)
 		if err == nil {
 			err = json.Unmarshal(raw, &r)
@@ -52,7 +52,7 @@ func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.Eli
 
 // askClient passes an action request of a server to a client and waits for the
 // result.
-func (c *Client) askClient(ctx context.Context, r *ActionRequest) (*mcp.ElicitResult, error) {
+func (c *Client) askClient(ctx context.Context, r *actionRequest) (*mcp.ElicitResult, error) {
 	timeout := cmp.Or(c.Timeout, 30*time.Second)
 	if r.Timeout > 0 {
 		timeout = time.Duration(min(r.Timeout, maxActionTime.Seconds()) * float64(time.Second))

@@ -26,12 +26,12 @@ func TestW27ElicitedActions(t *testing.T) {
 		fails   string
 	}{
 		"handed on":   {meta: nil, content: `{"by":"a person"}`},
-		"done":        {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw", "data": 1}}, answer: &approval.Answer{Outcome: approval.Accepted, Content: []byte(`{"success":true,"result":"x"}`)}, content: `{"result":"x","success":true}`},
-		"not done":    {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw"}}, answer: &approval.Answer{Outcome: approval.Declined}, content: `{"error":"The client did not do it.","success":false}`},
-		"in no time":  {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw", "timeout": 7}}, content: `{"error":"Request draw timed out after 7s: no client answered.","success":false}`},
-		"nothing":     {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s"}}, fails: "invalid client action"},
-		"unreadable":  {meta: mcp.Meta{agent.ActionKey: "draw"}, fails: "invalid client action"},
-		"for a while": {meta: mcp.Meta{agent.ActionKey: map[string]any{"action": "draw", "timeout": 1e9}}, content: `{"error":"Request draw timed out after 10m0s: no client answered.","success":false}`},
+		"done":        {meta: mcp.Meta{"loadout/action": map[string]any{"skill_name": "s", "action": "draw", "data": 1}}, answer: &approval.Answer{Outcome: approval.Accepted, Content: []byte(`{"success":true,"result":"x"}`)}, content: `{"result":"x","success":true}`},
+		"not done":    {meta: mcp.Meta{"loadout/action": map[string]any{"skill_name": "s", "action": "draw"}}, answer: &approval.Answer{Outcome: approval.Declined}, content: `{"error":"The client did not do it.","success":false}`},
+		"in no time":  {meta: mcp.Meta{"loadout/action": map[string]any{"skill_name": "s", "action": "draw", "timeout": 7}}, content: `{"error":"Request draw timed out after 7s: no client answered.","success":false}`},
+		"nothing":     {meta: mcp.Meta{"loadout/action": map[string]any{"skill_name": "s"}}, fails: "invalid client action"},
+		"unreadable":  {meta: mcp.Meta{"loadout/action": "draw"}, fails: "invalid client action"},
+		"for a while": {meta: mcp.Meta{"loadout/action": map[string]any{"action": "draw", "timeout": 1e9}}, content: `{"error":"Request draw timed out after 10m0s: no client answered.","success":false}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

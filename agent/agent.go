@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
@@ -70,9 +71,10 @@ type Options struct {
 	// RenewInstructions returns the current instructions after a compaction;
 	// nil keeps the old ones.
 	RenewInstructions func() string
-	// Skills returns the skills that the model may load. Changes are reported
-	// to the model at the start of a turn. If nil, none are reported.
-	Skills func() []OfferedSkill
+	// Skills returns the skills that the model may load, such as those of
+	// [catalog.Snapshot.ForModel]. Changes are reported to the model at the
+	// start of a turn. If nil, none are reported.
+	Skills func() []*catalog.Entry
 	// Tools are the tools of the agent in this order. The agent adds load_skill
 	// and unload_skill; [SkillTools] returns the others for skills.
 	Tools []Tool

@@ -95,15 +95,15 @@ func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err erro
 	return out.Wait, nil
 }
 
-// MaxResult limits the text of a result that the model gets, in bytes.
-const MaxResult = 256 << 10
+// maxResult limits the text of a result that the model gets, in bytes.
+const maxResult = 256 << 10
 
-// truncateMiddle cuts the middle of a text that exceeds MaxResult.
+// truncateMiddle cuts the middle of a text that exceeds maxResult.
 func truncateMiddle(text string) string {
-	if len(text) <= MaxResult {
+	if len(text) <= maxResult {
 		return text
 	}
-	const half = MaxResult / 2
+	const half = maxResult / 2
 	return fmt.Sprintf("%s\n(%d bytes in the middle are left out)\n%s",
 		strings.ToValidUTF8(text[:half], ""), len(text)-2*half, strings.ToValidUTF8(text[len(text)-half:], ""))
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// OfferedSkill is a skill that the model may load.
-type OfferedSkill struct{ Name, Description string }
-
 // maxOffers is the number of skills that a notice of changes names.
 const maxOffers = 20
 

@@ -7,10 +7,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Render returns the request of a conversation from its events. As events are
+// renderRequest returns the request of a conversation from its events. As events are
 // added, each request begins with the previous one until the conversation is
 // compacted. Tool results are included once all calls of a message have one.
-func Render(events []session.Event) (instructions string, messages []llm.Message) {
+func renderRequest(events []session.Event) (instructions string, messages []llm.Message) {
 	r := renderer{}
 	for _, e := range events {
 		switch {

@@ -43,7 +43,7 @@ func TestEveryPromptIsAPrefixOfTheNext(t *testing.T) {
 		events := rapid.SliceOfN(anyEvent(), 0, 30).Draw(t, "events")
 		var before []llm.Message
 		for n := range len(events) + 1 {
-			_, now := agent.Render(events[:n])
+			_, now := agent.RenderRequest(events[:n])
 			if len(now) < len(before) || len(before) > 0 && !reflect.DeepEqual(now[:len(before)], before) {
 				t.Fatalf("after event %d the prompt\n%v\ndoes not begin with\n%v", n, now, before)
 			}

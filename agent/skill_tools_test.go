@@ -43,7 +43,7 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := tools.ForRuntime(rt, &tools.Options{PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Tools: set.NewLease()})
+	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Tools: set.ForSession()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func (t *turn) emitDone(reason string) {
 // request returns the next request of the conversation.
 func (t *turn) request() *llm.Request {
 	req := &llm.Request{Tools: t.Tools(), MaxTokens: t.opts.MaxTokens, Thinking: t.opts.Thinking}
-	req.Instructions, req.Messages = Render(t.session.Events(0))
+	req.Instructions, req.Messages = renderRequest(t.session.Events(0))
 	return req
 }
 

@@ -95,7 +95,7 @@ func (a *app) addLatencyHints(p *tools.Inventory) {
 		return // hints are optional
 	}
 	for i, c := range p.Hints.Capabilities {
-		if t, ok := report.Tool(c.Name); ok && c.Kind == tools.ToolCapability && t.P50 > 0 {
+		if t, ok := report.Tool(c.Name); ok && c.Kind == "mcp" && t.P50 > 0 {
 			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, console.Pluralize(t.Calls, "call"))
 		}
 	}

@@ -150,12 +150,3 @@ func (c *skillConsent) grantTools(ctx context.Context, res *session.LoadResult, 
 func (c *skillConsent) isApproved(ctx context.Context, id session.ID) bool {
 	return c.rt.CanAcquireLease(ctx, id.Key(), policy.LocalUser(), c.id)
 }
-
-// offeredSkills returns the skills that a model can choose from.
-func offeredSkills(rt *loadout.Runtime) []agent.OfferedSkill {
-	var out []agent.OfferedSkill
-	for _, e := range rt.Catalog().Snapshot().ForModel() {
-		out = append(out, agent.OfferedSkill{Name: e.Name, Description: e.Description})
-	}
-	return out
-}

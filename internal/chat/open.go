@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
@@ -136,7 +137,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 
 // openSession restores the conversation from its log.
 func (b *conversationBuilder) openSession(ctx context.Context) error {
-	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
+	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.ForSession(),
 		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget})
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	rt, lead := b.runtime, setup.ProfilePrompt(b.profile)
 	instructions := func() string { return buildInstructions(rt, lead) }
 	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: b.watcher.Refresh,
-		Skills: func() []agent.OfferedSkill { return offeredSkills(rt) }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
+		Skills: func() []*catalog.Entry { return rt.Catalog().Snapshot().ForModel() }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
 	if b.asks {
 		o.LoadSkill = consent.loadSkill
 	}

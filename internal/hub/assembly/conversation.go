@@ -40,7 +40,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 		return nil, errors.Join(err, t.close())
 	}
 	return &chat.Setup{
-		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.setup.Tools.NewLease(),
+		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.setup.Tools.ForSession(),
 		Preload: t.setup.Preload, PreloadReason: t.setup.PreloadReason, Namespace: t.setup.agentNamespace(), SkillID: t.setup.SkillID, Close: t.close,
 	}, nil
 }
@@ -150,7 +150,7 @@ const maxAnnounced = 1000
 func (t *conversation) agentOptions() agent.Options {
 	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
 	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {
-		o.Skills = t.offeredSkills
+		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}
 	return o
 }
@@ -167,15 +167,6 @@ func (t *conversation) instructions() string {
 		text += "\nSkills:\n" + skills
 	}
 	return text
-}
-
-// offeredSkills returns the skills that the model may load.
-func (t *conversation) offeredSkills() []agent.OfferedSkill {
-	var out []agent.OfferedSkill
-	for _, e := range t.setup.Runtime.Catalog().Snapshot().ForModel() {
-		out = append(out, agent.OfferedSkill{Name: e.Name, Description: e.Description})
-	}
-	return out
 }
 
 // tools returns all tools of a conversation: the tools of skills, servers and the

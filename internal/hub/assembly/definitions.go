@@ -55,7 +55,7 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 func (d definitions) classify(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
-		digest := tools.DefinitionDigest(t)
+		digest := upstream.DefinitionDigest(t)
 		accepted, seen := known[t.Name][digest]
 		if !accepted && !first {
 			changed = append(changed, t.Name)
@@ -99,7 +99,7 @@ func (d definitions) Accept(c *upstream.Config, l *upstream.Listing) ([]string, 
 	for _, t := range l.Tools {
 		for _, name := range changed {
 			if t.Name == name {
-				digests = append(digests, tools.DefinitionDigest(t))
+				digests = append(digests, upstream.DefinitionDigest(t))
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	if err := sub.stopWhenDisabled(ctx); err != nil {
 		return "", err
 	}
-	s, err := sub.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.setup.Tools.NewLease()})
+	s, err := sub.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.setup.Tools.ForSession()})
 	if err != nil {
 		return "", err
 	}

@@ -2,14 +2,12 @@ package assembly_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -70,9 +68,9 @@ func TestW27ProviderAction(t *testing.T) {
 		if res, ok := req.Params.InputResponses["client"].(*mcp.ElicitResult); ok {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("drawn: %v %v %v", res.Content["success"], res.Content["result"], res.Content["error"])}}}, nil, nil
 		}
-		action := agent.ActionRequest{Skill: "diagrams", Action: "draw", Data: json.RawMessage(fmt.Sprintf(`{"code":%q}`, in.Code)), Timeout: 2}
+		action := map[string]any{"skill_name": "diagrams", "action": "draw", "data": map[string]string{"code": in.Code}, "timeout": 2}
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"client": &mcp.ElicitParams{Message: "Draw it.",
-			RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}, Meta: mcp.Meta{agent.ActionKey: action}}}}, nil, nil
+			RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}, Meta: mcp.Meta{"loadout/action": action}}}}, nil, nil
 	})
 	w := sqlite(t, func(o *assembly.Options) { o.Providers = map[string]*mcp.Server{"draw": draw} })
 	w.upload(w.ada, own(w.ada), "diagrams", tree("diagrams", "description: Draws.\ntools: [{name: draw, provider: draw}]", "Draw."))
