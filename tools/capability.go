@@ -14,16 +14,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Kinds of capabilities.
-const (
-	SkillCapability = "skill"
-	ToolCapability  = "mcp"
-)
-
 // Capability describes one thing that an agent can use, for a planner.
 type Capability struct {
 	ID           string          `json:"id"`   // skill.NAME or mcp.SERVER.TOOL
-	Kind         string          `json:"kind"` // [SkillCapability] or [ToolCapability]
+	Kind         string          `json:"kind"` // "skill" or "mcp"
 	Name         string          `json:"name"` // to load or call it by
 	Description  string          `json:"description"`
 	InputSchema  json.RawMessage `json:"input_schema"`  // JSON schema; of a skill, an empty object
@@ -43,17 +37,15 @@ type Capability struct {
 	LatencyHint      string `json:"latency_hint,omitempty"` // of the server's last answer
 }
 
-// PlanningHints lists the capabilities for a planner. Policy decides again when
-// a plan is carried out.
-type PlanningHints struct {
-	Capabilities []Capability `json:"capabilities"`
-}
-
 // Inventory lists everything available to an agent. Its JSON form is stable.
 type Inventory struct {
-	Skills []string      `json:"available_skills"`    // names, in order
-	Tools  []string      `json:"available_mcp_tools"` // names to call them by
-	Hints  PlanningHints `json:"planning_hints"`
+	Skills []string `json:"available_skills"`    // names, in order
+	Tools  []string `json:"available_mcp_tools"` // names to call them by
+	// Hints describes them for a planner. Policy decides again when a plan is
+	// carried out.
+	Hints struct {
+		Capabilities []Capability `json:"capabilities"`
+	} `json:"planning_hints"`
 	// Problems says what is missing and why, such as servers that were never
 	// connected.
 	Problems []string `json:"problems"`
@@ -64,7 +56,8 @@ type Inventory struct {
 // known without connecting, and omits tools that rules deny and skills that
 // only users may load. It fails if ctx ends.
 func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
-	out := &Inventory{Skills: []string{}, Tools: []string{}, Hints: PlanningHints{Capabilities: []Capability{}}, Problems: []string{}}
+	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
+	out.Hints.Capabilities = []Capability{}
 	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -126,7 +119,7 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 		}
 	}
 	id := "skill." + e.Name
-	k := Capability{ID: id, Kind: SkillCapability, Name: e.Name, Description: e.Description, InputSchema: noInput, OutputSchema: anything,
+	k := Capability{ID: id, Kind: "skill", Name: e.Name, Description: e.Description, InputSchema: noInput, OutputSchema: anything,
 		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks,
 		CostHint: fmt.Sprintf("%d tokens", tokencount.Estimate(sk.Instructions))}
 	return &k, nil
@@ -153,7 +146,7 @@ var (
 
 func (s *Set) toolCapability(t *Tool) Capability {
 	d, call := t.Definition, s.policyCall(t, nil)
-	k := Capability{ID: call.Permission(), Kind: ToolCapability, Name: t.Name, Description: cmp.Or(d.Description, d.Title, d.Name),
+	k := Capability{ID: call.Permission(), Kind: "mcp", Name: t.Name, Description: cmp.Or(d.Description, d.Title, d.Name),
 		InputSchema: schemaOr(d.InputSchema, noInput), OutputSchema: schemaOr(d.OutputSchema, anything), SafetyLevel: call.Safety, Permission: call.Permission(),
 		RequiresApproval: t.NeedsApproval}
 	if took := t.server.Status().Latency; took > 0 {

@@ -82,7 +82,7 @@ func TestL11Capabilities(t *testing.T) {
 		if json.Unmarshal(k.InputSchema, &in) != nil || json.Unmarshal(k.OutputSchema, &out) != nil || in["type"] != "object" {
 			t.Errorf("%s: schemas %s and %s", tt.id, k.InputSchema, k.OutputSchema)
 		}
-		if tool := strings.HasPrefix(tt.id, "mcp."); tool != (k.Kind == tools.ToolCapability) || tool != slices.Contains(p.Tools, k.Name) {
+		if tool := strings.HasPrefix(tt.id, "mcp."); tool != (k.Kind == "mcp") || tool != slices.Contains(p.Tools, k.Name) {
 			t.Errorf("%s: kind %s, name %s", tt.id, k.Kind, k.Name)
 		}
 	}

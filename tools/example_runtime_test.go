@@ -41,7 +41,7 @@ func ExampleForRuntime() {
 		PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: thisMachine}}, // skills may connect to it
 	})
 	defer set.Close()
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.NewLease()})
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func Example() {
 	})
 	defer set.Close()
 
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.NewLease()})
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -301,7 +301,7 @@ func (s *Set) isUnusedSkillServer(sv *server) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.persistent[sv.group.key] && len(s.leases[sv.group.key]) == 0
+	return !s.persistent[sv.group.key] && len(s.conversations[sv.group.key]) == 0
 }
 
 func (s *Set) hasGroup(key string) bool {

@@ -46,17 +46,6 @@ type Pins struct{ Dir string }
 // Next implements [DefinitionStore].
 func (p *Pins) Next(server string) string { return "loadout servers accept " + server }
 
-// DefinitionDigest returns the hash of everything that a tool's definition
-// says.
-func DefinitionDigest(t *mcp.Tool) string {
-	b, err := json.Marshal(t)
-	if err != nil {
-		panic(err) // it was decoded from JSON
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
 // toolSubject identifies a tool by its definition, the configuration of its
 // server and the settings of a skill. It is "" if the settings cannot be
 // encoded.
@@ -65,7 +54,7 @@ func (sv *server) toolSubject(t *mcp.Tool) policy.Digest {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", sv.config.Digest(), t.Name, DefinitionDigest(t), settings))
+	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", sv.config.Digest(), t.Name, upstream.DefinitionDigest(t), settings))
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
 }
 
@@ -126,7 +115,7 @@ func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usa
 	fresh := map[string]string{}
 	for _, t := range l.Tools {
 		switch hash, seen := known[t.Name]; {
-		case seen && hash == DefinitionDigest(t):
+		case seen && hash == upstream.DefinitionDigest(t):
 			usable = append(usable, t)
 			continue
 		case seen || !first:
@@ -136,7 +125,7 @@ func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usa
 			}
 		}
 		usable = append(usable, t)
-		fresh[t.Name] = DefinitionDigest(t)
+		fresh[t.Name] = upstream.DefinitionDigest(t)
 	}
 	if len(fresh) > 0 {
 		err = p.update(key, func(have map[string]string) map[string]string {
@@ -160,7 +149,7 @@ func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string
 		now := map[string]string{}
 		changed = nil
 		for _, t := range l.Tools {
-			now[t.Name] = DefinitionDigest(t)
+			now[t.Name] = upstream.DefinitionDigest(t)
 			if have != nil && have[t.Name] != now[t.Name] {
 				changed = append(changed, t.Name)
 			}
@@ -254,8 +243,8 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 			return false
 		}
 	}
-	hash := DefinitionDigest(t)
-	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && DefinitionDigest(u) == hash })
+	hash := upstream.DefinitionDigest(t)
+	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && upstream.DefinitionDigest(u) == hash })
 }
 
 // Accept connects a server and accepts its current tool definitions. It returns

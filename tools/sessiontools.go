@@ -11,29 +11,31 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// A Lease holds the tools that one conversation needs. Connections shared by
-// several leases are released with the last one. It is safe for concurrent use.
-type Lease struct{ tools *Set }
+// sessionTools connects the tools that one conversation needs. Connections that
+// several conversations share are released with the last one.
+type sessionTools struct{ set *Set }
 
-var _ session.Tools = (*Lease)(nil)
+var _ session.Tools = (*sessionTools)(nil)
 
-// NewLease returns an empty lease for one conversation, for use as
-// [session.Options.Tools].
-func (s *Set) NewLease() *Lease { return &Lease{s} }
+// ForSession returns the tools of one conversation, for
+// [session.Options.Tools]. The session connects the servers of the skills that
+// it loads and releases them. Connections that several conversations share are
+// released with the last one. The result is safe for concurrent use.
+func (s *Set) ForSession() session.Tools { return &sessionTools{s} }
 
 // Connect implements [session.Tools]. It connects the servers of the skills in
 // parallel. A tool that several skills name is returned once.
-func (h *Lease) Connect(ctx context.Context, skills []session.ID) ([]session.Tool, []string) {
+func (t *sessionTools) Connect(ctx context.Context, skills []session.ID) ([]session.Tool, []string) {
 	answers := make([]*SkillTools, len(skills))
 	var running sync.WaitGroup
 	for i, id := range skills {
-		e, err := h.tools.opts.Skills.Catalog().Snapshot().Get(id.Key())
+		e, err := t.set.opts.Skills.Catalog().Snapshot().Get(id.Key())
 		if err != nil {
 			answers[i] = &SkillTools{Problems: []string{fmt.Sprintf("tools of skill %s: %v", id.Name, err)}}
 			continue
 		}
-		h.tools.addLease(id.Key(), h)
-		running.Go(func() { answers[i] = h.tools.connectSkills(ctx, []*catalog.Entry{e}) })
+		t.set.addConversation(id.Key(), t)
+		running.Go(func() { answers[i] = t.set.connectSkills(ctx, []*catalog.Entry{e}) })
 	}
 	running.Wait()
 	var found []session.Tool
@@ -53,9 +55,9 @@ func (h *Lease) Connect(ctx context.Context, skills []session.ID) ([]session.Too
 
 // Release implements [session.Tools]. The pool keeps idle connections for a
 // while in case a skill is loaded again.
-func (h *Lease) Release(skills []session.ID) {
+func (t *sessionTools) Release(skills []session.ID) {
 	for _, id := range skills {
-		if b := h.tools.removeLease(id.Key(), h); b != nil {
+		if b := t.set.removeConversation(id.Key(), t); b != nil {
 			b.release()
 		}
 	}
@@ -71,25 +73,25 @@ func (t *Tool) sessionTool(id session.ID) session.Tool {
 	}
 }
 
-func (s *Set) addLease(key string, h *Lease) {
+func (s *Set) addConversation(key string, t *sessionTools) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.leases[key], h) {
-		s.leases[key] = append(s.leases[key], h)
+	if !slices.Contains(s.conversations[key], t) {
+		s.conversations[key] = append(s.conversations[key], t)
 	}
 }
 
-// removeLease records that a conversation no longer needs a skill. It returns
+// removeConversation records that a conversation no longer needs a skill. It returns
 // the group that nothing needs any more, or nil.
-func (s *Set) removeLease(key string, h *Lease) *serverGroup {
+func (s *Set) removeConversation(key string, t *sessionTools) *serverGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := slices.DeleteFunc(s.leases[key], func(o *Lease) bool { return o == h })
+	left := slices.DeleteFunc(s.conversations[key], func(o *sessionTools) bool { return o == t })
 	if len(left) > 0 {
-		s.leases[key] = left
+		s.conversations[key] = left
 		return nil
 	}
-	delete(s.leases, key)
+	delete(s.conversations, key)
 	b := s.groups[key]
 	if b == nil || s.persistent[key] {
 		return nil

@@ -22,17 +22,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
-
-// Skills gives a set access to the catalog.
-// [github.com/loadout-dev/loadout.Runtime] implements it.
-type Skills interface {
-	Catalog() *catalog.Catalog
-}
 
 // Permission allows a set to use the servers and providers of a skill until it
 // is released or revoked.
@@ -49,7 +44,8 @@ type Permission struct {
 
 // Options configure a [Set].
 type Options struct {
-	Skills Skills
+	// Skills is the runtime with the catalog of skills.
+	Skills *loadout.Runtime
 	// Pool holds the connections. Closing the set releases its servers but does
 	// not close the pool.
 	Pool *upstream.Pool
@@ -121,14 +117,14 @@ type Set struct {
 	starter *runtimeServers // nil without a runtime
 	pool    *upstream.Pool  // closed with the set; nil if the caller owns the pool
 
-	mu         sync.Mutex
-	own        []*server               // in the order of the configuration, the profile's first
-	groups     map[string]*serverGroup // by skill key
-	leases     map[string][]*Lease     // by skill key: the conversations that need it
-	persistent map[string]bool         // by skill key: connected without a lease, stays until the set is closed
-	closed     bool
-	cancel     context.CancelFunc // stops the connections started by New
-	running    sync.WaitGroup     // these connections, and watchers of permissions
+	mu            sync.Mutex
+	own           []*server                  // in the order of the configuration, the profile's first
+	groups        map[string]*serverGroup    // by skill key
+	conversations map[string][]*sessionTools // by skill key, those that need it
+	persistent    map[string]bool            // by skill key: connected for no conversation, stays until the set is closed
+	closed        bool
+	cancel        context.CancelFunc // stops the connections started by New
+	running       sync.WaitGroup     // these connections, and watchers of permissions
 }
 
 // serverGroup holds the servers of one skill, for one version of it and of the
@@ -161,7 +157,7 @@ func New(opts *Options) *Set { return newSet(opts, nil, nil) }
 // newSet returns a set that starts commands with starter and closes pool. Both
 // may be nil.
 func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
-	s := &Set{opts: *opts, starter: starter, pool: pool, groups: map[string]*serverGroup{}, leases: map[string][]*Lease{}, persistent: map[string]bool{}}
+	s := &Set{opts: *opts, starter: starter, pool: pool, groups: map[string]*serverGroup{}, conversations: map[string][]*sessionTools{}, persistent: map[string]bool{}}
 	s.rules.Store(&opts.Rules)
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
@@ -282,12 +278,9 @@ func (s *Set) allServers() []*server {
 	return out
 }
 
-// NotConfigured is the state of a server with a variable that has no value.
-const NotConfigured upstream.State = "NOT_CONFIGURED"
-
 func (sv *server) status() upstream.Status {
 	if sv.Server == nil {
-		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: NotConfigured, Error: describeUnset(sv.unset)}
+		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: upstream.NotConfigured, Error: describeUnset(sv.unset)}
 	}
 	st := sv.Status()
 	st.Name = sv.name
@@ -411,8 +404,8 @@ func (s *Set) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// ErrClosed reports that the set was closed.
-var ErrClosed = errors.New("tool set is closed")
+// errClosed reports that the set was closed.
+var errClosed = errors.New("tool set is closed")
 
 // Connect connects all known servers, or only the named one, in parallel and
 // within the set's deadline. It returns the problems by server name.

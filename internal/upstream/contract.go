@@ -17,6 +17,8 @@ const (
 	Ready    State = "READY"    // connected and healthy
 	Degraded State = "DEGRADED" // unhealthy, keeps its last known tools
 	Dead     State = "DEAD"     // connecting failed permanently or repeatedly
+	// NotConfigured is the state of a server with a variable that has no value.
+	NotConfigured State = "NOT_CONFIGURED"
 )
 
 // Eras of the protocol.
