@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/execution"
-	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -51,7 +50,7 @@ type Service struct {
 
 // Project is a directory with its own configuration of commands. The files
 // beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as [mountpoint.Workspace]: no network, no
+// read access to the directory, as /workspace: no network, no
 // secrets, and no variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path

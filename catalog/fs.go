@@ -48,7 +48,7 @@ func (f *fsSource) Scope() Scope { return f.scope }
 func (f *fsSource) List(ctx context.Context) (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := fsWalk{FS: f, known: map[string]*fsSkill{}, inside: map[string]bool{}}
+	w := fsWalk{fsSource: f, known: map[string]*fsSkill{}, inside: map[string]bool{}}
 	err := fs.WalkDir(f.fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -101,7 +101,7 @@ func (w *fsWalk) skill(dir string) bool {
 		return true
 	}
 	sum := skill.Hash(src)
-	s := w.FS.known[dir]
+	s := w.fsSource.known[dir]
 	if s == nil || s.sum != sum {
 		s = w.parse(src, file, dir, b.Folder)
 		s.sum = sum

@@ -277,8 +277,8 @@ func TestMissingOrLaterArchive(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(pack(t, map[string]string{"pdf/SKILL.md": doc("pdf", "")})), 0o644))
 	must(t, c.Reload(t.Context()))
 	get(t, c.Snapshot(), "pdf")
-	if a.Root() != file || a.Scope() != catalog.User {
-		t.Errorf("root %s, scope %s", a.Root(), a.Scope())
+	if at, ok := a.(interface{ Root() string }); !ok || at.Root() != file || a.Scope() != catalog.User {
+		t.Errorf("source %v, scope %s", a, a.Scope())
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 // RetryOptions are the limits of [Retry]. The zero value retries twice, after
 // about one and two seconds.
 type RetryOptions struct {
-	// Times is the maximum number of retries; 0 means 2, and a negative value
+	// MaxRetries is the maximum number of retries; 0 means 2, and a negative value
 	// disables retries.
-	Times int
+	MaxRetries int
 	// Wait is the approximate delay before the first retry; 0 means one second.
 	// The delay doubles with each retry.
 	Wait time.Duration
-	// Longest is the maximum delay; 0 means one minute. If the vendor asks for
+	// MaxWait is the maximum delay; 0 means one minute. If the vendor asks for
 	// a longer one, its error is returned without a retry.
-	Longest time.Duration
-	// Tell is called before each retry with the error and the delay; it may be
+	MaxWait time.Duration
+	// OnRetry is called before each retry with the error and the delay; it may be
 	// nil.
-	Tell func(err error, wait time.Duration)
+	OnRetry func(err error, wait time.Duration)
 }
 
 // Retry returns a model that repeats requests that failed before the first
@@ -35,14 +35,14 @@ func Retry(m Model, o *RetryOptions) Model {
 	if o != nil {
 		r.RetryOptions = *o
 	}
-	if r.Times == 0 {
-		r.Times = 2
+	if r.MaxRetries == 0 {
+		r.MaxRetries = 2
 	}
 	if r.Wait <= 0 {
 		r.Wait = time.Second
 	}
-	if r.Longest <= 0 {
-		r.Longest = time.Minute
+	if r.MaxWait <= 0 {
+		r.MaxWait = time.Minute
 	}
 	return r
 }
@@ -64,8 +64,8 @@ func (m *retrying) Stream(ctx context.Context, r *Request) iter.Seq2[Event, erro
 				yield(nil, err)
 				return
 			}
-			if m.Tell != nil {
-				m.Tell(err, wait)
+			if m.OnRetry != nil {
+				m.OnRetry(err, wait)
 			}
 			select {
 			case <-time.After(wait):
@@ -97,16 +97,16 @@ func (m *retrying) once(ctx context.Context, r *Request, yield func(Event, error
 // wait returns the delay after failed attempt n, counted from 0, and whether to
 // retry.
 func (m *retrying) wait(err error, n int) (time.Duration, bool) {
-	if n >= m.Times || !passing(err) {
+	if n >= m.MaxRetries || !passing(err) {
 		return 0, false
 	}
 	d := m.Wait << min(n, 20)
-	d = min(d/2+rand.N(d), m.Longest) // spread retries of requests that failed at the same time
+	d = min(d/2+rand.N(d), m.MaxWait) // spread retries of requests that failed at the same time
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.After > d {
 		d = refused.After
 	}
-	return d, d <= m.Longest
+	return d, d <= m.MaxWait
 }
 
 // passing reports whether the same request may succeed later.

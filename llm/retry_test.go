@@ -76,7 +76,7 @@ func TestRetryBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(busy)}}
 		reported := 0
-		_, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Times: 4, Longest: 5 * time.Second, Tell: func(error, time.Duration) { reported++ }}), &llm.Request{}, nil)
+		_, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{MaxRetries: 4, MaxWait: 5 * time.Second, OnRetry: func(error, time.Duration) { reported++ }}), &llm.Request{}, nil)
 		if !errors.Is(err, busy) || len(m.at) != 5 || reported != 4 {
 			t.Fatalf("got %v after %d tries, %d told", err, len(m.at), reported)
 		}

@@ -20,7 +20,7 @@ import (
 
 // Project is a directory with its own configuration of commands. The files
 // beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as [mountpoint.Workspace]: no network, no
+// read access to the directory, as /workspace: no network, no
 // secrets, and no variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path

@@ -34,7 +34,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -165,7 +164,7 @@ func New(opts Options) (*Builder, error) {
 // Packages are the installed packages of a script.
 type Packages struct {
 	// Mounts lists the mounts that the script's sandbox needs: at
-	// [mountpoint.Build] or [ModulesDir], read-only.
+	// /deps or [ModulesDir], read-only.
 	Mounts []sandbox.Mount
 	// Env holds the variables for finding the packages and is never nil. They override
 	// the variables of a skill, which must not set PYTHONPATH in particular.
