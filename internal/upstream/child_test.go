@@ -149,7 +149,7 @@ func child(mode string) int {
 		fmt.Fprintln(os.Stderr, os.Args[1:])
 		return 7
 	case "deaf": // never reads
-		select {}
+		time.Sleep(time.Hour)
 	case "many":
 		s := mcp.NewServer(&mcp.Implementation{Name: mode, Version: "1"}, nil)
 		for i := range 2000 {
