@@ -333,6 +333,10 @@ var banned = map[string]map[string]string{
 		module + "/internal/hub":          "imports point down only",
 		module + "/internal/hub/skillapi": "authentication is independent of resources",
 	},
+	"internal/hub/usage": {
+		module + "/internal/hub/chat": "conversations pass what they count",
+		module + "/mcpserver":         "endpoints pass what they count",
+	},
 	"internal/hub/metrics": {
 		module + "/internal/hub":     "imports point down only",
 		module + "/internal/hub/api": "events are counted, not served",

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -53,16 +54,16 @@ func (w *worker) open(ctx context.Context, j *job) error {
 // openSession opens the session, the agent and its tools.
 func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	var err error
-	w.journal.uses = newUsageCounter(t.setup.SkillID)
+	w.journal.uses = usage.NewSkillCounter(t.setup.SkillID)
 	t.session, err = t.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
 		RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
 	if err != nil {
 		return err
 	}
 	past := eventPointers(t.session.Events(0))
-	w.journal.uses.apply(past)
-	w.journal.meter = newMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name())
-	w.journal.meter.apply(past)
+	w.journal.uses.Apply(past)
+	w.journal.meter = usage.NewMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name())
+	w.journal.meter.Apply(past)
 	o := t.setup.Agent
 	o.Approvals, o.Folder = w.approvals.Queue, ""
 	if t.setup.Tools != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -67,8 +68,8 @@ type journal struct {
 	// beforeResults is called before results of calls are appended; nil does
 	// nothing.
 	beforeResults func(ctx context.Context) error
-	uses          *usageCounter // nil counts nothing
-	meter         *meter        // nil counts nothing
+	uses          *usage.SkillCounter // nil counts nothing
+	meter         *usage.Meter        // nil counts nothing
 
 	mu             sync.Mutex // held while writing; guards the fields below
 	last           int64      // number of the transcript's last step
@@ -121,7 +122,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	said, saying := j.lastMessage, j.pendingMessage
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
-		s := step{Event: *ev, SkillID: j.uses.storeID(ev.Loaded)}
+		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded)}
 		if ev.Message != nil && ev.Message.Role == session.RoleUser && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
 		}
@@ -132,7 +133,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		rows[i] = store.Event{Kind: string(ev.Type), Data: data, Created: ev.Time}
 		told[i] = eventRow{Event: Event{Type: Step, Input: j.input}, TranscriptSeq: ev.Seq}
 	}
-	count, spent := j.uses.countUses(events), j.meter.countTokens(events)
+	count, spent := j.uses.Count(events), j.meter.Count(events)
 	err := j.write(ctx, func(c *conversationTx) error {
 		for at := 0; at < len(rows); at += store.MaxAppend {
 			_, err := c.Events.Append(ctx, j.id, j.last+int64(at), rows[at:min(at+store.MaxAppend, len(rows))]...)
@@ -153,8 +154,8 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	}
 	j.last += int64(len(events))
 	j.lastMessage, j.pendingMessage = said, saying
-	j.uses.apply(events)
-	j.meter.apply(events)
+	j.uses.Apply(events)
+	j.meter.Apply(events)
 	if j.trace != nil {
 		for _, e := range events {
 			j.trace.Step(e)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -31,7 +32,7 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 	}
 	out := &ModelUsage{Models: map[string]llm.Usage{}, Unreported: map[string]int{}}
 	add := func(model string, u *session.Usage) {
-		if !isReported(u) {
+		if !usage.IsReported(u) {
 			out.Unreported[model]++
 			return
 		}
@@ -42,7 +43,7 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 		case s.Message != nil && s.Message.Role == session.RoleAssistant:
 			add(s.Message.Model, s.Message.Usage)
 			out.Last, out.Model = nil, ""
-			if isReported(s.Message.Usage) {
+			if usage.IsReported(s.Message.Usage) {
 				last := llm.Usage(*s.Message.Usage)
 				out.Last, out.Model = &last, s.Message.Model
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -42,7 +43,7 @@ type endpoint struct {
 	at      agentRef
 	made    string // its state; see endpoints.created
 	kit     *assembly.Setup
-	uses    *usageTally
+	uses    usage.Tally // not saved yet
 	server  *mcpserver.Server
 	handler http.Handler
 	gone    chan struct{} // closed on removal

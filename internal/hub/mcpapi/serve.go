@@ -54,7 +54,7 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 	slow := &timeoutWriter{w}
 	slow.withTimeout(false)      // a call takes as long as its tool
 	defer slow.withTimeout(true) // the rest of the response does not
-	defer h.saveUses(r.Context(), e.uses)
+	defer h.saveUses(r.Context(), e)
 	if !isListener(r) {
 		e.handler.ServeHTTP(slow, r)
 		return

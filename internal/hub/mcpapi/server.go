@@ -28,9 +28,9 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &usageTally{kit: k}, gone: make(chan struct{})}
+	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
-		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); e.uses.add(u) }, Version: h.Version, Logger: h.Log}
+		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); e.countUse(u) }, Version: h.Version, Logger: h.Log}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}

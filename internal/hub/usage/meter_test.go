@@ -1,8 +1,9 @@
-package chat
+package usage_test
 
 import (
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -17,8 +18,8 @@ func TestMeterCountsAnswersWithoutUsage(t *testing.T) {
 		"zero":   {&session.Usage{}, store.MeterEntry{Model: "m", Unreported: 1}},
 		"tokens": {&session.Usage{Input: 3, Output: 2}, store.MeterEntry{Model: "m", Input: 3, Output: 2}},
 	} {
-		m := newMeter("", "", "", "m")
-		got := m.countTokens([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Model: "m", Usage: c.usage}}})
+		m := usage.NewMeter("", "", "", "m")
+		got := m.Count([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Model: "m", Usage: c.usage}}})
 		if len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}

@@ -1,83 +1,67 @@
-package chat
+package usage
 
 import (
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// usageCounter counts the use of skills in the transcript of a conversation. The
+// SkillCounter counts the use of skills in the transcript of a conversation. The
 // counts are stored in the same transaction as the steps, so each step counts
-// once. The journal's mutex guards the counter.
-type usageCounter struct {
+// once. The caller serializes calls.
+type SkillCounter struct {
 	skillID func(session.ID) string
 	state   session.State
 	calls   map[string]session.Call // calls in the last message, by ID
 }
 
-func newUsageCounter(skillID func(session.ID) string) *usageCounter {
+// NewSkillCounter returns a counter that finds the IDs of skills with skillID, or
+// nil without it. A nil counter counts nothing.
+func NewSkillCounter(skillID func(session.ID) string) *SkillCounter {
 	if skillID == nil {
 		return nil
 	}
-	return &usageCounter{skillID: skillID, calls: map[string]session.Call{}}
+	return &SkillCounter{skillID: skillID, calls: map[string]session.Call{}}
 }
 
-// storeID returns the store ID of a loaded skill, or "" if it is unknown.
-func (u *usageCounter) storeID(l *session.SkillLoad) string {
+// StoreID returns the store ID of a loaded skill, or "" if it is unknown.
+func (u *SkillCounter) StoreID(l *session.SkillLoad) string {
 	if u == nil || l == nil {
 		return ""
 	}
 	return u.skillID(l.Skill)
 }
 
-// countUses returns the counts for new steps.
-func (u *usageCounter) countUses(events []*session.Event) []store.SkillUsage {
+// Count returns the counts for new steps.
+func (u *SkillCounter) Count(events []*session.Event) []store.SkillUsage {
 	if u == nil {
 		return nil
 	}
-	counts := map[string]*store.SkillUsage{}
-	at := func(skill session.ID, when time.Time) *store.SkillUsage {
-		id := u.skillID(skill)
-		if id == "" {
-			return &store.SkillUsage{}
-		}
-		if counts[id] == nil {
-			counts[id] = &store.SkillUsage{SkillID: id}
-		}
-		counts[id].LastUsed = when
-		return counts[id]
-	}
+	var sums Tally
 	for _, e := range events {
 		switch {
 		case e.Loaded != nil:
-			use := at(e.Loaded.Skill, e.Time)
-			use.Loads++
-			use.Tokens += int64(e.Loaded.Tokens)
+			sums.Add(store.SkillUsage{SkillID: u.skillID(e.Loaded.Skill), Loads: 1, Tokens: int64(e.Loaded.Tokens), LastUsed: e.Time})
 		case e.Result != nil:
 			skill, ok := u.skillOfCall(e.Result.Call)
 			if !ok {
 				continue
 			}
-			use := at(skill, e.Time)
-			use.Calls++
+			use := store.SkillUsage{SkillID: u.skillID(skill), Calls: 1, LastUsed: e.Time}
 			if e.Result.Error {
-				use.Errors++
+				use.Errors = 1
 			}
+			sums.Add(use)
 		}
 	}
-	var out []store.SkillUsage
-	for _, use := range counts {
-		out = append(out, *use)
-	}
-	return out
+	return sums.Drain()
 }
 
 // skillOfCall returns the active skill whose file, script or tool a call uses.
-func (u *usageCounter) skillOfCall(call string) (session.ID, bool) {
+func (u *SkillCounter) skillOfCall(call string) (session.ID, bool) {
 	var args struct {
 		Skill string `json:"skill"`
 		Name  string `json:"name"`
@@ -94,8 +78,8 @@ func (u *usageCounter) skillOfCall(call string) (session.ID, bool) {
 	return session.ID{}, false
 }
 
-// apply updates the state with steps that were stored.
-func (u *usageCounter) apply(events []*session.Event) {
+// Apply updates the state with steps that were stored.
+func (u *SkillCounter) Apply(events []*session.Event) {
 	if u == nil {
 		return
 	}

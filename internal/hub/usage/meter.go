@@ -1,4 +1,4 @@
-package chat
+package usage
 
 import (
 	"strings"
@@ -8,16 +8,18 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// meter counts the tokens and calls in the transcript of a conversation. The
+// Meter counts the tokens and calls in the transcript of a conversation. The
 // counts are stored in the same transaction as the steps, so each step counts
-// once. The journal's mutex guards the meter.
-type meter struct {
+// once. The caller serializes calls.
+type Meter struct {
 	template store.MeterEntry  // owner, agent and model of the entries
 	calls    map[string]string // tool names in the last message, by call ID
 }
 
-func newMeter(owner string, agent string, in store.Namespace, model string) *meter {
-	return &meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: map[string]string{}}
+// NewMeter returns a meter of the conversations of a user with an agent and its
+// model.
+func NewMeter(owner string, agent string, in store.Namespace, model string) *Meter {
+	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: map[string]string{}}
 }
 
 // modelName returns the name of a model for its counts.
@@ -26,9 +28,9 @@ func modelName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// countTokens returns the counts for new steps. Turns, loads and calls count for
+// Count returns the counts for new steps. Turns, loads and calls count for
 // the conversation's model, tokens for the model that used them.
-func (m *meter) countTokens(events []*session.Event) []store.MeterEntry {
+func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 	if m == nil {
 		return nil
 	}
@@ -67,20 +69,20 @@ func (m *meter) countTokens(events []*session.Event) []store.MeterEntry {
 	return out
 }
 
-// isReported reports whether the provider reported the usage of an answer.
-func isReported(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
+// IsReported reports whether the provider reported the usage of an answer.
+func IsReported(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
 
 // addUsage adds the usage of an answer to the entry of its model.
 func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *session.Usage, e *session.Event) {
-	if !isReported(u) {
+	if !IsReported(u) {
 		at(modelName(model), e).Unreported++
 		return
 	}
 	at(modelName(model), e).Add(store.MeterEntry{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})
 }
 
-// apply updates the state with steps that were stored.
-func (m *meter) apply(events []*session.Event) {
+// Apply updates the state with steps that were stored.
+func (m *Meter) Apply(events []*session.Event) {
 	if m == nil {
 		return
 	}
