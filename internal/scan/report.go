@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -34,16 +33,12 @@ func ParseSeverity(s string) (Severity, error) {
 	return 0, fmt.Errorf("unknown severity %q (want info, low, medium or high)", s)
 }
 
-// MarshalJSON encodes the severity as text.
-func (s Severity) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+// MarshalText encodes the severity as its name.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalJSON decodes the text of a severity.
-func (s *Severity) UnmarshalJSON(data []byte) error {
-	var word string
-	if err := json.Unmarshal(data, &word); err != nil {
-		return fmt.Errorf("read severity: %w", err)
-	}
-	v, err := ParseSeverity(word)
+// UnmarshalText decodes the name of a severity.
+func (s *Severity) UnmarshalText(text []byte) error {
+	v, err := ParseSeverity(string(text))
 	*s = v
 	return err
 }
@@ -53,13 +48,13 @@ type Finding struct {
 	// Rule is the ID of the rule: lower-case words with hyphens. IDs are
 	// stable.
 	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
+	Severity Severity `json:"severity" enum:"info,low,medium,high"`
 	// File is the path inside the skill, with control and invisible characters
 	// escaped as \u{…}.
 	File string `json:"file"`
 	// Line and Column are 1-based, in lines and characters. They are 0 if the
 	// finding concerns the whole file or skill.
-	Line   int `json:"line"`
+	Line   int `json:"line" doc:"0 for the whole file"`
 	Column int `json:"column"`
 	// Excerpt is the matching text on one line, shortened, escaped like File,
 	// and without secrets.

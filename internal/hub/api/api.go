@@ -94,6 +94,7 @@ var schemaNames = map[string]string{
 	"library.Source":             "SkillSource",
 	"library.SourceListing":      "Offer",
 	"library.SourceSkill":        "Offered",
+	"scan.Finding":               "Finding",
 	"skilldiff.FieldChange":      "DiffField",
 	"skilldiff.File":             "DiffFile",
 	"skilldiff.PermissionChange": "DiffAsk",

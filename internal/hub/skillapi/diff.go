@@ -10,32 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 )
 
-// findingJSON is a finding of a scan.
-type findingJSON struct {
-	Rule     string `json:"rule"`
-	Severity string `json:"severity" enum:"info,low,medium,high"`
-	File     string `json:"file"`
-	Line     int    `json:"line" doc:"0 for the whole file"`
-	Column   int    `json:"column"`
-	Excerpt  string `json:"excerpt"`
-	Message  string `json:"message"`
-	Advice   string `json:"advice"`
-}
-
-func findingsOf(found []scan.Finding) []findingJSON {
-	out := make([]findingJSON, len(found))
-	for i, f := range found {
-		out[i] = findingJSON{f.Rule, f.Severity.String(), f.File, f.Line, f.Column, f.Excerpt, f.Message, f.Advice}
-	}
-	return out
-}
-
 // scanJSON is the result of scanning a version.
 type scanJSON struct {
-	Findings  []findingJSON `json:"findings" nullable:"false"`
-	Files     int           `json:"files" doc:"Scanned files"`
-	Bytes     int64         `json:"bytes" doc:"Scanned bytes"`
-	Truncated bool          `json:"truncated" doc:"Whether something was not scanned or not stored"`
+	Findings  []scan.Finding `json:"findings" nullable:"false"`
+	Files     int            `json:"files" doc:"Scanned files"`
+	Bytes     int64          `json:"bytes" doc:"Scanned bytes"`
+	Truncated bool           `json:"truncated" doc:"Whether something was not scanned or not stored"`
 }
 
 func (h *Handlers) getFindings(ctx context.Context, in *VersionPath) (*api.Body[scanJSON], error) {
@@ -46,7 +26,7 @@ func (h *Handlers) getFindings(ctx context.Context, in *VersionPath) (*api.Body[
 	if report == nil {
 		report = &scan.Report{Truncated: true} // no scan is stored
 	}
-	return api.BodyOf(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
+	return api.BodyOf(scanJSON{api.NonNil(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
 }
 
 // skillDiffJSON compares two versions of a skill.
@@ -71,10 +51,10 @@ type diffAsksJSON struct {
 
 // diffFoundJSON compares the findings of two scans.
 type diffFoundJSON struct {
-	New       []findingJSON `json:"new" nullable:"false"`
-	Removed   int           `json:"gone"`
-	Unchanged int           `json:"kept"`
-	Truncated bool          `json:"truncated"`
+	New       []scan.Finding `json:"new" nullable:"false"`
+	Removed   int            `json:"gone"`
+	Unchanged int            `json:"kept"`
+	Truncated bool           `json:"truncated"`
 }
 
 // skillDiffOf converts a diff.
@@ -82,7 +62,7 @@ func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
 	return skillDiffJSON{Name: d.Name, Old: d.Old, New: d.New, Files: api.NonNil(d.Files), Same: d.Unchanged,
 		Instructions: d.Instructions, Fields: api.NonNil(d.Fields), Problems: api.NonNil(d.Problems),
 		Permissions: diffAsksJSON{api.NonNil(d.Permissions.More), api.NonNil(d.Permissions.Less)},
-		Findings:    diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
+		Findings:    diffFoundJSON{api.NonNil(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
 }
 
 func (h *Handlers) getDiff(ctx context.Context, in *struct {

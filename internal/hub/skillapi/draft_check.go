@@ -3,6 +3,7 @@ package skillapi
 import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 )
@@ -19,7 +20,7 @@ type checkedJSON struct {
 	MayAdd       bool                  `json:"maySave" doc:"Whether you may save it in the namespace"`
 	Taken        *takenJSON            `json:"taken,omitempty" doc:"Skill of the same name in the namespace"`
 	Diagnostics  []draftDiagnosticJSON `json:"diagnostics" nullable:"false"`
-	Findings     []findingJSON         `json:"findings" nullable:"false" doc:"Findings of a scan; advice only"`
+	Findings     []scan.Finding        `json:"findings" nullable:"false" doc:"Findings of a scan; advice only"`
 	Unscanned    bool                  `json:"unscanned" doc:"Whether something was not scanned"`
 	Tokens       draftTokensJSON       `json:"tokens"`
 	CatalogLine  string                `json:"catalogLine" doc:"Line about it in the context of models; empty if there is none"`
@@ -80,7 +81,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	manifest := manifestOf(c.Manifest)
 	out := checkedJSON{
 		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
-		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: tokencount.Estimate(c.CatalogLine)},
+		Findings: api.NonNil(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: tokencount.Estimate(c.CatalogLine)},
 		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.Runnable,
 		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: api.NonNil(c.RequestedPermissions)},
 	}
