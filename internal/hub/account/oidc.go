@@ -297,10 +297,10 @@ func LocalPath(path string) string {
 // GroupRule gives the members of a provider's group a role in a group of the
 // hub.
 type GroupRule struct {
-	Claimed string  // name at the provider, exact
-	Group   GroupID // may be empty
-	Role    Role
-	Admin   bool // also makes them admins of the hub
+	Claimed string  `json:"claimed" minLength:"1" maxLength:"255" doc:"Name of the group at the provider"` // exact
+	Group   GroupID `json:"group,omitempty" maxLength:"64" doc:"ID of a group of the hub; the rules then control its members"`
+	Role    Role    `json:"role,omitempty" enum:"reporter,developer,maintainer,owner"`
+	Admin   bool    `json:"admin,omitempty" doc:"Whether they become administrators of the hub"`
 }
 
 // MatchGroupRules returns the highest role in each group that the rules give a

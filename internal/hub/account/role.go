@@ -36,6 +36,15 @@ func ParseRole(name string) (Role, error) {
 	return Outsider, fmt.Errorf("unknown role %.40q; want reporter, developer, maintainer or owner", name)
 }
 
+// MarshalText encodes the name of the role.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText decodes the name of the role of a member.
+func (r *Role) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRole(string(text))
+	return err
+}
+
 // Scopes limit what a token may be used for. They never add rights.
 type Scopes uint8
 

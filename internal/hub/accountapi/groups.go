@@ -9,20 +9,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// groupJSON is a group.
-type groupJSON struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	Display     string    `json:"display"`
-	Description string    `json:"description"`
-	Created     time.Time `json:"created"`
-	Role        string    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
-}
-
-func groupOf(g users.Group) groupJSON {
-	return groupJSON{ID: string(g.ID), Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: g.Role.String()}
-}
-
 // GroupPath holds the ID of a group in a path.
 type GroupPath struct {
 	Group string `path:"group" maxLength:"64" doc:"ID of a group"`
@@ -49,28 +35,28 @@ func (h *Handlers) groupsAPI() {
 	api.Add(h.Server, api.Operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
 }
 
-func (h *Handlers) listGroups(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[groupJSON]], error) {
+func (h *Handlers) listGroups(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[users.Group]], error) {
 	groups, next, err := h.Directory.Groups.List(ctx, account.FromContext(ctx), in.Page())
-	return api.PageOf(groups, next, err, groupOf)
+	return api.ListOf(groups, next, err)
 }
 
-func (h *Handlers) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*api.CreatedBody[groupJSON], error) {
+func (h *Handlers) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*api.CreatedBody[users.Group], error) {
 	text := users.GroupText{Display: in.Body.Display, Description: in.Body.Description}
 	group, err := h.Directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
-	return api.CreatedAt(string(group.ID), "groups", groupOf(group), err)
+	return api.CreatedAt(string(group.ID), "groups", group, err)
 }
 
-func (h *Handlers) getGroup(ctx context.Context, in *GroupPath) (*api.Body[groupJSON], error) {
+func (h *Handlers) getGroup(ctx context.Context, in *GroupPath) (*api.Body[users.Group], error) {
 	group, err := h.Directory.Groups.Get(ctx, account.FromContext(ctx), in.id())
-	return api.BodyOf(groupOf(group), err)
+	return api.BodyOf(group, err)
 }
 
 func (h *Handlers) changeGroup(ctx context.Context, in *struct {
 	GroupPath
 	Body groupChange
-}) (*api.Body[groupJSON], error) {
+}) (*api.Body[users.Group], error) {
 	group, err := h.Directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupText(in.Body))
-	return api.BodyOf(groupOf(group), err)
+	return api.BodyOf(group, err)
 }
 
 func (h *Handlers) deleteGroup(ctx context.Context, in *GroupPath) (*api.NoBody, error) {
@@ -79,17 +65,17 @@ func (h *Handlers) deleteGroup(ctx context.Context, in *GroupPath) (*api.NoBody,
 
 // memberJSON is a member of a group.
 type memberJSON struct {
-	User  userJSON  `json:"user"`
-	Role  string    `json:"role" enum:"reporter,developer,maintainer,owner"`
-	Since time.Time `json:"since"`
+	User  userJSON     `json:"user"`
+	Role  account.Role `json:"role" enum:"reporter,developer,maintainer,owner"`
+	Since time.Time    `json:"since"`
 }
 
 type memberRole struct {
-	Role string `json:"role" enum:"reporter,developer,maintainer,owner"`
+	Role account.Role `json:"role" enum:"reporter,developer,maintainer,owner"`
 }
 
 func memberOf(m users.Member) memberJSON {
-	return memberJSON{User: userOf(m.User), Role: m.Role.String(), Since: m.Since}
+	return memberJSON{User: userOf(m.User), Role: m.Role, Since: m.Since}
 }
 
 func (h *Handlers) membersAPI() {
@@ -111,12 +97,8 @@ func (h *Handlers) setMember(ctx context.Context, in *struct {
 	UserPath
 	Body memberRole
 }) (*api.NoBody, error) {
-	role, err := account.ParseRole(in.Body.Role)
-	if err != nil {
-		return nil, &users.InvalidError{Field: "role", Reason: err.Error()}
-	}
 	p := account.FromContext(ctx)
-	return nil, h.Directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), role)
+	return nil, h.Directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), in.Body.Role)
 }
 
 func (h *Handlers) removeMember(ctx context.Context, in *struct {

@@ -19,8 +19,8 @@ type meJSON struct {
 }
 
 type membershipJSON struct {
-	Group string `json:"group" doc:"ID of the group"`
-	Role  string `json:"role" enum:"reporter,developer,maintainer,owner"`
+	Group string       `json:"group" doc:"ID of the group"`
+	Role  account.Role `json:"role" enum:"reporter,developer,maintainer,owner"`
 }
 
 func (h *Handlers) me(ctx context.Context, _ *api.NoBody) (*api.Body[meJSON], error) {
@@ -43,7 +43,7 @@ func memberships(p account.Principal) []membershipJSON {
 	out := []membershipJSON{}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		if role := p.Groups[g]; role != account.Outsider {
-			out = append(out, membershipJSON{string(g), role.String()})
+			out = append(out, membershipJSON{string(g), role})
 		}
 	}
 	return out

@@ -73,6 +73,7 @@ func apiConfig(cookie string) huma.Config {
 // schemaNames are the names of schemas for types of packages below the API. Other
 // types of such packages have the name of the package before their own.
 var schemaNames = map[string]string{
+	"account.GroupRule":          "Rule",
 	"agents.FieldChange":         "Field",
 	"agents.NewerChange":         "Stale",
 	"agents.Secret":              "Secret",
@@ -102,6 +103,8 @@ var schemaNames = map[string]string{
 	"store.AuditRecord":          "Record",
 	"store.Rating":               "Rating",
 	"upstream.VariableUse":       "ServerUse",
+	"users.Group":                "Group",
+	"users.Rules":                "Rules",
 }
 
 // schemaName returns the name in [schemaNames], or the name of a type without our

@@ -11,12 +11,12 @@ import (
 
 // Group is a set of users who share a namespace.
 type Group struct {
-	ID          account.GroupID
-	Name        string // unique, never changes
-	Display     string
-	Description string
-	Created     time.Time
-	Role        account.Role // of the calling principal
+	ID          account.GroupID `json:"id"`
+	Name        string          `json:"name"` // unique, never changes
+	Display     string          `json:"display"`
+	Description string          `json:"description"`
+	Created     time.Time       `json:"created"`
+	Role        account.Role    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
 }
 
 func groupOf(p account.Principal, g store.Group) Group {

@@ -26,18 +26,10 @@ const MaxRules = 500
 // In the groups that the rules name, a sign-in adds and removes memberships, and
 // so overrides manual changes.
 type Rules struct {
-	Rules []account.GroupRule
+	Rules []account.GroupRule `json:"rules" nullable:"false" maxItems:"500"`
 	// Generation is the number of changes so far. [SignIns.SetRules] requires the
 	// current generation.
-	Generation int64
-}
-
-// storedRule is the stored form of a rule.
-type storedRule struct {
-	Claimed string `json:"claimed"`
-	Group   string `json:"group,omitempty"`
-	Role    string `json:"role,omitempty"`
-	Admin   bool   `json:"admin,omitempty"`
+	Generation int64 `json:"generation" minimum:"0" doc:"As it was read"`
 }
 
 // Rules returns the current rules. The principal must be an administrator.
@@ -51,15 +43,9 @@ func (s SignIns) Rules(ctx context.Context, p account.Principal) (Rules, error) 
 // SetRules replaces the rules. It fails with an [*InvalidError] if a rule is
 // invalid, and with [store.ErrConflict] unless r has the current generation.
 func (s SignIns) SetRules(ctx context.Context, p account.Principal, r Rules) (Rules, error) {
-	written := make([]storedRule, len(r.Rules))
-	for i, rule := range r.Rules {
-		written[i] = storedRule{Claimed: rule.Claimed, Group: string(rule.Group), Admin: rule.Admin}
-		if rule.Role != account.Outsider {
-			written[i].Role = rule.Role.String()
-		}
-	}
-	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + rulesSetting, details: written}
-	err := s.b.changeSetting(ctx, a, store.Setting{Name: rulesSetting, Generation: r.Generation}, written, func(tx *store.Tx) error {
+	r.Rules = append([]account.GroupRule{}, r.Rules...) // nil is stored like an empty list
+	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + rulesSetting, details: r.Rules}
+	err := s.b.changeSetting(ctx, a, store.Setting{Name: rulesSetting, Generation: r.Generation}, r.Rules, func(tx *store.Tx) error {
 		return checkRules(ctx, tx, r.Rules)
 	})
 	r.Generation++
@@ -98,12 +84,9 @@ func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) er
 }
 
 func readRules(ctx context.Context, settings store.Settings) (Rules, error) {
-	var written []storedRule
-	generation, err := readSetting(ctx, settings, rulesSetting, &written)
-	rules := Rules{Generation: generation}
-	for _, w := range written {
-		rules.Rules = append(rules.Rules, account.GroupRule{Claimed: w.Claimed, Group: account.GroupID(w.Group), Role: accountRole(store.Role(w.Role)), Admin: w.Admin})
-	}
+	rules := Rules{Rules: []account.GroupRule{}}
+	var err error
+	rules.Generation, err = readSetting(ctx, settings, rulesSetting, &rules.Rules)
 	return rules, err
 }
 
