@@ -117,8 +117,7 @@ func generationOf(etag string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.Trim(etag, `"`), 10, 64)
 	if err != nil || n < 1 || etagOf(n) != etag {
-		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []api.Fault{{Where: "header.If-Match", Message: "must be an ETag that reading the resource returned"}}}
+		return 0, api.InvalidFields(api.Fault{Where: "header.If-Match", Message: "must be an ETag that reading the resource returned"})
 	}
 	return n, nil
 }

@@ -62,14 +62,9 @@ func (h *Handlers) setSecret(ctx context.Context, in *struct {
 	}
 	err = h.Agents.Secrets().Set(ctx, account.FromContext(ctx), o, in.Secret, in.Body.Value)
 	if bad := policy.CheckSecretName(in.Secret); bad != nil && errors.Is(err, store.ErrInvalid) {
-		return nil, invalidSecret("path.secret", bad)
+		return nil, api.InvalidFields(api.Fault{Where: "path.secret", Message: bad.Error()})
 	}
 	return nil, err
-}
-
-// invalidSecret returns the problem for one invalid field.
-func invalidSecret(where string, why error) *api.Problem {
-	return &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: []api.Fault{{Where: where, Message: why.Error()}}}
 }
 
 func (h *Handlers) deleteSecret(ctx context.Context, in *SecretPath) (*api.NoBody, error) {

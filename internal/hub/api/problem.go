@@ -187,7 +187,7 @@ func invalid(err error) *Problem {
 	if len(faults) == 0 {
 		return nil
 	}
-	return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
+	return InvalidFields(faults...)
 }
 
 func faultsOf(err error) []Fault {
@@ -270,6 +270,18 @@ func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error)
 	if r.Method != http.MethodHead {
 		json.NewEncoder(w).Encode(p) // the client has gone if this fails
 	}
+}
+
+// InvalidFields returns the problem for invalid fields of a request.
+func InvalidFields(faults ...Fault) *Problem {
+	return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
+}
+
+// IsHidden reports whether an error means that an item does not exist or the
+// principal may not see it.
+func IsHidden(err error) bool {
+	_, denied := errors.AsType[*account.DeniedError](err)
+	return denied || errors.Is(err, store.ErrNotFound)
 }
 
 // NewProblem returns a problem of HTTP itself.

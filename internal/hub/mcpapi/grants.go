@@ -146,7 +146,7 @@ func (g *grantRequest) check(now time.Time) error {
 		}
 	}
 	if len(faults) > 0 {
-		return &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
+		return api.InvalidFields(faults...)
 	}
 	return nil
 }

@@ -165,8 +165,7 @@ func idempotencyKey(header string) (string, error) {
 		key.WriteByte(inner[i])
 	}
 	if !closed || len(header) == 1 || key.Len() == 0 {
-		return "", &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []api.Fault{{Where: "header.Idempotency-Key", Message: "malformed quoted string"}}}
+		return "", api.InvalidFields(api.Fault{Where: "header.Idempotency-Key", Message: "malformed quoted string"})
 	}
 	return key.String(), nil
 }
@@ -201,8 +200,7 @@ func parseEventNumber(where, text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors",
-			Errors: []api.Fault{{Where: where, Message: "not a number of an event"}}}
+		return 0, api.InvalidFields(api.Fault{Where: where, Message: "not a number of an event"})
 	}
 	return n, nil
 }

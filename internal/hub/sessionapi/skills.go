@@ -7,7 +7,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -45,17 +44,11 @@ func (h *Handlers) setNamespaces(ctx context.Context, p account.Principal, skill
 		switch {
 		case err == nil:
 			skills[i].Namespace = string(s.Namespace)
-		case !isUnseen(err):
+		case !api.IsHidden(err):
 			return err
 		}
 	}
 	return nil
-}
-
-// isUnseen says that something is not there, or not for who asks.
-func isUnseen(err error) bool {
-	_, denied := errors.AsType[*account.DeniedError](err)
-	return denied || errors.Is(err, store.ErrNotFound)
 }
 
 func (h *Handlers) loadSessionSkill(ctx context.Context, in *struct {

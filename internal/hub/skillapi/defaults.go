@@ -2,12 +2,10 @@ package skillapi
 
 import (
 	"context"
-	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // defaultJSON is a default skill of a namespace.
@@ -70,7 +68,7 @@ func (h *Handlers) defaultOf(ctx context.Context, p account.Principal, d library
 	switch {
 	case err == nil:
 		out.Name = s.Name
-	case !isHidden(err):
+	case !api.IsHidden(err):
 		return out, err
 	}
 	return out, nil
@@ -112,11 +110,4 @@ func (h *Handlers) chooseDefaults(ctx context.Context, in *struct {
 }) (*api.Body[api.ListBody[chosenJSON]], error) {
 	chosen, err := h.Library.DefaultSkills(ctx, account.FromContext(ctx), library.ConversationInfo{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
 	return api.PageOf(chosen, "", err, func(c library.DefaultSkill) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
-}
-
-// isHidden reports whether an error means that an item does not exist or the
-// principal may not see it.
-func isHidden(err error) bool {
-	_, denied := errors.AsType[*account.DeniedError](err)
-	return denied || errors.Is(err, store.ErrNotFound)
 }

@@ -122,7 +122,7 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 		return nil
 	}
 	digest, err := x.digest(ctx, p, s)
-	if isHidden(err) {
+	if api.IsHidden(err) {
 		return nil // deleted meanwhile
 	}
 	if err != nil {
