@@ -21,7 +21,6 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -45,7 +44,8 @@ type Tool struct {
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
 }
 
-// Outcome is the result of a call, for the model.
+// Outcome is the result of a call, for the model. A Text over 256 KiB is
+// shortened in the middle.
 type Outcome struct {
 	Text   string
 	Images []session.Image
@@ -92,7 +92,7 @@ type Options struct {
 	// emitted as events; nil emits none. Approvals and elicitations that are
 	// still pending when a turn begins belong to abandoned calls and are
 	// cancelled.
-	Approvals *approval.Queue
+	Approvals *ApprovalQueue
 	// MaxSteps limits the answers of the model in one turn; default 50.
 	MaxSteps int
 	// TurnTokens limits the tokens of all answers of one turn, including

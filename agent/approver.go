@@ -21,7 +21,7 @@ import (
 // NewApprover returns an approver that submits requests to a queue, for the
 // given session and principal. If an earlier process submitted a request for
 // the same call, that request is reused.
-func NewApprover(desk *approval.Queue, session string, who policy.Principal) loadout.Approver {
+func NewApprover(queue *ApprovalQueue, session string, who policy.Principal) loadout.Approver {
 	return func(ctx context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
 		a, err := newRequest(r)
 		if err != nil {
@@ -31,7 +31,7 @@ func NewApprover(desk *approval.Queue, session string, who policy.Principal) loa
 		if id := CallID(ctx); id != "" {
 			a.ID = session + "." + id
 		}
-		answer, err := submitAndWait(ctx, desk, a)
+		answer, err := submitAndWait(ctx, queue, a)
 		if err != nil {
 			return loadout.Approval{}, err
 		}
@@ -87,25 +87,25 @@ func displayArguments(args json.RawMessage) string {
 
 // submitAndWait submits a request and waits for the answer. It cancels the
 // request if waiting fails.
-func submitAndWait(ctx context.Context, desk *approval.Queue, a approval.Request) (approval.Answer, error) {
-	id, err := desk.Submit(ctx, a)
+func submitAndWait(ctx context.Context, queue *approval.Queue, a approval.Request) (approval.Answer, error) {
+	id, err := queue.Submit(ctx, a)
 	if err != nil {
 		return approval.Answer{}, err
 	}
-	answer, err := desk.Wait(ctx, id)
+	answer, err := queue.Wait(ctx, id)
 	switch {
 	case err != nil:
-		err = errors.Join(err, desk.Cancel(context.WithoutCancel(ctx), id))
+		err = errors.Join(err, queue.Cancel(context.WithoutCancel(ctx), id))
 	case a.Kind == approval.KindElicitation: // the answer may contain a secret
-		err = desk.Delete(ctx, id)
+		err = queue.Delete(ctx, id)
 	}
 	return answer, err
 }
 
 // NewElicitationHandler returns an elicitation handler for [Connect] and
-// [ToolCaller] that submits the questions of servers to a queue. patience
+// [ToolCaller] that submits the questions of servers to a queue. timeout
 // limits the time for an answer; 0 means no limit.
-func NewElicitationHandler(desk *approval.Queue, session string, who policy.Principal, patience time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+func NewElicitationHandler(queue *ApprovalQueue, session string, who policy.Principal, timeout time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		schema, err := json.Marshal(req.Params.RequestedSchema)
 		if err != nil {
@@ -115,10 +115,10 @@ func NewElicitationHandler(desk *approval.Queue, session string, who policy.Prin
 		if len(a.Message) > approval.MaxMessage {
 			a.Message = strings.ToValidUTF8(a.Message[:approval.MaxMessage-len("…")], "") + "…"
 		}
-		if patience > 0 {
-			a.Deadline = time.Now().Add(patience)
+		if timeout > 0 {
+			a.Deadline = time.Now().Add(timeout)
 		}
-		answer, err := submitAndWait(ctx, desk, a)
+		answer, err := submitAndWait(ctx, queue, a)
 		if err != nil {
 			return nil, err
 		}

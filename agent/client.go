@@ -22,9 +22,12 @@ type Action struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Client requests actions from the clients of a conversation.
+// Client requests actions from the clients of a conversation. It is safe for
+// concurrent use and must not be changed once in use.
 type Client struct {
-	Approvals *approval.Queue
+	// Approvals receives the requests. Session and Principal are those of the
+	// conversation.
+	Approvals *ApprovalQueue
 	Session   string
 	Principal policy.Principal
 	// Timeout limits each request; 0 means 30 seconds.

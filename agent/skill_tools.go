@@ -17,8 +17,8 @@ import (
 // SkillToolOptions adjust [SkillTools]. The zero value is ready to use.
 type SkillToolOptions struct {
 	// Tools are those of MCP servers and of skills, which the model finds with
-	// find_tools and calls with call_tool; nil for none. Pass its lease to the
-	// session too.
+	// find_tools and calls with call_tool; nil for none. Pass the result of
+	// [tools.Set.ForSession] to the session too.
 	Tools *tools.Set
 	// Principal makes the calls; the zero value is the local user.
 	Principal policy.Principal

@@ -43,17 +43,18 @@ func newApprovals(shared *SharedAnswers) *approvals {
 	return a
 }
 
-// SharedAnswers lets a user answer at one server what another asked, if clients
-// reach several by one address. Its functions are called by several goroutines
-// at once.
+// SharedAnswers lets a user answer a question of one server at another, if
+// clients reach several servers by one address. Its functions must be safe for
+// concurrent use.
 type SharedAnswers struct {
-	// Encrypt and Open keep a question from being read, changed or made by others, who
-	// carry it. What is encrypted for one user and endpoint does not decrypt for
-	// another.
+	// Encrypt encrypts a question, which the client returns with its answer, and
+	// Decrypt decrypts it. Decrypt fails for a question that was changed, or
+	// encrypted for another user or endpoint.
 	Encrypt func(question []byte) []byte
 	Decrypt func(sealed []byte) ([]byte, error)
-	// MarkUsed reports whether an answer, by its name, is used for the first time anywhere,
-	// and false where that cannot be known. It need not be remembered after until.
+	// MarkUsed records that the answer with an ID is used, until the given time,
+	// and reports whether this is its first use on any server. It returns false
+	// if that is unknown.
 	MarkUsed func(ctx context.Context, answer string, until time.Time) bool
 }
 

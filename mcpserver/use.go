@@ -15,12 +15,12 @@ import (
 // [tools.Options].
 type Use struct {
 	Kind UseKind
-	// Skill and Key are the name of the skill and its [catalog.Entry.Key], "" where
-	// there is none of the name that was given.
+	// Skill is the name of the skill and Key its [catalog.Entry.Key]; both are
+	// "" for an unknown skill.
 	Skill, Key string
-	Script     string        // its path in the skill, of one that was run
-	Tokens     int           // of what was delivered, estimated
-	Took       time.Duration // of a run; 0 is not known
+	Script     string        // path in the skill of the script that ran
+	Tokens     int           // estimate for the delivered text
+	Took       time.Duration // of a run; 0 if unknown
 	Outcome    UseOutcome
 }
 

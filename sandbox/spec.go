@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,7 +116,8 @@ type Secret struct {
 	value string
 }
 
-// NewSecret returns a secret.
+// NewSecret returns a secret. Its value is hidden from output if it has at least
+// six bytes.
 func NewSecret(name, value string) Secret { return Secret{name, value} }
 
 // Reveal returns the value.
@@ -310,8 +312,11 @@ func needVariable(name string) string {
 }
 
 // Arguments returns the arguments of the command. The func at returns the path
-// in the sandbox for a path of the layout.
+// in the sandbox for a path of the layout. A nil func means the same path.
 func (c *Cmd) Arguments(at func(string) string) []string {
+	if at == nil {
+		return slices.Clone(c.Args)
+	}
 	out := make([]string, len(c.Args))
 	for i, a := range c.Args {
 		out[i] = translatePath(a, at)
