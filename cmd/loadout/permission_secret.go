@@ -17,20 +17,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 type secretOutput struct {
-	Name    string        `json:"name"`
-	Set     bool          `json:"set"`
-	Changed time.Time     `json:"changed,omitzero"`
-	Skills  []secretSkill `json:"skills"` // skills with a grant
-}
-
-// secretSkill is a skill that may use a secret.
-type secretSkill struct {
-	Name   string        `json:"name"`
-	Digest policy.Digest `json:"digest"`
+	Name    string              `json:"name"`
+	Set     bool                `json:"set"`
+	Changed time.Time           `json:"changed,omitzero"`
+	Skills  []setup.SecretSkill `json:"skills"` // skills with a grant
 }
 
 type secretGrantOutput struct {
@@ -201,7 +196,7 @@ func (a *app) listSecrets(ctx context.Context) error {
 	if err != nil {
 		return a.secretError(err)
 	}
-	granted, err := a.grantedSkills(ctx)
+	granted, err := a.SecretSkills(ctx)
 	if err != nil {
 		return err
 	}
@@ -209,7 +204,7 @@ func (a *app) listSecrets(ctx context.Context) error {
 		Secrets []secretOutput `json:"secrets"`
 	}{[]secretOutput{}}
 	for _, s := range list {
-		out.Secrets = append(out.Secrets, secretOutput{s.Name, true, s.ChangedAt, append([]secretSkill{}, granted[s.Name]...)})
+		out.Secrets = append(out.Secrets, secretOutput{s.Name, true, s.ChangedAt, append([]setup.SecretSkill{}, granted[s.Name]...)})
 		delete(granted, s.Name)
 	}
 	var others []string
@@ -246,27 +241,6 @@ func (a *app) listSecrets(ctx context.Context) error {
 	return nil
 }
 
-// grantedSkills returns the skills with a grant, by secret.
-func (a *app) grantedSkills(ctx context.Context) (map[string][]secretSkill, error) {
-	grants, problems, err := a.GrantStore().List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range problems {
-		a.Note("approval ignored: %s", p)
-	}
-	out := map[string][]secretSkill{}
-	for _, g := range grants {
-		k := secretSkill{g.Name, g.Subject}
-		for _, s := range g.Permissions.Secrets {
-			if !g.Expired(time.Now()) && !slices.Contains(out[s], k) {
-				out[s] = append(out[s], k)
-			}
-		}
-	}
-	return out, nil
-}
-
 func (a *app) removeSecret(ctx context.Context, name string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
@@ -277,7 +251,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	}
 	switch err := store.Remove(ctx, name); {
 	case errors.Is(err, secrets.ErrNotSet):
-		granted, err := a.grantedSkills(ctx)
+		granted, err := a.SecretSkills(ctx)
 		if skills := granted[name]; err == nil && len(skills) > 0 {
 			return exit.Errorf(exit.NotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, console.ShellQuote(skills[0].Name)), "secret %s is not set", name)
 		}
@@ -304,11 +278,11 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 
 // describeSecret returns the current state of a secret.
 func (a *app) describeSecret(ctx context.Context, name string) (*secretOutput, error) {
-	granted, err := a.grantedSkills(ctx)
+	granted, err := a.SecretSkills(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &secretOutput{Name: name, Skills: append([]secretSkill{}, granted[name]...)}
+	out := &secretOutput{Name: name, Skills: append([]setup.SecretSkill{}, granted[name]...)}
 	store, err := a.SecretStore()
 	if err != nil {
 		return nil, err
@@ -343,23 +317,8 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if err != nil {
 		return err
 	}
-	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
-	had, err := a.GrantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
-	switch {
-	case errors.Is(err, policy.ErrNotGranted):
-	case err != nil:
-		return err
-	case had.NeedsExactly(w.Needs): // an outdated grant is not revived
-		g.Permissions, g.Expires, g.Scope = had.Permissions, had.Expires, had.Scope
-	}
-	if !slices.Contains(g.Permissions.Secrets, name) {
-		g.Permissions.Secrets = append(g.Permissions.Secrets, name)
-	}
-	kept, err := a.GrantStore().Put(ctx, g)
+	kept, err := a.GrantSecret(ctx, w, name)
 	if err != nil {
-		return fmt.Errorf("grant secret %s to %s: %w", name, w.Entry.Name, err)
-	}
-	if err := a.RecordGrant(ctx, "approve", kept); err != nil {
 		return err
 	}
 	value, err := a.SecretValue(ctx, name)
@@ -386,32 +345,11 @@ func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	grants, _, err := a.GrantStore().List(ctx)
+	changed, err := a.RevokeSecret(ctx, skill, name)
 	if err != nil {
 		return err
 	}
-	var changed []policy.Grant
-	for _, g := range grants {
-		if g.Name != skill && g.Origin+"/"+g.Name != skill || !slices.Contains(g.Permissions.Secrets, name) {
-			continue
-		}
-		g.Permissions.Secrets = slices.DeleteFunc(slices.Clone(g.Permissions.Secrets), func(s string) bool { return s == name })
-		action := "approve"
-		if g.Expired(time.Now()) || !g.Permissions.Run && len(g.Permissions.Secrets) == 0 {
-			action = "revoke"
-			_, err = a.GrantStore().Revoke(ctx, g.ID)
-		} else {
-			g, err = a.GrantStore().Put(ctx, g)
-		}
-		if err != nil {
-			return fmt.Errorf("revoke secret %s from %s: %w", name, skill, err)
-		}
-		if err := a.RecordGrant(ctx, action, g); err != nil {
-			return err
-		}
-		changed = append(changed, g)
-	}
-	if len(changed) == 0 {
+	if !changed {
 		return exit.Errorf(exit.NotFound, "list the skills that may use it: loadout secret list", "skill %s has no grant for secret %s", skill, name)
 	}
 	if a.JSON {

@@ -2,15 +2,12 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/audit"
-	"github.com/loadout-dev/loadout/internal/exit"
-	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -48,37 +45,4 @@ func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 func (s *Setup) RecordGrant(ctx context.Context, action string, g policy.Grant) error {
 	return s.Record(ctx, policy.Record{Action: action, Subject: g.Subject, Name: g.Name,
 		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
-}
-
-// SecretStore returns the store of the user's secrets.
-func (s *Setup) SecretStore() (*secrets.Store, error) {
-	d := s.StateDir()
-	if d == "" {
-		return nil, exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store secrets")
-	}
-	return secrets.New(filepath.Join(d, "secrets")), nil
-}
-
-// SecretValue returns the stored value of a secret, or LOADOUT_SECRET_NAME, or
-// "". The caller checks the permission.
-func (s *Setup) SecretValue(_ context.Context, name string) (string, error) {
-	if store, err := s.SecretStore(); err == nil {
-		switch value, err := store.Get(name); {
-		case err == nil:
-			return value, nil
-		case !errors.Is(err, secrets.ErrNotSet):
-			return "", err
-		}
-	}
-	return s.Getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
-}
-
-// GrantedSecrets returns the secrets already granted to a digest. A new
-// approval of the same files keeps them.
-func (s *Setup) GrantedSecrets(ctx context.Context, digest policy.Digest, needs []policy.Need) []string {
-	g, err := s.GrantStore().Find(ctx, policy.LocalUser(), digest, "")
-	if err != nil || !g.NeedsExactly(needs) {
-		return nil
-	}
-	return g.Permissions.Secrets
 }
