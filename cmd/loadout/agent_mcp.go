@@ -33,6 +33,9 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
+// mcpSettings maps flags of loadout mcp to configuration keys.
+var mcpSettings = map[string]string{"http": "mcp.address", "compat": "mcp.compat", "token-file": "mcp.token_file", "text-budget": "mcp.text_budget"}
+
 func (a *app) mcpCommand() *cobra.Command {
 	var address, compat, token string
 	var budget int
@@ -54,13 +57,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 			if err := checkExclusive(cmd, "http", "stdio"); err != nil {
 				return err
 			}
-			flags := map[string]string{}
-			for name, key := range map[string]string{"http": "mcp.address", "compat": "mcp.compat", "token-file": "mcp.token_file", "text-budget": "mcp.text_budget"} {
-				if f := cmd.Flags().Lookup(name); f.Changed {
-					flags[key] = f.Value.String()
-				}
-			}
-			c, err := a.LoadConfig(flags)
+			c, err := a.loadConfigOf(cmd, mcpSettings)
 			if err != nil {
 				return err
 			}

@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -179,4 +182,32 @@ func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
 	f.StringVar(&o.Scope, "scope", "", what)
 	f.StringVar(&o.Dir, "dir", "", "use the skills directory `DIR` instead")
 	f.Lookup("scope").Usage = what
+}
+
+// loadConfigOf loads the configuration with the flags of a command. keys maps
+// the flags to configuration keys; the command need not have all of them.
+func (a *app) loadConfigOf(cmd *cobra.Command, keys map[string]string) (*config.Config, error) {
+	flags := map[string]string{}
+	for name, key := range keys {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		flags[key] = f.Value.String()
+		switch f.Value.Type() {
+		case "stringArray":
+			all, err := cmd.Flags().GetStringArray(name)
+			if err != nil {
+				return nil, err
+			}
+			flags[key] = strings.Join(all, ",")
+		case "duration":
+			d, err := cmd.Flags().GetDuration(name)
+			if err != nil {
+				return nil, err
+			}
+			flags[key] = strconv.Itoa(int(math.Ceil(d.Seconds())))
+		}
+	}
+	return a.LoadConfig(flags)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net"
 	"os"
 	"runtime/debug"
@@ -49,7 +48,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
   loadout serve --check`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadHubConfig(cmd)
+			c, err := a.loadConfigOf(cmd, hubFlags)
 			if err != nil {
 				return err
 			}
@@ -86,33 +85,6 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 func hubLocationFlags(cmd *cobra.Command) {
 	cmd.Flags().String("data", "", "data directory `DIR` of the hub, or of this node")
 	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")
-}
-
-// loadHubConfig loads the configuration with the flags of a hub command.
-func (a *app) loadHubConfig(cmd *cobra.Command) (*config.Config, error) {
-	flags := map[string]string{}
-	for name, key := range hubFlags {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed {
-			continue
-		}
-		flags[key] = f.Value.String()
-		switch f.Value.Type() {
-		case "stringArray":
-			all, err := cmd.Flags().GetStringArray(name)
-			if err != nil {
-				return nil, err
-			}
-			flags[key] = strings.Join(all, ",")
-		case "duration":
-			d, err := cmd.Flags().GetDuration(name)
-			if err != nil {
-				return nil, err
-			}
-			flags[key] = strconv.Itoa(int(math.Ceil(d.Seconds())))
-		}
-	}
-	return a.LoadConfig(flags)
 }
 
 // serveHub runs a hub until ctx ends.

@@ -137,7 +137,7 @@ func (a *app) printProbe(out probeOutput) {
 
 func (a *app) sandboxRunCommand() *cobra.Command {
 	var in []string
-	var backend, out string
+	var out string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "run -- COMMAND [ARGS]",
@@ -152,11 +152,7 @@ see: no network, none of your files, an empty /work.`,
 			if err := checkDuration(cmd, "timeout", timeout); err != nil {
 				return err
 			}
-			flags := map[string]string{}
-			if backend != "" {
-				flags["sandbox.backend"] = backend
-			}
-			c, err := a.LoadConfig(flags)
+			c, err := a.loadConfigOf(cmd, map[string]string{"backend": "sandbox.backend"})
 			if err != nil {
 				return err
 			}
@@ -166,7 +162,7 @@ see: no network, none of your files, an empty /work.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&in, "in", nil, "provide the file or directory `PATH` as /work/in/NAME (repeatable)")
 	f.StringVar(&out, "out", "", "write the files in /work/out into `DIR`")
-	f.StringVar(&backend, "backend", "", "use the back end `NAME`")
+	f.String("backend", "", "use the back end `NAME`")
 	f.DurationVar(&timeout, "timeout", 0, "stop the command after `TIME`, such as 10s; default 1m")
 	completeFlag(cmd, "backend", "native", "bwrap", "container", "landlock", "seatbelt", "process")
 	return cmd
