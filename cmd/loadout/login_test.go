@@ -19,7 +19,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
-	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // withServersFile is a home directory with servers, as servers.yaml has them.
@@ -253,39 +252,5 @@ func TestLoginImpossible(t *testing.T) {
 	code, _, stderr = ended(t, home, "servers", "login", "--no-browser", "refused")
 	if code != exit.Failure || !strings.Contains(stderr, "sign in to refused: cannot connect: ") || !strings.Contains(stderr, "check its url, and that it is running") {
 		t.Errorf("nobody listens there: %d, %s", code, stderr)
-	}
-}
-
-func TestLoginIsPerServer(t *testing.T) {
-	a := newApp(environment{getenv: func(name string) string {
-		if name == "LOADOUT_STATE" {
-			return filepath.Join(t.TempDir(), "state")
-		}
-		return ""
-	}})
-	const at = "https://mcp.example.com/mcp"
-	for _, tt := range []struct {
-		name string
-		c    *upstream.Config
-		next string // "" is no handler
-	}{
-		{"theirs", &upstream.Config{Name: "a", URLs: []string{at}}, "sign in with: loadout servers login a --mcp-config f.json"},
-		{"of a skill", &upstream.Config{Name: "a", URLs: []string{at}, Owner: "user/s@sha256:0"}, "its configuration comes from user/s"},
-		{"with a header", &upstream.Config{Name: "a", URLs: []string{at}, Headers: map[string]string{"AUTHORIZATION": "Bearer x"}}, ""},
-		{"with a user", &upstream.Config{Name: "a", URLs: []string{"https://me:pass@mcp.example.com/mcp"}}, ""},
-	} {
-		h := a.NewOAuthHandler([]string{"f.json"})(tt.c, at)
-		if h == nil {
-			if tt.next != "" {
-				t.Errorf("%s: no handler", tt.name)
-			}
-			continue
-		}
-		if next := h.(upstream.NextStepper).Next(); tt.next == "" || !strings.HasPrefix(next, tt.next) {
-			t.Errorf("%s: %q, want %q", tt.name, next, tt.next)
-		}
-		if source, err := h.TokenSource(t.Context()); source != nil || err != nil {
-			t.Errorf("%s: %v, %v; want no token", tt.name, source, err)
-		}
 	}
 }
