@@ -91,7 +91,7 @@ func ExampleRuntime_Run() {
 	// Your program can use auto.New(nil); a test needs another executable for
 	// the first process of a sandbox.
 	box := auto.New(testSandbox())
-	grants := &policy.MemoryStore{} // policy.NewFileStore stores them on disk
+	grants := policy.NewMemoryStore() // policy.NewFileStore stores them on disk
 	rt, err := loadout.New(ctx, &loadout.Options{
 		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
 			"greet/SKILL.md": {Data: []byte("---\nname: greet\ndescription: Greets.\n---\n")},

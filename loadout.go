@@ -90,7 +90,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	r := &Runtime{catalog: c, stop: func() {}, scripts: opts.Scripts, approve: opts.Approve}
 	if s := opts.Scripts; s != nil && s.Grants == nil && opts.Approve != nil {
 		with := *s
-		with.Grants = &policy.MemoryStore{}
+		with.Grants = policy.NewMemoryStore()
 		r.scripts = &with
 	}
 	if opts.Watch {

@@ -71,7 +71,7 @@ type shop struct {
 	*loadout.Runtime
 	dir     string // of the skills
 	scripts *loadout.Scripts
-	grants  *policy.MemoryStore
+	grants  policy.Store
 	audit   *records
 }
 
@@ -86,7 +86,7 @@ func newShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *sh
 // anyShop is newShop for tests that do not start the sandbox.
 func anyShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *shop {
 	t.Helper()
-	s := &shop{dir: t.TempDir(), grants: &policy.MemoryStore{}, audit: &records{}}
+	s := &shop{dir: t.TempDir(), grants: policy.NewMemoryStore(), audit: &records{}}
 	tree.put(t, s.dir)
 	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit, FolderDir: filepath.Join(t.TempDir(), "work"), ReadServers: servers}
 	o := &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, s.dir, nil)}, Scripts: s.scripts}

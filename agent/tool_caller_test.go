@@ -130,7 +130,7 @@ func TestApprovalsGrant(t *testing.T) {
 		}, "put", []string{"a"}, 1, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLibrary(t, nil, &approval.MemoryStore{}, &policy.MemoryStore{}, tt.answer)
+			l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), tt.answer)
 			for i, b := range tt.books {
 				l.model.answers = append(l.model.answers, book(string(rune('0'+i)), tt.tool, b))
 			}
@@ -149,7 +149,7 @@ func TestApprovalsGrant(t *testing.T) {
 
 // L14: the model gets the user's reason for declining.
 func TestL14FeedbackReachesTheModel(t *testing.T) {
-	l := newLibrary(t, nil, &approval.MemoryStore{}, &policy.MemoryStore{}, func(approval.Request) *approval.Answer {
+	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer {
 		return &approval.Answer{Outcome: approval.Declined, Feedback: "put it on the upper shelf"}
 	})
 	l.model.answers = []*llm.Answer{book("1", "put", "a"), says("done")}
@@ -166,7 +166,7 @@ func TestApprovalRequestSurvivesCrash(t *testing.T) {
 		log, store := &session.MemoryLog{}, &approval.MemoryStore{}
 		ctx, crash := context.WithCancelCause(t.Context())
 		over := errors.New("the machine is off")
-		before := newLibrary(t, log, crashing{store}, &policy.MemoryStore{}, func(approval.Request) *approval.Answer { crash(over); return nil })
+		before := newLibrary(t, log, crashing{store}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { crash(over); return nil })
 		before.model.answers = []*llm.Answer{book("1", "put", "a")}
 		if err := before.RunTurn(ctx, "Go.", nil); !errors.Is(err, over) {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestApprovalRequestSurvivesCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		after := newLibrary(t, log, store, &policy.MemoryStore{}, func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Accepted} })
+		after := newLibrary(t, log, store, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Accepted} })
 		after.model.answers = []*llm.Answer{says("done")}
 		if err := after.Resume(t.Context(), after.tell); err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func (c crashing) Resolve(context.Context, string, approval.Answer) (*approval.A
 // A call that an active skill allows needs no approval if it matches the
 // pattern, until the skill is unloaded or no longer approved.
 func TestB6SkillAllowsTools(t *testing.T) {
-	l := newLibrary(t, nil, &approval.MemoryStore{}, &policy.MemoryStore{}, func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
+	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
 	id := session.ID{Name: "books", Origin: "mine", Dir: "books"}
 	if err := l.session.Append(t.Context(), session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: id, Text: "x", AllowedTools: []string{"mcp.shelf.put(a*)", "nonsense(("}}}); err != nil {
 		t.Fatal(err)

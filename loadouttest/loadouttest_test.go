@@ -25,7 +25,7 @@ const tides = "---\nname: tides\ndescription: Reads tide tables.\ndisable-model-
 var tree = fstest.MapFS{"tides/SKILL.md": {Data: []byte(tides)}}
 
 func TestPolicyStore(t *testing.T) {
-	loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return &policy.MemoryStore{} })
+	loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return policy.NewMemoryStore() })
 }
 
 func TestSessionLog(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -301,7 +302,7 @@ func storeNameLikeID(t *testing.T, s policy.Store) {
 	other = grant(digest("c"))
 	other.Name = run.ID
 	putGrant(t, s, other)
-	if _, _, err := policy.AcquireGrant(t.Context(), s, run, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	if _, _, err := lease.Acquire(t.Context(), s, run, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("a used grant, beside a skill named like its ID: %v, want %v", err, policy.ErrNotGranted)
 	}
 }

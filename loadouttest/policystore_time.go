@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -83,7 +84,7 @@ func leaseExpired(t *testing.T, s policy.Store) {
 
 func leaseStopped(t *testing.T, s policy.Store) {
 	g := putGrant(t, s, grant(digest("a")))
-	ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, 0)
+	ctx, stop, err := lease.Acquire(t.Context(), s, g, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +115,11 @@ func storeUsesOnce(t *testing.T, s policy.Store) {
 	g = putGrant(t, s, g)
 	acquire(t, s, g, time.Hour)
 	noGrant(t, s, robot, g.Subject, "")
-	if _, _, err := policy.AcquireGrant(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	if _, _, err := lease.Acquire(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("second run: %v, want %v", err, policy.ErrNotGranted)
 	}
 	putGrant(t, s, grant(digest("a"))) // with scope Always, so that only the single run is used up
-	if _, _, err := policy.AcquireGrant(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	if _, _, err := lease.Acquire(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("second run beside a permanent grant: %v, want %v", err, policy.ErrNotGranted)
 	}
 }
@@ -130,7 +131,7 @@ func leaseNarrowed(t *testing.T, s policy.Store) {
 	ctx := acquire(t, s, wide, time.Millisecond)
 	g.Permissions.Network = []string{"example.com", "example.org"}
 	putGrant(t, s, g)
-	if err := policy.CheckGrant(t.Context(), s, wide); err != nil {
+	if err := lease.Check(t.Context(), s, wide); err != nil {
 		t.Errorf("after an approval for more: %v", err)
 	}
 	putGrant(t, s, grant(digest("a")))
@@ -142,18 +143,18 @@ func storeNeeds(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Needs = []policy.Need{{Name: "csv", Digest: digest("c")}}
 	g = putGrant(t, s, g)
-	if err := policy.CheckGrant(t.Context(), s, g); err != nil {
+	if err := lease.Check(t.Context(), s, g); err != nil {
 		t.Error(err)
 	}
 	putGrant(t, s, grant(digest("a")))
-	if err := policy.CheckGrant(t.Context(), s, g); !errors.Is(err, policy.ErrNotGranted) {
+	if err := lease.Check(t.Context(), s, g); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("after an approval without needs: %v, want %v", err, policy.ErrNotGranted)
 	}
 }
 
 func acquire(t *testing.T, s policy.Store, g policy.Grant, interval time.Duration) context.Context {
 	t.Helper()
-	ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, interval)
+	ctx, stop, err := lease.Acquire(t.Context(), s, g, interval)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (p *person) times(t *testing.T, c *client, decision, want string) int {
 func TestL13AlwaysSurvivesServer(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
-			store, p := &policy.MemoryStore{}, &person{}
+			store, p := policy.NewMemoryStore(), &person{}
 			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: store}
 			c := newWorld(t, s).connect(t, how, p.options(t))
 			if n := p.times(t, c, "always", "changed"); n != 1 {
@@ -93,7 +93,7 @@ func TestL13SessionGrantEndsWithConnection(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			p := &person{}
-			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}}
+			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: policy.NewMemoryStore()}
 			w := newWorld(t, s)
 			c := w.connect(t, how, p.options(t))
 			answer, lasts := "session", how != way{"http", modern}
@@ -119,7 +119,7 @@ func TestL13SessionGrantEndsWithConnection(t *testing.T) {
 // A server that is for one conversation has its session, whatever the connection.
 func TestHostSession(t *testing.T) {
 	p := &person{}
-	s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}}
+	s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: policy.NewMemoryStore()}
 	s.options.Session = "talk"
 	p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "session", "changed")
 	if n := p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "no", "changed"); n != 0 {
@@ -145,7 +145,7 @@ func TestOnlyStorableScopesAreOffered(t *testing.T) {
 // The hint that a model plans by is of the decision that a call meets.
 func TestL12HintsReachThePlanner(t *testing.T) {
 	p := &person{}
-	c := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}, tree: files{"x/SKILL.md": front("x", "mcpServers: [a]")}}).connect(t, ways[0], p.options(t))
+	c := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: policy.NewMemoryStore(), tree: files{"x/SKILL.md": front("x", "mcpServers: [a]")}}).connect(t, ways[0], p.options(t))
 	hinted := func(want bool) {
 		t.Helper()
 		for _, res := range []*mcp.CallToolResult{c.call("find_tools", args{}), c.call("load_skill", args{"name": "x"})} {
@@ -182,7 +182,7 @@ func TestL13DecisionsAreRecorded(t *testing.T) {
 			var mu sync.Mutex
 			var got []string
 			p := &person{}
-			w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change", "deny a__fail"}, grants: &policy.MemoryStore{}, audit: func(_ context.Context, r policy.Record) error {
+			w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change", "deny a__fail"}, grants: policy.NewMemoryStore(), audit: func(_ context.Context, r policy.Record) error {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, strings.Join([]string{r.Action, r.Name, r.Decision, r.Details["code"]}, " "))

@@ -163,7 +163,7 @@ func TestGrownToolsNeedApproval(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
 			s := mayGrow(bringing)
-			s.rules, s.grants = []string{"ask x_own__change", "deny x_own__fail"}, &policy.MemoryStore{}
+			s.rules, s.grants = []string{"ask x_own__change", "deny x_own__fail"}, policy.NewMemoryStore()
 			answer, asked := "once", 0
 			c := newWorld(t, s).connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				if asked++; !strings.Contains(req.Params.Message, "Run x_own__change of the skill x?") {

@@ -89,7 +89,7 @@ var usable = sync.OnceValue(func() error {
 type workshop struct {
 	*world
 	box    *box
-	grants *policy.MemoryStore
+	grants policy.Store
 }
 
 // newWorkshop returns a workshop in which all skills of the tree are approved.
@@ -98,7 +98,7 @@ func newWorkshop(t testing.TB, tree files, o mcpserver.Options) *workshop {
 	if err := usable(); err != nil {
 		t.Skipf("no sandbox here: %v", err)
 	}
-	s := &workshop{box: newBox(), grants: &policy.MemoryStore{}}
+	s := &workshop{box: newBox(), grants: policy.NewMemoryStore()}
 	s.world = newWorld(t, setup{tree: tree, options: o, scripts: &loadout.Scripts{Sandbox: s.box, Grants: s.grants, FolderDir: filepath.Join(t.TempDir(), "work")}})
 	for name := range tree {
 		if dir, ok := strings.CutSuffix(name, "/SKILL.md"); ok {

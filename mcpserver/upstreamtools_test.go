@@ -259,7 +259,7 @@ func TestCallToolNeedsApproval(t *testing.T) {
 		} {
 			t.Run(how.String()+" "+tt.action+" "+tt.decision, func(t *testing.T) {
 				asked := 0
-				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}})
+				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: policy.NewMemoryStore()})
 				c := w.connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
 					if !strings.Contains(req.Params.Message, "Run a__change of your MCP server a?") {

@@ -8,24 +8,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
-	"github.com/loadout-dev/loadout/internal/privatefile"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// WithGrants returns the decision d with the grants of r taken into account. If
+// WithGrants returns the decision d with the grants of s taken into account. If
 // call c needs approval and principal p approved the tool or these exact
 // arguments before, for the session or for good, the call is allowed by that
 // grant. A call without arguments, as in planning, matches grants for the tool
 // only. Denials stay. If the grants cannot be read, d stays and its reason says
-// so. WithGrants consumes nothing; see [ConsumeGrant].
-func (d ToolDecision) WithGrants(ctx context.Context, r Reader, c ToolCall, p Principal, session string) ToolDecision {
-	if !d.NeedsApproval() || r == nil || c.Subject == "" {
+// so. WithGrants consumes nothing.
+func (d ToolDecision) WithGrants(ctx context.Context, s Store, c ToolCall, p Principal, session string) ToolDecision {
+	if !d.NeedsApproval() || s == nil || c.Subject == "" {
 		return d
 	}
-	g, err := c.findGrant(ctx, r, p, session)
+	g, err := c.findGrant(ctx, s, p, session)
 	switch {
 	case err == nil:
 		return ToolDecision{Effect: Allow, Code: Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
@@ -41,7 +42,7 @@ func (d ToolDecision) WithGrants(ctx context.Context, r Reader, c ToolCall, p Pr
 
 // findGrant returns a grant for the call. It prefers lasting grants to those
 // for a single call.
-func (c *ToolCall) findGrant(ctx context.Context, r Reader, p Principal, session string) (*Grant, error) {
+func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session string) (*Grant, error) {
 	subjects := []Digest{c.Subject}
 	if len(c.Arguments) > 0 {
 		subjects = append(subjects, c.Subject.WithArguments(c.Arguments))
@@ -49,7 +50,7 @@ func (c *ToolCall) findGrant(ctx context.Context, r Reader, p Principal, session
 	var once *Grant
 	var unread error
 	for _, subject := range subjects {
-		g, err := r.Find(ctx, p, subject, session)
+		g, err := s.Find(ctx, p, subject, session)
 		switch {
 		case errors.Is(err, ErrNotGranted):
 		case err != nil:

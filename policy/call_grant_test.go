@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -140,7 +142,7 @@ func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 		{name: "in none", grant: session, want: "ask"},
 		{name: "of scripts", grant: run, want: "ask"},
 	} {
-		store := &policy.MemoryStore{}
+		store := policy.NewMemoryStore()
 		_, err := store.Put(t.Context(), tt.grant)
 		try(t, err)
 		c, who := asked, robot
@@ -167,7 +169,7 @@ func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 
 func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &policy.MemoryStore{}
+		store := policy.NewMemoryStore()
 		c := call("s", "t", `{}`)
 		c.Subject = digestOf("a")
 		ask := func() policy.ToolDecision {
@@ -188,8 +190,8 @@ func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 		_, err = store.Put(t.Context(), g)
 		try(t, err)
 		d := ask()
-		try(t, policy.ConsumeGrant(t.Context(), store, *d.Grant))
-		if err := policy.ConsumeGrant(t.Context(), store, *d.Grant); !errors.Is(err, policy.ErrNotGranted) {
+		try(t, lease.Consume(t.Context(), store, *d.Grant))
+		if err := lease.Consume(t.Context(), store, *d.Grant); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("used again: %v", err)
 		}
 		if ask().Allowed() {
@@ -200,7 +202,7 @@ func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 
 // A grant that lasts is used rather than one for a single call.
 func TestLastingGrantIsPreferred(t *testing.T) {
-	store := &policy.MemoryStore{}
+	store := policy.NewMemoryStore()
 	c := call("s", "t", `{"x":1}`)
 	c.Subject = digestOf("a")
 	once, exact := granted(c.Subject), granted(c.Subject.WithArguments(c.Arguments))
@@ -227,7 +229,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	if !ask().Allowed() {
 		t.Error("not allowed beside a damaged grant of something else")
 	}
-	try(t, os.WriteFile(s.Path(g.ID), []byte(`{"version": 1}`), 0o600))
+	try(t, os.WriteFile(filepath.Join(filepath.Dir(file), g.ID+".json"), []byte(`{"version": 1}`), 0o600))
 	if d := ask(); !d.NeedsApproval() || !strings.Contains(d.Reason, "cannot read earlier approvals: ") {
 		t.Errorf("%+v", d)
 	}
@@ -236,14 +238,15 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 // Programs that do not know of calls ignore grants of them, and read the others as
 // they were.
 func TestOnlyCallGrantsHaveACall(t *testing.T) {
-	s := policy.NewFileStore(t.TempDir())
+	dir := t.TempDir()
+	s := policy.NewFileStore(dir)
 	for _, tt := range []struct {
 		grant policy.Grant
 		want  bool
 	}{{newGrant(digestOf("a")), false}, {granted(digestOf("b")), true}} {
 		g, err := s.Put(t.Context(), tt.grant)
 		try(t, err)
-		text, err := os.ReadFile(s.Path(g.ID))
+		text, err := os.ReadFile(filepath.Join(dir, g.ID+".json"))
 		try(t, err)
 		if got := bytes.Contains(text, []byte(`"call"`)); got != tt.want {
 			t.Errorf("it says call: %t\n%s", got, text)

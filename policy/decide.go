@@ -62,11 +62,11 @@ type Decision struct {
 	Denied []string
 }
 
-// Decide answers a request with the grants of r. It fails closed: if the grants
-// cannot be read, it denies. It records nothing. A granted run begins with
-// [AcquireGrant], because another process may revoke or consume the grant
-// meanwhile.
-func Decide(ctx context.Context, r Reader, q Request) Decision {
+// Decide answers a request with the grants of s. It fails closed: if the grants
+// cannot be read, it denies. It records and consumes nothing. Another process
+// may revoke or consume the grant meanwhile, so whoever starts the run checks
+// it again.
+func Decide(ctx context.Context, s Store, q Request) Decision {
 	q.Requested.Run = true
 	ask, badAsk := q.Requested.normalize()
 	q.Requested = ask
@@ -81,13 +81,13 @@ func Decide(ctx context.Context, r Reader, q Request) Decision {
 	case q.ByUser && q.Principal.Kind == UserPrincipal:
 		return q.allow(ByUser, "started by the user", q.Requested)
 	}
-	g, err := findWith(ctx, r, q.Principal, q.Subject, q.Session, q.Needs)
+	g, err := findWith(ctx, s, q.Principal, q.Subject, q.Session, q.Needs)
 	why, said := errors.AsType[*NotGrantedError](err)
 	switch {
 	case said:
 		return q.deny(NotApproved, printable.Text(why.Reason, 1000), why.Hint)
 	case errors.Is(err, ErrNotGranted):
-		return q.explainMissing(ctx, r)
+		return q.explainMissing(ctx, s)
 	case err != nil:
 		return q.denyUnreadable(err)
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
@@ -111,8 +111,8 @@ func Decide(ctx context.Context, r Reader, q Request) Decision {
 }
 
 // explainMissing returns a denial that says why no grant applies.
-func (q *Request) explainMissing(ctx context.Context, r Reader) Decision {
-	grants, problems, err := r.List(ctx)
+func (q *Request) explainMissing(ctx context.Context, s Store) Decision {
+	grants, problems, err := s.List(ctx)
 	if err != nil {
 		return q.denyUnreadable(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,7 +60,7 @@ func TestDecide(t *testing.T) {
 		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(digestOf("a"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &policy.MemoryStore{}
+			s := policy.NewMemoryStore()
 			for _, g := range tt.grants {
 				_, err := s.Put(t.Context(), g)
 				try(t, err)
@@ -87,7 +86,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestRunGetsRequestedAndApprovedPermissions(t *testing.T) {
-	s := &policy.MemoryStore{}
+	s := policy.NewMemoryStore()
 	g := newGrant(digestOf("a"))
 	g.Permissions = policy.Permissions{Run: true, Network: []string{"*.example.com", "unasked.example"}, Secrets: []string{"KEY", "UNASKED"}, WorkspaceWrite: true}
 	_, err := s.Put(t.Context(), g)
@@ -113,7 +112,7 @@ func TestRunGetsRequestedAndApprovedPermissions(t *testing.T) {
 
 func TestExpiredApprovalIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &policy.MemoryStore{}
+		s := policy.NewMemoryStore()
 		g := newGrant(digestOf("a"))
 		g.Expires = time.Now().Add(time.Hour)
 		_, err := s.Put(t.Context(), g)
@@ -131,7 +130,7 @@ func TestExpiredApprovalIsReported(t *testing.T) {
 
 // faulty is a store with configurable results.
 type faulty struct {
-	policy.MemoryStore
+	policy.Store
 	find, list error
 	grant      *policy.Grant
 }
@@ -144,24 +143,10 @@ func (f *faulty) List(context.Context) ([]policy.Grant, []policy.Problem, error)
 	return nil, nil, f.list
 }
 
-// breaking is a store that breaks one day.
-type breaking struct {
-	faulty
-	broken atomic.Bool
-	by     error
-}
-
-func (b *breaking) Find(context.Context, policy.Principal, policy.Digest, string) (*policy.Grant, error) {
-	if b.broken.Load() {
-		return nil, b.by
-	}
-	return b.grant, nil
-}
-
 func TestDecideTrustsNoFaultyStore(t *testing.T) {
 	broken := errors.New("disk\x1b on fire")
 	other := newGrant(digestOf("b"))
-	for name, r := range map[string]policy.Reader{
+	for name, r := range map[string]policy.Store{
 		"finding fails":       &faulty{find: broken},
 		"listing fails":       &faulty{find: policy.ErrNotGranted, list: broken},
 		"it finds another":    &faulty{grant: &other},
@@ -175,25 +160,8 @@ func TestDecideTrustsNoFaultyStore(t *testing.T) {
 	}
 }
 
-func TestLeaseEndsWhenGrantIsUnreadable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGrant(digestOf("a"))
-		broken := errors.New("disk on fire")
-		s := &breaking{faulty: faulty{grant: &g}, by: broken}
-		ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, time.Second)
-		try(t, err)
-		defer stop()
-		time.Sleep(10 * time.Second)
-		s.broken.Store(true)
-		<-ctx.Done()
-		if err := context.Cause(ctx); !errors.Is(err, broken) {
-			t.Errorf("ended by %v, want %v", err, broken)
-		}
-	})
-}
-
 func TestRecordContainsDecision(t *testing.T) {
-	s := &policy.MemoryStore{}
+	s := policy.NewMemoryStore()
 	g := newGrant(digestOf("a"))
 	g.Permissions.Network = []string{"example.com"}
 	g, err := s.Put(t.Context(), g)

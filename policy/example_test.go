@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	grants := &policy.MemoryStore{} // policy.NewFileStore(dir) keeps them
+	grants := policy.NewMemoryStore() // policy.NewFileStore(dir) keeps them
 	ask, _ := policy.ParseRequestedBounds(json.RawMessage(`{"name": "weather", "sandbox": {"network": ["api.weather.example:443"]}}`))
 
 	request := policy.Request{

@@ -23,12 +23,12 @@ func TestFiles(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return &policy.MemoryStore{} })
+	loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return policy.NewMemoryStore() })
 }
 
 // kept returns a store with a grant for the digest a, its directory, and the
 // file of the grant.
-func kept(t *testing.T) (s *policy.FileStore, dir, file string) {
+func kept(t *testing.T) (s policy.Store, dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "grants")
 	s = policy.NewFileStore(dir)

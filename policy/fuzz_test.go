@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,8 @@ const idHere = "$ID"
 // FuzzGrant checks that a grant means what another JSON reader finds in its file,
 // without duplicate members.
 func FuzzGrant(f *testing.F) {
-	s := policy.NewFileStore(f.TempDir())
+	dir := f.TempDir()
+	s := policy.NewFileStore(dir)
 	for _, change := range []func(*policy.Grant){
 		func(*policy.Grant) {},
 		func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" },
@@ -32,7 +34,7 @@ func FuzzGrant(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		file, err := os.ReadFile(s.Path(g.ID))
+		file, err := os.ReadFile(filepath.Join(dir, g.ID+".json"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -45,7 +47,7 @@ func FuzzGrant(f *testing.F) {
 		if json.Unmarshal(data, &loose) == nil { // else nearly every change is refused for its id
 			data = bytes.Replace(data, []byte(idHere), []byte(policy.GrantID(loose)), 1)
 		}
-		g, err := policy.DecodeGrant(data)
+		g, err := policy.ReadGrant(data)
 		if err != nil {
 			if !cmp.Equal(g, policy.Grant{}) {
 				t.Errorf("with the error %v comes the grant %+v", err, g)
@@ -108,9 +110,9 @@ func FuzzParseAsk(f *testing.F) {
 		}
 		g := newGrant(digestOf("a"))
 		g.Permissions = ask.Permissions()
-		stored, err := (&policy.MemoryStore{}).Put(t.Context(), g)
-		if err != nil || !cmp.Equal(stored.Permissions, g.Permissions) {
-			t.Errorf("asked for %+v, granted %+v, %v", g.Permissions, stored.Permissions, err)
+		kept, err := policy.NewMemoryStore().Put(t.Context(), g)
+		if err != nil || !cmp.Equal(kept.Permissions, g.Permissions) {
+			t.Errorf("asked for %+v, granted %+v, %v", g.Permissions, kept.Permissions, err)
 		}
 	})
 }

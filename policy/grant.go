@@ -188,10 +188,10 @@ func (g *Grant) encode() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// decodeGrant reads a grant as encode wrote it. Apart from white space it
+// ReadGrant decodes the data of a [Row]. Apart from white space it
 // accepts nothing else, because an unknown, duplicate or misspelled field may
 // have been meant to narrow the grant.
-func decodeGrant(data []byte) (Grant, error) {
+func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)
 	}

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Injection is a secret that the sandbox adds to a skill's requests to one

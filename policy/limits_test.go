@@ -17,7 +17,7 @@ import (
 const most = 4096 // grants in a store
 
 func TestMemoryLimit(t *testing.T) {
-	s := &policy.MemoryStore{}
+	s := policy.NewMemoryStore()
 	for i := range most {
 		_, err := s.Put(t.Context(), newGrant(digestOf(fmt.Sprintf("%04x", i))))
 		try(t, err)

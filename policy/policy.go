@@ -3,12 +3,11 @@
 //
 // A permission is a [Grant]: a principal may use a subject, identified by the
 // digest of its bytes, with the hosts, secrets and so on that the grant lists.
-// A [Store] holds grants: [FileStore] for processes that share a machine,
-// [MemoryStore] for one process. [Decide] answers whether a script of a skill
-// may run, and [AcquireGrant] ends a run whose grant is revoked. [Rules] answer
-// whether a tool may be called, and [ToolDecision.WithGrants] whether a user
-// approved the call before. [Audit] records decisions. [Bounds] limits what a
-// sandbox may give.
+// A [Store] holds grants: [NewFileStore] for processes that share a machine,
+// [NewMemoryStore] for one process, [NewStore] for a database. [Decide] answers
+// whether a script of a skill may run. [Rules] answer whether a tool may be
+// called, and [ToolDecision.WithGrants] whether a user approved the call before.
+// A [Record] reports a decision. [Bounds] limits what a sandbox may give.
 //
 // Everything here fails closed: a file that is unreadable, damaged or owned by
 // another user permits nothing.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // maxFrontmatterBytes limits the frontmatter that is read.

@@ -3,11 +3,12 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Limits of rules.

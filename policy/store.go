@@ -7,16 +7,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // ErrNotGranted means that no grant applies.
 var ErrNotGranted = errors.New("not granted")
 
-// Reader finds grants. Implementations must be safe for concurrent use and must
-// not share mutable data with callers.
-type Reader interface {
+// ErrTooManyGrants means that a store is full.
+var ErrTooManyGrants = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
+
+const (
+	expiredRetention = 30 * 24 * time.Hour
+	maxGrants        = 4096 // per store
+	minDigestDigits  = 8    // digits that Revoke needs to match a digest
+)
+
+// Store holds grants. [NewStore] makes one of any table. Implementations must be
+// safe for concurrent use and must not share mutable data with callers. Package
+// loadouttest has tests for them.
+type Store interface {
 	// Find returns the newest unexpired grant that permits the principal to use
 	// the subject in the session ("" for none). It returns [ErrNotGranted] if
 	// there is none, and another error if that cannot be determined.
@@ -25,41 +36,12 @@ type Reader interface {
 	// problem for each unreadable grant. It returns an error if no grant can be
 	// read.
 	List(ctx context.Context) ([]Grant, []Problem, error)
-}
-
-// NeedsReader is a [Reader] for stores that approve each skill by itself. Such
-// a store needs to know the dependencies of a run.
-type NeedsReader interface {
-	Reader
-	// FindWith is like Find for a run with these dependencies. If all of them
-	// are approved, the grant names them.
-	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
-}
-
-// findWith finds a grant for a run with these dependencies.
-func findWith(ctx context.Context, r Reader, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
-	if n, ok := r.(NeedsReader); ok {
-		return n.FindWith(ctx, p, subject, session, needs)
-	}
-	return r.Find(ctx, p, subject, session)
-}
-
-// NotGrantedError is an [ErrNotGranted] of a [Reader] that knows why no grant
-// applies and what the user can do about it.
-type NotGrantedError struct{ Reason, Hint string }
-
-func (e *NotGrantedError) Error() string { return e.Reason }
-
-// Is reports whether target is [ErrNotGranted].
-func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
-
-// Store is a [Reader] that can store and revoke grants.
-type Store interface {
-	Reader
 	// Put stores a grant as of now and returns it with its ID. It replaces a
 	// grant with the same principal, subject, scope and session. A grant for a
 	// session or a single use expires after a day unless it has an expiry. Put
-	// deletes grants that expired 30 days ago.
+	// deletes grants that expired 30 days ago. It returns an error that lists
+	// everything that is wrong with an invalid grant, and [ErrTooManyGrants] if
+	// the store holds 4096 others.
 	Put(ctx context.Context, g Grant) (Grant, error)
 	// Revoke deletes the grant with that ID, or else all grants for the skill
 	// or tool with that name, or else all grants whose subject begins with that
@@ -70,92 +52,198 @@ type Store interface {
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }
 
-const (
-	expiredRetention = 30 * 24 * time.Hour
-	maxGrants        = 4096 // per store
-	minDigestDigits  = 8    // digits that Revoke needs to match a digest
-	defaultInterval  = 200 * time.Millisecond
-)
-
-var errTooMany = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
-
-// MemoryStore stores grants until the process ends. The zero value is an empty
-// store.
-type MemoryStore struct {
-	mu     sync.Mutex
-	grants map[string]Grant // by ID
+// NeedsFinder is an optional interface of a [Store] that approves each skill by
+// itself. Such a store needs to know the dependencies of a run.
+type NeedsFinder interface {
+	// FindWith is like [Store.Find] for a run with these dependencies. If all
+	// of them are approved, the grant names them.
+	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
 }
 
-var _ Store = (*MemoryStore)(nil)
-
-// Put stores a grant.
-func (m *MemoryStore) Put(_ context.Context, g Grant) (Grant, error) {
-	now := time.Now()
-	g, err := g.prepare(now)
-	if err == nil {
-		_, err = g.encode() // checks the size
+// findWith finds a grant for a run with these dependencies.
+func findWith(ctx context.Context, s Store, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
+	if n, ok := s.(NeedsFinder); ok {
+		return n.FindWith(ctx, p, subject, session, needs)
 	}
+	return s.Find(ctx, p, subject, session)
+}
+
+// NotGrantedError is an [ErrNotGranted] of a [Store] that knows why no grant
+// applies and what the user can do about it.
+type NotGrantedError struct{ Reason, Hint string }
+
+func (e *NotGrantedError) Error() string { return e.Reason }
+
+// Is reports whether target is [ErrNotGranted].
+func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
+
+// Rows is a table of encoded grants, such as one of an SQL database. Methods
+// must be safe for concurrent use, also by other processes that use the table,
+// and must not retain or change the data of rows.
+type Rows interface {
+	// List returns the rows with these IDs, or all rows if ids is nil, in any
+	// order. It skips IDs that have no row.
+	List(ctx context.Context, ids []string) ([]Row, error)
+	// Put stores a row. It replaces a row with the same ID.
+	Put(ctx context.Context, r Row) error
+	// Delete deletes the row if it still has the same data, and reports whether
+	// it did. Among concurrent callers exactly one gets true.
+	Delete(ctx context.Context, r Row) (bool, error)
+}
+
+// Row is an encoded grant.
+type Row struct {
+	ID   string // 20 hexadecimal digits
+	Data []byte // the [Grant] as JSON text, at most 64 KiB
+
+	grant *Grant // the decoded data, if it is known
+	path  string // where the data is; "" means the ID
+	err   error  // why the data cannot be read
+}
+
+// decode returns the grant in a row.
+func (r *Row) decode() (Grant, error) {
+	switch {
+	case r.err != nil:
+		return Grant{}, r.err
+	case r.grant != nil:
+		return r.grant.clone(), nil
+	}
+	g, err := ReadGrant(r.Data)
+	if err == nil && g.ID != r.ID {
+		err = fmt.Errorf("contains grant %s", g.ID)
+	}
+	if err != nil {
+		return Grant{}, &privatefile.DamagedError{Path: r.location(), Err: err}
+	}
+	return g, nil
+}
+
+func (r *Row) location() string { return cmp.Or(r.path, "grant "+r.ID) }
+
+// NewStore returns a store of grants that keeps them in rows. Concurrent calls
+// of Put may exceed the limit of the store by one grant each. The caller closes
+// what rows uses.
+func NewStore(rows Rows) Store { return &tableStore{rows} }
+
+type tableStore struct{ rows Rows }
+
+func (s *tableStore) Put(ctx context.Context, g Grant) (Grant, error) {
+	g, err := s.put(ctx, g, time.Now())
 	if err != nil {
 		return Grant{}, fmt.Errorf("store grant: %w", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, old := range m.grants {
-		if old.isForgettable(now) {
-			delete(m.grants, id)
+	return g, nil
+}
+
+func (s *tableStore) put(ctx context.Context, g Grant, now time.Time) (Grant, error) {
+	g, err := g.prepare(now)
+	if err != nil {
+		return g, err
+	}
+	data, err := g.encode()
+	if err != nil {
+		return g, err
+	}
+	rows, err := s.rows.List(ctx, nil)
+	if err != nil {
+		return g, err
+	}
+	others := 0
+	for _, r := range rows {
+		if r.ID == g.ID {
+			continue
+		}
+		if old, err := r.decode(); err != nil || !old.isForgettable(now) {
+			others++
+		} else if _, err := s.rows.Delete(ctx, r); err != nil {
+			return g, err
 		}
 	}
-	if _, ok := m.grants[g.ID]; !ok && len(m.grants) >= maxGrants {
-		return Grant{}, fmt.Errorf("store grant: %w", errTooMany)
+	if others >= maxGrants {
+		return g, ErrTooManyGrants
 	}
-	if m.grants == nil {
-		m.grants = map[string]Grant{}
-	}
-	m.grants[g.ID] = g
-	return g.clone(), nil
+	stored := g.clone()
+	return g, s.rows.Put(ctx, Row{ID: g.ID, Data: data, grant: &stored})
 }
 
-// Find returns the newest grant that applies.
-func (m *MemoryStore) Find(_ context.Context, p Principal, subject Digest, session string) (*Grant, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var found []Grant
-	for _, id := range candidateIDs(p, subject, session) {
-		if g, ok := m.grants[id]; ok {
-			found = append(found, g.clone())
+// Find reports an unreadable row only if no other grant applies.
+func (s *tableStore) Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error) {
+	rows, err := s.rows.List(ctx, candidateIDs(p, subject, session))
+	if err != nil {
+		return nil, fmt.Errorf("find grant: %w", err)
+	}
+	grants, unreadable := decodeRows(rows)
+	g, err := newestGrant(grants, p, subject, session)
+	if err != nil && len(unreadable) > 0 {
+		errs := make([]error, len(unreadable))
+		for i, r := range unreadable {
+			errs[i] = r.err
 		}
+		return nil, fmt.Errorf("find grant: %w", errors.Join(errs...))
 	}
-	return newestGrant(found, p, subject, session)
+	return g, err
 }
 
-// List returns all grants.
-func (m *MemoryStore) List(context.Context) ([]Grant, []Problem, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.list(), nil, nil
+func (s *tableStore) List(ctx context.Context) ([]Grant, []Problem, error) {
+	rows, err := s.rows.List(ctx, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list grants: %w", err)
+	}
+	grants, unreadable := decodeRows(rows)
+	var problems []Problem
+	for _, r := range unreadable {
+		problems = append(problems, Problem{Where: r.location(), Message: privatefile.Reason(r.err)})
+	}
+	return grants, problems, nil
 }
 
-func (m *MemoryStore) list() []Grant {
-	var out []Grant
-	for _, g := range m.grants {
-		out = append(out, g.clone())
+func (s *tableStore) Revoke(ctx context.Context, what string) ([]Grant, error) {
+	rows, err := s.rows.List(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("revoke %.200q: %w", what, err)
 	}
-	sortGrants(out)
-	return out
-}
-
-// Revoke deletes grants.
-func (m *MemoryStore) Revoke(_ context.Context, what string) ([]Grant, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	gone := selectGrants(m.list(), what)
-	for _, g := range gone {
-		delete(m.grants, g.ID)
+	byID := map[string]Row{}
+	for _, r := range rows {
+		byID[r.ID] = r
 	}
-	if len(gone) == 0 {
+	grants, unreadable := decodeRows(rows)
+	if slices.ContainsFunc(unreadable, func(r Row) bool { return r.ID == what }) {
+		grants = []Grant{{ID: what}}
+	}
+	var revoked []Grant
+	for _, g := range selectGrants(grants, what) {
+		deleted, e := s.rows.Delete(ctx, byID[g.ID])
+		if deleted {
+			revoked = append(revoked, g)
+		}
+		err = errors.Join(err, e)
+	}
+	switch {
+	case err != nil:
+		return revoked, fmt.Errorf("revoke %.200q: %w", what, err)
+	case len(revoked) == 0:
 		return nil, fmt.Errorf("revoke %.200q: %w", what, ErrNotGranted)
 	}
-	return gone, nil
+	return revoked, nil
+}
+
+// decodeRows returns the grants in rows, oldest first, and the rows that cannot
+// be read, with the reason in err.
+func decodeRows(rows []Row) (grants []Grant, unreadable []Row) {
+	for _, r := range rows {
+		g, err := r.decode()
+		if err != nil {
+			r.err = err
+			unreadable = append(unreadable, r)
+			continue
+		}
+		grants = append(grants, g)
+	}
+	slices.SortFunc(grants, func(a, b Grant) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	})
+	return grants, unreadable
 }
 
 func (g *Grant) isForgettable(now time.Time) bool {
@@ -163,22 +251,15 @@ func (g *Grant) isForgettable(now time.Time) bool {
 }
 
 // newestGrant returns the newest grant that permits p to use the subject in the
-// session now.
+// session now. The grants are sorted, oldest first.
 func newestGrant(grants []Grant, p Principal, subject Digest, session string) (*Grant, error) {
 	now := time.Now()
-	sortGrants(grants)
 	for _, g := range slices.Backward(grants) {
 		if g.Principal == p && g.Subject == subject && (g.Session == "" || g.Session == session) && !g.Expired(now) {
 			return &g, nil
 		}
 	}
 	return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, ErrNotGranted)
-}
-
-func sortGrants(grants []Grant) {
-	slices.SortFunc(grants, func(a, b Grant) int {
-		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
-	})
 }
 
 // selectGrants returns the grants that match by ID, else by name, else by the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -104,7 +105,7 @@ func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.ToolDe
 	}
 	g := d.WithGrants(ctx, s.opts.Grants, call, c.Principal, c.Session)
 	switch {
-	case g.Grant != nil && g.Grant.Scope == policy.Once && policy.ConsumeGrant(ctx, s.opts.Grants, *g.Grant) != nil:
+	case g.Grant != nil && g.Grant.Scope == policy.Once && lease.Consume(ctx, s.opts.Grants, *g.Grant) != nil:
 		return d
 	case g.Grant == nil && s.hasStaleGrant(ctx, t, c):
 		g.Reason += "; it changed after it was approved"

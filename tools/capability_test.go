@@ -98,7 +98,7 @@ func TestL11Capabilities(t *testing.T) {
 }
 
 func TestL13PlanningAgreesWithTheCall(t *testing.T) {
-	w := keeping(t, asking, &policy.MemoryStore{})
+	w := keeping(t, asking, policy.NewMemoryStore())
 	w.Connect(t.Context(), "c")
 	session := noteCall("x")
 	session.Session = "s1"

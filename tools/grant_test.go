@@ -96,8 +96,9 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 	}
 }
 
+// A definition that changed is another tool, also where what was listed before is old.
 func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
-	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.MemoryStore{}
+	cache, store := &upstream.Files{Dir: t.TempDir()}, policy.NewMemoryStore()
 	description := "Keep a note."
 	start := func() *tools.Set {
 		s := mcp.NewServer(&mcp.Implementation{Name: "c", Version: "1"}, nil)
@@ -151,7 +152,7 @@ func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 }
 
 func TestL13GrantForArguments(t *testing.T) {
-	w := keeping(t, asking, &policy.MemoryStore{})
+	w := keeping(t, asking, policy.NewMemoryStore())
 	grant(t, w, noteCall("x"), policy.Always, true)
 	same := noteCall("x")
 	same.Arguments = json.RawMessage(`{ "text" : "\u0078" }`)
@@ -174,7 +175,7 @@ func TestL13GrantForArguments(t *testing.T) {
 }
 
 func TestL13GrantScopes(t *testing.T) {
-	w := keeping(t, asking, &policy.MemoryStore{})
+	w := keeping(t, asking, policy.NewMemoryStore())
 	in := func(session string) *tools.Call {
 		c := noteCall("x")
 		c.Session = session
@@ -209,7 +210,7 @@ func TestL13GrantScopes(t *testing.T) {
 
 // The kill switch: a rule that denies ends all leave, from the next call on.
 func TestL13DenyBeatsGrant(t *testing.T) {
-	w := keeping(t, asking, &policy.MemoryStore{})
+	w := keeping(t, asking, policy.NewMemoryStore())
 	grant(t, w, noteCall("x"), policy.Always, false)
 	if asked(t, w, noteCall("x")) {
 		t.Fatal("asked after always")
@@ -295,7 +296,7 @@ func TestGrantForSkillTools(t *testing.T) {
 		{"the person's server", "c__write_note", "", false},
 	} {
 		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
-			o.Grants = &policy.MemoryStore{}
+			o.Grants = policy.NewMemoryStore()
 			o.Rules, _ = policy.ParseRules(slices.DeleteFunc([]string{tt.rule}, func(s string) bool { return s == "" }))
 		})
 		c := noteCall("x")
@@ -314,7 +315,7 @@ func TestGrantForSkillTools(t *testing.T) {
 
 // Every decision is in the log: of tools that are none, too.
 func TestL13EveryDecisionIsRecorded(t *testing.T) {
-	w := keeping(t, asking, &policy.MemoryStore{}, "deny c__read_note")
+	w := keeping(t, asking, policy.NewMemoryStore(), "deny c__read_note")
 	ctx := t.Context()
 	call := func(name, text string, approved bool) {
 		c := noteCall(text)

@@ -41,7 +41,7 @@ var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 func TestForRuntimeNeedsApproval(t *testing.T) {
 	server := newWaterServer()
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	grants := &policy.MemoryStore{}
+	grants := policy.NewMemoryStore()
 	rt, err := loadout.New(t.Context(), &loadout.Options{
 		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{"tides/SKILL.md": {Data: []byte(skillText("tides", "mcpServers: {water: {url: "+server.URL+"}}"))}})},
 		Scripts: &loadout.Scripts{Grants: grants, ReadServers: tools.ReadServers},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -197,7 +198,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 	}
 	stop := func() {}
 	if p.grant != nil {
-		granted, end, err := policy.AcquireGrant(held, a.grants, *p.grant, 0)
+		granted, end, err := lease.Acquire(held, a.grants, *p.grant, 0)
 		if err != nil {
 			unsubscribe()
 			cancel(nil)

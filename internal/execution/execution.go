@@ -78,7 +78,7 @@ type Runner struct {
 // New returns a runner.
 func New(o Options) *Runner {
 	if o.Grants == nil {
-		o.Grants = &policy.MemoryStore{}
+		o.Grants = policy.NewMemoryStore()
 	}
 	return &Runner{
 		opts:      o,

@@ -57,7 +57,7 @@ var (
 type world struct {
 	*loadout.Runtime
 	dir    string
-	grants *policy.MemoryStore
+	grants policy.Store
 }
 
 func newWorld(t *testing.T) *world {
@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	if err := usable(); err != nil {
 		t.Skipf("no sandbox here: %v", err)
 	}
-	w := &world{dir: t.TempDir(), grants: &policy.MemoryStore{}}
+	w := &world{dir: t.TempDir(), grants: policy.NewMemoryStore()}
 	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}

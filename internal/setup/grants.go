@@ -16,7 +16,7 @@ func (s *Setup) GrantStore() policy.Store {
 	if d := s.StateDir(); d != "" {
 		return policy.NewFileStore(filepath.Join(d, "grants"))
 	}
-	return &policy.MemoryStore{}
+	return policy.NewMemoryStore()
 }
 
 // AuditLog returns the log of decisions, or nil if there is no state directory.

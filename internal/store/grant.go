@@ -58,6 +58,17 @@ func (t Grants) Find(ctx context.Context, principal, subject, session string, at
 	return found, nil
 }
 
+// Get returns the grants with these ids, in the order of creation. It skips ids
+// that have no grant, and returns at most [MaxPage].
+func (t Grants) Get(ctx context.Context, ids []string) ([]Grant, error) {
+	found, err := queryAll[Grant](ctx, t.c, "SELECT seq, "+grantColumns+" FROM grants WHERE id IN ("+placeholders(2, len(ids))+") ORDER BY seq LIMIT $1",
+		append([]any{MaxPage}, toArgs(ids)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("get grants: %w", err)
+	}
+	return found, nil
+}
+
 // List returns at most [MaxPage] grants of a principal, or of all principals if
 // it is "", that have a Seq greater than after. It sorts them by Seq and includes
 // expired grants.
@@ -84,6 +95,19 @@ func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 		return Grant{}, fmt.Errorf("revoke grant %q: %w", id, err)
 	}
 	return gone[0], nil
+}
+
+// DeleteSame revokes the grant with an id if it has this data. Of concurrent
+// calls one succeeds, and the others fail with [ErrNotFound].
+func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage) error {
+	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE id = $1 AND data = $2", id, jsonText(data))
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("revoke grant %q: %w", id, err)
+	}
+	return nil
 }
 
 // DeleteBySubject revokes all grants for a subject and returns their number.

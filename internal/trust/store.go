@@ -43,7 +43,7 @@ type Record struct {
 
 // Store stores which project directories the user trusts, each in a file
 // of a directory. Any number of processes of one user can use it at the same
-// time. As with [policy.FileStore], files that other users could have written give an
+// time. As with [policy.NewFileStore], files that other users could have written give an
 // [*privatefile.UnsafeError] and damaged files an error; neither counts as trust.
 // Store keeps no files open and is safe for concurrent use.
 type Store struct{ dir string }

@@ -82,6 +82,7 @@ var conditions = []condition{
 	{store.ErrConflict, 409, "changed", "another user changed it in the meantime", "read it again and repeat the change"},
 	{store.ErrReferenced, 409, "in_use", "", "remove the references to it first"},
 	{store.ErrTooMany, 409, "too_many", "", "remove items that are not needed"},
+	{policy.ErrTooManyGrants, 409, "too_many", "", "remove items that are not needed"},
 	{store.ErrLeaseHeld, 409, "held", "another node is working on it", "try again in a moment"},
 	{store.ErrInvalid, 422, "invalid", "a value cannot be stored: it is too long, not text, or not a valid page position", "send a shorter text; send next of the previous page as after"},
 	{store.ErrUnsupported, 422, "unsupported", "", ""},

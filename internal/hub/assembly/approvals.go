@@ -17,7 +17,9 @@ import (
 // reviewedGrants is a grant store that also checks reviews: code may run only if
 // its version is approved, whatever the user permits.
 type reviewedGrants struct {
-	*GrantStore
+	policy.Store
+	db        *store.DB
+	principal policy.Principal
 	// checkRunnable is [library.Library.CheckRunnable] for the user.
 	checkRunnable func(ctx context.Context, d policy.Digest) error
 
@@ -26,7 +28,7 @@ type reviewedGrants struct {
 	known    map[policy.Digest]error
 }
 
-var _ policy.NeedsReader = (*reviewedGrants)(nil)
+var _ policy.NeedsFinder = (*reviewedGrants)(nil)
 
 // maxVerdicts limits the cached results of checkRunnable.
 const maxVerdicts = 1000
@@ -34,7 +36,7 @@ const maxVerdicts = 1000
 // reviewers is the principal in the grants of approved code.
 var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
-// FindWith implements [policy.NeedsReader]. It returns a grant only if the code
+// FindWith implements [policy.NeedsFinder]. It returns a grant only if the code
 // and all its dependencies are approved.
 func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {

@@ -30,11 +30,15 @@ func TestUserGrants(t *testing.T) {
 		ann, bob := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}, policy.Principal{ID: "bob", Kind: policy.UserPrincipal}
 		digest := func(s string) policy.Digest { return policy.Digest("sha256:" + strings.Repeat(s, 64)) }
 		must(t, db.Grants.Put(ctx, store.Grant{ID: "r", Principal: "review:servers", Subject: string(digest("a")), Data: []byte(`{}`)}))
-		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(digest("b")), Data: []byte(`{}`)}))
 		g := policy.Grant{Principal: ann, Subject: digest("a"), Name: "pdf", Origin: "user", Permissions: policy.Permissions{Run: true}, Scope: policy.Always, By: ann}
 		hers, his := assembly.NewGrantStore(db, ann), assembly.NewGrantStore(db, bob)
 		stored, err := hers.Put(ctx, g)
 		must(t, err)
+		g.Subject = digest("b")
+		bad, err := hers.Put(ctx, g)
+		must(t, err)
+		must(t, db.Grants.Put(ctx, store.Grant{ID: bad.ID, Principal: "person:ann", Subject: string(g.Subject), Data: []byte(`{}`)}))
+		g.Subject = digest("a")
 		if _, err := his.Put(ctx, g); err == nil {
 			t.Error("he keeps a grant of hers")
 		}
@@ -51,7 +55,7 @@ func TestUserGrants(t *testing.T) {
 		if err != nil || len(all) != 1 || len(problems) != 1 {
 			t.Errorf("all are %v, %v, %v", all, problems, err)
 		}
-		if revoked, err := hers.Revoke(ctx, "bad"); err != nil || len(revoked) != 1 {
+		if revoked, err := hers.Revoke(ctx, bad.ID); err != nil || len(revoked) != 1 {
 			t.Errorf("what cannot be read is revoked: %v, %v", revoked, err)
 		}
 	})

@@ -1,0 +1,109 @@
+// Package lease begins runs and calls that a grant permits, and ends runs whose
+// grant expires or is revoked.
+//
+// It never decides whether something is permitted; package policy does.
+//
+// Start reading at [Acquire].
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// defaultInterval is how often a run checks its grant.
+const defaultInterval = 200 * time.Millisecond
+
+// Check returns nil if a new decision would still permit everything that g
+// permits: the newest applicable grant has the same dependencies and covers g.
+// Otherwise it returns an error, which is [policy.ErrNotGranted] if the grant is known
+// to be gone.
+func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
+	now, err := find(ctx, s, g)
+	switch {
+	case err != nil:
+		return err
+	case !now.NeedsExactly(g.Needs):
+		return fmt.Errorf("%s was approved again with other dependencies: %w", g.Name, policy.ErrNotGranted)
+	case !now.Permissions.Covers(g.Permissions):
+		return fmt.Errorf("%s was approved again with fewer permissions: %w", g.Name, policy.ErrNotGranted)
+	}
+	return nil
+}
+
+// find finds the grant that permits now what g permitted.
+func find(ctx context.Context, s policy.Store, g policy.Grant) (*policy.Grant, error) {
+	if n, ok := s.(policy.NeedsFinder); ok {
+		return n.FindWith(ctx, g.Principal, g.Subject, g.Session, g.Needs)
+	}
+	return s.Find(ctx, g.Principal, g.Subject, g.Session)
+}
+
+// Acquire begins a run that g permits. The returned context is cancelled,
+// with the reason as its cause, when g expires, and within the interval (0
+// means 200 ms) after [Check] fails. The caller must call stop at the end
+// of the run; stop waits for the goroutine to end. The caller must not change g
+// meanwhile.
+//
+// Acquire consumes a grant for one run: it revokes the grant, or returns
+// [policy.ErrNotGranted] if another run consumed it. Such a run ends only when the
+// grant expires.
+func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) (held context.Context, stop func(), err error) {
+	if interval <= 0 {
+		interval = defaultInterval
+	}
+	if err := Consume(ctx, s, g); err != nil {
+		return nil, nil, err
+	}
+	held, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := watch(held, s, g, interval); err != nil {
+			cancel(err)
+		}
+	}()
+	return held, func() { cancel(context.Canceled); <-done }, nil
+}
+
+// Consume begins one run or call that g permits. It returns an error if
+// [Check] does, and consumes a grant for one use: among concurrent callers
+// one succeeds and the others get [policy.ErrNotGranted].
+func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
+	if err := Check(ctx, s, g); err != nil || g.Scope != policy.Once {
+		return err
+	}
+	gone, err := s.Revoke(ctx, g.ID)
+	if err == nil && gone[0].ID != g.ID { // a skill is named like the ID
+		return fmt.Errorf("%s was used already: %w", g.Name, policy.ErrNotGranted)
+	}
+	return err
+}
+
+// watch polls the grant until it expires or fails the check. It returns
+// nil if ctx ended first.
+func watch(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) error {
+	for {
+		wait := interval
+		if !g.Expires.IsZero() {
+			wait = min(wait, time.Until(g.Expires))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		if g.Expired(time.Now()) {
+			return fmt.Errorf("approval of %s expired at %s: %w", g.Name, g.Expires.Format(time.RFC3339), policy.ErrNotGranted)
+		}
+		if g.Scope == policy.Once {
+			continue
+		}
+		if err := Check(ctx, s, g); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("approval of %s was revoked or is unreadable: %w", g.Name, err)
+		}
+	}
+}
