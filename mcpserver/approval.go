@@ -266,12 +266,11 @@ func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.
 	if c.Session != "" {
 		choices, says = append(choices, "session"), says+"session: this tool until this connection ends; "
 	}
-	says += "always: this tool as it is now, also after a restart, until "
-	if s.opts.HowToApprove == nil {
-		says += "loadout approve --revoke " + r.Call.Tool
-	} else {
-		says += "you revoke it"
+	revoked := "you revoke it"
+	if s.opts.HowToRevoke != nil {
+		revoked = s.opts.HowToRevoke(r.Call.Tool)
 	}
+	says += "always: this tool as it is now, also after a restart, until " + revoked
 	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 

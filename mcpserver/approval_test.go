@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -67,12 +68,13 @@ func TestL13AlwaysSurvivesServer(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			store, p := policy.NewMemoryStore(), &person{}
-			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: store}
+			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: store,
+				options: mcpserver.Options{HowToRevoke: func(tool string) string { return "you forget " + tool }}}
 			c := newWorld(t, s).connect(t, how, p.options(t))
 			if n := p.times(t, c, "always", "changed"); n != 1 {
 				t.Errorf("asked %d times", n)
 			}
-			if !slices.Contains(p.choices, any("always")) || !strings.Contains(p.says, "also after a restart, until loadout approve --revoke a__change") {
+			if !slices.Contains(p.choices, any("always")) || !strings.Contains(p.says, "also after a restart, until you forget a__change") {
 				t.Errorf("asked with %v: %s", p.choices, p.says)
 			}
 			later := newWorld(t, s).connect(t, how, p.options(t))

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -291,14 +292,8 @@ func (s *Server) runError(err error) string {
 			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 		}
 		msg := e.Error() + "."
-		if how := s.howToApprove(err); how != "" {
-			return msg + " The user can " + how + "."
-		}
-		switch next := e.Decision.Hint; {
-		case strings.HasPrefix(next, "loadout "):
-			msg += " The user can run `" + next + s.opts.CommandFlags + "` in their own terminal, after a review."
-		case next != "":
-			msg += " The user can " + next + "."
+		if how := cmp.Or(s.howToApprove(err), e.Decision.Hint); how != "" {
+			msg += " The user can " + how + "."
 		}
 		return msg
 	}

@@ -328,7 +328,12 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 	tree["deploy/SKILL.md"] = "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"
 	tree["deploy/do.sh"] = "echo ran"
 	tree["fresh/SKILL.md"], tree["fresh/do.sh"] = skillText("fresh", "x"), "echo ran"
-	s := newWorkshop(t, tree, mcpserver.Options{CommandFlags: " --skills '/my skills'"})
+	s := newWorkshop(t, tree, mcpserver.Options{HowToApprove: func(err error) string {
+		if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
+			return "press the button for " + e.Skill
+		}
+		return ""
+	}})
 	s.grants.Revoke(t.Context(), "fresh")
 	c := s.connect(t, way{"http", modern}, nil)
 	for _, tt := range []struct {
@@ -336,7 +341,7 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 		args args
 		want string
 	}{
-		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "skill fresh may not run scripts: not approved. The user can run `loadout approve fresh --skills '/my skills'` in their own terminal, after a review."},
+		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "skill fresh may not run scripts: not approved. The user can press the button for fresh."},
 		{"for people", args{"skill": "deploy", "script": "do.sh"}, "only users can load skill"},
 		{"no such skill", args{"skill": "shh", "script": "do.sh"}, "did you mean sh?"},
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},

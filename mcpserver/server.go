@@ -68,9 +68,13 @@ type Options struct {
 	// SharedAnswers lets other servers accept answers to questions of this one;
 	// nil lets none.
 	SharedAnswers *SharedAnswers
-	// HowToApprove returns how a user approves what err refused, for programs
-	// without our command; with nil or "", the error says it.
+	// HowToApprove returns how a user approves what err refused. For the code of
+	// a skill it completes a sentence that begins with "The user can". With nil
+	// or "", the hint of the refusal says it.
 	HowToApprove func(err error) string
+	// HowToRevoke returns the command by which a user revokes the permission
+	// for a tool. If it is nil, texts do not name one.
+	HowToRevoke func(tool string) string
 	// ToolsOnly serves neither prompts nor resources of skills, and no catalog
 	// text, for an agent of this program.
 	ToolsOnly bool
@@ -83,9 +87,6 @@ type Options struct {
 	// Grow also lists the tools that load_skill provides as tools of this
 	// server, per connection and for the older era only. Compat disables it.
 	Grow bool
-	// CommandFlags are appended to commands that a user is told to run, so that
-	// these find the same skills.
-	CommandFlags string
 	// Refresh is called before each run of a script and each tool call, to
 	// apply revocations. An error prevents the run. Nil does nothing.
 	Refresh func(context.Context) error

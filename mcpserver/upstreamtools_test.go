@@ -45,7 +45,7 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	}
 	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit, AcquirePermission: func(_ context.Context, e *catalog.Entry) (*tools.Permission, error) {
 		if e.Name == "closed" {
-			return nil, errors.New("skill closed is not approved; approve it with: loadout approve closed")
+			return nil, errors.New("skill closed is not approved; approve it with: the button")
 		}
 		ended := make(chan struct{})
 		return &tools.Permission{Digest: "sha256:" + policy.Digest(strings.Repeat("0", 64)), Done: ended, Release: once(func() { close(ended) })}, nil
@@ -160,7 +160,7 @@ func TestW18LoadProvidesTools(t *testing.T) {
 func TestLoadSaysHowToApprove(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{}, tree: files{"closed/SKILL.md": front("closed", "mcpServers: {own: {command: own}}")}})
 	res := w.connect(t, ways[0], nil).call("load_skill", args{"name": "closed"})
-	if text := textOf(res); res.IsError || !strings.Contains(text, "Use it.") || !strings.Contains(text, "loadout approve closed") {
+	if text := textOf(res); res.IsError || !strings.Contains(text, "Use it.") || !strings.Contains(text, "approve it with: the button") {
 		t.Errorf("got %s", text)
 	}
 }
@@ -287,7 +287,7 @@ func TestCallToolNeedsApproval(t *testing.T) {
 func TestClientWithoutElicitationGetsInstructions(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{"a", "b"}, rules: []string{"ask a__change", "deny a__echo"}})
 	c := w.connect(t, ways[0], nil)
-	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "This client cannot ask the user; to find the rule: loadout config show") {
+	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "This client cannot ask the user; change the rule") {
 		t.Errorf("got %s", textOf(res))
 	}
 	c.call("find_tools", args{})

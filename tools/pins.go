@@ -33,7 +33,7 @@ type DefinitionStore interface {
 	// Accept accepts the definitions of a listing and returns the names of
 	// changed tools.
 	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
-	// Next returns the command by which the user accepts changes.
+	// Next returns the command by which the user accepts changes, or "".
 	Next(server string) string
 }
 
@@ -41,10 +41,20 @@ var _ DefinitionStore = (*Pins)(nil)
 
 // Pins is a [DefinitionStore] with one file for each configuration in a
 // directory. It is safe for concurrent use by several processes.
-type Pins struct{ Dir string }
+type Pins struct {
+	Dir string
+	// HowToAccept returns the command by which the user accepts changes of a
+	// server. If it is nil, texts do not name one.
+	HowToAccept func(server string) string
+}
 
 // Next implements [DefinitionStore].
-func (p *Pins) Next(server string) string { return "loadout servers accept " + server }
+func (p *Pins) Next(server string) string {
+	if p.HowToAccept == nil {
+		return ""
+	}
+	return p.HowToAccept(server)
+}
 
 // toolSubject identifies a tool by its definition, the configuration of its
 // server and the settings of a skill. It is "" if the settings cannot be
@@ -210,7 +220,10 @@ func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 			s.log().Warn("cannot read tool pins", "server", sv.name, "error", err)
 		case len(changed) > 0 && strict:
 			out.usable, out.quarantined, out.until = usable, changed, time.Now().Add(recheckInterval)
-			out.problem = fmt.Sprintf("MCP server %s changed or added %s: quarantined until accepted with: %s", sv.name, strings.Join(changed, ", "), s.opts.Pins.Next(sv.name))
+			out.problem = fmt.Sprintf("MCP server %s changed or added %s: quarantined until accepted", sv.name, strings.Join(changed, ", "))
+			if next := s.opts.Pins.Next(sv.name); next != "" {
+				out.problem += " with: " + next
+			}
 		case len(changed) > 0:
 			out.problem = fmt.Sprintf("MCP server %s changed or added %s", sv.name, strings.Join(changed, ", "))
 		}

@@ -18,7 +18,7 @@ import (
 func pinned(t *testing.T, dir, config, description string) *tools.Set {
 	t.Helper()
 	w := newWorld(t, nil, config, func(o *tools.Options, _ *world) {
-		o.Pins = &tools.Pins{Dir: dir}
+		o.Pins = &tools.Pins{Dir: dir, HowToAccept: func(server string) string { return "the button for " + server }}
 		pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 			upstream.Stdio: func(*upstream.Config, string) (mcp.Transport, error) {
 				s := mcp.NewServer(&mcp.Implementation{Name: "x", Version: "1"}, nil)
@@ -78,7 +78,7 @@ func TestQuarantinedToolIsNotCalled(t *testing.T) {
 	const strict = "mcpServers: {x: {command: x, pin: strict}}"
 	pinned(t, dir, strict, "Tell.").Find(t.Context(), tools.Query{})
 	set := pinned(t, dir, strict, "Tell. More.")
-	if _, err := set.Call(t.Context(), &tools.Call{Name: "x__tell", Arguments: json.RawMessage(`{}`)}); err == nil || !strings.Contains(err.Error(), "servers accept x") {
+	if _, err := set.Call(t.Context(), &tools.Call{Name: "x__tell", Arguments: json.RawMessage(`{}`)}); err == nil || !strings.Contains(err.Error(), "quarantined until accepted with: the button for x") {
 		t.Errorf("called: %v", err)
 	}
 	if set.Usable(t.Context(), "x", &mcp.Tool{Name: "tell", Description: "Tell. More."}) {

@@ -254,12 +254,12 @@ func TestW23SkillServers(t *testing.T) {
 }
 
 func TestW20UnapprovedSkillProvidesNothing(t *testing.T) {
-	refused := errors.New("skill x is not approved; approve it: loadout approve x")
+	refused := errors.New("skill x is not approved; approve it: press the button")
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, _ *world) {
 		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) { return nil, refused }
 	})
 	b := w.bring(t, "x")
-	if len(b.Tools) > 0 || len(w.names()) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "loadout approve x") {
+	if len(b.Tools) > 0 || len(w.names()) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "press the button") {
 		t.Errorf("tools %v, connected %v, problems %q", b.Tools, w.names(), b.Problems)
 	}
 }

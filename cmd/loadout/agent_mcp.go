@@ -166,7 +166,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	follow := a.NewConfigWatcher(rt, c, set, p)
 	defer follow.Start(ctx)()
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		CommandFlags: a.SkillFlags(), Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.FaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
+		HowToApprove: a.HowToApprove, HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.FaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with a path of their own list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)

@@ -256,9 +256,8 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 // from running.
 func (a *app) classifyRunError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*loadout.RefusedError](err); is {
-		hint = e.Decision.Hint
-		if strings.HasPrefix(hint, "loadout approve") {
-			hint = "review it, then approve it: " + hint + a.SkillFlags()
+		if hint = a.ApproveHint(e); e.NeedsApproval {
+			hint = "review it, then approve it: " + hint
 		}
 		return exit.Refused, hint, true
 	}

@@ -179,7 +179,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 
 // connectServer returns the tools of the MCP server for the agent.
 func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
-	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.host.SkillFlags(),
+	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
 		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()})
 	client, err := agent.Connect(ctx, server, elicit)
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 	var pins tools.DefinitionStore
 	var grants policy.Store
 	if d := s.StateDir(); d != "" {
-		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
+		pins = &tools.Pins{Dir: filepath.Join(d, "pins"), HowToAccept: func(server string) string { return "loadout servers accept " + server }}
 		grants = s.GrantStore()
 	}
 	t.Set = tools.ForRuntime(rt, &tools.Options{
@@ -102,7 +102,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		Deadline: cmp.Or(o.Deadline, configured), Logger: s.Logger(),
 		SkillServers: tools.SkillServers{
 			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(), OtherService: project.Service,
-			HowToApprove: func(err *loadout.RefusedError) string { return err.Decision.Hint + s.SkillFlags() },
+			HowToApprove: s.ApproveHint,
 		},
 		Grants:    grants,
 		Audit:     auditAppender(s.AuditLog()),

@@ -233,17 +233,14 @@ func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	}
 }
 
-// approvalHint explains how refused code gets approved. Commands for a user's
-// own machine do not apply on a hub.
+// approvalHint explains how refused code gets approved.
 func approvalHint(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
-	if !ok {
+	switch {
+	case !ok:
 		return ""
-	}
-	switch next := refused.Decision.Hint; {
-	case strings.HasPrefix(next, "loadout "):
+	case refused.Decision.Code == policy.Changed || refused.Decision.Code == policy.Expired:
 		return "ask a reviewer to review it"
-	default:
-		return next
 	}
+	return refused.Decision.Hint
 }

@@ -146,7 +146,7 @@ func (at agentRef) howToApprove(err error) string {
 	case !ok:
 		return ""
 	case refused.Call == nil:
-		return fmt.Sprintf("Not reviewed. An owner or maintainer of skill %s can review this version: GET %s/reviews", refused.Skill, api.Prefix)
+		return fmt.Sprintf("ask an owner or maintainer of skill %s to review this version: GET %s/reviews", refused.Skill, api.Prefix)
 	case refused.NeedsApproval:
 		body, err := json.Marshal(grantRequest{Tool: refused.Call.Tool, Kind: at.kind, Namespace: at.namespace, Name: at.name, Scope: policy.Always})
 		if err != nil {

@@ -1,0 +1,39 @@
+package setup
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// ApproveHint returns the command by which the user approves the skill that
+// e refused. If an approval does not help, it returns the hint of the refusal.
+func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
+	switch {
+	case e.Call != nil || !e.NeedsApproval:
+		return e.Decision.Hint
+	case strings.HasPrefix(e.Skill, "-"): // otherwise read as a flag
+		return "loadout approve" + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
+	}
+	return "loadout approve " + console.ShellQuote(e.Skill) + s.SkillFlags()
+}
+
+// HowToApprove tells the user of an MCP client how to approve what err refused.
+func (s *Setup) HowToApprove(err error) string {
+	e, ok := errors.AsType[*loadout.RefusedError](err)
+	switch {
+	case !ok:
+		return ""
+	case e.Call != nil && e.Decision.Code == policy.ByRule:
+		return "to find the rule: loadout config show"
+	case e.Call == nil && e.NeedsApproval:
+		return "run `" + s.ApproveHint(e) + "` in their own terminal, after a review"
+	}
+	return e.Decision.Hint
+}
+
+// RevokeCommand returns the command that revokes the permission for a tool.
+func RevokeCommand(tool string) string { return "loadout approve --revoke " + tool }
