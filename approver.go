@@ -165,7 +165,7 @@ func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
 	if r.scripts.Audit == nil {
 		return nil
 	}
-	err := r.scripts.Audit.Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.VerdictAllow,
+	err := r.scripts.Audit.Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.Allow,
 		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "for": g.Principal.String()}})
 	if err == nil {
 		return nil

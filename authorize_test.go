@@ -72,13 +72,13 @@ func TestApprovalAppliesToDigestOnly(t *testing.T) {
 				t.Fatalf("recorded is %+v, want the one decision", recs)
 			}
 			if tt.code != "" {
-				refused(t, res, err, tt.code, tt.reason, "loadout approve report")
-				if len(ends) > 0 || recs[0].Decision != policy.VerdictDeny || recs[0].Details["code"] != string(tt.code) {
+				refused(t, res, err, tt.code, tt.reason, "approve it after a review")
+				if len(ends) > 0 || recs[0].Decision != policy.Deny || recs[0].Details["code"] != string(tt.code) {
 					t.Errorf("recorded is %+v", recs[0])
 				}
 				return
 			}
-			if err != nil || res.Stdout != "hi\n" || res.Digest != string(recs[0].Subject) || recs[0].Decision != policy.VerdictAllow || recs[0].Details["grant"] == "" {
+			if err != nil || res.Stdout != "hi\n" || res.Digest != string(recs[0].Subject) || recs[0].Decision != policy.Allow || recs[0].Details["grant"] == "" {
 				t.Errorf("got %+v, %v, recorded %+v", res, err, recs[0])
 			}
 			if len(ends) != 1 || ends[0].Principal != robot || ends[0].Reason != "ok" || ends[0].Subject != recs[0].Subject || ends[0].Details["script"] != "hi.sh" || ends[0].Details["exit_code"] != "0" {
@@ -95,7 +95,7 @@ func TestGrantForOneUseIsConsumed(t *testing.T) {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
+	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
 }
 
 // If two runs use the last grant at once, one is refused, and that is recorded.
@@ -103,8 +103,8 @@ func TestConsumedGrantIsRefused(t *testing.T) {
 	s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = &usedUp{s.grants} })
 	s.approve(t, "report", func(g *policy.Grant) { g.Scope = policy.Once })
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
-	if recs, _ := s.audit.take(); len(recs) != 2 || recs[1].Decision != policy.VerdictDeny {
+	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	if recs, _ := s.audit.take(); len(recs) != 2 || recs[1].Decision != policy.Deny {
 		t.Errorf("recorded is %+v, want the grant and the refusal", recs)
 	}
 }
@@ -129,13 +129,13 @@ func TestRunsTypedByUserNeedNoGrant(t *testing.T) {
 		t.Errorf("grants %v, %v, want none", grants, err)
 	}
 	recs, _ := s.audit.take()
-	if len(recs) != 1 || recs[0].Decision != policy.VerdictAllow || recs[0].Details["code"] != "typed" || recs[0].Principal != policy.LocalUser() {
+	if len(recs) != 1 || recs[0].Decision != policy.Allow || recs[0].Details["code"] != "typed" || recs[0].Principal != policy.LocalUser() {
 		t.Errorf("recorded is %+v", recs)
 	}
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh", Principal: robot, ByUser: true})
-	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
+	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
 	res, err = s.Run(t.Context(), loadout.Run{Skill: "report", Script: "hi.sh"}) // by the user, who did not type the command
-	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
+	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
 }
 
 func TestBundledSkillsRun(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBundledSkillsRun(t *testing.T) {
 	}
 	// A bundled skill that needs another's skill is not fully bundled.
 	res, err := s.try(t, loadout.Run{Skill: "mixed", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "loadout approve mixed")
+	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
 }
 
 type brokenStore struct{ policy.Store }
@@ -172,7 +172,7 @@ func TestPolicyFailsClosed(t *testing.T) {
 	t.Run("no store", func(t *testing.T) {
 		s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = nil })
 		res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-		refused(t, res, err, policy.NotApproved, "not approved", "loadout approve report")
+		refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
 	})
 	t.Run("an audit log that cannot be written", func(t *testing.T) {
 		s := newShop(t, approvable(), nil)
@@ -315,8 +315,8 @@ func TestRevocationStopsRunningScripts(t *testing.T) {
 		s := newShop(t, sleeper(), nil)
 		s.approve(t, "sleeper")
 		res, err := s.try(t, loadout.Run{Skill: "sleeper", Script: "hi.sh", Progress: func(string) { filter(catalog.Filter{Disabled: true})(s) }})
-		refused(t, res, err, policy.Disabled, "disabled", "enable it in the configuration")
-		if recs, _ := s.audit.take(); !slices.ContainsFunc(recs, func(r policy.Record) bool { return r.Decision == policy.VerdictDeny }) {
+		refused(t, res, err, "disabled", "disabled", "enable it in the configuration")
+		if recs, _ := s.audit.take(); !slices.ContainsFunc(recs, func(r policy.Record) bool { return r.Decision == policy.Deny }) {
 			t.Errorf("recorded is %+v, without the refusal", recs)
 		}
 	})

@@ -495,7 +495,7 @@ var excepted = map[string][]string{
 	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
 	"internal/signature":  {"skill", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
 	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
-	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
+	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/requestedbounds", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
 }
 
 // reaches reports whether a ban applies to a dependency.

@@ -57,7 +57,7 @@ func (l *Lease) Release() { l.lease.Release() }
 // Secret returns the value of a secret that was granted to the skill. ok is
 // false for other secrets and for those without a value.
 func (l *Lease) Secret(ctx context.Context, name string) (value string, ok bool) {
-	if len(policy.Intersect(l.Bounds, policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
+	if len(l.Bounds.Intersect(policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
 		return "", false
 	}
 	v, err := l.scripts.secret(ctx, l.Digest, name)

@@ -20,9 +20,9 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/testprogram"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -454,7 +454,7 @@ func TestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := policy.ParseRequestedBounds(front); len(problems) > 0 {
+		if _, problems := requestedbounds.Parse(front); len(problems) > 0 {
 			t.Errorf("%s: %v", p.at(b.first), problems)
 		}
 	}
@@ -470,7 +470,7 @@ func TestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := policy.ParseRequestedBounds(front); len(problems) > 0 {
+		if _, problems := requestedbounds.Parse(front); len(problems) > 0 {
 			t.Errorf("docs/sandbox.md: %s: %v", name, problems)
 		}
 	}

@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Bounds limits what a sandbox gives to a skill. A run gets the intersection of
 // the operator's bounds and what the skill requests, and of these only the
@@ -21,15 +24,10 @@ type Bounds struct {
 	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
 }
 
-// Unbounded returns the widest bounds. Intersecting bounds with it leaves them
-// unchanged.
-func Unbounded() Bounds {
-	return Bounds{Network: []string{"*"}, Secrets: []string{anyName}, WorkspaceWrite: true}
-}
-
-// Intersect returns what both bounds permit. Its lists are sorted and without
-// duplicates. Invalid host patterns are dropped.
-func Intersect(a, b Bounds) Bounds {
+// Intersect returns what both a and b permit: of two numeric limits the smaller
+// one, and the greater MinTier. Its lists are sorted and without duplicates.
+// Invalid host patterns are dropped.
+func (a Bounds) Intersect(b Bounds) Bounds {
 	return Bounds{
 		Network:        intersectHosts(a.Network, b.Network),
 		Secrets:        intersectNames(a.Secrets, b.Secrets),
@@ -56,6 +54,19 @@ func (a Bounds) Covers(b Bounds) bool {
 func (a Bounds) Permissions() Permissions {
 	return Permissions{Run: true, Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
+
+// Injection is a request of a skill that the sandbox add a secret to its HTTPS
+// requests to one host, so that the skill's code never holds the secret.
+type Injection struct {
+	Secret string `json:"secret"`
+	Host   string `json:"host"`   // name or address
+	Port   int    `json:"port"`   // default 443
+	Header string `json:"header"` // default Authorization
+	Prefix string `json:"prefix"` // default "Bearer " for the header Authorization
+}
+
+// Pattern returns the host pattern that has to be granted.
+func (in Injection) Pattern() string { return in.Host + ":" + strconv.Itoa(in.Port) }
 
 // minLimit returns the smaller limit, where 0 is no limit. Negative values
 // count as 1, because 0 would remove the limit.

@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -17,7 +16,7 @@ func TestIntersect(t *testing.T) {
 	hub := policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, MemoryMB: 512, Seconds: 60, MinTier: 2}
 	rule := policy.Bounds{Network: []string{"*.example.com:443", "10.0.0.1", "[2001:db8::1]:80"}, Secrets: []string{"A", "B"}, Seconds: 600, Processes: 8, MinTier: 1, WorkspaceWrite: true}
 	ask := policy.Bounds{Network: []string{"api.example.com", "example.com", "10.0.0.1:22", "evil.example"}, Secrets: []string{"B", "C"}, MemoryMB: 4096, DiskMB: 10, WorkspaceWrite: true}
-	got := policy.Intersect(policy.Intersect(hub, rule), ask)
+	got := hub.Intersect(rule).Intersect(ask)
 	want := policy.Bounds{Network: []string{"10.0.0.1:22", "api.example.com:443"}, Secrets: []string{"B"}, MemoryMB: 512, Seconds: 60, Processes: 8, DiskMB: 10, MinTier: 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("hub ∩ rule ∩ ask (-want +got):\n%s", diff)
@@ -51,24 +50,24 @@ var places = []struct {
 func TestIntersectNeverWidens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := bounds().Draw(t, "a"), bounds().Draw(t, "b")
-		got := policy.Intersect(a, b)
+		got := a.Intersect(b)
 		if !a.Covers(got) || !b.Covers(got) {
 			t.Fatalf("%+v is not within both", got)
 		}
 		// Check against the meaning of the lists, independently of the code.
 		for _, p := range places {
-			in := policy.MatchHost(a.Network, p.name, p.port) && policy.MatchHost(b.Network, p.name, p.port)
-			if policy.MatchHost(got.Network, p.name, p.port) != in {
+			in := matches(a.Network, p.name, p.port) && matches(b.Network, p.name, p.port)
+			if matches(got.Network, p.name, p.port) != in {
 				t.Fatalf("%v: both permit it: %v; the intersection %v does not agree", p, in, got.Network)
 			}
 		}
-		if again := policy.Intersect(got, got); !cmp.Equal(again, got) {
+		if again := got.Intersect(got); !cmp.Equal(again, got) {
 			t.Fatalf("intersected with itself %+v becomes %+v", got, again)
 		}
-		if other := policy.Intersect(b, a); !cmp.Equal(other, got) {
+		if other := b.Intersect(a); !cmp.Equal(other, got) {
 			t.Fatalf("the other way round it is %+v, not %+v", other, got)
 		}
-		if free := policy.Intersect(got, policy.Unbounded()); !cmp.Equal(free, got) {
+		if free := got.Intersect(unbounded); !cmp.Equal(free, got) {
 			t.Fatalf("intersected with everything %+v becomes %+v", got, free)
 		}
 		withinLimit(t, got, a)
@@ -79,11 +78,11 @@ func TestIntersectNeverWidens(t *testing.T) {
 func TestIntersectKeepsCommonValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := bounds().Draw(t, "a"), bounds().Draw(t, "b"), bounds().Draw(t, "c")
-		c = policy.Intersect(c, policy.Unbounded())
-		if both := a.Covers(c) && b.Covers(c); both && !policy.Intersect(a, b).Covers(c) {
-			t.Fatalf("%+v is within both, and not within the intersection %+v", c, policy.Intersect(a, b))
+		c = c.Intersect(unbounded)
+		if both := a.Covers(c) && b.Covers(c); both && !a.Intersect(b).Covers(c) {
+			t.Fatalf("%+v is within both, and not within the intersection %+v", c, a.Intersect(b))
 		}
-		if policy.Intersect(a, b).Covers(c) && !(a.Covers(c) && b.Covers(c)) {
+		if a.Intersect(b).Covers(c) && !(a.Covers(c) && b.Covers(c)) {
 			t.Fatalf("%+v is within the intersection, and not within both", c)
 		}
 	})
@@ -101,7 +100,18 @@ func withinLimit(t *rapid.T, got, most policy.Bounds) {
 	}
 }
 
-func TestMatchHost(t *testing.T) {
+// unbounded are the widest bounds.
+var unbounded = policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true}
+
+// matches reports whether patterns permit a connection to a host.
+func matches(patterns []string, name string, port int) bool {
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	return policy.Permissions{Network: patterns}.Covers(policy.Permissions{Network: []string{fmt.Sprintf("%s:%d", name, port)}})
+}
+
+func TestHostPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, host string
 		port          int
@@ -115,11 +125,9 @@ func TestMatchHost(t *testing.T) {
 		{"*.example.com", "a.b.example.com", 80, true},
 		{"*.example.com", "example.com", 80, false},
 		{"*.example.com", "notexample.com", 80, false},
-		{"*.example.com", "*.example.com", 80, false},
 		{"*.example.com", "10.0.0.1", 80, false},
 		{"*", "example.com", 80, true},
 		{"*:443", "example.com", 80, false},
-		{"*", "*", 80, false},
 		{"*", "", 80, false},
 		{"*", "example.com", 0, false},
 		{"*", "example.com", -1, false},
@@ -147,67 +155,8 @@ func TestMatchHost(t *testing.T) {
 		{"a..b", "a..b", 80, false},
 		{strings.Repeat("a.", 200) + "com", strings.Repeat("a.", 200) + "com", 80, false},
 	} {
-		if got := policy.MatchHost([]string{tt.pattern}, tt.host, tt.port); got != tt.want {
+		if got := matches([]string{tt.pattern}, tt.host, tt.port); got != tt.want {
 			t.Errorf("%q matches %q port %d: %v, want %v", tt.pattern, tt.host, tt.port, got, tt.want)
 		}
 	}
-}
-
-func TestParseAsk(t *testing.T) {
-	for _, tt := range []struct {
-		in       string
-		want     policy.Bounds
-		problems []string // where and a part of the message
-	}{
-		{in: ``},
-		{in: `{"name":"pdf","metadata":{"author":"x"}}`},
-		{in: `{"sandbox":null}`},
-		{in: `{"sandbox":{"network":["API.example.com","*.example.org:443"],"secrets":["KEY"],"memory_mb":256,"seconds":"30","processes":4,"disk_mb":10,"min_tier":3,"workspace_write":true}}`,
-			want: policy.Bounds{Network: []string{"*.example.org:443", "api.example.com"}, Secrets: []string{"KEY"}, MemoryMB: 256, Seconds: 30, Processes: 4, DiskMB: 10, MinTier: 3, WorkspaceWrite: true}},
-		{in: `{"metadata":{"sandbox":{"network":"b.example, a.example\tc.example","secrets":"B A"}}}`,
-			want: policy.Bounds{Network: []string{"a.example", "b.example", "c.example"}, Secrets: []string{"A", "B"}}},
-		{in: `{"metadata":"text","sandbox":{"seconds":1}}`, want: policy.Bounds{Seconds: 1}},
-		{in: `{"sandbox":{"seconds":1},"metadata":{"sandbox":{"seconds":2}}}`, problems: []string{"sandbox: set both at the top level and under metadata"}},
-		{in: `{"sandbox":{"netwrok":["a.example"],"secrets":["A"]}}`, want: policy.Bounds{Secrets: []string{"A"}}, problems: []string{"sandbox.netwrok: unknown field"}},
-		{in: `{"metadata":{"sandbox":{"Network":["a.example"]}}}`, problems: []string{"metadata.sandbox.Network: unknown field"}},
-		{in: `{"sandbox":{"unsandboxed":true,"host_network":true}}`, problems: []string{"sandbox.host_network: unknown field", "sandbox.unsandboxed: unknown field"}},
-		{in: `{"sandbox":{"network":["a.example","b/c"],"secrets":["A","B C","*"]}}`, want: policy.Bounds{Network: []string{"a.example"}, Secrets: []string{"A"}},
-			problems: []string{`sandbox.network: invalid host pattern "b/c"`, `sandbox.secrets: invalid secret name "B C"`, `sandbox.secrets: invalid secret name "*"`}},
-		{in: `{"sandbox":{"network":[1],"secrets":{"a":1},"seconds":0,"memory_mb":-1,"disk_mb":1.5,"processes":"x","min_tier":99,"workspace_write":"yes"}}`,
-			problems: []string{"sandbox.disk_mb: ", "sandbox.memory_mb: ", "sandbox.min_tier: ", "sandbox.network: ", "sandbox.processes: ", "sandbox.seconds: ", "sandbox.secrets: ", "sandbox.workspace_write: "}},
-		{in: `{"sandbox":{"seconds":99999999999999999999}}`, problems: []string{"sandbox.seconds: "}},
-		{in: `{"sandbox":{"network":` + list(257) + `}}`, problems: []string{"sandbox.network: too many entries (257"}},
-		{in: `{"sandbox":["network"]}`, problems: []string{"sandbox: not a mapping"}},
-		{in: `{"sandbox":{"\u001b[2J":1}}`, problems: []string{`sandbox.\x1b[2J: unknown field`}},
-		{in: `[]`, problems: []string{"frontmatter: not a mapping"}},
-		{in: `{`, problems: []string{"frontmatter: not a mapping"}},
-		{in: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, problems: []string{"frontmatter: too large"}},
-	} {
-		name := tt.in[:min(len(tt.in), 80)]
-		got, problems := policy.ParseRequestedBounds(json.RawMessage(tt.in))
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if len(problems) != len(tt.problems) {
-			t.Errorf("%s: problems %q, want %q", name, problems, tt.problems)
-			continue
-		}
-		for i, p := range problems {
-			if !strings.HasPrefix(p.String(), tt.problems[i]) {
-				t.Errorf("%s: problem %q, want %q", name, p, tt.problems[i])
-			}
-		}
-	}
-}
-
-func list(n int) string {
-	var out []string
-	for i := range n {
-		out = append(out, fmt.Sprintf("h%d.example", i))
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
@@ -36,15 +35,15 @@ type Code string
 // Codes of decisions. The first three allow, the others deny. A user can
 // resolve [NotApproved], [Changed] and [Expired] by approving.
 const (
-	Bundled     Code = "bundled"
-	ByUser      Code = "typed"   // for this run; nothing is stored
+	bundled     Code = "bundled"
+	byUser      Code = "typed"   // for this run; nothing is stored
 	Granted     Code = "granted" // by Decision.Grant
-	Disabled    Code = "disabled"
+	disabled    Code = "disabled"
 	NotApproved Code = "not-approved"
 	Changed     Code = "changed" // other bytes were approved
 	Expired     Code = "expired"
 	Unreadable  Code = "unreadable" // the grants cannot be read
-	Malformed   Code = "malformed"  // the principal, the digest or the request is invalid
+	malformed   Code = "malformed"  // the principal, the digest or the request is invalid
 )
 
 // Decision is the answer to a [Request].
@@ -68,18 +67,18 @@ type Decision struct {
 // it again.
 func Decide(ctx context.Context, s Store, q Request) Decision {
 	q.Requested.Run = true
-	ask, badAsk := q.Requested.normalize()
+	ask, badAsk := q.Requested.Normalize()
 	q.Requested = ask
-	_, badSubject := ParseDigest(string(q.Subject))
+	badSubject := q.Subject.Check()
 	switch bad := errors.Join(badAsk, badSubject, q.Principal.Check()); {
 	case bad != nil:
-		return q.deny(Malformed, "invalid request: "+printable.Text(bad.Error(), 500), "")
+		return q.deny(malformed, "invalid request: "+printable.Text(bad.Error(), 500), "")
 	case !q.Enabled:
-		return q.deny(Disabled, "disabled", "enable it in the configuration")
+		return q.deny(disabled, "disabled", "enable it in the configuration")
 	case q.Bundled:
-		return q.allow(Bundled, "bundled with this program", q.Requested)
+		return q.allow(bundled, "bundled with this program", q.Requested)
 	case q.ByUser && q.Principal.Kind == UserPrincipal:
-		return q.allow(ByUser, "started by the user", q.Requested)
+		return q.allow(byUser, "started by the user", q.Requested)
 	}
 	g, err := findWith(ctx, s, q.Principal, q.Subject, q.Session, q.Needs)
 	why, said := errors.AsType[*NotGrantedError](err)
@@ -93,11 +92,11 @@ func Decide(ctx context.Context, s Store, q Request) Decision {
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
 		return q.denyUnreadable(errors.New("grant store returned a grant for something else"))
 	case !g.NeedsExactly(q.Needs):
-		d := q.deny(Changed, describeChangedNeeds(g.Needs, q.Needs), q.approveCommand())
+		d := q.deny(Changed, describeChangedNeeds(g.Needs, q.Needs), approveHint)
 		d.Grant = g
 		return d
 	case !g.Permissions.Run:
-		d := q.deny(NotApproved, "approved, but not to run scripts", q.approveCommand())
+		d := q.deny(NotApproved, "approved, but not to run scripts", approveHint)
 		d.Grant = g
 		return d
 	}
@@ -105,7 +104,7 @@ func Decide(ctx context.Context, s Store, q Request) Decision {
 	d.Grant = g
 	if d.Denied = g.Permissions.missing(q.Requested); len(d.Denied) > 0 {
 		d.Reason += ", but not " + strings.Join(d.Denied, ", ")
-		d.Hint = q.approveCommand()
+		d.Hint = approveHint
 	}
 	return d
 }
@@ -123,16 +122,16 @@ func (q *Request) explainMissing(ctx context.Context, s Store) Decision {
 		}
 		var d Decision
 		if g.Subject == q.Subject && g.Expired(now) {
-			d = q.deny(Expired, "approval expired at "+g.Expires.Format(time.RFC3339), q.approveCommand())
+			d = q.deny(Expired, "approval expired at "+g.Expires.Format(time.RFC3339), approveHint)
 		} else if g.Subject != q.Subject {
-			d = q.deny(Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", q.approveCommand())
+			d = q.deny(Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", approveHint)
 		} else {
 			continue // stored between Find and List
 		}
 		d.Grant = &g
 		return d
 	}
-	d := q.deny(NotApproved, "not approved", q.approveCommand())
+	d := q.deny(NotApproved, "not approved", approveHint)
 	if len(problems) > 0 {
 		d.Reason += fmt.Sprintf("; %d grants are unreadable, the first: %s", len(problems), problems[0])
 	}
@@ -155,15 +154,8 @@ func (q *Request) denyUnreadable(err error) Decision {
 	return q.deny(Unreadable, "cannot read grants: "+printable.Text(err.Error(), 1000), next)
 }
 
-var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
-
-// approveCommand returns the command by which the user can approve the skill.
-func (q *Request) approveCommand() string {
-	if plainName().MatchString(q.Name) {
-		return "loadout approve " + q.Name
-	}
-	return "loadout approve " + string(q.Subject) // a shell could interpret the name
-}
+// approveHint is the hint of a denial that the user can resolve by approving.
+const approveHint = "approve it after a review"
 
 // describeChangedNeeds says how the dependencies differ from the approved ones.
 func describeChangedNeeds(approved, now []Need) string {
@@ -182,10 +174,10 @@ func describeChangedNeeds(approved, now []Need) string {
 
 // Record returns the audit record of the answer to q.
 func (d Decision) Record(q Request) Record {
-	r := Record{Principal: q.Principal, Action: "run", Subject: q.Subject, Name: q.Name, Decision: VerdictDeny, Reason: d.Reason,
+	r := Record{Principal: q.Principal, Action: "run", Subject: q.Subject, Name: q.Name, Decision: Deny, Reason: d.Reason,
 		Details: map[string]string{"code": string(d.Code)}}
 	if d.Allow {
-		r.Decision = VerdictAllow
+		r.Decision = Allow
 	}
 	for key, value := range map[string]string{
 		"origin":  q.Origin,

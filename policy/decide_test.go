@@ -17,6 +17,9 @@ func request() policy.Request {
 	return policy.Request{Principal: robot, Subject: digestOf("a"), Name: "pdf", Origin: "user", Enabled: true}
 }
 
+// approve is the hint of a denial that an approval resolves.
+const approve = "approve it after a review"
+
 func TestDecide(t *testing.T) {
 	csv := func(d string) []policy.Need { return []policy.Need{{Name: "csv", Digest: digestOf(d)}} }
 	approved := func(change ...func(*policy.Grant)) []policy.Grant {
@@ -34,30 +37,30 @@ func TestDecide(t *testing.T) {
 		reason string // in it
 		next   string
 	}{
-		"nothing approved":            {code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
+		"nothing approved":            {code: policy.NotApproved, reason: "not approved", next: approve},
 		"approved":                    {grants: approved(), allow: true, code: policy.Granted, reason: "person ann"},
-		"disabled though approved":    {grants: approved(), change: func(q *policy.Request) { q.Enabled = false }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"disabled though bundled":     {change: func(q *policy.Request) { q.Enabled, q.Bundled = false, true }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.ByUser, q.Principal = false, true, ann }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"bundled":                     {change: func(q *policy.Request) { q.Bundled = true }, allow: true, code: policy.Bundled, reason: "bundled with"},
-		"a person types":              {change: func(q *policy.Request) { q.ByUser, q.Principal = true, ann }, allow: true, code: policy.ByUser, reason: "started by"},
-		"an agent types":              {change: func(q *policy.Request) { q.ByUser = true }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = digestOf("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: "loadout approve pdf"},
-		"another origin of the name":  {grants: approved(), change: func(q *policy.Request) { q.Subject, q.Origin = digestOf("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = ann }), code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s2" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
+		"disabled though approved":    {grants: approved(), change: func(q *policy.Request) { q.Enabled = false }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
+		"disabled though bundled":     {change: func(q *policy.Request) { q.Enabled, q.Bundled = false, true }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
+		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.ByUser, q.Principal = false, true, ann }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
+		"bundled":                     {change: func(q *policy.Request) { q.Bundled = true }, allow: true, code: "bundled", reason: "bundled with"},
+		"a person types":              {change: func(q *policy.Request) { q.ByUser, q.Principal = true, ann }, allow: true, code: "typed", reason: "started by"},
+		"an agent types":              {change: func(q *policy.Request) { q.ByUser = true }, code: policy.NotApproved, reason: "not approved", next: approve},
+		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = digestOf("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: approve},
+		"another origin of the name":  {grants: approved(), change: func(q *policy.Request) { q.Subject, q.Origin = digestOf("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: approve},
+		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = ann }), code: policy.NotApproved, reason: "not approved", next: approve},
+		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s2" }, code: policy.NotApproved, reason: "not approved", next: approve},
 		"approved in the session":     {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s1" }, allow: true, code: policy.Granted, reason: "person ann"},
-		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: policy.NotApproved, reason: "not to run", next: "loadout approve pdf"},
+		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: policy.NotApproved, reason: "not to run", next: approve},
 		"with the same needs":         {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("c") }, allow: true, code: policy.Granted, reason: "person ann"},
-		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("d") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:dddddddddddd) was not approved", next: "loadout approve pdf"},
-		"a need more":                 {grants: approved(), change: func(q *policy.Request) { q.Needs = csv("c") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was not approved", next: "loadout approve pdf"},
-		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was removed", next: "loadout approve pdf"},
-		"no digest":                   {grants: approved(), change: func(q *policy.Request) { q.Subject = "" }, code: policy.Malformed, reason: "invalid digest"},
-		"no digest though bundled":    {change: func(q *policy.Request) { q.Subject, q.Bundled = "", true }, code: policy.Malformed, reason: "invalid digest"},
-		"no principal":                {grants: approved(), change: func(q *policy.Request) { q.Principal = policy.Principal{} }, code: policy.Malformed, reason: "unknown kind of principal"},
-		"an ask that is none":         {grants: approved(), change: func(q *policy.Request) { q.Requested.Network = []string{"a/b"} }, code: policy.Malformed, reason: "host pattern"},
-		"a name for the shell":        {change: func(q *policy.Request) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(digestOf("a"))},
-		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(digestOf("a"))},
+		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("d") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:dddddddddddd) was not approved", next: approve},
+		"a need more":                 {grants: approved(), change: func(q *policy.Request) { q.Needs = csv("c") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was not approved", next: approve},
+		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was removed", next: approve},
+		"no digest":                   {grants: approved(), change: func(q *policy.Request) { q.Subject = "" }, code: "malformed", reason: "invalid digest"},
+		"no digest though bundled":    {change: func(q *policy.Request) { q.Subject, q.Bundled = "", true }, code: "malformed", reason: "invalid digest"},
+		"no principal":                {grants: approved(), change: func(q *policy.Request) { q.Principal = policy.Principal{} }, code: "malformed", reason: "unknown kind of principal"},
+		"an ask that is none":         {grants: approved(), change: func(q *policy.Request) { q.Requested.Network = []string{"a/b"} }, code: "malformed", reason: "host pattern"},
+		"a name for the shell":        {change: func(q *policy.Request) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: approve},
+		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: approve},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := policy.NewMemoryStore()
@@ -105,7 +108,7 @@ func TestRunGetsRequestedAndApprovedPermissions(t *testing.T) {
 			t.Errorf("the reason %q does not name %s", d.Reason, what)
 		}
 	}
-	if d.Hint != "loadout approve pdf" || d.Grant == nil || d.Grant.Name != "pdf" {
+	if d.Hint != approve || d.Grant == nil || d.Grant.Name != "pdf" {
 		t.Errorf("next %q, grant %+v", d.Hint, d.Grant)
 	}
 }
@@ -169,7 +172,7 @@ func TestRecordContainsDecision(t *testing.T) {
 	q := request()
 	q.Session, q.Requested = "s1", policy.Permissions{Network: []string{"example.com", "example.org"}, Unsandboxed: true}
 	got := policy.Decide(t.Context(), s, q).Record(q)
-	want := policy.Record{Principal: robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.VerdictAllow,
+	want := policy.Record{Principal: robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.Allow,
 		Reason: "approved by person ann, but not network example.org, running without a sandbox",
 		Details: map[string]string{"code": "granted", "origin": "user", "session": "s1", "network": "example.com",
 			"denied": "network example.org, running without a sandbox", "grant": g.ID}}
@@ -177,7 +180,7 @@ func TestRecordContainsDecision(t *testing.T) {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
 	q.Subject = digestOf("b")
-	if got := policy.Decide(t.Context(), s, q).Record(q); got.Decision != policy.VerdictDeny || got.Details["code"] != "changed" {
+	if got := policy.Decide(t.Context(), s, q).Record(q); got.Decision != policy.Deny || got.Details["code"] != "changed" {
 		t.Errorf("the record of a refusal is %+v", got)
 	}
 }

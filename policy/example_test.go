@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,13 +11,13 @@ import (
 func Example() {
 	ctx := context.Background()
 	grants := policy.NewMemoryStore() // policy.NewFileStore(dir) keeps them
-	ask, _ := policy.ParseRequestedBounds(json.RawMessage(`{"name": "weather", "sandbox": {"network": ["api.weather.example:443"]}}`))
+	requested := policy.Bounds{Network: []string{"api.weather.example:443"}}
 
 	request := policy.Request{
 		Principal: policy.Principal{ID: "claude", Kind: policy.AgentPrincipal},
 		Subject:   policy.Digest("sha256:" + strings.Repeat("a", 64)),
 		Name:      "weather",
-		Requested: ask.Permissions(),
+		Requested: requested.Permissions(),
 		Enabled:   true,
 	}
 	d := policy.Decide(ctx, grants, request)
@@ -39,9 +38,9 @@ func Example() {
 	fmt.Println(d.Allow, d.Reason, d.Effective.Network)
 
 	hub := policy.Bounds{Network: []string{"*"}, MemoryMB: 512, Seconds: 60}
-	fmt.Printf("%+v\n", policy.Intersect(policy.Intersect(hub, ask), d.Effective.Bounds()))
+	fmt.Printf("%+v\n", hub.Intersect(requested).Intersect(d.Effective.Bounds()))
 	// Output:
-	// false not approved -> loadout approve weather
+	// false not approved -> approve it after a review
 	// true approved by person ann [api.weather.example:443]
 	// {Network:[api.weather.example:443] Secrets:[] MemoryMB:512 Seconds:60 Processes:0 DiskMB:0 MinTier:0 WorkspaceWrite:false}
 }

@@ -276,7 +276,7 @@ func hammer(ctx context.Context, dir string, me, each int) error {
 				return err
 			}
 		}
-		err = log.Append(ctx, policy.Record{Principal: g.Principal, Action: "run", Name: fmt.Sprint(me), Decision: policy.VerdictAllow, Reason: fmt.Sprint(i)})
+		err = log.Append(ctx, policy.Record{Principal: g.Principal, Action: "run", Name: fmt.Sprint(me), Decision: policy.Allow, Reason: fmt.Sprint(i)})
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (g Grant) prepare(now time.Time) (Grant, error) {
 	}
 	g.ID = grantID(g.Principal, g.Subject, g.Scope, g.Session)
 	g.Needs = sortedNeeds(g.Needs)
-	allows, err := g.Permissions.normalize()
+	allows, err := g.Permissions.Normalize()
 	g.Permissions = allows
 	err = errors.Join(err, g.check())
 	if g.Expired(now) {
@@ -122,7 +122,7 @@ func (g *Grant) check() error {
 	if g.By.Kind != UserPrincipal {
 		add("only a user can approve, not %q", g.By.Kind)
 	}
-	if _, err := ParseDigest(string(g.Subject)); err != nil {
+	if err := g.Subject.Check(); err != nil {
 		add("subject: %w", err)
 	}
 	if len(g.Needs) > maxList {
@@ -130,7 +130,7 @@ func (g *Grant) check() error {
 	}
 	for _, n := range g.Needs {
 		errs = append(errs, checkText("dependency name", n.Name, 1, maxLabel))
-		if _, err := ParseDigest(string(n.Digest)); err != nil {
+		if err := n.Digest.Check(); err != nil {
 			add("dependency %.100q: %w", n.Name, err)
 		}
 	}
@@ -211,7 +211,7 @@ func ReadGrant(data []byte) (Grant, error) {
 	if err := g.check(); err != nil {
 		return Grant{}, fmt.Errorf("damaged: %w", err)
 	}
-	if n, err := g.Permissions.normalize(); err != nil || !n.equal(g.Permissions) {
+	if n, err := g.Permissions.Normalize(); err != nil || !n.equal(g.Permissions) {
 		return Grant{}, errors.Join(errors.New("damaged: hosts or secrets are not in normal form"), err)
 	}
 	again, err := g.encode()

@@ -123,20 +123,6 @@ func (h host) intersect(o host) (host, bool) {
 	return m, true
 }
 
-// MatchHost reports whether a pattern of the list matches the host (a name, or
-// an address without brackets) and the port. Invalid patterns and hosts never
-// match. MatchHost does not resolve names: the caller must connect to the name
-// that was checked.
-func MatchHost(patterns []string, name string, port int) bool {
-	if port <= 0 || strings.HasPrefix(name, "*") {
-		return false
-	}
-	if strings.Contains(name, ":") {
-		name = "[" + name + "]"
-	}
-	return coversHost(patterns, name+":"+strconv.Itoa(port))
-}
-
 func coversHost(patterns []string, asked string) bool {
 	o, err := parseHost(asked)
 	if err != nil {

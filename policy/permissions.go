@@ -78,9 +78,10 @@ func (a Permissions) missing(asked Permissions) []string {
 	return out
 }
 
-// normalize returns a with sorted lists without duplicates, or an error that
-// lists every invalid entry.
-func (a Permissions) normalize() (Permissions, error) {
+// Normalize returns a with sorted lists, without entries that another one
+// covers. It returns an error that lists every invalid host pattern and name of
+// a secret, or says that a list has more than 256 entries.
+func (a Permissions) Normalize() (Permissions, error) {
 	var errs []error
 	if len(a.Network) > maxList || len(a.Secrets) > maxList {
 		return a, fmt.Errorf("too many hosts or secrets (%d hosts, %d secrets, limit %d each)", len(a.Network), len(a.Secrets), maxList)

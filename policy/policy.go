@@ -76,12 +76,12 @@ type Digest string
 
 var digestForm = lazyregexp.New(`\Asha256:[0-9a-f]{64}\z`)
 
-// ParseDigest returns s as a digest, or an error if its form is wrong.
-func ParseDigest(s string) (Digest, error) {
-	if !digestForm().MatchString(s) {
-		return "", fmt.Errorf("invalid digest %.100q: want sha256: and 64 lower-case hexadecimal digits", s)
+// Check returns an error unless the digest has the right form.
+func (d Digest) Check() error {
+	if !digestForm().MatchString(string(d)) {
+		return fmt.Errorf("invalid digest %.100q: want sha256: and 64 lower-case hexadecimal digits", string(d))
 	}
-	return Digest(s), nil
+	return nil
 }
 
 // Short returns the beginning of the digest, for display.

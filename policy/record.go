@@ -2,13 +2,6 @@ package policy
 
 import "time"
 
-// Verdicts of audit records.
-const (
-	VerdictAllow = "allow"
-	VerdictDeny  = "deny"
-	VerdictAsk   = "ask" // the user was asked; the answer is a record of its own
-)
-
 // Record is one entry of an audit log. Callers must not put the values of
 // secrets into it, only their names.
 type Record struct {

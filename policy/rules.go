@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
@@ -17,56 +18,42 @@ const (
 	maxRuleBytes = 4096 // bytes of one text
 )
 
-// Effects of rules and of tool decisions.
+// Effects of rules and tool decisions, and decisions in audit records.
 const (
-	Allow = VerdictAllow
-	Ask   = VerdictAsk // needs approval
-	Deny  = VerdictDeny
+	Allow = "allow"
+	Ask   = "ask" // needs approval; the user's answer is a record of its own
+	Deny  = "deny"
 )
 
-// Rule allows or denies tool calls, or makes them need approval. Its text is
-//
-//	allow | ask | deny TOOL or TOOL(PATTERN)
-//
-// TOOL is mcp.SERVER.TOOL, mcp.TOOL, SERVER__TOOL, mcp__SERVER__TOOL,
-// mcp__SERVER for all tools of a server, or a tool of the agent itself, such as
-// Bash. Each * in it matches any text. PATTERN is compared with the arguments:
-// * matches any text, git:* matches git alone or followed by more words, and
-// domain:example.com matches the host and its subdomains. Other text must match
-// literally.
-//
-// An allowing rule is matched strictly: every text in the arguments must match,
-// a path with .. matches no *, and a command line with several commands matches
-// no git:*. Other rules are matched loosely: one text is enough, case is
-// ignored, and each command of a line is checked. Rules do not confine code;
-// that is what a sandbox is for.
-type Rule struct {
-	Effect  string // Allow, Ask or Deny
-	Tool    string
-	Pattern string // "" matches any arguments
+// rule allows or denies tool calls, or makes them need approval: see
+// [ParseRules].
+type rule struct {
+	effect  string // Allow, Ask or Deny
+	tool    string
+	pattern string // "" matches any arguments
 
 	targets  []toolTarget
 	argument argumentPattern
 }
 
 // String returns the text of the rule.
-func (r Rule) String() string { return strings.TrimSpace(r.Effect + " " + r.spec()) }
+func (r rule) String() string { return strings.TrimSpace(r.effect + " " + r.spec()) }
 
-func (r Rule) spec() string {
-	if r.Pattern == "" {
-		return r.Tool
+func (r rule) spec() string {
+	if r.pattern == "" {
+		return r.tool
 	}
-	return r.Tool + "(" + r.Pattern + ")"
+	return r.tool + "(" + r.pattern + ")"
 }
 
 // matches reports whether the rule applies to the call.
-func (r *Rule) matches(c *ToolCall, t argumentText) bool {
-	loose := r.Effect != Allow
+func (r *rule) matches(c *ToolCall, t argumentText) bool {
+	loose := r.effect != Allow
 	if !slices.ContainsFunc(r.targets, func(t toolTarget) bool { return t.matches(c, loose) }) && !r.matchesName(c, loose) {
 		return false
 	}
 	switch {
-	case r.Pattern == "":
+	case r.pattern == "":
 		return true
 	case loose:
 		return r.argument.matchesAny(t)
@@ -76,8 +63,8 @@ func (r *Rule) matches(c *ToolCall, t argumentText) bool {
 
 // matchesName reports whether the rule contains the name under which the model
 // sees the tool.
-func (r *Rule) matchesName(c *ToolCall, loose bool) bool {
-	g := parseGlob(r.Tool)
+func (r *rule) matchesName(c *ToolCall, loose bool) bool {
+	g := parseGlob(r.tool)
 	return c.Name != "" && (g.isLiteral() || loose) && g.matches(c.Name, loose)
 }
 
@@ -99,17 +86,35 @@ func (t toolTarget) matches(c *ToolCall, loose bool) bool {
 // defaults of [Rules.Decide] apply. Rules are immutable and safe for concurrent
 // use.
 type Rules struct {
-	list []Rule
+	list []rule
 	bad  []Problem
 	// Threshold is the safety level from which calls need approval if no rule
 	// matches. Unknown means High.
 	Threshold Level
 }
 
-// ParseRules parses rules. Each text is an effect and one or more tools,
-// separated by spaces or by commas outside parentheses. Problems name the rule
-// and the column. Rules with a problem deny every call, because the unreadable
-// rule may have been meant to deny.
+// ParseRules parses rules, at most 1024. Each text is at most 4096 bytes long
+// and has the form
+//
+//	allow | ask | deny TOOL or TOOL(PATTERN) …
+//
+// with spaces between tools, or commas outside parentheses.
+//
+// TOOL is mcp.SERVER.TOOL, mcp.TOOL, SERVER__TOOL, mcp__SERVER__TOOL,
+// mcp__SERVER for all tools of a server, or a tool of the agent itself, such as
+// Bash. Each * in it matches any text. PATTERN is compared with the arguments:
+// * matches any text, git:* matches git alone or followed by more words, and
+// domain:example.com matches the host and its subdomains. Other text must match
+// literally.
+//
+// An allowing rule is matched strictly: every text in the arguments must match,
+// a path with .. matches no *, and a command line with several commands matches
+// no git:*. Other rules are matched loosely: one text is enough, case is
+// ignored, and each command of a line is checked. Rules do not confine code;
+// that is what a sandbox is for.
+//
+// Problems name the rule and the column. Rules with a problem deny every call,
+// because the unreadable rule may have been meant to deny.
 func ParseRules(texts []string) (Rules, []Problem) {
 	var r Rules
 	add := func(i, at int, format string, args ...any) {
@@ -179,12 +184,18 @@ func (r Rules) Append(more Rules) Rules {
 // Denials returns only the denying rules. Even an untrusted project may add
 // those. Unreadable rules still deny.
 func (r Rules) Denials() Rules {
-	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r Rule) bool { return r.Effect != Deny })
+	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny })
 	return r
 }
 
-// List returns a copy of the rules in their order.
-func (r Rules) List() []Rule { return slices.Clone(r.list) }
+// List returns the text of each rule, in their order.
+func (r Rules) List() []string {
+	texts := make([]string, len(r.list))
+	for i, rule := range r.list {
+		texts[i] = rule.String()
+	}
+	return texts
+}
 
 // ruleError is an error at an offset of a text.
 type ruleError struct {
@@ -193,7 +204,7 @@ type ruleError struct {
 }
 
 // parseTools parses the tools in a text from an offset.
-func parseTools(effect, text string, from int) (rules []Rule, bad []ruleError) {
+func parseTools(effect, text string, from int) (rules []rule, bad []ruleError) {
 	if len(text) > maxRuleBytes {
 		return nil, []ruleError{{0, fmt.Sprintf("too long (%d bytes, limit %d)", len(text), maxRuleBytes)}}
 	}
@@ -201,8 +212,8 @@ func parseTools(effect, text string, from int) (rules []Rule, bad []ruleError) {
 		return nil, []ruleError{{0, "not UTF-8"}}
 	}
 	for at := from; at < len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if r == ',' || unicode.IsSpace(r) {
+		first, size := utf8.DecodeRuneInString(text[at:])
+		if first == ',' || unicode.IsSpace(first) {
 			at += size
 			continue
 		}
@@ -210,11 +221,11 @@ func parseTools(effect, text string, from int) (rules []Rule, bad []ruleError) {
 		if message != "" {
 			return rules, append(bad, ruleError{end, message}) // the start of the next tool is unknown
 		}
-		rule, f := newRule(effect, text[at:end], open-at)
+		r, f := newRule(effect, text[at:end], open-at)
 		if f != nil {
 			bad = append(bad, ruleError{at + f.at, f.message})
 		} else {
-			rules = append(rules, rule)
+			rules = append(rules, r)
 		}
 		at = end
 	}
@@ -254,30 +265,30 @@ func scanTool(text string, at int) (end, open int, message string) {
 }
 
 // newRule makes a rule from TOOL(PATTERN), whose first parenthesis is at open.
-func newRule(effect, text string, open int) (Rule, *ruleError) {
-	r := Rule{Effect: effect, Tool: text[:open]}
-	if i := strings.IndexFunc(r.Tool, func(c rune) bool {
+func newRule(effect, text string, open int) (rule, *ruleError) {
+	r := rule{effect: effect, tool: text[:open]}
+	if i := strings.IndexFunc(r.tool, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.*/:@$", c)
 	}); i >= 0 {
-		return r, &ruleError{i, fmt.Sprintf("invalid tool name %.100q", r.Tool)}
+		return r, &ruleError{i, fmt.Sprintf("invalid tool name %.100q", r.tool)}
 	}
-	if strings.Trim(r.Tool, ".") == "" || r.Tool == "mcp." || r.Tool == "mcp__" {
+	if strings.Trim(r.tool, ".") == "" || r.tool == "mcp." || r.tool == "mcp__" {
 		return r, &ruleError{0, "tool name is missing"}
 	}
 	if open < len(text) {
 		if !strings.HasSuffix(text, ")") || closingParen(text[open:]) != len(text)-open-1 {
 			return r, &ruleError{open, "unexpected text after )"}
 		}
-		r.Pattern = strings.TrimSpace(text[open+1 : len(text)-1])
-		if i := strings.IndexFunc(r.Pattern, func(c rune) bool { return !unicode.IsPrint(c) && c != '\t' }); i >= 0 {
+		r.pattern = strings.TrimSpace(text[open+1 : len(text)-1])
+		if i := strings.IndexFunc(r.pattern, func(c rune) bool { return !unicode.IsPrint(c) && c != '\t' }); i >= 0 {
 			return r, &ruleError{open + 1, "pattern has unprintable characters"}
 		}
-		if r.Pattern == "" {
+		if r.pattern == "" {
 			return r, &ruleError{open, "empty pattern: omit the parentheses or write (*)"}
 		}
 	}
-	r.targets = parseTargets(r.Tool)
-	r.argument = parseArgument(r.Pattern)
+	r.targets = parseTargets(r.tool)
+	r.argument = parseArgument(r.pattern)
 	return r, nil
 }
 
@@ -329,16 +340,15 @@ func (c *ToolCall) Permission() string {
 // Codes of tool decisions, in addition to those of [Decision].
 const (
 	ByRule         Code = "rule"
-	ReadOnly       Code = "read-only"
-	OwnServer      Code = "own-server"
+	readOnly       Code = "read-only"
+	ownServer      Code = "own-server"
 	UnknownSafety  Code = "unknown-safety"
-	AboveThreshold Code = "level"
+	aboveThreshold Code = "level"
 	MarkedToAsk    Code = "marked"
-	MayModify      Code = "may-change"
+	mayModify      Code = "may-change"
 	InvalidRules   Code = "unreadable-rules"
 	UnknownTool    Code = "unknown-tool"
-	LeaseRevoked   Code = "withdrawn" // the lease for its server was revoked
-	Declined       Code = "declined"  // the user declined
+	Declined       Code = "declined" // the user declined
 )
 
 // ToolDecision is the answer to a [ToolCall].
@@ -347,7 +357,7 @@ type ToolDecision struct {
 	Code   Code
 	Reason string // for users
 	Hint   string // what the user can do about it
-	Rule   *Rule  // the rule that decided, or nil for a default
+	Rule   string // text of the rule that decided, or "" for a default
 	Grant  *Grant // the grant that allows it, if Code is [Granted]
 }
 
@@ -365,19 +375,19 @@ func (d ToolDecision) NeedsApproval() bool { return d.Effect == Ask }
 func (r Rules) Decide(c ToolCall) ToolDecision {
 	if len(r.bad) > 0 {
 		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
-			Hint: "fix the rule; to find it: loadout config show"}
+			Hint: "fix the rule"}
 	}
-	var first *Rule
+	var first *rule
 	t := c.argumentTexts()
 	for i := range r.list {
-		rule := &r.list[i]
-		if rule.Effect != Deny && first != nil || !rule.matches(&c, t) {
+		candidate := &r.list[i]
+		if candidate.effect != Deny && first != nil || !candidate.matches(&c, t) {
 			continue
 		}
-		if rule.Effect == Deny {
-			return decideByRule(rule, &c)
+		if candidate.effect == Deny {
+			return decideByRule(candidate, &c)
 		}
-		first = rule
+		first = candidate
 	}
 	if first != nil {
 		return decideByRule(first, &c)
@@ -394,29 +404,31 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 	case c.Safety <= Unknown || c.Safety > Critical:
 		return ask(UnknownSafety, "the safety of %s is unknown", name)
 	case c.Safety >= threshold:
-		return ask(AboveThreshold, "%s is rated %s (approval needed from %s)", name, c.Safety, threshold)
+		return ask(aboveThreshold, "%s is rated %s (approval needed from %s)", name, c.Safety, threshold)
 	case c.AlwaysAsk:
 		return ask(MarkedToAsk, "calls of %s need approval, because its server is configured so", name)
 	case c.ReadOnly:
-		return ToolDecision{Effect: Allow, Code: ReadOnly, Reason: name + " is read-only"}
+		return ToolDecision{Effect: Allow, Code: readOnly, Reason: name + " is read-only"}
 	case c.OwnServer:
-		return ToolDecision{Effect: Allow, Code: OwnServer, Reason: name + " belongs to one of your own servers"}
+		return ToolDecision{Effect: Allow, Code: ownServer, Reason: name + " belongs to one of your own servers"}
 	}
-	return ask(MayModify, "%s may modify data, and no rule allows it", name)
+	return ask(mayModify, "%s may modify data, and no rule allows it", name)
 }
 
-func decideByRule(r *Rule, c *ToolCall) ToolDecision {
-	d := ToolDecision{Effect: r.Effect, Code: ByRule, Rule: r, Reason: "by the rule " + printable.Text(r.String(), 300)}
-	if r.Effect != Allow {
-		d.Hint = "to find the rule: loadout config show"
+func decideByRule(r *rule, c *ToolCall) ToolDecision {
+	d := ToolDecision{Effect: r.effect, Code: ByRule, Rule: r.String(), Reason: "by the rule " + printable.Text(r.String(), 300)}
+	if r.effect != Allow {
+		d.Hint = "change the rule"
 	}
 	return d
 }
 
+var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
+
 // hintFor returns how to allow the tool without approval.
 func hintFor(c *ToolCall) string {
 	if !plainName().MatchString(c.Permission()) {
-		return "add a rule that allows it to policy.rules; see: loadout config example"
+		return "to allow it always, add a rule for it to policy.rules"
 	}
 	return `to allow it always, add the rule "allow ` + c.Permission() + `" to policy.rules`
 }
@@ -444,13 +456,13 @@ func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
 		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
 	switch {
 	case r.Decision == "":
-		r.Decision = VerdictDeny
-	case r.Decision == VerdictAsk && approved:
-		r.Decision = VerdictAllow
+		r.Decision = Deny
+	case r.Decision == Ask && approved:
+		r.Decision = Allow
 		r.Details["answer"] = "approved"
 	}
-	if d.Rule != nil {
-		r.Details["rule"] = d.Rule.String()
+	if d.Rule != "" {
+		r.Details["rule"] = d.Rule
 	}
 	if d.Grant != nil {
 		r.Details["grant"], r.Details["scope"] = d.Grant.ID, string(d.Grant.Scope)

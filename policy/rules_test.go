@@ -68,13 +68,13 @@ func TestL9DenialsCatchEverySpelling(t *testing.T) {
 	for _, name := range []string{"mcp.github.delete", "mcp.delete", "github__delete", "mcp__github__delete", "delete", "mcp.github", "mcp__github",
 		"MCP.github.delete", "mcp.GITHUB.Delete", "GitHub__*", "mcp.*.del*", "*"} {
 		name = strings.Replace(name, "MCP.", "mcp.", 1)
-		if d := rules(t, "allow *", "deny "+name).Decide(call("github", "delete", "")); d.Effect != policy.VerdictDeny {
+		if d := rules(t, "allow *", "deny "+name).Decide(call("github", "delete", "")); d.Effect != policy.Deny {
 			t.Errorf("deny %s: %+v", name, d)
 		}
 	}
 	named := call("git hub", "dele te", "")
 	named.Name = "git_hub__dele_te"
-	if d := rules(t, "deny git_hub__dele_te").Decide(named); d.Effect != policy.VerdictDeny {
+	if d := rules(t, "deny git_hub__dele_te").Decide(named); d.Effect != policy.Deny {
 		t.Errorf("by the name that is shown: %+v", d)
 	}
 }
@@ -83,11 +83,11 @@ func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
 	r := rules(t, "ask mcp.a.x", "allow mcp.a.*", "deny mcp.a.y", "ask mcp.a.z")
 	for tool, want := range map[string]string{"x": "ask", "y": "deny", "z": "allow", "w": "allow"} {
 		d := r.Decide(call("a", tool, ""))
-		if d.Effect != want || d.Code != policy.ByRule || d.Rule == nil {
+		if d.Effect != want || d.Code != policy.ByRule || d.Rule == "" {
 			t.Errorf("%s: %+v, want %s", tool, d, want)
 		}
 	}
-	if d := r.Decide(call("b", "x", "")); d.Rule != nil {
+	if d := r.Decide(call("b", "x", "")); d.Rule != "" {
 		t.Errorf("no rule is about it: %+v", d)
 	}
 	// A skill's own list comes behind, and denials of anybody count.
@@ -102,7 +102,7 @@ func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, d, want)
 		}
 	}
-	if got := rules(t, "allow *", "deny mcp.a.y", "ask B").Denials().List(); len(got) != 1 || got[0].String() != "deny mcp.a.y" {
+	if got := rules(t, "allow *", "deny mcp.a.y", "ask B").Denials().List(); len(got) != 1 || got[0] != "deny mcp.a.y" {
 		t.Error(got)
 	}
 }
@@ -160,10 +160,10 @@ func TestB2Patterns(t *testing.T) {
 		{"WebFetch(domain:example.com)", call("", "WebFetch", `{"url":"https://example.com@evil.org/x"}`), false, false},
 		{"WebFetch(domain:example.com)", call("", "WebFetch", `{"url":"https://example.com.evil.org"}`), false, false},
 	} {
-		if got := rules(t, "allow "+tt.rule).Decide(tt.call).Rule != nil; got != tt.allow {
+		if got := rules(t, "allow "+tt.rule).Decide(tt.call).Rule != ""; got != tt.allow {
 			t.Errorf("allow %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.allow)
 		}
-		if got := rules(t, "deny "+tt.rule).Decide(tt.call).Effect == policy.VerdictDeny; got != tt.deny {
+		if got := rules(t, "deny "+tt.rule).Decide(tt.call).Effect == policy.Deny; got != tt.deny {
 			t.Errorf("deny %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.deny)
 		}
 	}
@@ -182,7 +182,7 @@ func TestB9ToolSpellings(t *testing.T) {
 		r, problems := policy.AllowTools(texts)
 		var got []string
 		for _, rule := range r.List() {
-			got = append(got, rule.String())
+			got = append(got, rule)
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 			t.Errorf("%q: %v\n%s", texts, problems, diff)
@@ -210,10 +210,10 @@ func TestUnreadableRulesDeny(t *testing.T) {
 		if len(problems) != 1 || problems[0].Where != tt.where || !strings.Contains(problems[0].Message, tt.message) {
 			t.Errorf("%.50q: %v, want %s: %s", tt.text, problems, tt.where, tt.message)
 		}
-		if d := r.Decide(call("a", "b", "")); d.Effect != policy.VerdictDeny || d.Code != policy.InvalidRules || d.Hint == "" {
+		if d := r.Decide(call("a", "b", "")); d.Effect != policy.Deny || d.Code != policy.InvalidRules || d.Hint == "" {
 			t.Errorf("%.50q: %+v", tt.text, d)
 		}
-		if d := (policy.Rules{}).Append(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.VerdictDeny {
+		if d := (policy.Rules{}).Append(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.Deny {
 			t.Errorf("%.50q, as denials: %+v", tt.text, d)
 		}
 	}
@@ -237,16 +237,16 @@ func TestL10DefaultsAndThreshold(t *testing.T) {
 		want      string
 		code      policy.Code
 	}{
-		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", policy.MayModify},
-		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", policy.MayModify},
-		{"one that only reads does not", policy.ToolCall{Safety: policy.Medium, ReadOnly: true}, 0, "allow", policy.ReadOnly},
-		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, OwnServer: true}, 0, "allow", policy.OwnServer},
+		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", "may-change"},
+		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", "may-change"},
+		{"one that only reads does not", policy.ToolCall{Safety: policy.Medium, ReadOnly: true}, 0, "allow", "read-only"},
+		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, OwnServer: true}, 0, "allow", "own-server"},
 		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, OwnServer: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
 		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
-		{"from HIGH on", policy.ToolCall{Safety: policy.High, OwnServer: true, ReadOnly: true}, 0, "ask", policy.AboveThreshold},
-		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, OwnServer: true}, 0, "ask", policy.AboveThreshold},
-		{"another threshold", policy.ToolCall{Safety: policy.High, OwnServer: true}, policy.Critical, "allow", policy.OwnServer},
-		{"a lower one", policy.ToolCall{Safety: policy.Low, OwnServer: true, ReadOnly: true}, policy.Low, "ask", policy.AboveThreshold},
+		{"from HIGH on", policy.ToolCall{Safety: policy.High, OwnServer: true, ReadOnly: true}, 0, "ask", "level"},
+		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, OwnServer: true}, 0, "ask", "level"},
+		{"another threshold", policy.ToolCall{Safety: policy.High, OwnServer: true}, policy.Critical, "allow", "own-server"},
+		{"a lower one", policy.ToolCall{Safety: policy.Low, OwnServer: true, ReadOnly: true}, policy.Low, "ask", "level"},
 		{"unknown is denied, and asked about", policy.ToolCall{OwnServer: true, ReadOnly: true}, 0, "ask", policy.UnknownSafety},
 		{"what is no level too", policy.ToolCall{OwnServer: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", policy.UnknownSafety},
 	} {
@@ -294,7 +294,7 @@ func TestL13ToolDecisionIsRecorded(t *testing.T) {
 			rec.Details["code"] != string(d.Code) || !strings.HasPrefix(rec.Details["arguments"], "sha256:") {
 			t.Errorf("%s %v", b, err)
 		}
-		if yes := d.Record(c, policy.LocalUser(), true); (yes.Decision == policy.VerdictAllow) != (d.Effect != policy.Deny) {
+		if yes := d.Record(c, policy.LocalUser(), true); (yes.Decision == policy.Allow) != (d.Effect != policy.Deny) {
 			t.Errorf("approved, it is %+v", yes)
 		}
 	}
@@ -316,8 +316,8 @@ func FuzzRules(f *testing.F) {
 		allow, problems := policy.AllowTools([]string{text})
 		var again, deny []string
 		for _, r := range allow.List() {
-			again = append(again, strings.TrimPrefix(r.String(), "allow "))
-			deny = append(deny, "deny "+strings.TrimPrefix(r.String(), "allow "))
+			again = append(again, strings.TrimPrefix(r, "allow "))
+			deny = append(deny, "deny "+strings.TrimPrefix(r, "allow "))
 		}
 		back, more := policy.AllowTools(again)
 		if diff := cmp.Diff(fmt.Sprint(allow.List()), fmt.Sprint(back.List())); diff != "" || len(more) > 0 {
@@ -328,7 +328,7 @@ func FuzzRules(f *testing.F) {
 		if len(bad) > 0 {
 			t.Fatalf("%q: %v", deny, bad)
 		}
-		if allow.Decide(c).Allowed() && denials.Decide(c).Effect != policy.VerdictDeny {
+		if allow.Decide(c).Allowed() && denials.Decide(c).Effect != policy.Deny {
 			t.Errorf("%q allows what it does not deny: %+v", text, c)
 		}
 	})

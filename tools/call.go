@@ -17,6 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
+// leaseRevoked is the code of a refusal because the lease of a server was
+// revoked.
+const leaseRevoked policy.Code = "withdrawn"
+
 // Call is one tool call.
 type Call struct {
 	Name      string
@@ -169,7 +173,7 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	case *UnknownToolError:
 		return nil, s.recordUnknown(ctx, c, e)
 	case *loadout.RefusedError:
-		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.LeaseRevoked, Reason: e.Decision.Reason}
+		d := policy.ToolDecision{Effect: policy.Deny, Code: leaseRevoked, Reason: e.Decision.Reason}
 		s.recordRefusal(ctx, d, s.policyCall(t, c.Arguments), c)
 	}
 	return now, err
@@ -190,7 +194,7 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	if b := sv.group; b != nil {
 		if err := b.checkPermissions(ctx); err != nil {
 			s.removeGroup(b.key, b)
-			return t, t.refusal(nil, policy.ToolDecision{Code: policy.LeaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
+			return t, t.refusal(nil, policy.ToolDecision{Code: leaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
 		}
 	}
 	if !s.isStrict(sv) {

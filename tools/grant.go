@@ -56,7 +56,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	if s.opts.Audit == nil {
 		return nil
 	}
-	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.VerdictAllow,
+	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allow,
 		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String()}})
 	if err != nil { // a permission must not exist without an audit record
 		_, undone := s.opts.Grants.Revoke(ctx, kept.ID)

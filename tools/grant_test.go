@@ -379,7 +379,7 @@ func TestL13RevocationIsRecorded(t *testing.T) {
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`), Principal: policy.LocalUser()}); err == nil {
 		t.Fatal("called")
 	}
-	if n := len(w.records); n != 1 || w.records[0].Decision != policy.VerdictDeny || w.records[0].Details["code"] != string(policy.LeaseRevoked) {
+	if n := len(w.records); n != 1 || w.records[0].Decision != policy.Deny || w.records[0].Details["code"] != "withdrawn" {
 		t.Errorf("recorded %+v", w.records)
 	}
 }

@@ -56,7 +56,7 @@ func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)
 // characters, and keeps the first 32 details by name. It returns an error if
 // the verdict is invalid.
 func (a *Log) Append(ctx context.Context, r policy.Record) error {
-	if r.Decision != policy.VerdictAllow && r.Decision != policy.VerdictDeny && r.Decision != policy.VerdictAsk {
+	if r.Decision != policy.Allow && r.Decision != policy.Deny && r.Decision != policy.Ask {
 		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
 	}
 	if err := a.append(ctx, truncate(r)); err != nil {

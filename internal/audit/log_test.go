@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func record(reason string) policy.Record {
-	return policy.Record{Principal: policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}, Action: "run", Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
+	return policy.Record{Principal: policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}, Action: "run", Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "pdf", Decision: policy.Deny, Reason: reason}
 }
 
 func newLog(t *testing.T) (*audit.Log, string) {

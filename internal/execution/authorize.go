@@ -88,7 +88,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	for _, what := range d.Denied {
 		p.notes = append(p.notes, "not granted: "+what)
 	}
-	p.bounds = policy.Intersect(asked, d.Effective.Bounds())
+	p.bounds = asked.Intersect(d.Effective.Bounds())
 	p.bounds.WorkspaceWrite = d.Effective.WorkspaceWrite
 	p.refuse = func(ctx context.Context, cause error) error { return a.refuse(ctx, s, q, cause) }
 	if err := checkIsolation(ctx, a.sandbox, s.owner, p.bounds.MinTier); err != nil {

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -13,8 +14,8 @@ func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []poli
 	if err != nil {
 		return policy.Bounds{}, nil, nil, err
 	}
-	asked, problems := policy.ParseRequestedBounds(front)
-	return withinLimit(asked, limit), policy.ParseInjections(front), problems, nil
+	asked, problems := requestedbounds.Parse(front)
+	return withinLimit(asked, limit), requestedbounds.ParseInjections(front), problems, nil
 }
 
 // withinLimit returns the part of asked that the operator allows.
@@ -25,7 +26,7 @@ func withinLimit(asked, limit policy.Bounds) policy.Bounds {
 	applyDefaultLimit(&asked.Seconds, limit.Seconds, int(d.Wall.Seconds()))
 	applyDefaultLimit(&asked.Processes, limit.Processes, nodeProcesses*d.Processes)
 	applyDefaultLimit(&asked.DiskMB, limit.DiskMB, int(d.Work>>20))
-	return policy.Intersect(limit, asked)
+	return limit.Intersect(asked)
 }
 
 func applyDefaultLimit(asked *int, limit, most int) {

@@ -176,7 +176,7 @@ func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 		return
 	}
 	err := r.opts.Audit.Append(context.WithoutCancel(ctx), policy.Record{
-		Principal: c.Principal, Action: "ran", Subject: res.Digest, Name: res.Skill, Decision: policy.VerdictAllow, Reason: string(res.Reason),
+		Principal: c.Principal, Action: "ran", Subject: res.Digest, Name: res.Skill, Decision: policy.Allow, Reason: string(res.Reason),
 		Details: map[string]string{"script": res.Script, "backend": res.Backend, "exit_code": strconv.Itoa(res.ExitCode), "denied_hosts": strings.Join(res.Denied, " ")},
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspa
 func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
 	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
 	a.refuse = func(ctx context.Context, cause error) error {
-		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.VerdictDeny, cause.Error()); err != nil {
+		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.Deny, cause.Error()); err != nil {
 			return err
 		}
 		return fmt.Errorf("command not started: %w", cause)
@@ -75,7 +75,7 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	if err := t.p.Check(ctx); err != nil {
 		return nil, a.refuse(ctx, err)
 	}
-	if err := t.record(ctx, c, cmd, policy.VerdictAllow, "its configuration is trusted"); err != nil {
+	if err := t.record(ctx, c, cmd, policy.Allow, "its configuration is trusted"); err != nil {
 		return nil, err
 	}
 	if err := checkIsolation(ctx, t.r.opts.Sandbox, t.owner, a.bounds.MinTier); err != nil {

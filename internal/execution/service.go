@@ -109,7 +109,7 @@ func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 		return nil, err
 	}
 	if req.Hosts != nil {
-		a.bounds.Network = policy.Intersect(a.bounds, policy.Bounds{Network: req.Hosts}).Network
+		a.bounds.Network = a.bounds.Intersect(policy.Bounds{Network: req.Hosts}).Network
 	}
 	served, err := r.start(t, a, c, req)
 	if err != nil {
@@ -290,5 +290,5 @@ func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
 	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to get an error
-		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.VerdictAllow, Reason: reason, Details: details})
+		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
 }

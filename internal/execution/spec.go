@@ -147,7 +147,7 @@ func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Sec
 		// Only injection by the proxy was approved, so the code never gets the
 		// secret instead.
 		injected[in.Secret] = true
-		if b.auth.hostNetwork || !policy.MatchHost(b.auth.bounds.Network, in.Host, in.Port) {
+		if b.auth.hostNetwork || !b.auth.bounds.Permissions().Covers(policy.Permissions{Network: []string{in.Pattern()}}) {
 			b.note("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
 			continue
 		}

@@ -1,4 +1,4 @@
-package policy
+package requestedbounds
 
 import (
 	"encoding/json"
@@ -8,25 +8,16 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/policy"
 )
 
-// Injection is a secret that the sandbox adds to a skill's requests to one
-// host, so that the skill's code never holds it.
-type Injection struct {
-	Secret string `json:"secret"`
-	Host   string `json:"host"`   // name or address
-	Port   int    `json:"port"`   // default 443
-	Header string `json:"header"` // default Authorization
-	Prefix string `json:"prefix"` // default "Bearer " for the header Authorization
-}
-
 // ParseInjections returns the entries of "inject" in the requested bounds of a
-// skill (see [ParseRequestedBounds]). Each entry is a mapping with secret, host
+// skill (see [Parse]). Each entry is a mapping with secret, host
 // (name or name:port) and optionally header and prefix; the default is
 // Authorization with the prefix "Bearer ". Invalid entries are dropped;
-// [ParseRequestedBounds] reports them and adds the hosts and secrets of the
+// [Parse] reports them and adds the hosts and secrets of the
 // others.
-func ParseInjections(frontmatter json.RawMessage) []Injection {
+func ParseInjections(frontmatter json.RawMessage) []policy.Injection {
 	p := boundsParser{}
 	_, ask := p.findSandbox(frontmatter)
 	if raw, ok := ask["inject"]; ok {
@@ -35,13 +26,13 @@ func ParseInjections(frontmatter json.RawMessage) []Injection {
 	return nil
 }
 
-func (p *boundsParser) parseInjections(raw json.RawMessage) []Injection {
+func (p *boundsParser) parseInjections(raw json.RawMessage) []policy.Injection {
 	var all []map[string]string
 	if json.Unmarshal(raw, &all) != nil || len(all) > maxList {
 		p.addProblem("not a list of at most %d mappings such as {secret: API_KEY, host: api.example.com}", maxList)
 		return nil
 	}
-	var out []Injection
+	var out []policy.Injection
 	for i, entry := range all {
 		in, err := parseInjection(entry)
 		if err != nil {
@@ -53,8 +44,8 @@ func (p *boundsParser) parseInjections(raw json.RawMessage) []Injection {
 	return out
 }
 
-func parseInjection(entry map[string]string) (Injection, error) {
-	in := Injection{Secret: entry["secret"], Port: 443, Header: "Authorization"}
+func parseInjection(entry map[string]string) (policy.Injection, error) {
+	in := policy.Injection{Secret: entry["secret"], Port: 443, Header: "Authorization"}
 	for key := range entry {
 		switch key {
 		case "secret", "host", "header", "prefix":
@@ -62,20 +53,19 @@ func parseInjection(entry map[string]string) (Injection, error) {
 			return in, fmt.Errorf("unknown field %q", printable.Text(key, 100))
 		}
 	}
-	if err := CheckSecretName(in.Secret); err != nil {
+	if err := policy.CheckSecretName(in.Secret); err != nil {
 		return in, err
-	}
-	h, err := parseHost(entry["host"])
-	if err != nil {
-		return in, err
-	}
-	if strings.Contains(entry["host"], "*") {
-		return in, errors.New("host must not be a pattern: a secret belongs to one host")
 	}
 	in.Host = entry["host"]
-	if h.port != 0 {
-		in.Port = h.port
-		in.Host = strings.TrimSuffix(in.Host, ":"+strconv.Itoa(h.port))
+	if err := checkHost(in.Host); err != nil {
+		return in, err
+	}
+	if strings.Contains(in.Host, "*") {
+		return in, errors.New("host must not be a pattern: a secret belongs to one host")
+	}
+	if i := strings.LastIndexByte(in.Host, ':'); i > strings.LastIndexByte(in.Host, ']') {
+		in.Port, _ = strconv.Atoi(in.Host[i+1:]) // checkHost checked it
+		in.Host = in.Host[:i]
 	}
 	if v, ok := entry["header"]; ok {
 		if v == "" || strings.ContainsFunc(v, func(r rune) bool {
@@ -96,6 +86,3 @@ func parseInjection(entry map[string]string) (Injection, error) {
 	}
 	return in, nil
 }
-
-// Pattern returns the host pattern that has to be granted.
-func (in Injection) Pattern() string { return in.Host + ":" + strconv.Itoa(in.Port) }

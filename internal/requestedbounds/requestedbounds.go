@@ -1,4 +1,10 @@
-package policy
+// Package requestedbounds parses what a skill requests from the sandbox in its
+// frontmatter.
+//
+// It never grants anything; package policy does.
+//
+// Start reading at [Parse].
+package requestedbounds
 
 import (
 	"bytes"
@@ -10,25 +16,37 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/policy"
 )
 
-// maxFrontmatterBytes limits the frontmatter that is read.
-const maxFrontmatterBytes = 1 << 20
+const (
+	maxFrontmatterBytes = 1 << 20
+	maxList             = 256 // entries of a list
+)
+
+// unbounded are the widest bounds. An intersection with them is in normal form.
+var unbounded = policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true}
+
+// checkHost returns an error unless s is a host pattern.
+func checkHost(s string) error {
+	_, err := policy.Permissions{Network: []string{s}}.Normalize()
+	return err
+}
 
 // numericLimits lists the numeric fields that a skill can request, with their
 // largest values.
 var numericLimits = map[string]struct {
 	most  int
-	field func(*Bounds) *int
+	field func(*policy.Bounds) *int
 }{
-	"memory_mb": {1 << 20, func(b *Bounds) *int { return &b.MemoryMB }},
-	"seconds":   {86_400, func(b *Bounds) *int { return &b.Seconds }},
-	"processes": {1 << 16, func(b *Bounds) *int { return &b.Processes }},
-	"disk_mb":   {1 << 20, func(b *Bounds) *int { return &b.DiskMB }},
-	"min_tier":  {9, func(b *Bounds) *int { return &b.MinTier }},
+	"memory_mb": {1 << 20, func(b *policy.Bounds) *int { return &b.MemoryMB }},
+	"seconds":   {86_400, func(b *policy.Bounds) *int { return &b.Seconds }},
+	"processes": {1 << 16, func(b *policy.Bounds) *int { return &b.Processes }},
+	"disk_mb":   {1 << 20, func(b *policy.Bounds) *int { return &b.DiskMB }},
+	"min_tier":  {9, func(b *policy.Bounds) *int { return &b.MinTier }},
 }
 
-// ParseRequestedBounds returns the bounds that a skill requests in its
+// Parse returns the bounds that a skill requests in its
 // frontmatter, a JSON object. They are in the mapping "sandbox" at the top
 // level or under "metadata", with these fields:
 //
@@ -40,25 +58,24 @@ var numericLimits = map[string]struct {
 // A field that is missing is zero: no host, no secret, and no limit beyond
 // those of the operator. A field that is unknown or invalid is ignored and
 // reported as a problem.
-func ParseRequestedBounds(frontmatter json.RawMessage) (Bounds, []Problem) {
+func Parse(frontmatter json.RawMessage) (policy.Bounds, []policy.Problem) {
 	p := boundsParser{}
 	where, ask := p.findSandbox(frontmatter)
 	for _, key := range slices.Sorted(maps.Keys(ask)) {
 		p.position = where + "." + printable.Text(key, 100)
 		p.parseEntry(key, ask[key])
 	}
-	p.out.Network, p.out.Secrets = normalizeHosts(parseHosts(p.out.Network)), normalizeNames(p.out.Secrets)
-	return p.out, p.problems
+	return unbounded.Intersect(p.out), p.problems
 }
 
 type boundsParser struct {
-	out      Bounds
+	out      policy.Bounds
 	position string
-	problems []Problem
+	problems []policy.Problem
 }
 
 func (p *boundsParser) addProblem(format string, args ...any) {
-	p.problems = append(p.problems, Problem{Where: p.position, Message: printable.Text(fmt.Sprintf(format, args...), 1000)})
+	p.problems = append(p.problems, policy.Problem{Where: p.position, Message: printable.Text(fmt.Sprintf(format, args...), 1000)})
 }
 
 // findSandbox returns the sandbox mapping and its position in the frontmatter.
@@ -112,9 +129,9 @@ func (p *boundsParser) parseEntry(key string, raw json.RawMessage) {
 	}
 	switch key {
 	case "network":
-		p.out.Network = append(p.out.Network, p.parseList(raw, func(s string) error { _, err := parseHost(s); return err })...)
+		p.out.Network = append(p.out.Network, p.parseList(raw, checkHost)...)
 	case "secrets":
-		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, CheckSecretName)...)
+		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, policy.CheckSecretName)...)
 	case "inject":
 		for _, in := range p.parseInjections(raw) {
 			p.out.Network, p.out.Secrets = append(p.out.Network, in.Pattern()), append(p.out.Secrets, in.Secret)

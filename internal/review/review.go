@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -115,7 +116,7 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 	if err != nil {
 		return err
 	}
-	b, _ := policy.ParseRequestedBounds(front) // problems are already reported with the requested permissions
+	b, _ := requestedbounds.Parse(front) // problems are already reported with the requested permissions
 	if l := (Limits{b.Seconds, b.MemoryMB, b.Processes, b.DiskMB, b.MinTier}); l != (Limits{}) {
 		r.Limits = &l
 	}

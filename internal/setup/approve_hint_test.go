@@ -1,10 +1,9 @@
-package setup_test
+package setup
 
 import (
 	"testing"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -21,7 +20,7 @@ func TestHowToApprove(t *testing.T) {
 		{"rule", &loadout.RefusedError{Call: &loadout.CallRequest{}, NeedsApproval: true, Decision: policy.Decision{Code: policy.ByRule, Hint: "change the rule"}}, "to find the rule: loadout config show"},
 		{"unapproved tool", &loadout.RefusedError{Call: &loadout.CallRequest{}, NeedsApproval: true, Decision: policy.Decision{Hint: "add a rule"}}, "add a rule"},
 	} {
-		if got := (&setup.Setup{}).HowToApprove(tt.err); got != tt.want {
+		if got := (&Setup{}).HowToApprove(tt.err); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}

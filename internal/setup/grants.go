@@ -34,7 +34,7 @@ func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 	if log == nil {
 		return nil
 	}
-	r.Principal, r.Decision = policy.LocalUser(), policy.VerdictAllow
+	r.Principal, r.Decision = policy.LocalUser(), policy.Allow
 	if err := log.Append(ctx, r); err != nil {
 		return fmt.Errorf("write audit log: %w", err)
 	}

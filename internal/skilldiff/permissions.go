@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -149,11 +150,11 @@ func (c *comparison) requests(s *side, name string) (*requests, error) {
 		c.problem("%s: sandbox permissions cannot be read: %v", name, err)
 	}
 	var problems []policy.Problem
-	w.bounds, problems = policy.ParseRequestedBounds(front)
+	w.bounds, problems = requestedbounds.Parse(front)
 	for _, p := range problems {
 		c.problem("%s: invalid request: %s", name, p)
 	}
-	for _, in := range policy.ParseInjections(front) {
+	for _, in := range requestedbounds.ParseInjections(front) {
 		w.add(Inject, fmt.Sprintf("%s to %s", in.Secret, in.Pattern()), in.Header)
 	}
 	for _, t := range s.skill.AllowedTools {

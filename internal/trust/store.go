@@ -9,14 +9,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
-	"github.com/loadout-dev/loadout/internal/privatefile"
-	"github.com/loadout-dev/loadout/policy"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 const (
@@ -205,7 +206,7 @@ func (t *Record) check() error {
 	if !filepath.IsAbs(t.Dir) || len(t.Dir) > maxPath {
 		errs = append(errs, fmt.Errorf("invalid directory %.200q: want an absolute path of at most %d bytes", t.Dir, maxPath))
 	}
-	if _, err := policy.ParseDigest(string(t.Digest)); err != nil {
+	if err := t.Digest.Check(); err != nil {
 		errs = append(errs, err)
 	}
 	if t.Created.IsZero() {

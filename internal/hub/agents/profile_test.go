@@ -256,7 +256,7 @@ func TestProfileRules(t *testing.T) {
 	h.apply("reporter", head("Ghost")+"spec: {policy: {rules: ['deny mcp.*.delete']}, expose: direct}")
 	p := h.profile("reporter", agents.GhostKind, "", "x")
 	wantEqual(t, p.Expose, "direct")
-	if list := p.Rules.List(); len(list) != 1 || list[0].String() != "deny mcp.*.delete" {
+	if list := p.Rules.List(); len(list) != 1 || list[0] != "deny mcp.*.delete" {
 		t.Errorf("%v", list)
 	}
 }

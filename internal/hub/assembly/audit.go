@@ -49,9 +49,9 @@ func auditAction(action string) string {
 // auditDecision returns the audit log's name for a policy decision.
 func auditDecision(decision string) string {
 	switch decision {
-	case policy.VerdictAllow:
+	case policy.Allow:
 		return "allowed"
-	case policy.VerdictDeny:
+	case policy.Deny:
 		return "denied"
 	}
 	return "asked"

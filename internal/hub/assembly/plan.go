@@ -193,17 +193,13 @@ func (p *plan) key() (string, error) {
 	for _, r := range p.refs {
 		refs = append(refs, []any{r.Ref, r.home})
 	}
-	var rules []string
-	for _, r := range p.rules.List() {
-		rules = append(rules, r.String())
-	}
 	var draft []string
 	if p.draft != nil {
 		draft = []string{p.draft.Session(), p.draft.Digest}
 	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.selected == nil, p.selected, p.settingsNamespaces, servers, rules, bad, draft})
+		refs, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft})
 	if err != nil {
 		return "", fmt.Errorf("encode plan: %w", err)
 	}

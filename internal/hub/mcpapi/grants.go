@@ -141,7 +141,7 @@ func (g *grantRequest) check(now time.Time) error {
 		add("expires", "must be in the future")
 	}
 	if g.Subject != "" {
-		if _, err := policy.ParseDigest(g.Subject); err != nil {
+		if err := policy.Digest(g.Subject).Check(); err != nil {
 			add("subject", err.Error())
 		}
 	}

@@ -23,7 +23,7 @@ type verdictKey struct{}
 // result of the call says so only in its text. A call of an unknown tool counts
 // as an error.
 func RecordDecision(ctx context.Context, r policy.Record) {
-	RecordRefusal(ctx, r.Decision != policy.VerdictAllow && r.Details["code"] != string(policy.UnknownTool))
+	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(policy.UnknownTool))
 }
 
 // RecordRefusal records whether the call of ctx was denied so far.
