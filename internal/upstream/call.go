@@ -16,19 +16,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxRounds limits the requests for input in one call.
+// maxRounds is the number of times that one call may ask for input.
 const maxRounds = 10
 
-// CallOptions configure one call.
+// CallOptions configures one call.
 type CallOptions struct {
 	Timeout time.Duration // default is [Config.CallTimeout], then [DefaultCallTimeout]
 	// Progress receives progress notifications with the token of the caller's
 	// params. It is called by the reading goroutine and must not block.
 	Progress func(*mcp.ProgressNotificationParams)
-	// Elicit answers requests for user input: results that need input in the
-	// modern era, requests in the legacy era. A legacy server does not say
-	// which call needs input, so requests are cancelled while several calls are
-	// running. If nil, results that need input are returned unchanged.
+	// Elicit answers requests for user input. A modern server returns them as
+	// the result of the call; a legacy server sends them as requests that do
+	// not name the call, so they are cancelled while several calls are running.
+	// If Elicit is nil, results that request input are returned unchanged.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
@@ -41,14 +41,13 @@ type call struct {
 var tokens atomic.Int64
 
 // Call calls a tool, and connects first if necessary. It returns the server's
-// result unchanged and does not change params. If ctx ends, the call is
-// cancelled on the server.
+// result unchanged and does not change params. When ctx is done, Call cancels
+// the call on the server.
 //
 // A protocol error is in the chain as [*jsonrpc.Error]. If the request was sent
-// but not answered, the error is an [*OutcomeUnknownError] and the call is not
-// repeated. Call only repeats a request that the server cannot have accepted:
-// one that was not sent, possibly at another URL, or, once, one with an expired
-// HTTP session.
+// but not answered, the error is an [*OutcomeUnknownError]. Call repeats only
+// requests that the server cannot have executed: those that were not sent, and,
+// once, those rejected because the HTTP session had expired.
 func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
 	if o == nil {
 		o = &CallOptions{}
@@ -64,20 +63,20 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	if s.config.Type == Stdio || s.config.Type == "" && len(s.config.URLs) == 0 {
 		defer cancel()
 	} else {
-		// The SDK reads the end of a stream after it delivered the answer.
+		// The SDK reads the rest of the stream after it delivered the answer.
 		// Cancelling earlier would make the HTTP connection unusable.
 		defer func() { time.AfterFunc(time.Second, cancel) }()
 	}
 	if caller.Err() != nil {
 		return nil, s.callError(params.Name, context.Cause(caller))
 	}
-	ctx = detach(caller)
+	ctx = detachContext(caller)
 	if s.slots != nil {
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()
 		case <-ctx.Done():
-			return nil, s.callError(params.Name, fmt.Errorf("wait for one of %d concurrent calls to end: %w", cap(s.slots), context.Cause(ctx)))
+			return nil, s.callError(params.Name, fmt.Errorf("wait for one of %d concurrent calls to finish: %w", cap(s.slots), context.Cause(ctx)))
 		}
 	}
 	p := *params
@@ -95,17 +94,17 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	return nil, s.callError(params.Name, fmt.Errorf("too many requests for input in one call (limit %d)", maxRounds))
 }
 
-// detach returns a context without values that ends with ctx. If the caller
-// serves MCP, ctx contains the protocol version of its client, which the SDK
-// would use for the server.
-func detach(ctx context.Context) context.Context {
+// detachContext returns a context without the values of ctx that is cancelled
+// with ctx. If the caller serves MCP, ctx holds the protocol version of its
+// client, and the SDK would send that version to the server.
+func detachContext(ctx context.Context) context.Context {
 	out, end := context.WithCancelCause(context.Background())
 	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	return out
 }
 
-// callMeta returns the _meta of a call for a server of an era, without
-// entries that concern only the caller's client.
+// callMeta returns the _meta of a call to a server of the given era. It omits
+// entries that are only for the caller's client.
 func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeyProtocolVersion)
@@ -119,7 +118,7 @@ func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	return m
 }
 
-// collectInput asks the user for the input that a result requests.
+// collectInput asks the user for the input requested by a result.
 func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) (mcp.InputResponseMap, error) {
 	all := mcp.InputResponseMap{}
 	for id, req := range res.InputRequests {
@@ -136,7 +135,8 @@ func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) 
 	return all, nil
 }
 
-// sendCall sends a call to an instance, with retries.
+// sendCall sends a call to one of the instances and retries it where that is
+// safe.
 func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
 	expired := false
 	for tries := 0; ; tries++ {
@@ -158,14 +158,14 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 			return res, nil
 		}
 		if wire := wireError(err); wire != nil && !isSessionExpired(t, err) {
-			return nil, s.callError(p.Name, concealWire(s.config, wire))
+			return nil, s.callError(p.Name, redactWireError(s.config, wire))
 		}
 		status := int(t.status.Load())
 		switch {
 		case t.answered.Load():
 			return nil, s.callError(p.Name, fmt.Errorf("invalid result: %w", err))
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.next(), Err: transportError(err)}
+			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.nextStep(), Err: transportError(err)}
 			i.evict(conn, auth)
 			return nil, auth
 		case isSessionExpired(t, err):
@@ -197,8 +197,8 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 	}
 }
 
-// acquireInstance returns the instance with the fewest running calls, and a
-// request for it. The instance is nil if none is connected.
+// acquireInstance returns the instance with the fewest running calls and the
+// request to send to it. It returns a nil instance if none is connected.
 func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instance, *Conn, *mcp.CallToolParams, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *Server) releaseInstance(i *instance, token string, elapsed time.Duratio
 	s.latency = elapsed
 }
 
-// progress passes a notification to its call.
+// progress passes a progress notification to the call that it belongs to.
 func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	i.server.mu.Lock()
@@ -256,7 +256,8 @@ func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClie
 	c.o.Progress(&n)
 }
 
-// elicit passes a legacy request for input to the only running call.
+// elicit passes a legacy request for user input to the running call. It cancels
+// the request unless exactly one call is running.
 func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	i.server.mu.Lock()
 	var only *call
@@ -272,19 +273,19 @@ func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Eli
 	return only.o.Elicit(ctx, req.Params)
 }
 
-// wireError returns the server's error in a chain, but not an error that the
-// SDK made up.
+// wireError returns the first error in the chain of err that the server sent.
+// It ignores errors that the SDK created.
 func wireError(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !internalCode(wire) {
+	if errors.As(err, &wire) && !isInternalCode(wire) {
 		return wire
 	}
 	return nil
 }
 
-// isSessionExpired reports whether a server rejected a request because of its
-// session: with 404 as the protocol says, or with 400 and a message about
-// sessions.
+// isSessionExpired reports whether a server rejected a request because its
+// session expired: with status 404, as the protocol says, or with 400 and a
+// message about sessions.
 func isSessionExpired(t *track, err error) bool {
 	if !t.session.Load() {
 		return false
@@ -298,8 +299,8 @@ func isSessionExpired(t *track, err error) bool {
 	return false
 }
 
-// isUncertain reports whether an HTTP status leaves open if the request was
-// executed.
+// isUncertain reports whether a request may have been executed although it was
+// probeAnswered with the HTTP status.
 func isUncertain(status int) bool {
 	switch status {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
@@ -308,20 +309,21 @@ func isUncertain(status int) bool {
 	return false
 }
 
-// brokenError returns why a connection broke, with the last stderr lines of the
-// server.
+// brokenError returns the reason why a connection broke, with the last lines of
+// standard error.
 func (s *Server) brokenError(conn *Conn, err error) error {
 	if conn.Transport == Stdio {
 		conn.Close() // after Close the exit status and stderr are complete
 	}
-	return &displayError{scrub(s.config, reason(s.config, conn.link, err)+tail(conn.Stderr())), err, 0}
+	return &displayError{redactText(s.config, failureReason(s.config, conn.link, err)+lastLines(conn.Stderr())), err, 0}
 }
 
-// callError returns an error that names the tool and the server.
+// callError wraps err in an error that names the tool and the server and
+// contains no secrets.
 func (s *Server) callError(tool string, err error) error {
 	why := err.Error()
 	if wire := wireError(err); wire != nil {
-		why = fmt.Sprintf("%s (%d)", clip(conceal(s.config, wire.Message), 2000), wire.Code)
+		why = fmt.Sprintf("%s (%d)", truncate(redactSecrets(s.config, wire.Message), 2000), wire.Code)
 	}
-	return &displayError{scrub(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
+	return &displayError{redactText(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
 }

@@ -76,7 +76,7 @@ func newServer(name string) *mcp.Server {
 		for i := range 3 {
 			req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3})
 		}
-		req.Session.Ping(ctx, nil) // answered after they were handled
+		req.Session.Ping(ctx, nil) // probeAnswered after they were handled
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

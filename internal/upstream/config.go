@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Transports of servers.
+// Transports of a server.
 const (
 	Stdio     = "stdio"
-	HTTP      = "http" // streamable HTTP
+	HTTP      = "http" // streamableTransport HTTP
 	SSE       = "sse"  // HTTP+SSE, for servers older than 2025-03-26
 	WebSocket = "websocket"
 )
 
-// OAuthClient is an OAuth client that the user registered. Each field may be
-// empty.
+// OAuthClient is an OAuth client that the user registered at an authorization
+// server. Each field may be empty.
 type OAuthClient struct {
 	ID       string   `json:"id,omitempty"`
 	Secret   string   `json:"secret,omitempty"`
@@ -24,19 +24,19 @@ type OAuthClient struct {
 	Redirect string   `json:"redirect,omitempty"` // callback URL of the browser
 }
 
-// Owner identifies who provides a server: a skill at a digest, a project, or a
-// document of a hub. "" is the user.
+// Owner identifies who provides a server: a skill and its digest, a project, or
+// a hub document. "" is the user.
 type Owner string
 
-// ProjectOwner is the owner of the servers of a trusted project.
+// ProjectOwner is the owner of servers that a trusted project defines.
 const ProjectOwner Owner = "project"
 
-// SkillOwner returns the owner of the servers that a skill provides. key is its
-// catalog key, and digest identifies its files.
+// SkillOwner returns the owner of servers that a skill provides. key is the
+// skill's catalog key, and digest identifies its files.
 func SkillOwner(key, digest string) Owner { return Owner(key + "@" + digest) }
 
-// Skill returns the key and the digest of the skill that provides the server.
-// ok is false for other owners.
+// Skill returns the catalog key and the digest of the skill that provides the
+// server. ok is false if the owner is not a skill.
 func (o Owner) Skill() (key, digest string, ok bool) {
 	i := strings.LastIndex(string(o), "@sha256:")
 	if i <= 0 {
@@ -45,37 +45,39 @@ func (o Owner) Skill() (key, digest string, ok bool) {
 	return string(o[:i]), string(o[i+1:]), true
 }
 
-// Identity returns the owner of the connection, as passed to [Pool.Server]. A
-// [Spawner] for several users needs it.
+// Identity returns the identity passed to [Pool.Server], for a [Spawner] that
+// serves several users.
 func (c *Config) Identity() string { return c.identity }
 
-// SecretValues returns the values that [Config.Resolve] inserted and that may
-// be secret.
+// SecretValues returns the values inserted by [Config.Resolve] that may be
+// secret.
 func (c *Config) SecretValues() []string { return slices.Clone(c.hidden) }
 
 // Config is the configuration of one server, independent of the file format. Do
 // not change a Config after passing it to a [Pool].
 type Config struct {
 	Name string `json:"name"`
-	// Type is the transport. With a URL, "" tries streamable HTTP, then SSE.
+	// Type is the transport. If it is "" and URLs is set, [Dialer.Dial] tries
+	// streamableTransport HTTP, then SSE.
 	Type    string            `json:"type,omitempty"`
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
-	// EnvFile is a file with more variables. [Config.Resolve] reads it;
-	// variables in Env take precedence.
+	// EnvFile is the path of a file with more variables. [Config.Resolve] reads
+	// it; variables in Env take precedence.
 	EnvFile string `json:"env_file,omitempty"`
 	Dir     string `json:"dir,omitempty"` // working directory of the command
-	// URLs are the URLs of the server. Several URLs are instances of one
+	// URLs are the addresses of the server. Each URL is an instance of the same
 	// server.
 	URLs    []string          `json:"urls,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Include and Exclude select tools by name patterns as in path.Match. An
-	// empty Include selects all.
+	// Include and Exclude select tools by name, with patterns as in path.Match.
+	// An empty Include selects all tools.
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`
-	// Tools are the expected tools, to report missing ones.
+	// Tools lists the tools that the server should have. Missing ones are
+	// reported.
 	Tools []string `json:"tools,omitempty"`
 
 	// OAuth is a client that the user registered at the authorization server.
@@ -93,25 +95,25 @@ type Config struct {
 	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
 	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
 
-	// Owner is who provides the server; "" means the user.
+	// Owner identifies who provides the server; "" means the user.
 	Owner Owner `json:"owner,omitempty"`
 
-	// Source is the digest of the unresolved configuration in a copy from
-	// [Config.Resolve], else "".
+	// Source is the digest of the configuration before [Config.Resolve]
+	// replaced its variables. It is "" in an unresolved configuration.
 	Source string `json:"-"`
 
-	// identity is the owner of the connection.
+	// identity is the identity passed to [Pool.Server].
 	identity string
 
-	// tokens are the access tokens sent to the server; nil in an unresolved
-	// copy.
+	// tokens are the access tokens sent to the server. It is nil in an
+	// unresolved configuration.
 	tokens *sentTokens
 
-	// hidden are values that [Config.Resolve] inserted and that may be secret.
-	// They are redacted in all texts.
+	// hidden are values inserted by [Config.Resolve] that may be secret. All
+	// texts redact them.
 	hidden []string
 
-	// File and Line are the position of the declaration.
+	// File and Line are the position of the server in its configuration file.
 	File string `json:"-"`
 	Line int    `json:"-"`
 }

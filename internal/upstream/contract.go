@@ -8,10 +8,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// State is the state of a server.
+// State is the connection state of a server.
 type State string
 
-// The states.
+// States of a server.
 const (
 	Init     State = "INIT"     // not connected yet, or connecting
 	Ready    State = "READY"    // connected and healthy
@@ -21,7 +21,7 @@ const (
 	NotConfigured State = "NOT_CONFIGURED"
 )
 
-// Eras of the protocol.
+// Protocol eras.
 const (
 	Modern = "modern" // 2026-07-28 and later
 	Legacy = "legacy" // versions that start with initialize
@@ -29,16 +29,16 @@ const (
 
 // Process is a running server process.
 type Process interface {
-	io.Reader      // its standard output
-	io.WriteCloser // its standard input; Close stops the process and waits
+	io.Reader      // standard output of the process
+	io.WriteCloser // standard input of the process; Close stops the process and waits for it
 	// Stderr returns the last 64 KiB of standard error.
 	Stderr() string
 }
 
-// Spawner starts the command of a server. ctx limits the start only.
+// Spawner starts the command of a server. ctx limits only the start.
 type Spawner func(ctx context.Context, c *Config) (Process, error)
 
-// Status describes the state of a server, for display and programs.
+// Status describes a server for display and for programs.
 type Status struct {
 	Name      string        `json:"name"`
 	Transport string        `json:"transport"`
@@ -52,21 +52,21 @@ type Status struct {
 	Warnings  []string      `json:"warnings,omitempty"` // tolerated protocol violations
 }
 
-// Listing is a list of the tools of a server.
+// Listing lists the tools of a server.
 type Listing struct {
 	Tools []*mcp.Tool `json:"tools"` // sorted by name, filtered by Include and Exclude
 	At    time.Time   `json:"at"`
 	Era   string      `json:"era,omitempty"`
-	// TTL is how long the server considers the list valid; 0 if unknown.
+	// TTL is how long the list is valid according to the server; 0 if unknown.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// Problems describe omitted or truncated tools, and configured tools that
-	// are missing.
+	// Problems describes tools that were omitted or truncated, and configured
+	// tools that are missing.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Cache stores listings by the digest of a configuration, for later processes.
-// It is safe for concurrent use.
+// Cache stores listings for later processes, by the digest of the
+// configuration. It must be safe for concurrent use.
 type Cache interface {
-	Load(digest string) (*Listing, error) // nil without an error if there is none
+	Load(digest string) (*Listing, error) // returns nil and no error if there is no listing
 	Store(digest string, l *Listing) error
 }

@@ -22,104 +22,106 @@ const (
 	DefaultMessageSize    = 64 << 20 // bytes
 )
 
-// A Dialer connects to servers. Its fields must not change after the first
-// Dial. It is safe for concurrent use.
+// A Dialer connects to servers. It is safe for concurrent use. Its fields must
+// not be changed after the first Dial.
 type Dialer struct {
-	// Spawn starts the command of a stdio server. If nil, stdio servers are
-	// refused.
+	// Spawn starts the command of a stdio server. If Spawn is nil, Dial rejects
+	// stdioTransport servers.
 	Spawn Spawner
-	// HTTP supplies the Transport, Timeout and cookie jar for HTTP, SSE and
+	// HTTP supplies the transport, timeout and cookie jar for HTTP, SSE and
 	// WebSocket; nil means the default client. Its CheckRedirect is replaced.
-	// For a configuration with an Owner, only the TLS configuration of an
-	// [*http.Transport] is used, because the dialer itself checks the
-	// addresses.
+	// If the configuration has an Owner, only the TLS settings of an
+	// [*http.Transport] are used, because the dialer must check each address
+	// itself.
 	HTTP *http.Client
-	// Private are non-public addresses that a configuration with an Owner may
-	// connect to. Others are refused with a [*PrivateAddressError].
+	// Private lists the non-public addresses that a configuration with an Owner
+	// may connect to. Connections to other non-public addresses fail with a
+	// [*PrivateAddressError].
 	Private []netip.Prefix
-	// OAuth returns the handler that answers a 401 of the server at url. It is
-	// called once for each connection. If it or the handler is nil, a 401 is an
-	// error.
+	// OAuth returns the handler for a 401 response of the server at url. It is
+	// called once per connection. If OAuth or the handler is nil, a 401
+	// response is an error.
 	OAuth func(c *Config, url string) auth.OAuthHandler
-	// Client is the implementation name sent to servers. The default is
-	// loadout.
+	// Client is the name and version of this program that servers receive. The
+	// default name is loadout.
 	Client mcp.Implementation
-	// Logger receives tolerated protocol violations. Nil discards them.
+	// Logger logs protocol violations that are tolerated. Nil discards them.
 	Logger *slog.Logger
-	// Probe limits the wait for an answer to server/discover. Zero means
-	// [DefaultProbeTimeout]. It is at most half of the connect timeout, to
-	// leave time for the legacy handshake.
+	// Probe limits the wait for the response to server/discover. Zero means
+	// [DefaultProbeTimeout]. The limit is at most half of the connect timeout,
+	// to leave time for the legacy handshake.
 	Probe time.Duration
 	// MaxMessage limits the size of a message in bytes. Zero means
 	// [DefaultMessageSize].
 	MaxMessage int
-	// Transports are additional transports by type. They take precedence over
-	// the built-in ones.
+	// Transports adds transports by type. They take precedence over the
+	// built-in ones.
 	Transports map[string]func(c *Config, url string) (mcp.Transport, error)
 
 	mu   sync.Mutex
-	eras map[string]string // by transport, URL and command: era of the last connection
+	eras map[string]string // era of the last connection, by transport, URL and command
 }
 
-// WithSpawn returns a new dialer with the settings of d that starts commands
-// with spawn.
+// WithSpawn returns a new dialer with the settings of d and the given spawner.
 func (d *Dialer) WithSpawn(spawn Spawner) *Dialer {
 	return &Dialer{Spawn: spawn, HTTP: d.HTTP, Private: d.Private, OAuth: d.OAuth, Client: d.Client, Logger: d.Logger, Probe: d.Probe,
 		MaxMessage: d.MaxMessage, Transports: d.Transports}
 }
 
-// A NextStepper is an OAuth handler that knows what the user can do if the
-// server refuses the token. The [*AuthError] includes it.
+// A NextStepper is an OAuth handler that suggests what the user can do when a
+// server rejects the token. The suggestion becomes part of the [*AuthError].
 type NextStepper interface {
 	auth.OAuthHandler
-	// Next returns the next step in one line. It must not block.
+	// Next returns the suggestion as one line. It must not block.
 	Next() string
 }
 
-// DialOptions configure one connection.
+// DialOptions configures one connection.
 type DialOptions struct {
-	// Options are the handlers and capabilities of the protocol client. Do not
-	// set its ToolListChangedHandler, PromptListChangedHandler or
-	// ResourceListChangedHandler: Changed also works after a lost stream.
+	// Options sets the handlers and capabilities of the protocol client. Do not
+	// set ToolListChangedHandler, PromptListChangedHandler or
+	// ResourceListChangedHandler; use Changed, which also covers changes missed
+	// while a stream was lost.
 	Options *mcp.ClientOptions
 	// Prepare, if set, is called with the protocol client before it connects,
 	// for example to add middleware.
 	Prepare func(*mcp.Client)
 	// Changed is called with "tools", "prompts" or "resources" when that list
-	// changed. It is called by the reading goroutine and must not block. On a
-	// modern server it needs a subscriptions/listen stream, which is reopened
-	// when lost. Afterwards Changed is called for each list, because
+	// changed. It is called by the reading goroutine and must not block. For
+	// modern servers, Dial opens a subscriptions/listen stream. After a lost
+	// stream is reopened, Changed is called for every list, because
 	// notifications may have been missed.
 	Changed func(what string)
 	// Era selects the handshake: [Modern], [Legacy], or "" to detect it.
 	Era string
-	// URL selects one of the URLs of the configuration. "" means the first.
+	// URL selects one of the configured URLs. "" means the first.
 	URL string
 }
 
 // Conn is a connection to a server. Its methods are safe for concurrent use.
-// Close ends it and the process of a stdio server.
+// Close closes the connection and stops the process of a stdio server.
 type Conn struct {
 	*mcp.ClientSession
 	Era       string // [Modern] or [Legacy]
 	Transport string // the detected transport
 
 	link *link
-	done chan struct{} // closed when the session ended
+	done chan struct{} // closed when the session has ended
 }
 
-// NotificationCount returns how many notifications were read from the server,
-// except cancellations. The SDK may deliver an answer before earlier
-// notifications are handled; wait for this count to see them all.
-func (c *Conn) NotificationCount() int64 { return c.link.notices.Load() }
+// NotificationCount returns the number of notifications read from the server,
+// except cancellations. The SDK may deliver a response before it has handled
+// earlier notifications; a caller can wait until it has handled this many.
+func (c *Conn) NotificationCount() int64 { return c.link.noticeCount.Load() }
 
-// Dial connects to the server of c. It detects the transport if c names none,
-// and the era. A stdio server that does not answer the probe, or exits, is
-// started again for the legacy handshake. ctx and [Config.ConnectTimeout] limit
-// the whole attempt, but not the life of the connection.
+// Dial connects to the server of c. It detects the protocol era and, if c does
+// not name one, the transport. If a stdio server exits or does not answer the
+// probe, Dial starts it again for the legacy handshake. ctx and
+// [Config.ConnectTimeout] limit the whole attempt, but not the lifetime of the
+// connection.
 //
-// The error names the server, the attempt, and the last lines of standard
-// error. It is an [*AuthError] if the server requires credentials.
+// The error names the server and the attempt and includes the last lines of
+// standard error. It is an [*AuthError] if the server requires credentials.
 func (d *Dialer) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, error) {
 	if o == nil {
 		o = &DialOptions{}
@@ -148,26 +150,26 @@ func (d *Dialer) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, er
 		if first == nil {
 			first = err
 		}
-		if ctx.Err() != nil || !triesOlder(err) {
+		if ctx.Err() != nil || !shouldTrySSE(err) {
 			break
 		}
 	}
 	return nil, first
 }
 
-// transportTypes returns the transports to try, in order.
+// transportTypes returns the transports to try, in this order.
 func transportTypes(c *Config, u string) ([]string, error) {
 	switch {
 	case c.Type != "":
 		if c.Type != Stdio && u == "" && c.Command == "" {
-			return nil, errors.New("no url in its configuration")
+			return nil, errors.New("configuration has no url")
 		}
 		if c.Type == Stdio && c.Command == "" {
-			return nil, errors.New("no command in its configuration")
+			return nil, errors.New("configuration has no command")
 		}
 		return []string{c.Type}, nil
 	case u == "" && c.Command == "":
-		return nil, errors.New("neither command nor url in its configuration")
+		return nil, errors.New("configuration has neither command nor url")
 	case u == "":
 		return []string{Stdio}, nil
 	case strings.HasPrefix(u, "ws://") || strings.HasPrefix(u, "wss://"):
@@ -176,19 +178,20 @@ func transportTypes(c *Config, u string) ([]string, error) {
 	return []string{HTTP, SSE}, nil
 }
 
-// dialType connects over one transport, with the probe and its fallbacks.
+// dialType connects over one transport. It first probes the era and then falls
+// back to other handshakes.
 func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u string) (*Conn, error) {
 	key := strings.Join(append([]string{typ, u, c.Name, c.Dir, c.Command}, c.Args...), "\x00")
-	plan := firstAttempt(o.Era, d.era(key), d.probeTimeout(ctx))
+	plan := firstAttempt(o.Era, d.knownEra(key), d.probeTimeout(ctx))
 	for {
 		conn, l, err := d.dialOnce(ctx, c, o, typ, u, plan)
 		if err == nil {
-			d.remember(key, conn.Era)
+			d.rememberEra(key, conn.Era)
 			return conn, nil
 		}
 		next, ok := nextAttempt(plan, typ, o.Era, l, err)
 		if !ok || ctx.Err() != nil {
-			d.remember(key, "")
+			d.rememberEra(key, "")
 			if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 				err = cause
 			}
@@ -198,8 +201,9 @@ func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u
 	}
 }
 
-// dialOnce makes one attempt and cleans up if it fails. The link is returned
-// even then, closed, for its error report.
+// dialOnce makes a single connection attempt and cleans up if it fails. It also
+// returns the link of a failed attempt, which is closed, so that the caller can
+// report the error.
 func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u string, p attempt) (*Conn, *link, error) {
 	l := newLink(c, u, typ, d)
 	inner, err := d.transport(typ, c, u, l)
@@ -207,7 +211,7 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 		return nil, l, err
 	}
 	l.inner = inner
-	l.bound = p.bound
+	l.probeLimit = p.timeout
 	l.changed = o.Changed
 
 	opts := mcp.ClientOptions{}
@@ -221,9 +225,9 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 		opts.Capabilities = &mcp.ClientCapabilities{} // the SDK's default would advertise roots
 	}
 	client := mcp.NewClient(d.client(), &opts)
-	client.AddReceivingMiddleware(l.notice)
+	client.AddReceivingMiddleware(l.observeListChanges)
 	if typ == Stdio { // HTTP requests have more context
-		client.AddSendingMiddleware(l.calls)
+		client.AddSendingMiddleware(l.interceptToolCalls)
 	}
 	if o.Prepare != nil {
 		o.Prepare(client)
@@ -237,7 +241,7 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 		l.closeAndWait(nil)
 		return nil, l, err
 	}
-	conn := &Conn{ClientSession: s, Era: eraOf(s), Transport: typ, link: l, done: make(chan struct{})}
+	conn := &Conn{ClientSession: s, Era: sessionEra(s), Transport: typ, link: l, done: make(chan struct{})}
 	l.group.Go(func() {
 		s.Wait()
 		close(conn.done)
@@ -271,8 +275,8 @@ func (d *Dialer) logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// Close ends the connection and its running calls, and waits for the process of
-// a stdio server. It may be called several times.
+// Close closes the connection, cancels its running calls, and waits for the
+// process of a stdio server. It may be called more than once.
 func (c *Conn) Close() error {
 	c.link.beginClose(nil)
 	c.ClientSession.Close()
@@ -280,13 +284,13 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Done returns a channel that is closed when the connection ended.
+// Done returns a channel that is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Stderr returns the last 64 KiB of standard error of a stdio server, with
-// secrets redacted.
+// Stderr returns the last 64 KiB of standard error of a stdio server. Secrets
+// are redacted.
 func (c *Conn) Stderr() string { return c.link.stderr() }
 
-// Warnings returns tolerated protocol violations of the server, such as lines
-// on standard output that are not messages. Only a few are recorded.
+// Warnings returns protocol violations that were tolerated, such as lines on
+// standard output that are not messages. Only the first few are recorded.
 func (c *Conn) Warnings() []string { return c.link.warnings() }

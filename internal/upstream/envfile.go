@@ -14,28 +14,28 @@ import (
 // MaxEnvFile limits the size of a [Config.EnvFile] in bytes.
 const MaxEnvFile = 64 << 10
 
-// An EnvFileError reports that a [Config.EnvFile] exists but is refused. Its
-// text names the next step.
+// An EnvFileError reports that a [Config.EnvFile] exists but must not be used.
+// Reason says what the user can do.
 type EnvFileError struct{ Reason string }
 
 func (e *EnvFileError) Error() string { return e.Reason }
 
-// loadEnvFile adds the variables of the file to the resolved copy. Only
-// configurations of the user may read files.
+// loadEnvFile adds the variables of the file to out. It rejects files unless
+// the user provides the configuration.
 func (r *resolver) loadEnvFile(out *Config) {
 	const where = "envFile"
 	switch {
 	case out.EnvFile == "":
 		return
 	case r.v.File == nil:
-		r.miss(Invalid, "", where, "envFile is not allowed here; set the variables in env")
+		r.addProblem(Invalid, "", where, "envFile is allowed only in the user's own configuration; set the variables in env")
 		return
 	}
 	path := out.EnvFile
 	follows := !filepath.IsAbs(path)
 	if follows {
 		if r.v.Workspace == "" {
-			r.miss(Invalid, "", where, "the path is relative and there is no workspace; use an absolute path")
+			r.addProblem(Invalid, "", where, "the path is relative and there is no workspace; use an absolute path")
 			return
 		}
 		path = filepath.Join(r.v.Workspace, path)
@@ -46,40 +46,40 @@ func (r *resolver) loadEnvFile(out *Config) {
 		err = fmt.Errorf("file too large (limit %d bytes)", MaxEnvFile)
 	}
 	if refused, ok := errors.AsType[*EnvFileError](err); ok {
-		r.miss(Invalid, "", where, r.displayPath(path)+": "+refused.Reason)
+		r.addProblem(Invalid, "", where, r.displayPath(path)+": "+refused.Reason)
 		return
 	}
 	if err != nil {
 		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 			err = pe.Err
 		}
-		r.miss(Invalid, "", where, fmt.Sprintf("%s: %v; correct the path, or set the variables in env", r.displayPath(path), err))
+		r.addProblem(Invalid, "", where, fmt.Sprintf("%s: %v; correct the path, or set the variables in env", r.displayPath(path), err))
 		return
 	}
 	values := parseEnvFile(data)
-	if names := loaders(values); follows && len(names) > 0 {
-		r.miss(Invalid, "", where, r.displayPath(path)+": "+loadersRefused(names).Reason)
+	if names := loaderVariables(values); follows && len(names) > 0 {
+		r.addProblem(Invalid, "", where, r.displayPath(path)+": "+newLoaderError(names).Reason)
 		return
 	}
 	r.merge(out, values)
 }
 
-// isBelow reports whether path is dir or a path below it.
+// isBelow reports whether path is dir or is inside dir.
 func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return dir != "" && path != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// loader matches variables that determine which code runs. Files that belong to
-// the working directory must not set them.
-var loader = lazyregexp.New(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
+// loaderVariable matches variables that determine which code a program loads.
+// Files in the working directory must not set them.
+var loaderVariable = lazyregexp.New(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
 	`PYTHON.*|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|VIRTUAL_ENV|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|BASH_ENV|BASH_FUNC_.*|ENV|ZDOTDIR|SHELL|SHELLOPTS|BASHOPTS|PS4|IFS|` +
 	`PATH|PATHEXT|COMSPEC|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|EDITOR|VISUAL|PAGER|BROWSER|SSH_ASKPASS|OPENSSL_(CONF|MODULES|ENGINES)|GCONV_PATH|GLIBC_TUNABLES)$`)
 
-func loaders(values map[string]string) []string {
+func loaderVariables(values map[string]string) []string {
 	var out []string
 	for name := range values {
-		if loader().MatchString(name) {
+		if loaderVariable().MatchString(name) {
 			out = append(out, name)
 		}
 	}
@@ -89,20 +89,21 @@ func loaders(values map[string]string) []string {
 
 // CheckEnvFile returns an error if a [Config.EnvFile] sets a variable that
 // determines which code a program loads, such as LD_PRELOAD, NODE_OPTIONS or
-// PATH. Files of a project must not set them. The error names the first.
+// PATH. A file in a project must not set such variables. The error names the
+// first one.
 func CheckEnvFile(data []byte) error {
-	if names := loaders(parseEnvFile(data)); len(names) > 0 {
-		return loadersRefused(names)
+	if names := loaderVariables(parseEnvFile(data)); len(names) > 0 {
+		return newLoaderError(names)
 	}
 	return nil
 }
 
-func loadersRefused(names []string) *EnvFileError {
+func newLoaderError(names []string) *EnvFileError {
 	return &EnvFileError{names[0] + " determines which code is loaded, so a file in a project may not set it; set it in env of the server, or move the file out of the project and use its absolute path"}
 }
 
-// displayPath returns the path, or its unresolved form if it contains a secret
-// value.
+// displayPath returns path for an error message. If path contains a secret
+// value, it returns the path with unresolved variables.
 func (r *resolver) displayPath(path string) string {
 	for _, h := range r.hidden {
 		if strings.Contains(path, h) {
@@ -119,11 +120,11 @@ func (r *resolver) merge(out *Config, values map[string]string) {
 			continue
 		}
 		if strings.ContainsRune(value, 0) {
-			r.miss(Invalid, "", "envFile", "the value of "+name+" contains a control character")
+			r.addProblem(Invalid, "", "envFile", "the value of "+name+" contains a control character")
 			return
 		}
 		env[name] = value
-		r.conceal(value)
+		r.addSecret(value)
 	}
 	for name, value := range out.Env {
 		env[name] = value
@@ -132,9 +133,9 @@ func (r *resolver) merge(out *Config, values map[string]string) {
 }
 
 // parseEnvFile parses NAME=VALUE lines in dotenv syntax: an optional export,
-// quotes that may span lines, and comments after #. It ignores other lines, and
-// the last of repeated names counts. In double quotes it replaces \n, \r, \t,
-// \", \\ and \$. It does not expand variables.
+// quotes that may span lines, and comments after #. It ignores other lines. If
+// a name is repeated, the last value wins. In double quotes it replaces \n, \r,
+// \t, \", \\ and \$. It does not expand variables.
 func parseEnvFile(data []byte) map[string]string {
 	out := map[string]string{}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
@@ -155,14 +156,14 @@ func parseEnvFile(data []byte) map[string]string {
 			_, text, _ = strings.Cut(after, "\n")
 			continue
 		}
-		out[name] = strings.TrimSpace(uncomment(value))
+		out[name] = strings.TrimSpace(stripComment(value))
 		text = rest
 	}
 	return out
 }
 
-// uncomment removes a comment: a # after a blank.
-func uncomment(s string) string {
+// stripComment removes a comment, which starts with a # after a space or tab.
+func stripComment(s string) string {
 	for i := 1; i < len(s); i++ {
 		if s[i] == '#' && (s[i-1] == ' ' || s[i-1] == '\t') {
 			return s[:i]
@@ -173,8 +174,8 @@ func uncomment(s string) string {
 
 var escaped = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\', '$': '$'}
 
-// unquote returns the text of a leading quoted string and the rest. ok is false
-// if s does not start with a complete quoted string.
+// unquote returns the content of the quoted string at the start of s and the
+// scalarText after it. ok is false if s does not start with a complete quoted string.
 func unquote(s string) (inner, after string, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return "", "", false

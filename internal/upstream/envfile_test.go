@@ -73,7 +73,7 @@ func TestEnvFileMissing(t *testing.T) {
 		{v, "${NO}/.env", "no value for ${NO}"},
 		{v, "/etc/${{secrets.S3}}", "no value for ${{secrets.S3}}"},
 		{nowhere, ".env", "no workspace"},
-		{noFiles, ".env", "envFile is not allowed here"},
+		{noFiles, ".env", "envFile is allowed only in the user's own configuration"},
 	} {
 		c := &upstream.Config{Name: "x", Type: upstream.Stdio, Command: "run", EnvFile: tt.file}
 		got, unset := c.Resolve(tt.v)

@@ -14,27 +14,27 @@ const (
 	legacyVersion = "2025-11-25" // last version that starts with initialize
 )
 
-// maxEras limits the remembered eras.
+// maxEras limits the number of remembered eras.
 const maxEras = 4096
 
-// attempt is one way to connect.
+// attempt describes one handshake to try.
 type attempt struct {
-	era   string        // [Legacy]: initialize at once; else server/discover first
-	bound time.Duration // timeout of server/discover; 0 means that of ctx
+	era     string        // [Legacy] sends initialize at once; otherwise server/discover is sent first
+	timeout time.Duration // timeout of server/discover; 0 means the timeout of ctx
 }
 
-// probeEnd is the outcome of a probe.
-type probeEnd int
+// probeOutcome is the outcome of a probe with server/discover.
+type probeOutcome int
 
 const (
-	unasked  probeEnd = iota // server/discover was not sent, or is pending
-	answered                 // the server is alive
-	silent                   // no answer before the timeout
-	gone                     // the connection ended without an answer
+	probePending      probeOutcome = iota // server/discover was not sent, or is pending
+	probeAnswered                         // the server is alive
+	probeTimedOut                         // no answer before the timeout
+	probeDisconnected                     // the connection ended without an answer
 )
 
-// firstAttempt uses the requested era, else the known era, else a probe with a
-// timeout.
+// firstAttempt returns the attempt for the requested era, else for the known
+// era, else a probe with a timeout.
 func firstAttempt(told, known string, bound time.Duration) attempt {
 	switch {
 	case told != "":
@@ -42,46 +42,47 @@ func firstAttempt(told, known string, bound time.Duration) attempt {
 	case known != "":
 		return attempt{era: known}
 	}
-	return attempt{bound: bound}
+	return attempt{timeout: bound}
 }
 
-// nextAttempt returns the attempt after a failed one, if any. It does not
-// depend on error codes of the probe: after any answer the SDK has already
-// tried initialize on the same connection.
+// nextAttempt returns the attempt to make after p failed. It returns false if
+// there is none. It ignores the error code of the probe: if the server answered
+// keyNode all, the SDK has already tried initialize on the same connection.
 func nextAttempt(p attempt, typ, told string, l *link, err error) (attempt, bool) {
 	if told != "" || l == nil {
 		return attempt{}, false
 	}
 	var wire *jsonrpc.Error
 	code := 0
-	if errors.As(err, &wire) && !internalCode(wire) {
+	if errors.As(err, &wire) && !isInternalCode(wire) {
 		code = int(wire.Code)
 	}
 	switch {
 	case p.era == Legacy && code == mcp.CodeUnsupportedProtocolVersion:
-		// A modern server that is too slow for the probe.
+		// The server is modern but too slow for the probe.
 		return attempt{era: Modern}, true
 	case p.era != "":
 		return attempt{}, false
-	case l.probe() == silent:
+	case l.probeOutcome() == probeTimedOut:
 		return attempt{era: Legacy}, true
-	case l.probe() == gone && l.isStarted():
+	case l.probeOutcome() == probeDisconnected && l.isStarted():
 		// Some servers exit on an unknown first message.
 		return attempt{era: Legacy}, true
-	case l.probe() == answered && typ == Stdio && code == 0 && l.isLost():
+	case l.probeOutcome() == probeAnswered && typ == Stdio && code == 0 && l.isLost():
 		return attempt{era: Legacy}, true
 	}
 	return attempt{}, false
 }
 
-func eraOf(s *mcp.ClientSession) string {
+func sessionEra(s *mcp.ClientSession) string {
 	if r := s.InitializeResult(); r != nil && r.ProtocolVersion >= modernVersion {
 		return Modern
 	}
 	return Legacy
 }
 
-// probeTimeout returns the timeout of a probe, within the remaining time.
+// probeTimeout returns the timeout of a probe. It fits into the time left in
+// ctx.
 func (d *Dialer) probeTimeout(ctx context.Context) time.Duration {
 	b := d.Probe
 	if b <= 0 {
@@ -93,13 +94,13 @@ func (d *Dialer) probeTimeout(ctx context.Context) time.Duration {
 	return b
 }
 
-func (d *Dialer) era(key string) string {
+func (d *Dialer) knownEra(key string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.eras[key]
 }
 
-func (d *Dialer) remember(key, era string) {
+func (d *Dialer) rememberEra(key, era string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if era == "" {

@@ -19,27 +19,27 @@ import (
 type AuthError struct {
 	Server    string
 	Status    int    // 401 or 403
-	Challenge string // WWW-Authenticate header of the answer
+	Challenge string // WWW-Authenticate header of the response
 	Next      string // what the user can do, from a [NextStepper]; may be ""
 	Err       error
 }
 
 func (e *AuthError) Error() string {
-	next := cmp.Or(e.Next, "check its headers or sign in to it")
+	next := cmp.Or(e.Next, "check its headers, or sign in to the server")
 	return fmt.Sprintf("server %q refused access (%d %s): %s", e.Server, e.Status, http.StatusText(e.Status), next)
 }
 
 // Unwrap returns the transport's error.
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// A NotAllowedError of a [Spawner] reports that the server may not start for
-// now, because a permission was revoked. The next use tries again.
+// A NotAllowedError is returned by a [Spawner] if the server currently must not
+// start because a permission was revoked. The next use tries again.
 type NotAllowedError struct{ Reason string }
 
 func (e *NotAllowedError) Error() string { return e.Reason }
 
 // OutcomeUnknownError reports that a call was sent but not answered, so the
-// tool may or may not have run. This package never repeats such a call.
+// tool may have run. This package never repeats such a call.
 type OutcomeUnknownError struct {
 	Server string
 	Tool   string
@@ -50,20 +50,21 @@ func (e *OutcomeUnknownError) Error() string {
 	return fmt.Sprintf("tool %q of server %q: %v; it may have run and was not called again", e.Tool, e.Server, e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the reason why the call was not answered.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// displayError has a text that is safe to display, and a chain for programs.
+// displayError separates a text that is safe to display from the error chain
+// for programs.
 type displayError struct {
 	text   string
 	err    error
-	status int // of the last HTTP answer, if it was a refusal
+	status int // status of the last HTTP response if it rejected a request, else 0
 }
 
 func (e *displayError) Error() string { return e.text }
 func (e *displayError) Unwrap() error { return e.err }
 
-// timeoutError reports that something exceeded a timeout.
+// timeoutError reports that an operation exceeded a timeout.
 type timeoutError struct {
 	what  string
 	limit time.Duration
@@ -71,7 +72,7 @@ type timeoutError struct {
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("%s within %v", e.what, e.limit) }
 
-// Is matches [context.DeadlineExceeded].
+// Is reports whether target is [context.DeadlineExceeded].
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 const (
@@ -79,8 +80,8 @@ const (
 	stderrLineSize = 300
 )
 
-// dialError returns an error with the attempt, the reason, and the last output
-// of the server.
+// dialError returns an error that describes the attempt, the reason, and the
+// last lines of standard error.
 func dialError(c *Config, u, typ string, l *link, err error) error {
 	status := 0
 	if l != nil {
@@ -88,8 +89,8 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		challenge := l.challenge
 		status = l.status
 		l.mu.Unlock()
-		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
-			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Next: l.next(), Err: transportError(err)}
+		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !isTimeout(err) {
+			return &AuthError{Server: c.Name, Status: status, Challenge: truncate(redactText(c, challenge), 500), Next: l.nextStep(), Err: transportError(err)}
 		}
 	}
 	var b strings.Builder
@@ -104,28 +105,28 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		fmt.Fprintf(&b, " (%s)", typ)
 	}
 	b.WriteString(": ")
-	b.WriteString(reason(c, l, err))
+	b.WriteString(failureReason(c, l, err))
 	if l != nil {
 		for _, w := range l.warnings()[:min(1, len(l.warnings()))] {
 			b.WriteString("; " + w)
 		}
-		b.WriteString(tail(l.stderr()))
+		b.WriteString(lastLines(l.stderr()))
 	}
-	return &displayError{scrub(c, b.String()), err, status}
+	return &displayError{redactText(c, b.String()), err, status}
 }
 
-// reason returns a short description of why a connection failed or ended.
-func reason(c *Config, l *link, err error) string {
+// failureReason briefly describes why a connection failed or ended.
+func failureReason(c *Config, l *link, err error) string {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !internalCode(wire) {
-		return fmt.Sprintf("server answered: %s (%d)", clip(conceal(c, wire.Message), 500), wire.Code)
+	if errors.As(err, &wire) && !isInternalCode(wire) {
+		return fmt.Sprintf("server answered: %s (%d)", truncate(redactSecrets(c, wire.Message), 500), wire.Code)
 	}
 	if private := (*PrivateAddressError)(nil); errors.As(err, &private) {
 		return private.Error()
 	}
 	if l != nil {
 		l.mu.Lock()
-		broken, status, proc, elsewhere := l.broken, l.status, l.proc, l.elsewhere
+		broken, status, proc, elsewhere := l.readErr, l.status, l.process, l.otherHostErr
 		l.mu.Unlock()
 		if elsewhere != nil {
 			return elsewhere.Error()
@@ -141,25 +142,25 @@ func reason(c *Config, l *link, err error) string {
 		if broken != nil && proc != nil {
 			return "the command closed its output"
 		}
-		if status != 0 && !timedOut(err) {
+		if status != 0 && !isTimeout(err) {
 			return fmt.Sprintf("server answered %d %s", status, http.StatusText(status))
 		}
-		if cause := context.Cause(l.ctx); cause != nil && !errors.Is(cause, errEnded) && !timedOut(err) {
+		if cause := context.Cause(l.ctx); cause != nil && !errors.Is(cause, errEnded) && !isTimeout(err) {
 			return cause.Error()
 		}
 		if errors.Is(broken, io.EOF) {
 			return "server closed the connection"
 		}
 		if broken != nil {
-			return "connection broken: " + clip(conceal(c, broken.Error()), 500)
+			return "connection broken: " + truncate(redactSecrets(c, broken.Error()), 500)
 		}
 	}
 	return err.Error()
 }
 
-// internalCode reports whether the SDK made up an error that looks like one of
-// the server.
-func internalCode(e *jsonrpc.Error) bool {
+// isInternalCode reports whether the SDK created an error with a code that
+// servers also use.
+func isInternalCode(e *jsonrpc.Error) bool {
 	switch e.Code {
 	case -32005:
 		return e.Message == "rejected by transport"
@@ -171,24 +172,24 @@ func internalCode(e *jsonrpc.Error) bool {
 	return false
 }
 
-// transportError hides an SDK error that looks like one of the server from
-// errors.As.
+// transportError hides an error created by the SDK from errors.As, so that it
+// is not taken for an error of the server.
 func transportError(err error) error {
-	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && internalCode(wire) {
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isInternalCode(wire) {
 		return errors.New(err.Error())
 	}
 	return err
 }
 
-func timedOut(err error) bool {
+func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// triesOlder reports whether the server may only support HTTP+SSE: streamable
-// HTTP failed with 400, 404 or 405 and no protocol error.
-func triesOlder(err error) bool {
+// shouldTrySSE reports whether the server may support only HTTP+SSE: streamable
+// HTTP failed with status 400, 404 or 405 and without a protocol error.
+func shouldTrySSE(err error) bool {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !internalCode(wire) {
+	if errors.As(err, &wire) && !isInternalCode(wire) {
 		return false
 	}
 	var s *displayError
@@ -198,8 +199,9 @@ func triesOlder(err error) bool {
 	return s.status == http.StatusBadRequest || s.status == http.StatusNotFound || s.status == http.StatusMethodNotAllowed
 }
 
-// tail returns the last lines of standard error, each on its own line.
-func tail(stderr string) string {
+// lastLines formats the last lines of standard error for an error message, each
+// on its own line.
+func lastLines(stderr string) string {
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' || r == '\r' })
 	if len(lines) > stderrLines {
 		lines = lines[len(lines)-stderrLines:]
@@ -207,14 +209,14 @@ func tail(stderr string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		if line = strings.TrimSpace(line); line != "" {
-			b.WriteString("\n  stderr: " + clip(line, stderrLineSize))
+			b.WriteString("\n  stderr: " + truncate(line, stderrLineSize))
 		}
 	}
 	return b.String()
 }
 
-// clip shortens a text to n bytes and replaces control characters.
-func clip(s string, n int) string {
+// truncate cuts a text to n bytes and replaces control characters.
+func truncate(s string, n int) string {
 	if len(s) > n {
 		s = s[:n] + "…"
 	}
@@ -226,7 +228,8 @@ func clip(s string, n int) string {
 	}, strings.ToValidUTF8(s, "·"))
 }
 
-// displayURL returns the scheme and host of a URL. The rest may be secret.
+// displayURL returns the scheme and host of a URL, because the rest may be
+// secret.
 func displayURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {

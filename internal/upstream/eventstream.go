@@ -18,10 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// streamConn is a connection over streamable HTTP. It adds what the SDK only
-// does for its own connections: in the legacy era, the version header and the
-// GET stream of server messages. Unlike the SDK, it reopens the stream while
-// the connection lives.
+// streamConn is a connection over streamable HTTP. For the legacy era it adds
+// the version header and the GET stream of server messages, which the SDK adds
+// only to its own connections. Unlike the SDK, it reopens the stream whenever
+// it is lost.
 type streamConn struct {
 	mcp.Connection
 	link     *link
@@ -30,44 +30,44 @@ type streamConn struct {
 	endpoint string
 	oauth    auth.OAuthHandler
 
-	in   chan received
+	in   chan receivedMessage
 	once sync.Once
 
 	mu   sync.Mutex
 	init jsonrpc.ID // ID of the initialize request
 }
 
-type received struct {
+type receivedMessage struct {
 	msg jsonrpc.Message
 	err error
 }
 
-type streamable struct {
+type streamableTransport struct {
 	link     *link
 	inner    *mcp.StreamableClientTransport
 	trip     *roundTripper
 	endpoint string
 }
 
-func (t *streamable) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t *streamableTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	inner, err := t.inner.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := &streamConn{
 		Connection: inner, link: t.link, trip: t.trip, client: t.inner.HTTPClient, endpoint: t.endpoint,
-		oauth: t.inner.OAuthHandler, in: make(chan received),
+		oauth: t.inner.OAuthHandler, in: make(chan receivedMessage),
 	}
-	t.link.group.Go(c.pump)
+	t.link.group.Go(c.readResponses)
 	return c, nil
 }
 
-// pump reads answers to requests.
-func (c *streamConn) pump() {
+// readResponses passes the messages that the SDK reads to Read.
+func (c *streamConn) readResponses() {
 	for {
 		msg, err := c.Connection.Read(c.link.ctx)
 		select {
-		case c.in <- received{msg, err}:
+		case c.in <- receivedMessage{msg, err}:
 		case <-c.link.ctx.Done():
 			return
 		}
@@ -91,7 +91,7 @@ func (c *streamConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// setVersion takes the protocol version from the answer to initialize.
+// setVersion reads the protocol version from the response to initialize.
 func (c *streamConn) setVersion(res *jsonrpc.Response) {
 	c.mu.Lock()
 	own := c.init.IsValid() && c.init == res.ID
@@ -117,10 +117,10 @@ func (c *streamConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, msg)
 	if err == nil && req != nil && req.Method == "notifications/initialized" {
 		c.once.Do(func() {
-			// A server may send a request on this stream during the first call,
-			// so wait for the stream to open, but not for long.
+			// A server may send a request on this stream during the first call.
+			// So wait briefly for the stream to open.
 			first := make(chan struct{})
-			c.link.group.Go(func() { c.keepStream(sync.OnceFunc(func() { close(first) })) })
+			c.link.group.Go(func() { c.maintainStream(sync.OnceFunc(func() { close(first) })) })
 			late := time.NewTimer(streamWait)
 			defer late.Stop()
 			select {
@@ -134,18 +134,18 @@ func (c *streamConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-// streamWait limits the wait for the stream to open.
+// streamWait limits the wait for the stream of server messages to open.
 const streamWait = 2 * time.Second
 
-// keepStream keeps the stream open until the connection ends or the server does
-// not support it.
-func (c *streamConn) keepStream(answered func()) {
+// maintainStream keeps the stream of server messages open until the connection
+// ends or the server does not support the stream.
+func (c *streamConn) maintainStream(answered func()) {
 	defer answered()
 	ctx := c.link.ctx
 	last, retry := "", time.Duration(0)
 	for failures := 0; ; {
 		start := time.Now()
-		res, err := c.get(ctx, last)
+		res, err := c.openStream(ctx, last)
 		answered()
 		if err == nil {
 			if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || res.StatusCode != http.StatusOK {
@@ -155,18 +155,18 @@ func (c *streamConn) keepStream(answered func()) {
 				}
 			} else {
 				if failures > 0 && last == "" && c.link.changed != nil {
-					c.link.changed("tools") // notifications were lost meanwhile
+					c.link.changed("tools") // notifications may have been missed
 					c.link.changed("prompts")
 					c.link.changed("resources")
 				}
-				err = readEvents(res.Body, c.link.dialer.maxMessage(), func(e event) error {
+				err = readEvents(res.Body, c.link.dialer.maxMessage(), func(e serverEvent) error {
 					if e.id != "" {
 						last = e.id
 					}
 					if e.retry > 0 {
 						retry = e.retry
 					}
-					return c.event(ctx, e)
+					return c.handleEvent(ctx, e)
 				})
 				res.Body.Close()
 				if errors.Is(err, errTooBig) {
@@ -186,7 +186,7 @@ func (c *streamConn) keepStream(answered func()) {
 	}
 }
 
-func (c *streamConn) get(ctx context.Context, last string) (*http.Response, error) {
+func (c *streamConn) openStream(ctx context.Context, last string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, nil)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (c *streamConn) get(ctx context.Context, last string) (*http.Response, erro
 	return c.client.Do(req)
 }
 
-func (c *streamConn) event(ctx context.Context, e event) error {
+func (c *streamConn) handleEvent(ctx context.Context, e serverEvent) error {
 	if len(e.data) == 0 || e.name != "" && e.name != "message" {
 		return nil
 	}
@@ -224,25 +224,25 @@ func (c *streamConn) event(ctx context.Context, e event) error {
 		return nil
 	}
 	select {
-	case c.in <- received{msg, nil}:
+	case c.in <- receivedMessage{msg, nil}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// event is a server-sent event.
-type event struct {
+// serverEvent is one server-sent event.
+type serverEvent struct {
 	name, id string
 	data     []byte
 	retry    time.Duration
 }
 
-// readEvents calls f for each event of at most limit bytes, until the stream
-// ends or f fails.
-func readEvents(r io.Reader, limit int, f func(event) error) error {
+// readEvents calls f for each event until the stream ends or f fails. An event
+// may have up to limit bytes.
+func readEvents(r io.Reader, limit int, f func(serverEvent) error) error {
 	b := bufio.NewReader(r)
-	var e event
+	var e serverEvent
 	var data [][]byte
 	size := 0
 	for {
@@ -256,7 +256,7 @@ func readEvents(r io.Reader, limit int, f func(event) error) error {
 			if err := f(e); err != nil {
 				return err
 			}
-			e, data, size = event{}, nil, 0
+			e, data, size = serverEvent{}, nil, 0
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))

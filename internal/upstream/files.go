@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Files is a [Cache] with one file for each configuration in a directory. It
-// ignores files that are damaged or too large. It is safe for concurrent use by
-// several processes.
+// Files is a [Cache] that stores each listing in a file in Dir. It ignores
+// damaged and oversized files. It is safe for concurrent use by several
+// processes.
 type Files struct{ Dir string }
 
 // maxCached limits the size of a cached listing in bytes.
@@ -23,7 +23,7 @@ func (f *Files) file(digest string) string {
 	return filepath.Join(f.Dir, strings.TrimPrefix(digest, "sha256:")+".json")
 }
 
-// Load returns the listing of a configuration, or nil if there is none.
+// Load returns the cached listing of a configuration, or nil if there is none.
 func (f *Files) Load(digest string) (*Listing, error) {
 	file, err := os.Open(f.file(digest))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (f *Files) Load(digest string) (*Listing, error) {
 	return &l, nil
 }
 
-// Store replaces the listing of a configuration.
+// Store replaces the cached listing of a configuration.
 func (f *Files) Store(digest string, l *Listing) error {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *Files) Store(digest string, l *Listing) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // if it was not renamed
+	defer os.Remove(tmp.Name()) // fails if the file was renamed
 	_, err = tmp.Write(b)
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err

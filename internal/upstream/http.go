@@ -19,14 +19,15 @@ import (
 
 const maxRedirects = 5
 
-// protocolHeaders belong to the transport. Configurations cannot override them.
+// protocolHeaders are headers that the transport sets. A configuration cannot
+// override them.
 var protocolHeaders = map[string]bool{
 	"Accept": true, "Content-Type": true, "Content-Length": true, "Transfer-Encoding": true, "Host": true,
 	"Connection": true, "Last-Event-Id": true, "Mcp-Method": true, "Mcp-Name": true,
 	"Mcp-Protocol-Version": true, "Mcp-Session-Id": true,
 }
 
-// newStreamable returns the transport for streamable HTTP of both eras.
+// newStreamable returns a streamable HTTP transport for both eras.
 func newStreamable(l *link) (mcp.Transport, error) {
 	client, endpoint, err := l.httpClient()
 	if err != nil {
@@ -37,10 +38,10 @@ func newStreamable(l *link) (mcp.Transport, error) {
 		oauth = l.dialer.OAuth(l.config, endpoint)
 		guide, _ := oauth.(NextStepper)
 		l.mu.Lock()
-		l.guide = guide
+		l.oauthHandler = guide
 		l.mu.Unlock()
 	}
-	return &streamable{link: l, endpoint: endpoint, trip: client.Transport.(*roundTripper), inner: &mcp.StreamableClientTransport{
+	return &streamableTransport{link: l, endpoint: endpoint, trip: client.Transport.(*roundTripper), inner: &mcp.StreamableClientTransport{
 		Endpoint:     endpoint,
 		HTTPClient:   client,
 		OAuthHandler: oauth,
@@ -48,27 +49,27 @@ func newStreamable(l *link) (mcp.Transport, error) {
 	}}, nil
 }
 
-// newSSE returns the transport for servers older than 2025-03-26.
+// newSSE returns an HTTP+SSE transport, for servers older than 2025-03-26.
 func newSSE(l *link) (mcp.Transport, error) {
 	client, endpoint, err := l.httpClient()
 	if err != nil {
 		return nil, err
 	}
-	return &sse{link: l, inner: &mcp.SSEClientTransport{
+	return &sseTransport{link: l, inner: &mcp.SSEClientTransport{
 		Endpoint:     endpoint,
 		HTTPClient:   client,
 		MaxEventSize: l.dialer.maxMessage(),
 	}}, nil
 }
 
-type sse struct {
+type sseTransport struct {
 	link  *link
 	inner *mcp.SSEClientTransport
 }
 
-// Connect opens the stream. The SDK ends it with ctx, which ends after
-// connecting, so Connect passes a context that lives as long as the connection.
-func (s *sse) Connect(ctx context.Context) (mcp.Connection, error) {
+// Connect opens the stream. The SDK ties the stream to the context, so Connect
+// passes a context that lives as long as the connection.
+func (s *sseTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	stream, cancel := context.WithCancelCause(s.link.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	conn, err := s.inner.Connect(stream)
@@ -83,7 +84,7 @@ func (s *sse) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, nil
 }
 
-// httpClient returns an HTTP client for this connection, and the URL without
+// httpClient returns an HTTP client for this connection and the URL without
 // user information.
 func (l *link) httpClient() (*http.Client, string, error) {
 	u, err := url.Parse(l.url)
@@ -110,7 +111,7 @@ func (l *link) httpClient() (*http.Client, string, error) {
 		}
 		u.User = nil
 	}
-	client := &http.Client{CheckRedirect: rt.redirect}
+	client := &http.Client{CheckRedirect: rt.checkRedirect}
 	if given := l.dialer.HTTP; given != nil {
 		client.Jar = given.Jar
 		if given.Transport != nil && l.config.Owner == "" {
@@ -127,12 +128,12 @@ func (l *link) httpClient() (*http.Client, string, error) {
 	return client, u.String(), nil
 }
 
-// idlePerHost is the number of idle HTTP connections. The default of two is too
-// low for concurrent callers.
+// idlePerHost is the number of idle HTTP connections per host. The default of
+// two is too low for concurrent callers.
 const idlePerHost = 32
 
-// ownTransport returns a transport whose idle connections are closed with this
-// connection.
+// ownTransport returns a transport for this connection only, so that closing
+// the connection closes its idle connections.
 func (l *link) ownTransport() http.RoundTripper {
 	std, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -146,8 +147,8 @@ func (l *link) ownTransport() http.RoundTripper {
 	return t
 }
 
-// A roundTripper adds the configured headers for the server's own origin only,
-// limits response sizes, and records the outcome of requests.
+// A roundTripper adds the configured headers to requests for the server's own
+// origin, limits the size of responses, and records the outcome of requests.
 type roundTripper struct {
 	link    *link
 	base    http.RoundTripper
@@ -156,15 +157,15 @@ type roundTripper struct {
 	version atomic.Pointer[string] // of the legacy era, after negotiation
 }
 
-func (t *roundTripper) redirect(req *http.Request, via []*http.Request) error {
+func (t *roundTripper) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("too many redirects (limit %d)", maxRedirects)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("redirect from https to http refused")
+		return errors.New("refused a redirect from https to http")
 	}
 	if t.link.config.Owner != "" && originOf(req.URL) != t.origin {
-		return fmt.Errorf("redirect to %s refused for a server of %s; put that address into its configuration", originOf(req.URL), t.link.config.Owner)
+		return fmt.Errorf("refused a redirect to %s for a server of %s; use that address in its configuration", originOf(req.URL), t.link.config.Owner)
 	}
 	return nil
 }
@@ -199,9 +200,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	} else {
 		if req.Response == nil {
-			err := fmt.Errorf("server sends messages to another host (%s); put that address into its configuration", req.URL.Host)
+			err := fmt.Errorf("server sends messages to another host (%s); use that address in its configuration", req.URL.Host)
 			t.link.mu.Lock()
-			t.link.elsewhere = err // the SDK may only report that the connection ended
+			t.link.otherHostErr = err // the SDK may report only that the connection ended
 			t.link.mu.Unlock()
 			return nil, err
 		}

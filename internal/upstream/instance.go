@@ -10,32 +10,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of consecutive failures.
+// Limits for connections that keep failing.
 const (
-	breaker    = 3 // from here on, only background attempts are made
-	hopeless   = 5 // a server that was connected before becomes dead
-	maxChecks  = 2 // failed health checks that make it degraded
-	checkBound = 10 * time.Second
-	shortLife  = 10 * time.Second // a connection that ends sooner counts as a failure
+	breakerFailures = 3 // after this many failures, only background attempts are made
+	maxFailures     = 5 // a server that was connected before becomes dead after this many failures
+	maxFailedChecks = 2 // failed health checks that make the server degraded
+	checkBound      = 10 * time.Second
+	minLifetime     = 10 * time.Second // a shorter connection counts as a failure
 )
 
 var (
-	errIdle      = errors.New("idle")
-	errNotNeeded = errors.New("no longer needed")
+	errIdle      = errors.New("connection idle")
+	errNotNeeded = errors.New("connection no longer needed")
 )
 
-// instance is a server at one of its URLs. The mutex of the server guards the
-// fields after relist.
+// instance is a server at one of its URLs. Server.mu guards the fields after
+// relist.
 type instance struct {
 	server *Server
 	url    string
 	kick   chan struct{} // requests an attempt
-	quit   chan error    // requests the end of the connection, with a reason
-	relist chan struct{} // reports that the list of tools changed
+	quit   chan error    // requests that the connection be closed, with a reason
+	relist chan struct{} // reports that the tool list changed
 
 	running   bool   // whether run is running
 	trying    bool   // an attempt is running or about to start
-	notNeeded bool   // the attempt and its connection are not needed
+	notNeeded bool   // the current attempt and its connection are no longer needed
 	cancel    func() // cancels the attempt
 	conn      *Conn
 	failures  int // consecutive
@@ -50,22 +50,22 @@ func (i *instance) isDead() bool {
 	if i.err == nil || i.conn != nil {
 		return false
 	}
-	return !i.ever || i.failures >= hopeless || isFinal(i.err) || needsUser(i.err)
+	return !i.ever || i.failures >= maxFailures || isFinal(i.err) || needsUser(i.err)
 }
 
-// isFinal reports whether another attempt is unlikely to help.
+// isFinal reports whether further attempts are unlikely to succeed.
 func isFinal(err error) bool {
 	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
 }
 
-// needsUser reports whether the user must act before a connection is possible. If so,
-// there are no attempts until the next use, which reports the current reason.
+// needsUser reports whether a connection is impossible until the user acts.
+// Then no attempt is made until the next use, which reports the current reason.
 func needsUser(err error) bool {
 	refused, ok := errors.AsType[*AuthError](err)
 	return ok && refused.Next != "" || errors.As(err, new(*NotAllowedError))
 }
 
-// requestEnd has run end the connection. mu is held.
+// requestEnd asks run to close the connection. The caller holds Server.mu.
 func (i *instance) requestEnd(why error) {
 	select {
 	case i.quit <- why:
@@ -76,20 +76,21 @@ func (i *instance) requestEnd(why error) {
 // run connects, watches the connection, and reconnects while the server is
 // needed.
 func (i *instance) run() {
-	for i.attempt(i.server.pool.ctx) || !i.stop() {
+	for i.attempt(i.server.pool.ctx) || !i.tryStop() {
 	}
 	i.server.pool.removeUnused(i.server)
 }
 
-// attempt makes one connection and watches it, then waits for the next attempt.
-// It returns false if there should be none.
+// attempt connects once, watches the connection until it ends, and waits until
+// it is time for the next attempt. It returns false if there should be no next
+// attempt.
 func (i *instance) attempt(ctx context.Context) bool {
 	s := i.server
 	start := time.Now()
 	conn, l, err := i.open(ctx)
 	if err == nil {
 		i.setConnected(conn, l)
-		err = i.watch(ctx, conn)
+		err = i.watchConn(ctx, conn)
 		i.setLost(conn, err, time.Since(start))
 		conn.Close()
 		s.pool.releaseConn()
@@ -99,15 +100,15 @@ func (i *instance) attempt(ctx context.Context) bool {
 		if i.setFailed(nil) == 0 {
 			return true
 		}
-	} else if i.setFailed(err); ctx.Err() != nil || needsUser(err) { // the user has to act
+	} else if i.setFailed(err); ctx.Err() != nil || needsUser(err) { // the user must act first
 		return false
 	}
-	return i.pause(ctx)
+	return i.waitForRetry(ctx)
 }
 
-// stop marks the instance as not running, unless another attempt was requested
-// meanwhile.
-func (i *instance) stop() bool {
+// tryStop marks the instance as not running. It returns false if another
+// attempt was requested meanwhile.
+func (i *instance) tryStop() bool {
 	s := i.server
 	s.mu.Lock()
 	select {
@@ -127,7 +128,7 @@ func (i *instance) stop() bool {
 	return true
 }
 
-// open connects and lists the tools.
+// open connects to the server and lists its tools.
 func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 	s := i.server
 	if err := s.pool.acquireConn(s); err != nil {
@@ -176,8 +177,8 @@ func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 	return conn, l, nil
 }
 
-// beginAttempt records how to cancel an attempt. It returns false if the
-// attempt is no longer needed.
+// beginAttempt records the function that cancels the current attempt. It
+// returns false if the attempt is no longer needed.
 func (i *instance) beginAttempt(cancel func()) bool {
 	i.server.mu.Lock()
 	defer i.server.mu.Unlock()
@@ -187,7 +188,7 @@ func (i *instance) beginAttempt(cancel func()) bool {
 
 func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s := i.server
-	s.cacheListing(l) // first, because subscribers may make others read the cache
+	s.cacheListing(l) // before subscribers are notified, because they may read the cache
 	s.mu.Lock()
 	select { // left from the previous connection
 	case <-i.quit:
@@ -206,13 +207,13 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s.pool.notify(s)
 }
 
-// setLost records that a connection ended.
+// setLost records that an established connection ended.
 func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
 	s := i.server
 	again := !errors.Is(why, errIdle) && s.pool.ctx.Err() == nil
 	s.mu.Lock()
 	i.conn = nil
-	if life >= shortLife {
+	if life >= minLifetime {
 		i.failures = 0
 	} else if again {
 		i.failures++
@@ -233,7 +234,7 @@ func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
 	}
 }
 
-// setFailed records a failed attempt, if err is not nil, and returns the number
+// setFailed records a failed attempt if err is not nil. It returns the number
 // of consecutive failures.
 func (i *instance) setFailed(err error) int {
 	s := i.server
@@ -251,9 +252,9 @@ func (i *instance) setFailed(err error) int {
 	}
 	switch {
 	case needsUser(err):
-		i.failures = min(max(i.failures, 1), breaker-1)
+		i.failures = min(max(i.failures, 1), breakerFailures-1)
 	case isFinal(err):
-		i.failures = max(i.failures+1, breaker)
+		i.failures = max(i.failures+1, breakerFailures)
 	default:
 		i.failures++
 	}
@@ -268,9 +269,9 @@ func (i *instance) setFailed(err error) int {
 	return n
 }
 
-// pause waits before the next attempt. It returns false if the server is no
-// longer needed.
-func (i *instance) pause(ctx context.Context) bool {
+// waitForRetry waits until the next attempt is due. It returns false if the
+// server is no longer needed.
+func (i *instance) waitForRetry(ctx context.Context) bool {
 	s := i.server
 	left := s.neededFor()
 	if left <= 0 {
@@ -300,8 +301,9 @@ func (i *instance) pause(ctx context.Context) bool {
 	return true
 }
 
-// watch returns when a connection has ended or must end, with the reason.
-func (i *instance) watch(ctx context.Context, conn *Conn) error {
+// watchConn checks the health of a connection and refreshes its tool list. It
+// returns the reason when the connection has ended or must be closed.
+func (i *instance) watchConn(ctx context.Context, conn *Conn) error {
 	s := i.server
 	check := time.NewTicker(s.pool.o.CheckInterval)
 	defer check.Stop()
@@ -316,13 +318,13 @@ func (i *instance) watch(ctx context.Context, conn *Conn) error {
 			return err
 		case <-i.relist:
 			if err := i.relistTools(ctx, conn); err != nil {
-				s.pool.o.Logger.Warn("cannot list tools again", "server", s.config.Name, "error", scrub(s.config, err.Error()))
+				s.pool.o.Logger.Warn("could not refresh the tool list", "server", s.config.Name, "error", redactText(s.config, err.Error()))
 			}
 		case <-check.C:
 			if s.neededFor() <= 0 {
 				return errIdle
 			}
-			err := i.check(ctx, conn)
+			err := i.checkHealth(ctx, conn)
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
@@ -332,7 +334,7 @@ func (i *instance) watch(ctx context.Context, conn *Conn) error {
 					i.relistTools(ctx, conn)
 				}
 			default:
-				if bad++; bad >= maxChecks {
+				if bad++; bad >= maxFailedChecks {
 					return lostError(dialError(s.config, i.url, conn.Transport, conn.link, &checkError{err}))
 				}
 			}
@@ -340,7 +342,7 @@ func (i *instance) watch(ctx context.Context, conn *Conn) error {
 	}
 }
 
-// endReason returns why a connection ended by itself, for display.
+// endReason returns the reason why the server ended a connection, for display.
 func (i *instance) endReason(conn *Conn) error {
 	s := i.server
 	s.mu.Lock()
@@ -350,7 +352,7 @@ func (i *instance) endReason(conn *Conn) error {
 	return lostError(dialError(s.config, i.url, conn.Transport, conn.link, errEnded))
 }
 
-// lostError rewords an error of an established connection.
+// lostError rewords a dial error for a connection that was already established.
 func lostError(err error) error {
 	if e, ok := err.(*displayError); ok {
 		e.text = "lost the connection" + strings.TrimPrefix(e.text, "connect")
@@ -358,7 +360,7 @@ func lostError(err error) error {
 	return err
 }
 
-func (i *instance) check(ctx context.Context, conn *Conn) error {
+func (i *instance) checkHealth(ctx context.Context, conn *Conn) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkBound, &timeoutError{"no answer to a health check", checkBound})
 	defer cancel()
 	start := time.Now()
@@ -374,7 +376,8 @@ func (i *instance) check(ctx context.Context, conn *Conn) error {
 	return err
 }
 
-// evict removes a connection that a call found to be broken.
+// evict drops a connection that a call found to be broken, so that run opens a
+// new one.
 func (i *instance) evict(conn *Conn, why error) {
 	s := i.server
 	s.mu.Lock()
@@ -385,7 +388,7 @@ func (i *instance) evict(conn *Conn, why error) {
 	}
 }
 
-// relistTools lists the tools again.
+// relistTools refreshes the tool list.
 func (i *instance) relistTools(ctx context.Context, conn *Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, DefaultConnectTimeout)
 	defer cancel()

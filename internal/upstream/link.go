@@ -15,61 +15,62 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errEnded is the result of reads and writes after this program closed the
+// errEnded is returned by reads and writes after this program closed the
 // connection.
 var errEnded = errors.New("connection closed")
 
-// A link is the transport passed to the SDK. It wraps the real transport to
-// record what the SDK does not report: whether a request was sent and answered,
-// and how the probe ended. It also sends requests of its own (health checks,
-// listen, tool calls), and it can close a connection with running calls.
+// A link is the transport passed to the SDK. It wraps the real transport and
+// records what the SDK does not report: whether a request was sent and
+// answered, and the outcome of the probe. It also sends requests without the
+// SDK (health checks, subscriptions, tool calls), and it can close a connection
+// while calls are running.
 type link struct {
-	config    *Config
-	url       string
-	transport string
-	dialer    *Dialer
-	inner     mcp.Transport
-	bound     time.Duration // for the answer to server/discover; 0 means none
-	changed   func(what string)
+	config     *Config
+	url        string
+	transport  string
+	dialer     *Dialer
+	inner      mcp.Transport
+	probeLimit time.Duration // for the answer to server/discover; 0 means none
+	changed    func(what string)
 
-	ctx     context.Context // ends with the connection
-	stop    context.CancelCauseFunc
-	group   sync.WaitGroup // all goroutines of the connection
-	own     atomic.Int64   // counter for IDs of own requests
-	notices atomic.Int64   // notifications read
+	ctx          context.Context // ends with the connection
+	stop         context.CancelCauseFunc
+	group        sync.WaitGroup // all goroutines of the connection
+	requestCount atomic.Int64   // counter for the IDs of requests that the link sends
+	noticeCount  atomic.Int64   // number of notifications read
 
 	// mu guards the fields below. It is never held during I/O.
-	mu        sync.Mutex
-	conn      mcp.Connection // nil until connected
-	pending   map[jsonrpc.ID]*request
-	asked     jsonrpc.ID // ID of server/discover
-	probed    probeEnd
-	timer     *time.Timer
-	broken    error // why reading ended, unless closed here
-	proc      Process
-	http      *http.Transport // of this connection only; may be nil
-	noise     []string
-	status    int // of the last HTTP refusal
-	challenge string
-	elsewhere error       // set if the server sent messages to another host
-	guide     NextStepper // the OAuth handler; may be nil
+	mu           sync.Mutex
+	conn         mcp.Connection // nil until connected
+	pending      map[jsonrpc.ID]*request
+	probeID      jsonrpc.ID // ID of server/discover
+	probed       probeOutcome
+	timer        *time.Timer
+	readErr      error // why reading ended, unless closed here
+	process      Process
+	http         *http.Transport // of this connection only; may be nil
+	noise        []string
+	status       int // of the last HTTP refusal
+	challenge    string
+	otherHostErr error       // set if the server sent messages to another host
+	oauthHandler NextStepper // the OAuth handler; may be nil
 }
 
 // request is a pending request.
 type request struct {
 	cancel context.CancelFunc
-	keep   func() bool            // stops watching its context
+	keep   func() bool            // stops cancelling the request with its context
 	track  *track                 // of a tool call; may be nil
-	answer chan *jsonrpc.Response // for an own request; else nil
+	answer chan *jsonrpc.Response // for a request that the link sends; else nil
 }
 
-// track records the progress of one tool call. It travels in the context of the
-// call.
+// track records the progress of one tool call. The context of the call contains
+// it.
 type track struct {
 	sent     atomic.Bool // the server may have received it
 	answered atomic.Bool
 	status   atomic.Int32 // HTTP status of a refusal
-	session  atomic.Bool  // the request had an HTTP session
+	session  atomic.Bool  // whether the request had an HTTP session
 }
 
 type trackKey struct{}
@@ -111,19 +112,20 @@ func (l *link) connection() mcp.Connection {
 	return l.conn
 }
 
-// Read implements [mcp.Connection]. It keeps answers to own requests.
+// Read implements [mcp.Connection]. It does not return responses to requests
+// that the link itself sent.
 func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 	conn := l.connection()
 	for {
 		msg, err := conn.Read(ctx)
 		if err != nil {
-			l.readEnded(err)
+			l.setReadError(err)
 			return nil, err
 		}
 		res, ok := msg.(*jsonrpc.Response)
 		if !ok {
 			if r, is := msg.(*jsonrpc.Request); is && !r.IsCall() && r.Method != "notifications/cancelled" {
-				l.notices.Add(1)
+				l.noticeCount.Add(1)
 			}
 			return msg, nil
 		}
@@ -133,24 +135,24 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// deliverAnswer records a response and reports whether it answers an own
-// request.
+// deliverAnswer records a response. It reports whether the response belongs to
+// a request that the link itself sent.
 func (l *link) deliverAnswer(res *jsonrpc.Response) bool {
 	l.mu.Lock()
 	r := l.pending[res.ID]
 	delete(l.pending, res.ID)
-	if l.probed == unasked && l.asked.IsValid() && l.asked == res.ID {
-		l.probed = answered
+	if l.probed == probePending && l.probeID.IsValid() && l.probeID == res.ID {
+		l.probed = probeAnswered
 		l.timer.Stop()
 	}
 	l.mu.Unlock()
 	if r == nil {
 		return false
 	}
-	// Do not cancel its context: the write may not have returned, and an HTTP
-	// stream may not be read to its end.
+	// Do not cancel the context of the request yet: the write may not have
+	// returned, and the rest of an HTTP stream may be unread.
 	r.keep()
-	// Other errors are made up by the SDK for a stream that ended.
+	// The SDK creates other errors for a stream that ended.
 	if r.track != nil && (res.Error == nil || errors.As(res.Error, new(*jsonrpc.Error))) {
 		r.track.answered.Store(true)
 	}
@@ -161,13 +163,13 @@ func (l *link) deliverAnswer(res *jsonrpc.Response) bool {
 	return true
 }
 
-func (l *link) readEnded(err error) {
+func (l *link) setReadError(err error) {
 	l.mu.Lock()
-	if l.ctx.Err() == nil && l.broken == nil {
-		l.broken = err
+	if l.ctx.Err() == nil && l.readErr == nil {
+		l.readErr = err
 	}
-	if l.probed == unasked && l.asked.IsValid() {
-		l.probed = gone
+	if l.probed == probePending && l.probeID.IsValid() {
+		l.probed = probeDisconnected
 		l.timer.Stop()
 	}
 	rs := l.pending
@@ -193,23 +195,24 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return l.send(ctx, req, nil)
 }
 
-// send writes a request. It stays pending until it is answered or ctx ends.
+// send writes a request and registers it as pending until it is answered or ctx
+// is done.
 func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *jsonrpc.Response) error {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &request{cancel: cancel, track: trackOf(ctx), answer: answer}
 	l.mu.Lock()
-	if l.ctx.Err() != nil || l.broken != nil {
+	if l.ctx.Err() != nil || l.readErr != nil {
 		l.mu.Unlock()
 		cancel()
 		return errEnded
 	}
 	l.pending[req.ID] = r
-	if req.Method == "server/discover" && l.bound > 0 && !l.asked.IsValid() && answer == nil {
-		l.asked = req.ID
-		l.timer = time.AfterFunc(l.bound, l.probeTimeout)
+	if req.Method == "server/discover" && l.probeLimit > 0 && !l.probeID.IsValid() && answer == nil {
+		l.probeID = req.ID
+		l.timer = time.AfterFunc(l.probeLimit, l.handleProbeTimeout)
 	}
 	conn := l.conn
-	r.keep = context.AfterFunc(ctx, func() { l.forget(req.ID, r) })
+	r.keep = context.AfterFunc(ctx, func() { l.dropRequest(req.ID, r) })
 	l.mu.Unlock()
 
 	// HTTP transports set this more precisely in their round trip.
@@ -222,8 +225,8 @@ func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *json
 			r.track.sent.Store(false)
 		}
 		l.mu.Lock()
-		if l.probed == unasked && l.asked == req.ID && l.asked.IsValid() && l.ctx.Err() == nil {
-			l.probed = answered // it was refused
+		if l.probed == probePending && l.probeID == req.ID && l.probeID.IsValid() && l.ctx.Err() == nil {
+			l.probed = probeAnswered // the request was rejected
 			l.timer.Stop()
 		}
 		l.mu.Unlock()
@@ -232,7 +235,7 @@ func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *json
 	return err
 }
 
-func (l *link) forget(id jsonrpc.ID, r *request) {
+func (l *link) dropRequest(id jsonrpc.ID, r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pending[id] == r {
@@ -243,27 +246,27 @@ func (l *link) forget(id jsonrpc.ID, r *request) {
 	}
 }
 
-func (l *link) probeTimeout() {
+func (l *link) handleProbeTimeout() {
 	l.mu.Lock()
-	late := l.probed == unasked
+	late := l.probed == probePending
 	if late {
-		l.probed = silent
+		l.probed = probeTimedOut
 	}
 	l.mu.Unlock()
 	if late {
-		l.beginClose(fmt.Errorf("no answer to server/discover within %v", l.bound))
+		l.beginClose(fmt.Errorf("no answer to server/discover within %v", l.probeLimit))
 	}
 }
 
-// Close implements [mcp.Connection]. The SDK calls it with a lock held, so it
-// does not wait.
+// Close implements [mcp.Connection]. It does not wait, because the SDK calls it
+// with a lock held.
 func (l *link) Close() error {
 	l.beginClose(nil)
 	return nil
 }
 
-// beginClose starts closing the connection. The group is done when it is
-// closed.
+// beginClose starts to close the connection. When it is closed, all goroutines
+// of the group have ended.
 func (l *link) beginClose(cause error) {
 	if cause == nil {
 		cause = errEnded
@@ -296,26 +299,26 @@ func (l *link) beginClose(cause error) {
 	}
 }
 
-// closeAndWait closes the connection and waits.
+// closeAndWait closes the connection and waits for its goroutines.
 func (l *link) closeAndWait(cause error) {
 	l.beginClose(cause)
 	l.group.Wait()
 }
 
-// ask sends an own request and waits for its answer.
-func (l *link) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	id, err := l.ownID()
+// sendRequest sends a request without the SDK and waits for the response.
+func (l *link) sendRequest(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	id, err := l.newRequestID()
 	if err != nil {
 		return nil, err
 	}
-	return l.askAs(ctx, id, method, params)
+	return l.sendRequestWithID(ctx, id, method, params)
 }
 
-func (l *link) ownID() (jsonrpc.ID, error) {
-	return jsonrpc.MakeID("loadout-" + strconv.FormatInt(l.own.Add(1), 10))
+func (l *link) newRequestID() (jsonrpc.ID, error) {
+	return jsonrpc.MakeID("loadout-" + strconv.FormatInt(l.requestCount.Add(1), 10))
 }
 
-func (l *link) askAs(ctx context.Context, id jsonrpc.ID, method string, params any) (json.RawMessage, error) {
+func (l *link) sendRequestWithID(ctx context.Context, id jsonrpc.ID, method string, params any) (json.RawMessage, error) {
 	data, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
@@ -338,18 +341,18 @@ func (l *link) askAs(ctx context.Context, id jsonrpc.ID, method string, params a
 	return res.Result, nil
 }
 
-// calls is sending middleware that sends tool calls as own requests. This
-// decodes their results once; the SDK would do it twice.
-func (l *link) calls(next mcp.MethodHandler) mcp.MethodHandler {
+// interceptToolCalls is sending middleware that sends tool calls without the
+// SDK, to decode each result once instead of twice.
+func (l *link) interceptToolCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != "tools/call" {
 			return next(ctx, method, req)
 		}
-		id, err := l.ownID()
+		id, err := l.newRequestID()
 		if err != nil {
 			return nil, err
 		}
-		raw, err := l.askAs(ctx, id, method, req.GetParams())
+		raw, err := l.sendRequestWithID(ctx, id, method, req.GetParams())
 		if err != nil {
 			if ctx.Err() != nil {
 				l.sendCancelled(id, ctx.Err())
@@ -361,10 +364,11 @@ func (l *link) calls(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cancelTime limits how long sending a cancellation may take.
+// cancelTime limits the time to send a cancellation.
 const cancelTime = 5 * time.Second
 
-// sendCancelled tells the server that a request was cancelled, without waiting.
+// sendCancelled notifies the server that a request was cancelled. It does not
+// wait.
 func (l *link) sendCancelled(id jsonrpc.ID, why error) {
 	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: why.Error()})
 	if err != nil {
@@ -382,23 +386,24 @@ func (l *link) sendCancelled(id jsonrpc.ID, why error) {
 	})
 }
 
-func (l *link) probe() probeEnd {
+func (l *link) probeOutcome() probeOutcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.probed
 }
 
-// isStarted reports whether a connection was established.
+// isStarted reports whether the connection was established.
 func (l *link) isStarted() bool { return l.connection() != nil }
 
-// isLost reports whether the other side ended the connection.
+// isLost reports whether the server ended the connection.
 func (l *link) isLost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.broken != nil
+	return l.readErr != nil
 }
 
-// setRefusal records an HTTP refusal for error reports.
+// setRefusal records the HTTP status and challenge of a rejected request for
+// error messages.
 func (l *link) setRefusal(status int, challenge string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -408,22 +413,23 @@ func (l *link) setRefusal(status int, challenge string) {
 	}
 }
 
-// next returns what the user can do about a refusal, from the OAuth handler.
-func (l *link) next() string {
+// nextStep returns what the user can do about a rejected request, according to
+// the OAuth handler.
+func (l *link) nextStep() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.guide == nil {
+	if l.oauthHandler == nil {
 		return ""
 	}
-	return l.guide.Next()
+	return l.oauthHandler.Next()
 }
 
-// addNoise records a line of standard output that is not a message.
+// addNoise records a line on standard output that is not a message.
 func (l *link) addNoise(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.noise) < maxNoise {
-		l.noise = append(l.noise, "line on its standard output is not a message: "+clip(concealCut(l.config, line), maxNoiseLine))
+		l.noise = append(l.noise, "line on its standard output is not a message: "+truncate(redactFragment(l.config, line), maxNoiseLine))
 		l.dialer.logger().Warn("server writes noise to standard output", "server", l.config.Name)
 	}
 }
@@ -436,10 +442,10 @@ func (l *link) warnings() []string {
 
 func (l *link) stderr() string {
 	l.mu.Lock()
-	p := l.proc
+	p := l.process
 	l.mu.Unlock()
 	if p == nil {
 		return ""
 	}
-	return concealCut(l.config, p.Stderr())
+	return redactFragment(l.config, p.Stderr())
 }

@@ -19,7 +19,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: "+strings.Repeat("x", 200)+"\n\n"), 100)
 	f.Fuzz(func(t *testing.T, in []byte, limit int) {
 		limit = 1 + int(uint(limit)%1000)
-		err := readEvents(bytes.NewReader(in), limit, func(e event) error {
+		err := readEvents(bytes.NewReader(in), limit, func(e serverEvent) error {
 			if len(e.data) > limit+2 {
 				t.Errorf("an event of %d bytes, with a limit of %d", len(e.data), limit)
 			}
@@ -77,7 +77,7 @@ func TestScrub(t *testing.T) {
 		`Post "https://me:pw@host.example/a/b?token=x": EOF`:   `Post "https://host.example/…": EOF`,
 		"dial wss://host.example:8443, then https://a.example": "dial wss://host.example:8443, then https://a.example",
 	} {
-		if got := scrub(c, in); got != want {
+		if got := redactText(c, in); got != want {
 			t.Errorf("scrub(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSecretsSplitAtTruncation(t *testing.T) {
 		"0123456789 wxyz":          "••• •••",
 		"":                         "",
 	} {
-		if got := concealCut(c, in); got != want {
+		if got := redactFragment(c, in); got != want {
 			t.Errorf("concealCut(%q) = %q, want %q", in, got, want)
 		}
 	}

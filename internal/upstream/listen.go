@@ -10,22 +10,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of the backoff.
+// Limits of the retry delay.
 const (
 	firstWait = time.Second
 	maxWait   = time.Minute
 )
 
-// backoff returns the wait after consecutive failures: it doubles, and half of
-// it is random.
+// backoff returns the delay before a retry. It doubles with each consecutive
+// failure, and half of it is random.
 func backoff(failures int) time.Duration {
 	d := firstWait << min(max(failures-1, 0), 10)
 	d = min(d, maxWait)
 	return d/2 + rand.N(d/2+1)
 }
 
-// notice is middleware that observes list_changed notifications.
-func (l *link) notice(next mcp.MethodHandler) mcp.MethodHandler {
+// observeListChanges is receiving middleware that reports list_changed
+// notifications to l.changed.
+func (l *link) observeListChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req) // the SDK clears its cache
 		if l.changed != nil {
@@ -42,10 +43,11 @@ func (l *link) notice(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listen keeps a notification stream open on modern servers that support it.
+// listen keeps a stream of list change notifications open on a modern server
+// that supports it.
 func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	r := s.InitializeResult()
-	if o.Changed == nil || eraOf(s) != Modern || r.Capabilities == nil {
+	if o.Changed == nil || sessionEra(s) != Modern || r.Capabilities == nil {
 		return
 	}
 	var what []string
@@ -69,7 +71,7 @@ func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	l.group.Go(func() {
 		for failures := 0; ; {
 			start := time.Now()
-			_, err := l.ask(l.ctx, "subscriptions/listen", &mcp.SubscriptionsListenParams{Meta: meta, Notifications: n})
+			_, err := l.sendRequest(l.ctx, "subscriptions/listen", &mcp.SubscriptionsListenParams{Meta: meta, Notifications: n})
 			var wire *jsonrpc.Error
 			if l.ctx.Err() != nil || l.isLost() {
 				return
@@ -93,7 +95,7 @@ func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	})
 }
 
-// callMeta returns the _meta of requests in the modern era.
+// requestMeta returns the _meta of requests to modern servers.
 func (l *link) requestMeta(version string) mcp.Meta {
 	return mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    version,
@@ -102,12 +104,12 @@ func (l *link) requestMeta(version string) mcp.Meta {
 	}
 }
 
-// Check checks the server's health: with ping in the legacy era,
-// server/discover in the modern era.
+// Check checks the health of the server, with ping for legacy servers and
+// server/discover for modern ones.
 func (c *Conn) Check(ctx context.Context) error {
 	if c.Era == Legacy {
 		return c.Ping(ctx, nil)
 	}
-	_, err := c.link.ask(ctx, "server/discover", &mcp.DiscoverParams{Meta: c.link.requestMeta(c.InitializeResult().ProtocolVersion)})
+	_, err := c.link.sendRequest(ctx, "server/discover", &mcp.DiscoverParams{Meta: c.link.requestMeta(c.InitializeResult().ProtocolVersion)})
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of a listing.
+// Limits of a tool list.
 const (
 	MaxTools      = 10_000
 	MaxDefinition = 1 << 20  // bytes of one tool as JSON
@@ -25,8 +25,8 @@ const (
 	maxProblems    = 20
 )
 
-// relistAfter is the age after which a health check refreshes a listing without
-// a TTL.
+// relistAfter is the age at which a health check refreshes a listing without a
+// TTL.
 const relistAfter = 5 * time.Minute
 
 type listError struct{ err error }
@@ -39,7 +39,7 @@ type checkError struct{ err error }
 func (e *checkError) Error() string { return "no answer to health checks: " + e.err.Error() }
 func (e *checkError) Unwrap() error { return e.err }
 
-// list reads all pages of the tools of a connection, within the limits.
+// list reads all pages of the tool list of a connection, within the limits.
 func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 	l := &Listing{At: time.Now(), Era: conn.Era}
 	if r := conn.InitializeResult(); r.Capabilities == nil || r.Capabilities.Tools == nil {
@@ -69,31 +69,31 @@ pages:
 		for _, t := range res.Tools {
 			switch {
 			case t == nil || t.Name == "":
-				problem("a tool without a name")
+				problem("tool without a name omitted")
 				continue
 			case seen[t.Name]:
-				problem("duplicate tool %q ignored", clip(t.Name, 100))
+				problem("duplicate tool %q ignored", truncate(t.Name, 100))
 				continue
-			case !s.config.selects(t.Name):
+			case !s.config.selectsTool(t.Name):
 				continue
 			case len(l.Tools) >= MaxTools:
 				problem("too many tools (limit %d)", MaxTools)
 				continue
 			}
 			if len(t.Description) > MaxDescription {
-				problem("description of tool %q truncated (limit %d bytes)", clip(t.Name, 100), MaxDescription)
-				cut := *t // the SDK keeps the original
+				problem("description of tool %q truncated (limit %d bytes)", truncate(t.Name, 100), MaxDescription)
+				cut := *t // the SDK still uses the original
 				cut.Description = strings.ToValidUTF8(t.Description[:MaxDescription], "")
 				t = &cut
 			}
 			data, err := json.Marshal(t)
 			if err != nil || len(data) > MaxDefinition {
-				problem("tool %q omitted: definition too large (limit %d bytes)", clip(t.Name, 100), MaxDefinition)
+				problem("tool %q omitted: definition too large (limit %d bytes)", truncate(t.Name, 100), MaxDefinition)
 				continue
 			}
 			if total += len(data); total > MaxListing {
-				// Always reported: later tools are missing.
-				l.Problems = append(l.Problems, fmt.Sprintf("definitions too large (limit %d bytes): tools from %q on omitted", MaxListing, clip(t.Name, 100)))
+				// Always report this, because later tools are missing.
+				l.Problems = append(l.Problems, fmt.Sprintf("definitions too large (limit %d bytes): %q and later tools omitted", MaxListing, truncate(t.Name, 100)))
 				break pages
 			}
 			seen[t.Name] = true
@@ -106,32 +106,33 @@ pages:
 		params = &mcp.ListToolsParams{Cursor: res.NextCursor}
 	}
 	for _, name := range s.config.Tools {
-		if !seen[name] && s.config.selects(name) && total <= MaxListing {
-			problem("configured tool %q is missing", clip(name, 100))
+		if !seen[name] && s.config.selectsTool(name) && total <= MaxListing {
+			problem("configured tool %q is missing", truncate(name, 100))
 		}
 	}
 	slices.SortFunc(l.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return l, nil
 }
 
-// ProblemsKey is the _meta key of a tool list in which a server reports its
-// problems as a list of strings.
+// ProblemsKey is the _meta key with which a server reports problems of its tool
+// list, as a list of strings.
 const ProblemsKey = "loadout/problems"
 
-// reportedProblems returns the problems that a server reported.
+// reportedProblems returns the problems listed under [ProblemsKey].
 func reportedProblems(meta mcp.Meta) []string {
 	list, _ := meta[ProblemsKey].([]any)
 	var out []string
 	for _, item := range list {
 		if text, ok := item.(string); ok && text != "" {
-			out = append(out, clip(strings.Join(strings.Fields(text), " "), 400))
+			out = append(out, truncate(strings.Join(strings.Fields(text), " "), 400))
 		}
 	}
 	return out
 }
 
-// selects reports whether Include and Exclude select a tool.
-func (c *Config) selects(name string) bool {
+// selectsTool reports whether Include and Exclude select the tool with this
+// name.
+func (c *Config) selectsTool(name string) bool {
 	among := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
 			ok, err := path.Match(p, name)
@@ -141,7 +142,7 @@ func (c *Config) selects(name string) bool {
 	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
 }
 
-// setListing stores a listing in the server and the cache.
+// setListing stores a new listing in the server and in the cache.
 func (s *Server) setListing(l *Listing) {
 	s.cacheListing(l)
 	s.mu.Lock()
@@ -153,12 +154,12 @@ func (s *Server) setListing(l *Listing) {
 func (s *Server) cacheListing(l *Listing) {
 	if c := s.pool.o.Cache; c != nil {
 		if err := c.Store(s.digest, l); err != nil {
-			s.pool.o.Logger.Warn("listing not stored in the cache", "server", s.config.Name, "error", err)
+			s.pool.o.Logger.Warn("could not cache the tool list", "server", s.config.Name, "error", err)
 		}
 	}
 }
 
-// isStale reports whether the listing exceeded its TTL.
+// isStale reports whether the listing is older than its TTL.
 func (s *Server) isStale() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,47 +12,48 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxServers limits the servers of one file.
+// maxServers limits the number of servers in one file.
 const maxServers = 1000
 
-// ParseOptions describe a file.
+// ParseOptions describes the file to parse.
 type ParseOptions struct {
-	// Name is the file name. Its extension selects JSON, YAML or TOML. It
-	// becomes [Config.File].
+	// Name is the file name. Its extension selects JSON, YAML or TOML. It is
+	// also stored in [Config.File].
 	Name string
-	// Default names a single server without a name. "" means the file name
-	// without its extension.
+	// Default is the name of a single server that has no name. "" means the
+	// file name without its extension.
 	Default string
 }
 
 // File is the content of a configuration file.
 type File struct {
 	Servers []*Config // in file order
-	Names   []string  // servers that are only named, and defined elsewhere
-	Inputs  []Input   // values to ask the user for, in files of VS Code
+	Names   []string  // servers that are only named here and defined elsewhere
+	Inputs  []Input   // values to ask the user for, from VS Code files
 }
 
-// Input describes a value of ${input:ID} that the user enters.
+// Input describes a value that the user enters for ${input:ID}.
 type Input struct {
 	ID          string   `json:"id"`
 	Description string   `json:"description,omitempty"`
 	Default     string   `json:"default,omitempty"`
-	Options     []string `json:"options,omitempty"` // allowed values; empty allows any
+	Options     []string `json:"options,omitempty"` // allowed values; empty means any
 	Password    bool     `json:"password,omitempty"`
 }
 
-// Parse parses the servers of a configuration file of any MCP client: a map of servers
-// under mcpServers, mcp_servers, servers or at the top level, also nested; a list of
-// servers or a single one; or a list of names. The file is JSON with comments, YAML or
-// TOML, with at most 1 MiB and 1000 servers.
+// Parse parses the configuration file of any MCP client. The file contains a
+// map of servers under mcpServers, mcp_servers or servers, possibly nested, or
+// keyNode the top level; or a list of servers, a single server, or a list of names.
+// Its format is JSON with comments, YAML or TOML, with at most 1 MiB and 1000
+// servers.
 //
-// It never fails: the diagnostics report problems with their positions. A [skill.Error]
-// concerns an omitted server or the whole file, and never affects other servers. An
-// unknown key is a [skill.Info]. Diagnostics never quote values of env, headers, args or
-// URLs.
+// Parse never fails: diagnostics report problems with their positions. A
+// [skill.Error] means that one server or the whole file was omitted; other
+// servers are not affected. An unknown key is a [skill.Info]. Diagnostics never
+// quoteText values of env, headers, args or URLs.
 //
-// Timeouts are in seconds if the key says so or the number is below 1000, else in
-// milliseconds.
+// Timeouts are in seconds if the key says so or the number is below 1000,
+// otherwise in milliseconds.
 func Parse(data []byte, o ParseOptions) (*File, []skill.Diagnostic) {
 	p := newParser(o)
 	docs, err := configfile.Parse(data, configfile.FormatOf(o.Name, data))
@@ -68,9 +69,9 @@ func Parse(data []byte, o ParseOptions) (*File, []skill.Diagnostic) {
 	return p.result()
 }
 
-// ParseMap parses servers already decoded to JSON, such as mcpServers in a
-// skill's frontmatter: a map of servers or a list of names. name becomes
-// [Config.File]. Diagnostics have no positions.
+// ParseMap parses servers that are already decoded to JSON, such as mcpServers
+// in the frontmatter of a skill: a map of servers or a list of names. name is
+// stored in [Config.File]. Diagnostics have no positions.
 func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 	p := newParser(ParseOptions{Name: name})
 	p.placeless = true
@@ -84,8 +85,8 @@ func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 	return p.result()
 }
 
-// ParseNode is [ParseMap] for a parsed node with positions. nil means no
-// servers.
+// ParseNode is like [ParseMap] for a parsed node, whose positions the
+// diagnostics use. A nil node means no servers.
 func ParseNode(n *configfile.Node, o ParseOptions) (*File, []skill.Diagnostic) {
 	p := newParser(o)
 	if n != nil && n.Kind != configfile.Null {
@@ -112,8 +113,7 @@ func newParser(o ParseOptions) *parser {
 
 func (p *parser) result() (*File, []skill.Diagnostic) { return &p.found, p.ds }
 
-// add appends a diagnostic at n. It shortens quoted parts of the file to one
-// line.
+// add adds a diagnostic at n. It shortens quotes from the file to one line.
 func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
 	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(msg), Fix: printable.OneLine(fix)}
 	if n != nil && !p.placeless {
@@ -125,7 +125,9 @@ func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix
 	}
 }
 
-func at(f configfile.Field) *configfile.Node { return &configfile.Node{Line: f.Line, Column: f.Column} }
+func keyNode(f configfile.Field) *configfile.Node {
+	return &configfile.Node{Line: f.Line, Column: f.Column}
+}
 
 // parseFile parses a whole document.
 func (p *parser) parseFile(doc *configfile.Node) {
@@ -137,22 +139,22 @@ func (p *parser) parseFile(doc *configfile.Node) {
 	p.parseServers(doc, 0)
 }
 
-// wrappers are keys that contain a map or list of servers. The first existing
-// group counts.
+// wrappers are paths of keys that contain a map or list of servers. The first
+// one found is used.
 var wrappers = [][]string{
 	{"mcpServers", "mcp_servers", "mcp-servers", "mcpservers"},
-	{"mcp", "spec"}, // settings of VS Code and others; a Ghost
+	{"mcp", "spec"}, // VS Code settings and similar; Ghost documents
 	{"servers"},
 	{"connections"},
 }
 
-// parseServers parses a value with servers in any form.
+// parseServers parses servers in any of the accepted forms.
 func (p *parser) parseServers(n *configfile.Node, depth int) {
 	const most = 4 // nested wrappers
 	switch {
 	case n.Kind == configfile.List:
 		p.parseList(n)
-	case n.Scalar() && depth == 0 && n.Kind == configfile.String:
+	case n.IsScalar() && depth == 0 && n.Kind == configfile.String:
 		p.parseNames(n)
 	case n.Kind == configfile.Null && depth > 0:
 	case n.Kind != configfile.Map:
@@ -161,14 +163,15 @@ func (p *parser) parseServers(n *configfile.Node, depth int) {
 		return slices.Contains(wrappers[0], f.Key) && isWrapper(f.Key, f.Value)
 	}):
 		p.parseSingle(n)
-	case depth < most && p.unwrap(n, depth):
+	case depth < most && p.parseWrapped(n, depth):
 	default:
 		p.parseMapping(n, depth)
 	}
 }
 
-// unwrap parses the values of wrapper keys, if there are any.
-func (p *parser) unwrap(n *configfile.Node, depth int) bool {
+// parseWrapped parses the values under wrapper keys. It returns false if there
+// are none.
+func (p *parser) parseWrapped(n *configfile.Node, depth int) bool {
 	for _, group := range wrappers {
 		found := false
 		for _, f := range n.Fields {
@@ -187,7 +190,7 @@ func (p *parser) unwrap(n *configfile.Node, depth int) bool {
 	return false
 }
 
-// isWrapper distinguishes a wrapper from a server of that name.
+// isWrapper reports whether key is a wrapper rather than the name of a server.
 func isWrapper(key string, v *configfile.Node) bool {
 	if key == "mcp" || key == "spec" {
 		for _, group := range wrappers {
@@ -202,13 +205,13 @@ func isWrapper(key string, v *configfile.Node) bool {
 	return v.Kind == configfile.List || v.Kind == configfile.Null || v.Kind == configfile.Map && !isServer(v)
 }
 
-// isServer reports whether a map is a single server rather than servers by
-// name.
+// isServer reports whether a map describes a single server rather than a map of
+// servers by name.
 func isServer(n *configfile.Node) bool {
 	for _, f := range n.Fields {
 		switch canonicalKey(f.Key) {
 		case "command", "cmd", "url", "httpurl", "serverurl", "urls":
-			if f.Value.Scalar() || f.Value.Kind == configfile.List {
+			if f.Value.IsScalar() || f.Value.Kind == configfile.List {
 				return true
 			}
 		}
@@ -216,7 +219,7 @@ func isServer(n *configfile.Node) bool {
 	return false
 }
 
-// parseMapping parses servers by name.
+// parseMapping parses a map of servers by name.
 func (p *parser) parseMapping(n *configfile.Node, depth int) {
 	maps := 0
 	for _, f := range n.Fields {
@@ -232,16 +235,16 @@ func (p *parser) parseMapping(n *configfile.Node, depth int) {
 		switch {
 		case depth == 0 && (f.Key == "inputs" || strings.HasPrefix(f.Key, "$") || strings.HasPrefix(f.Key, "x-")) && (f.Value.Kind != configfile.Map || !isServer(f.Value)):
 		case f.Value.Kind == configfile.Map:
-			p.parseServer(f.Key, at(f), f.Value)
+			p.parseServer(f.Key, keyNode(f), f.Value)
 		case f.Value.Kind == configfile.Null:
-			p.add(skill.Error, "server-shape", at(f), fmt.Sprintf("server %s has no configuration", quote(f.Key)), "give it a command or a url")
+			p.add(skill.Error, "server-shape", keyNode(f), fmt.Sprintf("server %s has no configuration", quoteText(f.Key)), "give it a command or a url")
 		default:
-			p.add(skill.Error, "server-shape", f.Value, fmt.Sprintf("server %s is a %s", quote(f.Key), f.Value.Kind), "write a map with a command or a url")
+			p.add(skill.Error, "server-shape", f.Value, fmt.Sprintf("server %s is a %s", quoteText(f.Key), f.Value.Kind), "write a map with a command or a url")
 		}
 	}
 }
 
-// parseList parses a list of servers, names, or both.
+// parseList parses a list whose items are servers or names.
 func (p *parser) parseList(n *configfile.Node) {
 	for i, item := range n.Items {
 		switch {
@@ -250,9 +253,9 @@ func (p *parser) parseList(n *configfile.Node) {
 		case item.Kind != configfile.Map:
 			p.add(skill.Error, "server-shape", item, fmt.Sprintf("item %d of the servers is a %s", i+1, item.Kind), "write a name, or a map with name and command or url")
 		case !isServer(item) && len(item.Fields) == 1 && item.Fields[0].Value.Kind == configfile.Map:
-			p.parseServer(item.Fields[0].Key, at(item.Fields[0]), item.Fields[0].Value) // - NAME: {…}
+			p.parseServer(item.Fields[0].Key, keyNode(item.Fields[0]), item.Fields[0].Value) // - NAME: {…}
 		default:
-			name := text(item.Get("name"))
+			name := scalarText(item.Get("name"))
 			if name == "" {
 				p.add(skill.Error, "server-name", item, fmt.Sprintf("item %d of the servers has no name", i+1), "give it a name")
 				continue
@@ -262,18 +265,18 @@ func (p *parser) parseList(n *configfile.Node) {
 	}
 }
 
-// parseSingle parses a file with one server.
+// parseSingle parses a file that describes one server.
 func (p *parser) parseSingle(n *configfile.Node) {
 	name, place := p.o.Default, n
 	if name == "" && p.o.Name != "" {
 		base := path.Base(strings.ReplaceAll(p.o.Name, `\`, "/"))
 		name = strings.TrimSuffix(base, path.Ext(base))
 	}
-	if own := n.Get("name"); text(own) != "" {
+	if own := n.Get("name"); scalarText(own) != "" {
 		name, place = own.Text, own
 	}
 	if name == "" {
-		p.add(skill.Error, "server-name", n, "the server has no name", "give it a name")
+		p.add(skill.Error, "server-name", n, "server has no name", "give it a name")
 		return
 	}
 	p.parseServer(name, place, n)
@@ -290,32 +293,32 @@ func (p *parser) parseName(name string, n *configfile.Node) {
 	switch why := nameFault(name); {
 	case name == "":
 	case why != "":
-		p.add(skill.Error, "server-name", n, fmt.Sprintf("the name %s of a server %s", quote(name), why), "choose another name")
+		p.add(skill.Error, "server-name", n, fmt.Sprintf("the name %s of a server %s", quoteText(name), why), "choose another name")
 	case slices.Contains(p.found.Names, name):
-		p.add(skill.Info, "server-duplicate", n, fmt.Sprintf("server %s is named twice", quote(name)), "")
+		p.add(skill.Info, "server-duplicate", n, fmt.Sprintf("duplicate server name %s", quoteText(name)), "")
 	case p.hasRoom(n):
 		p.found.Names = append(p.found.Names, name)
 	}
 }
 
-// hasRoom reports whether another server may be added. It reports an exceeded
-// limit once.
+// hasRoom reports whether the file may contain another server. It reports an
+// exceeded limit once.
 func (p *parser) hasRoom(n *configfile.Node) bool {
 	if len(p.found.Servers)+len(p.found.Names) < maxServers {
 		return true
 	}
 	if !p.full {
 		p.full = true
-		p.add(skill.Error, "servers-many", n, fmt.Sprintf("too many servers (limit %d); the rest is omitted", maxServers), "split the file")
+		p.add(skill.Error, "servers-many", n, fmt.Sprintf("too many servers (limit %d); others are omitted", maxServers), "split the file")
 	}
 	return false
 }
 
-// addServer adds a server. The last of servers with the same name counts.
+// addServer adds a server. It replaces an earlier server with the same name.
 func (p *parser) addServer(c *Config, n *configfile.Node) {
 	if i, twice := p.index[c.Name]; twice {
 		first := p.found.Servers[i]
-		p.add(skill.Warning, "server-duplicate", n, fmt.Sprintf("server %s is defined twice; the first definition%s is ignored", quote(c.Name), onLine(first.Line)), "rename one of them")
+		p.add(skill.Warning, "server-duplicate", n, fmt.Sprintf("server %s is defined twice; the first definition%s is ignored", quoteText(c.Name), lineSuffix(first.Line)), "rename one of them")
 		p.found.Servers[i] = c
 		return
 	}
@@ -325,40 +328,40 @@ func (p *parser) addServer(c *Config, n *configfile.Node) {
 	}
 }
 
-func onLine(line int) string {
+func lineSuffix(line int) string {
 	if line == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", on line %d,", line)
 }
 
-// parseInputs parses the inputs of VS Code.
+// parseInputs parses the inputs of a VS Code file.
 func (p *parser) parseInputs(n *configfile.Node) {
 	if n == nil || n.Kind != configfile.List {
 		return
 	}
 	for _, item := range n.Items {
-		in := Input{ID: text(item.Get("id")), Description: text(item.Get("description")), Default: text(item.Get("default"))}
+		in := Input{ID: scalarText(item.Get("id")), Description: scalarText(item.Get("description")), Default: scalarText(item.Get("default"))}
 		if in.ID == "" || len(p.found.Inputs) >= maxServers {
-			p.add(skill.Warning, "input", item, "an input without an id is ignored", "give it an id")
+			p.add(skill.Warning, "input", item, "input without an id is ignored", "give it an id")
 			continue
 		}
-		in.Password = text(item.Get("password")) == "true"
+		in.Password = scalarText(item.Get("password")) == "true"
 		if o := item.Get("options"); o != nil {
 			for _, v := range o.Items {
-				in.Options = append(in.Options, text(v))
+				in.Options = append(in.Options, scalarText(v))
 			}
 		}
-		switch kind := text(item.Get("type")); kind {
+		switch kind := scalarText(item.Get("type")); kind {
 		case "", "promptString", "pickString":
 		default:
-			p.add(skill.Warning, "input", item, fmt.Sprintf("input %s has the unsupported type %s and is read as text", quote(in.ID), quote(kind)), "give the value in the configuration")
+			p.add(skill.Warning, "input", item, fmt.Sprintf("input %s has the unsupported type %s and is read as text", quoteText(in.ID), quoteText(kind)), "give the value in the configuration")
 		}
 		p.found.Inputs = append(p.found.Inputs, in)
 	}
 }
 
-// isGemini reports whether a server has a key that only Gemini uses.
+// isGemini reports whether a server has a key that only Gemini CLI uses.
 func isGemini(n *configfile.Node, depth int) bool {
 	own := isServer(n)
 	for _, f := range n.Fields {

@@ -10,12 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// parseOAuth parses an OAuth client that the user registered, in the forms of Claude
-// Code, Cursor and Gemini. Endpoints are discovered, but the user may set the
-// issuer.
-func (e *entry) parseOAuth(f configfile.Field) {
+// parseOAuth parses an OAuth client that the user registered, as written by
+// Claude Code, Cursor or Gemini CLI. Endpoints are discovered, but the user may
+// set the issuer.
+func (e *serverEntry) parseOAuth(f configfile.Field) {
 	if f.Value.Kind != configfile.Map {
-		e.add(skill.Info, "server-oauth", at(f), e.serverMessage(f.Key+" is not a client ID: sign-in starts when the server requires it"), "")
+		e.add(skill.Info, "server-oauth", keyNode(f), e.serverMessage(f.Key+" is not a client ID: sign-in starts when the server requires it"), "")
 		return
 	}
 	c := &OAuthClient{}
@@ -36,17 +36,17 @@ func (e *entry) parseOAuth(f configfile.Field) {
 		case "redirecturi":
 			c.Redirect = e.parseString(kv)
 		default:
-			e.add(skill.Info, "server-key", at(kv), e.serverMessage("key "+quote(f.Key+"."+kv.Key)+" is unknown and ignored"), "")
+			e.add(skill.Info, "server-key", keyNode(kv), e.serverMessage("key "+quoteText(f.Key+"."+kv.Key)+" is unknown and ignored"), "")
 		}
 	}
 	if c.Secret != "" && c.ID == "" {
-		e.warn("server-oauth", at(f), f.Key+" has a secret and no clientId", "write both, or neither")
+		e.warn("server-oauth", keyNode(f), f.Key+" has a secret but no clientId", "write both, or neither")
 	}
 	e.c.OAuth = c
 }
 
-// parseScopes parses a list, or a space-separated text.
-func (e *entry) parseScopes(f configfile.Field) []string {
+// parseScopes parses a list of scopes or a space-separated string.
+func (e *serverEntry) parseScopes(f configfile.Field) []string {
 	var all []string
 	for _, s := range e.parseStrings(f) {
 		all = append(all, strings.Fields(s)...)
@@ -54,9 +54,9 @@ func (e *entry) parseScopes(f configfile.Field) []string {
 	return unique(all)
 }
 
-// parseIssuer parses the URL of an authorization server. It keeps an invalid one,
-// which matches no server, so that nothing is sent.
-func (e *entry) parseIssuer(f configfile.Field) string {
+// parseIssuer parses the URL of an authorization server. It keeps an invalid
+// URL: no server matches it, so no secret is sent.
+func (e *serverEntry) parseIssuer(f configfile.Field) string {
 	s := e.parseString(f)
 	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
 		e.warn("server-oauth", f.Value, f.Key+" is not the URL of an authorization server: sign-in will fail", "write the issuer exactly as the server returns it, such as https://login.example.com")
@@ -64,9 +64,9 @@ func (e *entry) parseIssuer(f configfile.Field) string {
 	return s
 }
 
-// parseRedirect returns a callback URL on a port of this machine.
-func (e *entry) parseRedirect(f configfile.Field, host string) string {
-	port, err := strconv.ParseUint(text(f.Value), 10, 16)
+// parseRedirect returns the callback URL for a local port.
+func (e *serverEntry) parseRedirect(f configfile.Field, host string) string {
+	port, err := strconv.ParseUint(scalarText(f.Value), 10, 16)
 	if err != nil || port == 0 {
 		e.warn("server-oauth", f.Value, f.Key+" is not a port and is ignored", "write a number from 1 to 65535")
 		return ""

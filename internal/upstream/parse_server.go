@@ -22,28 +22,29 @@ const (
 	maxTimeout   = 24 * time.Hour
 )
 
-// canonicalKey normalizes a key: httpUrl, http_url and http-url are the same.
+// canonicalKey normalizes a key, so that httpUrl, http_url and http-url are
+// equal.
 func canonicalKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
 }
 
-// text returns a scalar as text, or "" for other nodes.
-func text(n *configfile.Node) string {
-	if n.Scalar() {
+// scalarText returns the text of a scalar, or "" for another node.
+func scalarText(n *configfile.Node) string {
+	if n.IsScalar() {
 		return n.Text
 	}
 	return ""
 }
 
-// quote quotes a part of a file for a message.
-func quote(s string) string {
+// quoteText quotes text from a file for a message.
+func quoteText(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}
 	return `"` + s + `"`
 }
 
-// nameFault says why a name is invalid, or "".
+// nameFault returns why a server name is invalid, or "".
 func nameFault(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -56,29 +57,29 @@ func nameFault(name string) string {
 	return ""
 }
 
-// entry is the server being parsed.
-type entry struct {
+// serverEntry is the server being parsed.
+type serverEntry struct {
 	*parser
 	c       *Config
 	bad     bool
 	command *configfile.Node
 	urls    []*configfile.Node
 	kind    *configfile.Node  // its type
-	headers map[string]string // written names by sent names
+	headers map[string]string // names as written, by the name that is sent
 }
 
 // parseServer parses a server and adds it if it is valid.
 func (p *parser) parseServer(name string, pos *configfile.Node, n *configfile.Node) {
-	e := &entry{parser: p, c: &Config{Name: name, File: p.o.Name}}
+	e := &serverEntry{parser: p, c: &Config{Name: name, File: p.o.Name}}
 	if !p.placeless {
 		e.c.Line = pos.Line
 	}
 	if why := nameFault(name); why != "" {
-		e.fault("server-name", pos, fmt.Sprintf("the name %s %s", quote(name), why), "choose another name")
+		e.reject("server-name", pos, fmt.Sprintf("the name %s %s", quoteText(name), why), "choose another name")
 	}
-	fields, passed := n.Unique()
+	fields, passed := n.UniqueFields()
 	for _, f := range passed {
-		e.warn("server-key-twice", at(f), fmt.Sprintf("duplicate key %s; the last value counts", quote(f.Key)), "remove one of them")
+		e.warn("server-key-twice", keyNode(f), fmt.Sprintf("duplicate key %s; the last value counts", quoteText(f.Key)), "remove one of them")
 	}
 	for _, f := range fields {
 		if f.Value.Kind != configfile.Null {
@@ -91,23 +92,25 @@ func (p *parser) parseServer(name string, pos *configfile.Node, n *configfile.No
 	}
 }
 
-func (e *entry) fault(code string, n *configfile.Node, msg, fix string) {
+func (e *serverEntry) reject(code string, n *configfile.Node, msg, fix string) {
 	e.bad = true
 	e.add(skill.Error, code, n, e.serverMessage(msg), fix)
 }
 
-func (e *entry) warn(code string, n *configfile.Node, msg, fix string) {
+func (e *serverEntry) warn(code string, n *configfile.Node, msg, fix string) {
 	e.add(skill.Warning, code, n, e.serverMessage(msg), fix)
 }
 
-func (e *entry) serverMessage(msg string) string { return "server " + quote(e.c.Name) + ": " + msg }
+func (e *serverEntry) serverMessage(msg string) string {
+	return "server " + quoteText(e.c.Name) + ": " + msg
+}
 
-// parseField parses one key of a server.
-func (e *entry) parseField(f configfile.Field) {
+// parseField parses one key of a server and its value.
+func (e *serverEntry) parseField(f configfile.Field) {
 	c, v := e.c, f.Value
 	switch key := canonicalKey(f.Key); key {
 	case "name", "description", "title", "displayname", "version", "icon", "metadata", "$schema", "gallery", "note", "comment", "tags", "author":
-		// only for display
+		// The key is only for display.
 	case "type", "transport", "transporttype":
 		if e.kind == nil || key == "type" {
 			e.kind = v
@@ -136,7 +139,7 @@ func (e *entry) parseField(f configfile.Field) {
 		})
 	case "bearertokenenvvar":
 		if name := e.parseString(f); !envName().MatchString(name) {
-			e.fault("server-token", v, fmt.Sprintf("%s is not a variable name", f.Key), "write the name of the variable, not the token")
+			e.reject("server-token", v, fmt.Sprintf("%s is not a variable name", f.Key), "write the name of the variable, not the token")
 		} else {
 			e.setValue(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")
 		}
@@ -170,11 +173,11 @@ func (e *entry) parseField(f configfile.Field) {
 		c.AtStart = e.parseConnect(f)
 	case "trust", "autoapprove", "alwaysallow":
 		if v.Text != "false" && (v.Kind != configfile.List || len(v.Items) > 0) {
-			e.add(skill.Info, "server-trust", at(f), e.serverMessage(f.Key+" is ignored: policy rules decide which calls need approval"), "")
+			e.add(skill.Info, "server-trust", keyNode(f), e.serverMessage(f.Key+" is ignored: policy rules decide which calls need approval"), "")
 		}
 	default:
 		if wait, ok := e.parseTimeout(f, key); !ok {
-			e.add(skill.Info, "server-key", at(f), e.serverMessage("key "+quote(f.Key)+" is unknown and ignored"), "")
+			e.add(skill.Info, "server-key", keyNode(f), e.serverMessage("key "+quoteText(f.Key)+" is unknown and ignored"), "")
 		} else if strings.HasPrefix(key, "connect") || strings.HasPrefix(key, "startup") || strings.HasPrefix(key, "init") {
 			c.ConnectTimeout = wait
 		} else {
@@ -183,13 +186,14 @@ func (e *entry) parseField(f configfile.Field) {
 	}
 }
 
-// selectTransport selects the transport from the type, command and URLs.
-func (e *entry) selectTransport(pos *configfile.Node) {
+// selectTransport determines the transport from the type, the command and the
+// URLs.
+func (e *serverEntry) selectTransport(pos *configfile.Node) {
 	e.parseCommand()
 	typ, known := "", true
 	if e.kind != nil {
-		if typ, known = transportOf(text(e.kind)); !known {
-			e.fault("server-type", e.kind, fmt.Sprintf("unknown type %s", quote(text(e.kind))), "write stdio, http, sse or websocket, or remove it")
+		if typ, known = transportOf(scalarText(e.kind)); !known {
+			e.reject("server-type", e.kind, fmt.Sprintf("unknown type %s", quoteText(scalarText(e.kind))), "write stdio, http, sse or websocket, or remove it")
 			return
 		}
 	}
@@ -197,11 +201,11 @@ func (e *entry) selectTransport(pos *configfile.Node) {
 	switch {
 	case !command && !urls:
 		if !e.bad {
-			e.fault("server-target", pos, "neither command nor url", "add a command or a url")
+			e.reject("server-target", pos, "has neither command nor url", "add a command or a url")
 		}
 		return
 	case command && urls && typ == "":
-		e.fault("server-target", pos, "both command and url", "remove one of them, or add a type")
+		e.reject("server-target", pos, "has both command and url", "remove one of them, or add a type")
 		return
 	case command && urls && typ == Stdio:
 		e.warn("server-target", pos, "type stdio uses the command; the url is ignored", "remove the url")
@@ -212,11 +216,11 @@ func (e *entry) selectTransport(pos *configfile.Node) {
 	}
 	switch {
 	case command && typ != "" && typ != Stdio && typ != anyRemote:
-		e.fault("server-type", e.kind, fmt.Sprintf("type %s requires a url, not a command", quote(text(e.kind))), "write type: stdio, or a url")
+		e.reject("server-type", e.kind, fmt.Sprintf("type %s requires a url, not a command", quoteText(scalarText(e.kind))), "write type: stdio, or a url")
 	case command:
 		typ = Stdio
 	case typ == Stdio:
-		e.fault("server-type", e.kind, fmt.Sprintf("type %s requires a command, not a url", quote(text(e.kind))), "write type: http, or a command")
+		e.reject("server-type", e.kind, fmt.Sprintf("type %s requires a command, not a url", quoteText(scalarText(e.kind))), "write type: http, or a command")
 	default:
 		typ = e.remoteTransport(typ)
 	}
@@ -231,8 +235,8 @@ func (e *entry) selectTransport(pos *configfile.Node) {
 	}
 }
 
-// remoteTransport selects the transport for the URLs.
-func (e *entry) remoteTransport(typ string) string {
+// remoteTransport determines the transport for URLs.
+func (e *serverEntry) remoteTransport(typ string) string {
 	sockets := 0
 	for _, u := range e.c.URLs {
 		if isWebSocketURL(u) {
@@ -249,9 +253,9 @@ func (e *entry) remoteTransport(typ string) string {
 	switch {
 	case sockets == 0:
 	case sockets < len(e.c.URLs):
-		e.fault("server-url", e.urls[0], "urls with different transports", "split it into two servers")
+		e.reject("server-url", e.urls[0], "urls need different transports", "split it into two servers")
 	case typ == HTTP || typ == SSE:
-		e.warn("server-type", e.kind, "WebSocket url with another type", "write type: websocket")
+		e.warn("server-type", e.kind, "WebSocket url does not match the type", "write type: websocket")
 		typ = WebSocket
 	default:
 		typ = WebSocket
@@ -270,7 +274,7 @@ func isWebSocketURL(u string) bool {
 // anyRemote is mcphost's type for any URL.
 const anyRemote = "remote"
 
-// transportOf returns the transport for a name in any spelling.
+// transportOf returns the transport for a name in any known spelling.
 func transportOf(s string) (string, bool) {
 	switch canonicalKey(strings.TrimSpace(s)) {
 	case "":
@@ -290,7 +294,7 @@ func transportOf(s string) (string, bool) {
 }
 
 // parseCommand parses the command, which may be a list that includes the arguments.
-func (e *entry) parseCommand() {
+func (e *serverEntry) parseCommand() {
 	switch n := e.command; {
 	case n == nil:
 		return
@@ -299,10 +303,10 @@ func (e *entry) parseCommand() {
 		if len(argv) > 0 {
 			e.c.Command, e.c.Args = argv[0], append(argv[1:], e.c.Args...)
 		}
-	case n.Scalar():
+	case n.IsScalar():
 		e.c.Command = n.Text
 	default:
-		e.fault("server-command", n, fmt.Sprintf("the command is a %s", n.Kind), "write the name of a program, and args")
+		e.reject("server-command", n, fmt.Sprintf("the command is a %s", n.Kind), "write the name of a program, and args")
 		return
 	}
 	if len(e.c.Args) == 0 {
@@ -310,28 +314,29 @@ func (e *entry) parseCommand() {
 	}
 	switch cmd := e.c.Command; {
 	case strings.TrimSpace(cmd) == "":
-		e.fault("server-command", e.command, "empty command", "write the name of a program")
+		e.reject("server-command", e.command, "command is empty", "write the name of a program")
 	case strings.ContainsFunc(cmd, unicode.IsControl):
-		e.fault("server-command", e.command, "control character in the command", "write the name of a program, and args")
+		e.reject("server-command", e.command, "command contains a control character", "write the name of a program, and args")
 	case len(e.c.Args) == 0 && strings.Contains(strings.TrimSpace(cmd), " ") && !strings.ContainsAny(cmd, `/\$`):
 		e.warn("server-command", e.command, "the command contains spaces and is not split by a shell", "write the first word as command and the others as args")
 	}
 }
 
-// parseURLs parses one or more URLs. It stores the position of each with the key as text.
-func (e *entry) parseURLs(f configfile.Field, key string) {
+// parseURLs parses one or more URLs. For each it stores a node with its
+// position and with key as its text.
+func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	list := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
 		list = f.Value.Items
 	}
 	for _, n := range list {
-		u := strings.TrimSpace(text(n))
+		u := strings.TrimSpace(scalarText(n))
 		if why := urlFault(u); why != "" {
-			e.fault("server-url", n, "the url "+why, "write https://HOST/PATH")
+			e.reject("server-url", n, "the url "+why, "write https://HOST/PATH")
 			continue
 		}
 		if len(e.c.URLs) >= maxInstances {
-			e.warn("server-url", n, fmt.Sprintf("too many urls (limit %d); the rest is ignored", maxInstances), "split it into two servers")
+			e.warn("server-url", n, fmt.Sprintf("too many urls (limit %d); others are ignored", maxInstances), "split it into two servers")
 			return
 		}
 		if slices.Contains(e.c.URLs, u) {
@@ -346,8 +351,8 @@ func (e *entry) parseURLs(f configfile.Field, key string) {
 	}
 }
 
-// urlFault returns the fault of a URL, or "". It does not quote the URL, which may contain a
-// token.
+// urlFault returns why a URL is invalid, or "". It does not quote the URL,
+// which may contain a token.
 func urlFault(u string) string {
 	switch {
 	case u == "":
@@ -369,19 +374,19 @@ func urlFault(u string) string {
 	return ""
 }
 
-// parsePatterns parses tool names with *.
-func (e *entry) parsePatterns(f configfile.Field) []string {
+// parsePatterns parses tool names, which may contain *.
+func (e *serverEntry) parsePatterns(f configfile.Field) []string {
 	list := e.parseStrings(f)
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil {
-			e.warn("server-pattern", at(f), fmt.Sprintf("%s: invalid pattern %s", f.Key, quote(p)), "write a name, with * for any text")
+			e.warn("server-pattern", keyNode(f), fmt.Sprintf("%s: invalid pattern %s", f.Key, quoteText(p)), "write a name, with * for any text")
 		}
 	}
 	return list
 }
 
-// parseTools parses the declared tools of the server.
-func (e *entry) parseTools(f configfile.Field) []string {
+// parseTools parses the names of the tools that the server should have.
+func (e *serverEntry) parseTools(f configfile.Field) []string {
 	var out []string
 	switch f.Value.Kind {
 	case configfile.Map: // settings by tool
@@ -390,9 +395,9 @@ func (e *entry) parseTools(f configfile.Field) []string {
 		}
 	case configfile.List:
 		for _, t := range f.Value.Items {
-			name := text(t)
+			name := scalarText(t)
 			if t.Kind == configfile.Map {
-				name = text(t.Get("name"))
+				name = scalarText(t.Get("name"))
 			}
 			out = append(out, name)
 		}

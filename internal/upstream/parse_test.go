@@ -256,7 +256,7 @@ func TestW24BadEntryHidesNoOthers(t *testing.T) {
 		{`"x": {"url": 7}`, "error 2:14 server-url", "does not start"},
 		{`"x": {"urls": ["https://x.example", "ws://x.example"]}`, "error 2:16 server-url", "different transports"},
 		{`"x": {"command": {"a": 1}}`, "error 2:18 server-command", "is a map"},
-		{`"x": {"command": " "}`, "error 2:18 server-command", "empty command"},
+		{`"x": {"command": " "}`, "error 2:18 server-command", "command is empty"},
 		{`"x": {"command": []}`, "error 2:18 server-command", "is a list"},
 		{`"x": {"command": "a\nb"}`, "error 2:18 server-command", "control character"},
 		{`"x": {"command": "a", "args": [["secret"]]}`, "error 2:32 server-value", "args is a list"},

@@ -20,8 +20,9 @@ var (
 	dollarName = lazyregexp.New(`\$+[A-Za-z_][A-Za-z0-9_]*`)
 )
 
-// expandShell converts $VAR to ${VAR} in formats that support it.
-func (e *entry) expandShell(s string) string {
+// expandShell converts $VAR to ${VAR} in file formats that support the short
+// form.
+func (e *serverEntry) expandShell(s string) string {
 	if !e.gemini || !strings.Contains(s, "$") {
 		return s
 	}
@@ -34,24 +35,24 @@ func (e *entry) expandShell(s string) string {
 }
 
 // parseString parses a string.
-func (e *entry) parseString(f configfile.Field) string {
-	if !f.Value.Scalar() {
-		e.fault("server-value", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a string")
+func (e *serverEntry) parseString(f configfile.Field) string {
+	if !f.Value.IsScalar() {
+		e.reject("server-value", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a string")
 		return ""
 	}
 	if strings.ContainsRune(f.Value.Text, 0) {
-		e.fault("server-value", f.Value, f.Key+" contains a NUL character", "remove it")
+		e.reject("server-value", f.Value, f.Key+" contains a NUL character", "remove it")
 		return ""
 	}
 	return e.expandShell(f.Value.Text)
 }
 
 // parseArguments parses a list of arguments. A string is one argument.
-func (e *entry) parseArguments(f configfile.Field) []string {
+func (e *serverEntry) parseArguments(f configfile.Field) []string {
 	items := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
 		items = f.Value.Items
-	} else if f.Value.Scalar() {
+	} else if f.Value.IsScalar() {
 		e.warn("server-args", f.Value, f.Key+" is a string; it is used as a single argument", "write a list")
 	}
 	out := make([]string, 0, len(items))
@@ -62,17 +63,17 @@ func (e *entry) parseArguments(f configfile.Field) []string {
 }
 
 // parseStrings parses a list of strings, or one comma-separated string, and trims spaces.
-func (e *entry) parseStrings(f configfile.Field) []string {
+func (e *serverEntry) parseStrings(f configfile.Field) []string {
 	var all []string
 	switch {
 	case f.Value.Kind == configfile.List:
 		for _, n := range f.Value.Items {
-			if !n.Scalar() {
+			if !n.IsScalar() {
 				e.warn("server-value", n, fmt.Sprintf("%s: an item is a %s and is ignored", f.Key, n.Kind), "write strings")
 			}
-			all = append(all, text(n))
+			all = append(all, scalarText(n))
 		}
-	case f.Value.Scalar():
+	case f.Value.IsScalar():
 		all = strings.Split(f.Value.Text, ",")
 	default:
 		e.warn("server-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a list")
@@ -83,7 +84,7 @@ func (e *entry) parseStrings(f configfile.Field) []string {
 	return unique(all)
 }
 
-// unique removes empty strings and duplicates.
+// unique returns list without empty strings and duplicates.
 func unique(list []string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -96,8 +97,9 @@ func unique(list []string) []string {
 	return out
 }
 
-// mergeMap parses a map of strings or a list of NAME=VALUE into to.
-func (e *entry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
+// mergeMap parses a map of strings, or a list of NAME=VALUE, and adds it to the
+// map.
+func (e *serverEntry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
 	put := func(name, value string, n *configfile.Node) {
 		if v, ok := check(name, value, n); ok {
 			e.setValue(to, name, e.expandShell(v))
@@ -107,29 +109,29 @@ func (e *entry) mergeMap(to *map[string]string, f configfile.Field, check func(n
 	case configfile.Map:
 		for _, kv := range f.Value.Fields {
 			switch {
-			case kv.Value.Scalar():
-				put(kv.Key, kv.Value.Text, at(kv))
+			case kv.Value.IsScalar():
+				put(kv.Key, kv.Value.Text, keyNode(kv))
 			case kv.Value.Kind == configfile.Null:
-				e.warn("server-value", at(kv), fmt.Sprintf("%s: %s has no value and is ignored", f.Key, quote(kv.Key)), "give it a value")
+				e.warn("server-value", keyNode(kv), fmt.Sprintf("%s: %s has no value and is ignored", f.Key, quoteText(kv.Key)), "give it a value")
 			default:
-				e.fault("server-value", at(kv), fmt.Sprintf("%s: %s is a %s", f.Key, quote(kv.Key), kv.Value.Kind), "write a string")
+				e.reject("server-value", keyNode(kv), fmt.Sprintf("%s: %s is a %s", f.Key, quoteText(kv.Key), kv.Value.Kind), "write a string")
 			}
 		}
 	case configfile.List:
 		for _, n := range f.Value.Items {
-			name, value, ok := strings.Cut(text(n), "=")
+			name, value, ok := strings.Cut(scalarText(n), "=")
 			if !ok {
-				e.fault("server-value", n, f.Key+": an item is not NAME=VALUE", "write a map of strings")
+				e.reject("server-value", n, f.Key+": an item is not NAME=VALUE", "write a map of strings")
 				continue
 			}
 			put(name, value, n)
 		}
 	default:
-		e.fault("server-value", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a map of strings")
+		e.reject("server-value", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a map of strings")
 	}
 }
 
-func (e *entry) setValue(to *map[string]string, name, value string) {
+func (e *serverEntry) setValue(to *map[string]string, name, value string) {
 	if *to == nil {
 		*to = map[string]string{}
 	}
@@ -137,23 +139,24 @@ func (e *entry) setValue(to *map[string]string, name, value string) {
 }
 
 // checkVariable validates an environment variable.
-func (e *entry) checkVariable(name, value string, n *configfile.Node) (string, bool) {
+func (e *serverEntry) checkVariable(name, value string, n *configfile.Node) (string, bool) {
 	if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsRune(value, 0) {
-		e.fault("server-env", n, fmt.Sprintf("env: invalid variable name %s", quote(name)), "write letters, digits and _")
+		e.reject("server-env", n, fmt.Sprintf("env: invalid variable name %s", quoteText(name)), "write letters, digits and _")
 		return "", false
 	}
 	return value, true
 }
 
-// checkHeader validates a header. Names are case-insensitive, so two spellings are rejected.
-func (e *entry) checkHeader(name, value string, n *configfile.Node) (string, bool) {
+// checkHeader validates a header. It rejects a second spelling of a name,
+// because names are case-insensitive.
+func (e *serverEntry) checkHeader(name, value string, n *configfile.Node) (string, bool) {
 	if !headerName().MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-		e.fault("server-headers", n, fmt.Sprintf("headers: invalid header %s", quote(name)), "write a name and a value on one line")
+		e.reject("server-headers", n, fmt.Sprintf("headers: invalid header %s", quoteText(name)), "write a name and a value on one line")
 		return "", false
 	}
 	sent := textproto.CanonicalMIMEHeaderKey(name)
 	if have, ok := e.headers[sent]; ok && have != name {
-		e.fault("server-headers", n, fmt.Sprintf("headers: %s appears in two spellings", quote(name)), "keep one of them")
+		e.reject("server-headers", n, fmt.Sprintf("headers: %s appears in two spellings", quoteText(name)), "keep one of them")
 		return "", false
 	}
 	if e.headers == nil {
@@ -163,9 +166,9 @@ func (e *entry) checkHeader(name, value string, n *configfile.Node) (string, boo
 	return value, true
 }
 
-// parseBool parses a boolean, with def for other values.
-func (e *entry) parseBool(f configfile.Field, def bool) bool {
-	switch strings.ToLower(text(f.Value)) {
+// parseBool parses a boolean. It returns def for any other value.
+func (e *serverEntry) parseBool(f configfile.Field, def bool) bool {
+	switch strings.ToLower(scalarText(f.Value)) {
 	case "true", "yes", "on", "1":
 		return true
 	case "false", "no", "off", "0":
@@ -175,9 +178,9 @@ func (e *entry) parseBool(f configfile.Field, def bool) bool {
 	return def
 }
 
-func (e *entry) parseCount(f configfile.Field) int {
+func (e *serverEntry) parseCount(f configfile.Field) int {
 	const most = 10_000
-	n, err := strconv.Atoi(text(f.Value))
+	n, err := strconv.Atoi(scalarText(f.Value))
 	if err != nil || n < 0 || n > most {
 		e.warn("server-value", f.Value, fmt.Sprintf("%s is not a number from 0 to %d and is ignored", f.Key, most), "write a number, or remove it")
 		return 0
@@ -185,40 +188,41 @@ func (e *entry) parseCount(f configfile.Field) int {
 	return n
 }
 
-// parseSafety parses a risk level. An invalid one means the highest.
-func (e *entry) parseSafety(f configfile.Field) string {
-	level := strings.ToUpper(strings.TrimSpace(text(f.Value)))
+// parseSafety parses a risk level. It returns the highest level for an invalid
+// one.
+func (e *serverEntry) parseSafety(f configfile.Field) string {
+	level := strings.ToUpper(strings.TrimSpace(scalarText(f.Value)))
 	if !slices.Contains([]string{"SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}, level) {
-		e.warn("server-safety", f.Value, fmt.Sprintf("unknown safety level %s; CRITICAL is used", quote(text(f.Value))), "write SAFE, LOW, MEDIUM, HIGH or CRITICAL")
+		e.warn("server-safety", f.Value, fmt.Sprintf("unknown safety level %s; CRITICAL is used", quoteText(scalarText(f.Value))), "write SAFE, LOW, MEDIUM, HIGH or CRITICAL")
 		return "CRITICAL"
 	}
 	return level
 }
 
-func (e *entry) parsePin(f configfile.Field) bool {
-	switch strings.ToLower(text(f.Value)) {
+func (e *serverEntry) parsePin(f configfile.Field) bool {
+	switch strings.ToLower(scalarText(f.Value)) {
 	case "strict", "true":
 		return true
 	case "none", "off", "false":
 		return false
 	}
-	e.warn("server-pin", f.Value, fmt.Sprintf("unknown value %s of pin; strict is used", quote(text(f.Value))), "write strict or none")
+	e.warn("server-pin", f.Value, fmt.Sprintf("unknown value %s of pin; strict is used", quoteText(scalarText(f.Value))), "write strict or none")
 	return true
 }
 
-func (e *entry) parseConnect(f configfile.Field) bool {
-	switch canonicalKey(text(f.Value)) {
+func (e *serverEntry) parseConnect(f configfile.Field) bool {
+	switch canonicalKey(scalarText(f.Value)) {
 	case "onload", "lazy", "ondemand":
 		return false
 	case "atstart", "eager":
 		return true
 	}
-	e.warn("server-connect", f.Value, fmt.Sprintf("unknown value %s of connect; on-load is used", quote(text(f.Value))), "write on-load or at-start")
+	e.warn("server-connect", f.Value, fmt.Sprintf("unknown value %s of connect; on-load is used", quoteText(scalarText(f.Value))), "write on-load or at-start")
 	return false
 }
 
-// timeouts maps timeout keys to the unit of a bare number; 0 means that it depends on the
-// format.
+// timeouts maps the keys of timeouts to the unit of a number without a unit. 0
+// means that the unit depends on the format.
 var timeouts = map[string]time.Duration{
 	"timeout": 0, "calltimeout": 0, "tooltimeout": 0, "requesttimeout": 0,
 	"connecttimeout": 0, "connectiontimeout": 0, "startuptimeout": 0, "inittimeout": 0, "initializationtimeout": 0,
@@ -228,14 +232,14 @@ var timeouts = map[string]time.Duration{
 	"startuptimeoutms": time.Millisecond, "startuptimeoutsec": time.Second,
 }
 
-// parseTimeout parses a timeout and reports whether key is one. An invalid timeout is 0, the
-// default.
-func (e *entry) parseTimeout(f configfile.Field, key string) (time.Duration, bool) {
+// parseTimeout parses a timeout. It returns false if key is not the key of a
+// timeout. An invalid timeout is 0, which selects the default.
+func (e *serverEntry) parseTimeout(f configfile.Field, key string) (time.Duration, bool) {
 	unit, ok := timeouts[key]
 	if !ok {
 		return 0, false
 	}
-	s := strings.TrimSpace(text(f.Value))
+	s := strings.TrimSpace(scalarText(f.Value))
 	number, err := strconv.ParseFloat(s, 64)
 	wait := time.Duration(0)
 	switch {

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// Defaults of a pool.
+// Default limits of a pool.
 const (
 	DefaultIdleTimeout   = 10 * time.Minute
 	DefaultCheckInterval = 30 * time.Second
 	DefaultMaxConns      = 100 // connections
 )
 
-// PoolOptions configure a [Pool].
+// PoolOptions configures a [Pool].
 type PoolOptions struct {
-	Dialer        *Dialer       // nil means a zero Dialer: only servers with a URL
-	Cache         Cache         // of listings, for later processes; nil means none
+	Dialer        *Dialer       // nil means a zero Dialer, which connects only to URLs
+	Cache         Cache         // cache of tool lists, for later processes; nil means none
 	IdleTimeout   time.Duration // closes unused connections; 0 means [DefaultIdleTimeout]
-	CheckInterval time.Duration // between health checks; 0 means [DefaultCheckInterval]
+	CheckInterval time.Duration // cutAffixes health checks; 0 means [DefaultCheckInterval]
 	MaxConns      int           // concurrent connections; 0 means [DefaultMaxConns]
 	Logger        *slog.Logger  // nil discards
 }
 
-// A Pool shares connections to servers between users of the same configuration
-// and identity. It is safe for concurrent use. Close ends its connections and
-// goroutines.
+// A Pool shares connections between users of the same server configuration and
+// identity. It is safe for concurrent use. Close closes its connections and
+// waits for its goroutines.
 type Pool struct {
 	o     PoolOptions
 	ctx   context.Context
@@ -43,7 +43,7 @@ type Pool struct {
 	// Server, but not after. It is never held during I/O.
 	mu      sync.Mutex
 	servers map[string]*Server
-	open    int // connections, including attempts
+	open    int // number of connections, including attempts
 	watch   map[int]func(*Server)
 	watches int
 }
@@ -75,12 +75,13 @@ func NewPool(o *PoolOptions) *Pool {
 	return p
 }
 
-// Server returns the server of c for an identity: the user whose credentials c
-// contains, plus the session for a stateful server. The same arguments return
-// the same Server. It does not connect. Call [Server.Release] after use.
+// Server returns the server with the configuration c for an identity: the user
+// whose credentials c contains, and the session if the server is stateful. The
+// same arguments return the same Server. Server does not connect. Call
+// [Server.Release] after use.
 func (p *Pool) Server(c *Config, identity string) *Server {
 	digest := c.Digest()
-	// The digest ignores the values of variables.
+	// The digest does not cover the values of variables.
 	resolved, _ := json.Marshal(c)
 	key := fmt.Sprintf("%s %x %s", digest, sha256.Sum256(resolved), identity)
 	p.mu.Lock()
@@ -116,9 +117,9 @@ func (p *Pool) Servers() []*Server {
 	return all
 }
 
-// Subscribe calls f after each change of the state or tools of a server, on the
-// goroutine that made it. f must not block, but may call methods of the server.
-// The returned func cancels the subscription.
+// Subscribe calls f after each change of a server's state or tools, on the
+// goroutine that made the change. f must not block, but may call methods of the
+// server. Call cancel to end the subscription.
 func (p *Pool) Subscribe(f func(*Server)) (cancel func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +133,8 @@ func (p *Pool) Subscribe(f func(*Server)) (cancel func()) {
 	}
 }
 
-// Dial makes a connection that is not shared. The caller closes it. Its outcome
-// counts for the [Status] of the server.
+// Dial opens a connection that is not shared. The caller must close it. The
+// [Status] of the server reflects the outcome.
 func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, error) {
 	if p.ctx.Err() != nil {
 		return nil, errClosed
@@ -164,10 +165,10 @@ func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, erro
 	return conn, nil
 }
 
-// Close ends all connections and running calls and waits for the processes.
-// Later calls on the servers fail.
+// Close closes all connections, cancels running calls and waits for the
+// processes. Later calls to the servers fail.
 func (p *Pool) Close() error {
-	p.mu.Lock() // startGoroutine checks under mu if the pool is closed
+	p.mu.Lock() // startGoroutine checks whether the pool is closed while holding mu
 	p.stop(errClosed)
 	p.mu.Unlock()
 	p.group.Wait()
@@ -175,7 +176,7 @@ func (p *Pool) Close() error {
 }
 
 // startGoroutine runs f in a goroutine that Close waits for. It returns false
-// if the pool is closed.
+// if the pool is already closed.
 func (p *Pool) startGoroutine(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,8 +187,8 @@ func (p *Pool) startGoroutine(f func()) bool {
 	return true
 }
 
-// acquireConn reserves a connection. If there are too many, it disconnects the
-// server that was idle the longest.
+// acquireConn reserves a connection. If the limit is reached, it disconnects
+// the server that has been idle the longest.
 func (p *Pool) acquireConn(of *Server) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,11 +215,11 @@ func (p *Pool) releaseConn() {
 	p.open--
 }
 
-// removeUnused removes a server that nobody uses.
+// removeUnused removes s from the pool if it has no users and no connections.
 func (p *Pool) removeUnused(s *Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.servers[s.key] == s && s.unused() {
+	if p.servers[s.key] == s && s.isUnused() {
 		delete(p.servers, s.key)
 	}
 }

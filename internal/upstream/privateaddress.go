@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// PrivateAddressError reports that a server not configured by the user has a
-// non-public address and was not contacted.
+// PrivateAddressError reports that a server was not contacted because its
+// address is not public and the user did not configure the server.
 type PrivateAddressError struct {
 	Server string
 	Owner  Owner // who provides the configuration
@@ -24,10 +24,10 @@ type PrivateAddressError struct {
 }
 
 func (e *PrivateAddressError) Error() string {
-	return fmt.Sprintf("host %q has the non-public address %s (%s), and its configuration comes from %s: to allow it, add the address to sandbox.private", e.Host, e.Addr, e.Kind, e.Owner)
+	return fmt.Sprintf("host %q has the non-public address %s (%s), but %s configured it: to allow it, add the address to sandbox.private", e.Host, e.Addr, e.Kind, e.Owner)
 }
 
-// nonPublicReason says why an address is not public. It is "" for a public
+// nonPublicReason returns why an address is not public, or "" for a public
 // address.
 func nonPublicReason(a netip.Addr) string {
 	if !a.IsValid() {
@@ -41,9 +41,9 @@ func nonPublicReason(a netip.Addr) string {
 	return what
 }
 
-// guardedTransport returns a transport for a server not configured by the user.
-// It connects directly, and only to public addresses and those of
-// [Dialer.Private]. Addresses are checked when it connects.
+// guardedTransport returns a transport for servers that the user did not
+// configure. It uses no proxy, and it connects only to public addresses and
+// those in [Dialer.Private]. It checks the address of each connection.
 func (l *link) guardedTransport() http.RoundTripper {
 	std, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {

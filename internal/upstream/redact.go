@@ -21,17 +21,17 @@ var (
 	secretName = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred`)
 )
 
-// scrub redacts the secrets of a configuration, and all of each URL but its
-// host.
-func scrub(c *Config, text string) string {
-	return urls().ReplaceAllStringFunc(conceal(c, text), func(u string) string {
+// redactText redacts the secrets of a configuration, and the path and query of
+// each URL.
+func redactText(c *Config, text string) string {
+	return urls().ReplaceAllStringFunc(redactSecrets(c, text), func(u string) string {
 		end := len(strings.TrimRight(u, ".,:;)]}"))
 		return displayURL(u[:end]) + u[end:]
 	})
 }
 
-// secrets returns the values to redact: expanded variables, tokens, header
-// values, and environment variables with names like KEY or TOKEN.
+// secrets returns the values to redact: values of variables, tokens, header
+// values, and environment variables whose names contain KEY, TOKEN or the like.
 func (c *Config) secrets() []string {
 	all := append(slices.Clone(c.hidden), c.tokens.all()...)
 	add := func(v string) {
@@ -55,14 +55,14 @@ func (c *Config) secrets() []string {
 	}
 	for _, v := range all {
 		if q := strconv.Quote(v); q[1:len(q)-1] != v {
-			all = append(all, q[1:len(q)-1]) // as quoted in errors
+			all = append(all, q[1:len(q)-1]) // as errors quote it
 		}
 	}
 	return all
 }
 
-// sentTokens are the latest access tokens of an OAuth handler, to redact them.
-// It is safe for concurrent use. A nil sentTokens is empty.
+// sentTokens holds the latest access tokens from an OAuth handler, to redact
+// them. It is safe for concurrent use. A nil *sentTokens is empty.
 type sentTokens struct {
 	mu   sync.Mutex
 	last []string
@@ -91,20 +91,21 @@ func (t *sentTokens) all() []string {
 
 func (c *Config) redactor() *redact.Redactor { return redact.Values(c.secrets()...) }
 
-// conceal redacts the secrets of a configuration.
-func conceal(c *Config, text string) string { return c.redactor().String(text) }
+// redactSecrets redacts the secrets of a configuration.
+func redactSecrets(c *Config, text string) string { return c.redactor().String(text) }
 
-// concealCut redacts a fragment of a text, which may start or end within a
-// secret.
-func concealCut(c *Config, text string) string { return c.redactor().Fragment(text) }
+// redactFragment redacts the secrets in a fragment of a text, which may start
+// or end within a secret.
+func redactFragment(c *Config, text string) string { return c.redactor().Fragment(text) }
 
-// concealWire redacts an error of the server.
-func concealWire(c *Config, e *jsonrpc.Error) *jsonrpc.Error {
+// redactWireError returns a copy of an error of the server with secrets
+// redacted.
+func redactWireError(c *Config, e *jsonrpc.Error) *jsonrpc.Error {
 	out := *e
-	out.Message = conceal(c, e.Message)
-	if data := conceal(c, string(e.Data)); data != string(e.Data) {
+	out.Message = redactSecrets(c, e.Message)
+	if data := redactSecrets(c, string(e.Data)); data != string(e.Data) {
 		out.Data = json.RawMessage(data)
-		if !json.Valid(out.Data) { // a redacted number
+		if !json.Valid(out.Data) { // redacting a number makes JSON invalid
 			out.Data = nil
 		}
 	}
@@ -118,7 +119,7 @@ type redactHandler struct {
 }
 
 func (h *redactHandler) Handle(ctx context.Context, r slog.Record) error {
-	out := slog.NewRecord(r.Time, r.Level, scrub(h.c, r.Message), r.PC)
+	out := slog.NewRecord(r.Time, r.Level, redactText(h.c, r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		out.AddAttrs(h.attr(a))
 		return true
@@ -136,10 +137,10 @@ func (h *redactHandler) attr(a slog.Attr) slog.Attr {
 		}
 		return slog.Attr{Key: a.Key, Value: slog.GroupValue(in...)}
 	case slog.KindString:
-		return slog.String(a.Key, scrub(h.c, v.String()))
+		return slog.String(a.Key, redactText(h.c, v.String()))
 	case slog.KindAny:
 		text := fmt.Sprint(v.Any())
-		if clean := scrub(h.c, text); clean != text {
+		if clean := redactText(h.c, text); clean != text {
 			return slog.String(a.Key, clean)
 		}
 	}

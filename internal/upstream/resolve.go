@@ -16,9 +16,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Variables are the values for variables in a configuration. A nil func or
-// empty path makes variables of that kind an [UnsetVariable]. Configurations of
-// skills, projects and hubs never see the environment of this process.
+// Variables provides the values of variables in a configuration. If a func is
+// nil or a path is empty, variables of that kind are reported as an
+// [UnsetVariable]. Configurations of skills, projects and hubs never see the
+// environment of this process.
 //
 // The funcs return false if there is no value. They are called for each use, on
 // the goroutine that calls [Config.Resolve].
@@ -27,44 +28,45 @@ type Variables struct {
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
-	// Hint returns how the user sets ${{user.NAME}} or ${{secrets.NAME}}, for
-	// programs with their own way. kind is [FromUser] or [FromSecret].
+	// Hint returns how the user can set ${{user.NAME}} or ${{secrets.NAME}},
+	// for programs that have their own way. kind is [FromUser] or [FromSecret].
 	Hint func(kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
-	// called for a configuration with an owner. An [*EnvFileError] replaces the
-	// usual message.
+	// called for a configuration with an owner. If it returns an
+	// [*EnvFileError], the text of that error replaces the usual message.
 	File func(path string) ([]byte, error)
 
-	// Dir is the working directory of a command whose configuration names
+	// Dir is the working directory of a command whose configuration mentions
 	// neither a directory nor the workspace. "" means the current directory.
 	Dir       string
 	Workspace string // ${workspaceFolder}, ${workspaceFolderBasename}
 	Home      string // ${userHome}
-	// Skill is the directory of the skill that provides the configuration:
+	// Skill is the directory of the skill that provides the configuration, for
 	// ${SKILL_DIR} and its aliases.
 	Skill string
 }
 
-// skillNames are the variables for the directory of a skill.
+// skillNames are the variables for the skill directory.
 var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "LOADOUT_SKILL"}
 
-// UnsetVariable reports a variable without a value. It never contains values.
+// UnsetVariable describes a variable that has no value. It never contains
+// values.
 type UnsetVariable struct {
 	Kind  string // [FromEnv] and the others
-	Name  string // of the variable; "" for kind [Invalid]
+	Name  string // name of the variable; "" for kind [Invalid]
 	Where string // such as: header Authorization of server "x"
 	Hint  string // what to do
 }
 
-// String returns a message of one line.
+// String returns the problem and its solution in one line.
 func (u UnsetVariable) String() string {
 	if u.Kind == Invalid {
 		return u.Where + " is invalid: " + u.Hint
 	}
-	return fmt.Sprintf("%s has no value for %s: %s", u.Where, u.ref(), u.Hint)
+	return fmt.Sprintf("%s has no value for %s: %s", u.Where, u.reference(), u.Hint)
 }
 
-func (u UnsetVariable) ref() string {
+func (u UnsetVariable) reference() string {
 	switch u.Kind {
 	case FromInput:
 		return "${input:" + u.Name + "}"
@@ -73,23 +75,23 @@ func (u UnsetVariable) ref() string {
 	case FromSecret:
 		return "${{secrets." + u.Name + "}}"
 	case Unknown:
-		return quote(u.Name)
+		return quoteText(u.Name)
 	}
 	return "${" + u.Name + "}"
 }
 
-// Resolve returns a copy with variables replaced in command, args, env,
-// directory, URLs, headers and envFile, but not in names of variables or
-// headers. The variables of the envFile are added to env. If a variable without
-// a default has no value, or a value is invalid in its position, it returns nil
-// and up to 100 problems in a fixed order: the server is not configured.
+// Resolve returns a copy of c in which variables are replaced in command, args,
+// env, directory, URLs, headers and envFile, but not in the names of variables
+// or headers. It adds the variables of the envFile to env. If a variable
+// without a default has no value, or a value is invalid at its position,
+// Resolve returns nil and up to 100 problems in a fixed order.
 //
-// A default follows :- and is used for an unset or empty value. It may contain
-// variables. Values are not expanded again. $${ stands for the text ${. The
-// copy has the [Config.Digest] of c.
+// A default follows :- and replaces an unset or empty value. It may contain
+// variables. Inserted values are not expanded. $${ produces the text ${. The
+// copy has the same [Config.Digest] as c.
 func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 	r := &resolver{c: c, v: v}
-	if c.Owner != "" { // other owners must not read the user's files
+	if c.Owner != "" { // only the user's own configuration may read files
 		r.v.File = nil
 	}
 	out := *c
@@ -100,7 +102,7 @@ func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 		client := *c.OAuth
 		out.OAuth = &client
 	}
-	c.texts(func(where string, s string, set func(*Config, string)) {
+	c.eachText(func(where string, s string, set func(*Config, string)) {
 		set(&out, r.expand(where, s))
 	})
 	if len(r.unset) == 0 {
@@ -119,9 +121,9 @@ func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 	return &out, nil
 }
 
-// texts calls f, in a fixed order, for all texts that may contain variables,
-// with a func that sets the text of a copy.
-func (c *Config) texts(f func(where string, s string, set func(*Config, string))) {
+// texts calls f for each text that may contain variables, in a fixed order. set
+// replaces that text in a copy of c.
+func (c *Config) eachText(f func(where string, s string, set func(*Config, string))) {
 	f("command", c.Command, func(c *Config, s string) { c.Command = s })
 	for i, s := range c.Args {
 		f(fmt.Sprintf("argument %d", i+1), s, func(c *Config, s string) { c.Args[i] = s })
@@ -152,61 +154,61 @@ type resolver struct {
 	hidden []string
 }
 
-func (r *resolver) miss(kind, name, where, hint string) {
-	u := UnsetVariable{Kind: kind, Name: printable.OneLine(name), Where: displayPosition(where) + " of server " + printableText(quote(r.c.Name)), Hint: hint}
-	const most = 100 // one problem already makes the server unusable
+func (r *resolver) addProblem(kind, name, where, hint string) {
+	u := UnsetVariable{Kind: kind, Name: printable.OneLine(name), Where: displayPosition(where) + " of server " + printableText(quoteText(r.c.Name)), Hint: hint}
+	const most = 100 // enough, because a single problem makes the server unusable
 	if len(r.unset) < most && !slices.Contains(r.unset, u) {
 		r.unset = append(r.unset, u)
 	}
 }
 
-// expand replaces the variables of a text and validates the result.
+// expand replaces the variables in a text and validates the result.
 func (r *resolver) expand(where, s string) string {
 	if !strings.Contains(s, "${") {
 		return s
 	}
 	var b strings.Builder
-	r.parts(&b, where, parseTemplate(s, 0))
+	r.expandParts(&b, where, parseTemplate(s, 0))
 	if len(r.unset) > 0 {
 		return ""
 	}
 	out := b.String()
 	if why := invalidReason(where, out); why != "" {
-		r.miss(Invalid, "", where, why)
+		r.addProblem(Invalid, "", where, why)
 	}
 	return out
 }
 
-func (r *resolver) parts(b *strings.Builder, where string, parts []part) {
+func (r *resolver) expandParts(b *strings.Builder, where string, parts []part) {
 	for _, p := range parts {
 		text := p.literal
 		if p.v != nil {
 			value, ok, hint := r.lookup(p.v)
 			switch {
 			case p.v.optional && (!ok || value == ""):
-				r.parts(b, where, p.v.fallback)
+				r.expandParts(b, where, p.v.fallback)
 				continue
 			case !ok:
-				r.miss(p.v.kind, p.v.name, where, hint)
+				r.addProblem(p.v.kind, p.v.name, where, hint)
 				continue
 			}
 			text = value
-			r.hide(p.v, value)
+			r.markSecret(p.v, value)
 		}
 		if r.total += len(text); r.total > maxExpanded {
-			r.miss(Invalid, "", where, fmt.Sprintf("too long with the values of its variables (limit %d bytes)", maxExpanded))
+			r.addProblem(Invalid, "", where, fmt.Sprintf("too long after variables are replaced (limit %d bytes)", maxExpanded))
 			return
 		}
 		b.WriteString(text)
 	}
 }
 
-// minHidden is the minimal length of redacted values in bytes. Shorter ones
+// minHidden is the minimum length of a redacted value in bytes. Shorter values
 // occur in many words.
 const minHidden = 4
 
-// hide marks a value of the user or the environment for redaction.
-func (r *resolver) hide(v *variable, value string) {
+// markSecret marks the value of a variable for redaction if it may be secret.
+func (r *resolver) markSecret(v *variable, value string) {
 	switch v.kind {
 	case FromEnv:
 		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
@@ -216,16 +218,17 @@ func (r *resolver) hide(v *variable, value string) {
 	default:
 		return
 	}
-	r.conceal(value)
+	r.addSecret(value)
 }
 
-func (r *resolver) conceal(value string) {
+func (r *resolver) addSecret(value string) {
 	if value = strings.TrimSpace(value); len(value) >= minHidden && !slices.Contains(r.hidden, value) {
 		r.hidden = append(slices.Clip(r.hidden), value)
 	}
 }
 
-// lookup returns a value, or how to set it.
+// lookup returns the value of a variable. If ok is false, hint says how to set
+// the variable.
 func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	from := func(f func(string) (string, bool), none, missing string) (string, bool, string) {
 		if f == nil {
@@ -239,23 +242,23 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
 			return r.v.Skill, true, ""
 		}
-		return from(r.v.Env, r.notVisible("the environment", v.name), "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
+		return from(r.v.Env, r.notVisibleHint("the environment", v.name), "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
 	case FromInput:
-		return from(r.v.Input, r.notVisible("inputs", v.name), "loadout secret set "+v.name)
+		return from(r.v.Input, r.notVisibleHint("inputs", v.name), "loadout secret set "+v.name)
 	case FromUser:
-		return from(r.v.User, r.notVisible("user values", v.name), r.hint(v, "add it to your configuration, under user: as "+v.name))
+		return from(r.v.User, r.notVisibleHint("user values", v.name), r.setHint(v, "add it to your configuration, under user: as "+v.name))
 	case FromSecret:
-		return from(r.v.Secret, r.notVisible("your secrets", v.name), r.hint(v, r.secretHint(v.name)))
+		return from(r.v.Secret, r.notVisibleHint("your secrets", v.name), r.setHint(v, r.secretHint(v.name)))
 	case FromPath:
-		return r.path(v.name)
+		return r.lookupPath(v.name)
 	}
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
-// notVisible says what to do if a configuration may not see a kind of values.
-// It only suggests kinds that the configuration may see. name is "" if no other
-// variable helps.
-func (r *resolver) notVisible(kind, name string) string {
+// notVisibleHint returns what to do if a configuration may not use a kind of
+// variables. It suggests only kinds that the configuration may use. name is ""
+// if no other variable helps.
+func (r *resolver) notVisibleHint(kind, name string) string {
 	var next []string
 	owner := "servers of this configuration do"
 	switch _, _, ofSkill := r.c.Owner.Skill(); {
@@ -279,16 +282,16 @@ func (r *resolver) notVisible(kind, name string) string {
 	return owner + " not see " + kind + ": " + strings.Join(next, ", or ")
 }
 
-// hint returns how to set a variable, as the program says or else the usual
-// way.
-func (r *resolver) hint(v *variable, usual string) string {
+// setHint returns how to set a variable. The program can replace the usual
+// text.
+func (r *resolver) setHint(v *variable, usual string) string {
 	if r.v.Hint == nil {
 		return usual
 	}
 	return r.v.Hint(v.kind, v.name)
 }
 
-// secretHint returns how to set a secret that this configuration can see.
+// secretHint returns how to set a secret so that this configuration can use it.
 func (r *resolver) secretHint(name string) string {
 	next := "loadout secret set " + name
 	if skill, _, ok := r.c.Owner.Skill(); ok {
@@ -297,10 +300,10 @@ func (r *resolver) secretHint(name string) string {
 	return next
 }
 
-func (r *resolver) path(name string) (string, bool, string) {
+func (r *resolver) lookupPath(name string) (string, bool, string) {
 	switch name {
 	case "userHome":
-		return r.v.Home, r.v.Home != "", r.notVisible("the home directory", "")
+		return r.v.Home, r.v.Home != "", r.notVisibleHint("the home directory", "")
 	case "pathSeparator", "/":
 		return string(filepath.Separator), true, ""
 	case "workspaceFolderBasename":
@@ -309,26 +312,26 @@ func (r *resolver) path(name string) (string, bool, string) {
 	return r.v.Workspace, r.v.Workspace != "", "there is no workspace"
 }
 
-// invalidReason says why a text with resolved variables cannot be used, or "".
-// It does not quote the text.
+// invalidReason returns why a text cannot be used after its variables were
+// replaced, or "". It does not quote the text.
 func invalidReason(where, s string) string {
 	kind, _, _ := strings.Cut(where, " ")
 	switch {
 	case kind == "command" && strings.TrimSpace(s) == "":
-		return "empty with the values of its variables"
+		return "empty after variables are replaced"
 	case kind == "header" && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
 		return "a value contains a line break or another control character"
 	case kind == "command" && strings.ContainsFunc(s, unicode.IsControl), strings.ContainsRune(s, 0):
 		return "a value contains a control character"
 	case kind == "url":
 		if why := urlFault(strings.ReplaceAll(s, "$", "%24")); why != "" {
-			return "with the values of its variables the url " + why
+			return "after variables are replaced the url " + why
 		}
 	}
 	return ""
 }
 
-// VariableUse is one use of a variable in a configuration.
+// VariableUse is a use of a variable in a configuration.
 type VariableUse struct {
 	Kind  string `json:"kind" doc:"For example user or secret"` // [FromEnv] and the others
 	Name  string `json:"name"`
@@ -337,13 +340,13 @@ type VariableUse struct {
 	Target string `json:"target" doc:"Host or command that receives the value"`
 }
 
-// Variables lists the variables of an unresolved configuration, including those
-// in defaults, in a fixed order without duplicates. Show them before the user
-// approves the configuration.
+// Variables lists the variables that an unresolved configuration uses,
+// including those in defaults, in a fixed order and without duplicates. Callers
+// show them before the user approves the configuration.
 func (c *Config) Variables() []VariableUse {
 	var out []VariableUse
 	target, seen := c.Target(), map[[3]string]bool{}
-	c.texts(func(where, s string, _ func(*Config, string)) {
+	c.eachText(func(where, s string, _ func(*Config, string)) {
 		eachVariable(parseTemplate(s, 0), func(v *variable) {
 			u := VariableUse{Kind: v.kind, Name: printableText(v.name), Where: displayPosition(where), Target: target}
 			if k := [3]string{u.Kind, u.Name, u.Where}; !seen[k] {
@@ -355,23 +358,23 @@ func (c *Config) Variables() []VariableUse {
 	return out
 }
 
-// Target returns the hosts or the command of a server, for display. It contains
-// no user names, paths or arguments, which may have tokens.
+// Target returns the hosts or the command of a server for display. It omits
+// user names, paths and arguments, which may contain tokens.
 func (c *Config) Target() string {
 	if len(c.URLs) == 0 {
 		return printableText(c.Command)
 	}
 	var hosts []string
 	for _, u := range c.URLs {
-		if h := host(u); !slices.Contains(hosts, h) {
+		if h := urlHost(u); !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
 	}
 	return printableText(strings.Join(hosts, ", "))
 }
 
-// host returns the host of a URL that may contain variables.
-func host(u string) string {
+// urlHost returns the host of a URL that may contain variables.
+func urlHost(u string) string {
 	if !strings.Contains(u, "${") {
 		if parsed, err := url.Parse(u); err == nil {
 			return parsed.Host
@@ -407,7 +410,7 @@ func host(u string) string {
 	return b.String()
 }
 
-// displayPosition returns the position of a variable, for display.
+// displayPosition formats the position of a variable for display.
 func displayPosition(where string) string {
 	if len(where) > 100 {
 		where = strings.ToValidUTF8(where[:100], "") + "…"
@@ -425,8 +428,8 @@ func printableText(s string) string {
 }
 
 // Digest returns "sha256:" and the hex SHA-256 of the configuration as JSON. It
-// is computed before variables are resolved, so it does not depend on their
-// values. File and line do not count.
+// does not depend on the values of variables, because it covers the unresolved
+// configuration. It does not cover File and Line.
 func (c *Config) Digest() string {
 	if c.Source != "" {
 		return c.Source

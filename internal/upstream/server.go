@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Server is one server of a [Pool]. It connects when needed, checks its
+// A Server is a server of a [Pool]. It connects when needed, checks its
 // connection, and reconnects while it is in use. Its methods are safe for
 // concurrent use.
 type Server struct {
@@ -19,29 +19,29 @@ type Server struct {
 
 	// mu guards the fields below and the instances. It is never held during
 	// I/O.
-	mu        sync.Mutex
-	state     State
-	since     time.Time
-	err       error // last failure; nil once connected
-	era       string
-	transport string
-	latency   time.Duration
-	listing   *Listing
-	listed    bool // in this process
-	stderr    string
-	noise     []string
-	users     int
-	outside   int // connections of [Pool.Dial]
-	used      time.Time
-	instances []*instance
-	turn      chan struct{} // closed and replaced at each change
+	mu          sync.Mutex
+	state       State
+	since       time.Time
+	err         error // last failure; nil once connected
+	era         string
+	transport   string
+	latency     time.Duration
+	listing     *Listing
+	listed      bool // whether this process listed the tools
+	stderr      string
+	noise       []string
+	users       int
+	dialedConns int // connections of [Pool.Dial]
+	used        time.Time
+	instances   []*instance
+	changed     chan struct{} // closed and replaced when the state changes
 
-	fetch sync.Once // loads the listing from the cache
+	loadOnce sync.Once // loads the listing from the cache
 }
 
 func newServer(p *Pool, c *Config, key, digest string) *Server {
 	now := time.Now()
-	s := &Server{pool: p, config: c, key: key, digest: digest, state: Init, since: now, used: now, turn: make(chan struct{})}
+	s := &Server{pool: p, config: c, key: key, digest: digest, state: Init, since: now, used: now, changed: make(chan struct{})}
 	if c.Concurrency > 0 {
 		s.slots = make(chan struct{}, c.Concurrency)
 	}
@@ -59,7 +59,7 @@ func newServer(p *Pool, c *Config, key, digest string) *Server {
 	return s
 }
 
-// Config returns the configuration. Do not change it.
+// Config returns the configuration of the server. Do not change it.
 func (s *Server) Config() *Config { return s.config }
 
 // Digest returns the digest of the configuration, which is the key of its
@@ -72,8 +72,8 @@ func (s *Server) addUser() {
 	s.users++
 }
 
-// Release ends the use that [Pool.Server] started. The connection stays open
-// for others until it was idle for long enough.
+// Release ends the use that began with [Pool.Server]. The connection stays open
+// for other users until it has been idle for long enough.
 func (s *Server) Release() {
 	s.mu.Lock()
 	s.users--
@@ -81,7 +81,7 @@ func (s *Server) Release() {
 	s.pool.removeUnused(s)
 }
 
-func (s *Server) unused() bool {
+func (s *Server) isUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.instances {
@@ -92,8 +92,8 @@ func (s *Server) unused() bool {
 	return s.users <= 0
 }
 
-// idleSince returns the time of the last use, if the server has a connection
-// without running calls.
+// idleSince returns the time of the last use. It returns false if the server is
+// not connected or has running calls.
 func (s *Server) idleSince() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Server) idleSince() (time.Time, bool) {
 	return s.used, connected
 }
 
-// disconnect closes the connections. The next use reconnects.
+// disconnect closes all connections. The next use reconnects.
 func (s *Server) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,11 +118,11 @@ func (s *Server) disconnect() {
 	}
 }
 
-// Close closes the connections and cancels running attempts. The next use
+// Close closes all connections and cancels running attempts. The next use
 // reconnects.
 func (s *Server) Close() {
 	s.mu.Lock()
-	s.used = time.Time{} // no reconnects
+	s.used = time.Time{} // so that run does not reconnect
 	for _, i := range s.instances {
 		if i.notNeeded = i.trying; i.notNeeded && i.cancel != nil {
 			i.cancel()
@@ -132,7 +132,8 @@ func (s *Server) Close() {
 	s.disconnect()
 }
 
-// neededFor returns how long the server will still be needed.
+// neededFor returns how long the server should stay connected without further
+// use.
 func (s *Server) neededFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,10 +148,10 @@ func (s *Server) neededFor() time.Duration {
 	return s.pool.o.IdleTimeout - time.Since(s.used)
 }
 
-// Connect connects the server unless it is connected. Concurrent calls share
-// one attempt. ctx limits the waiting, [Config.ConnectTimeout] the attempt.
-// After repeated failures it returns the last error at once until the next
-// background attempt.
+// Connect connects to the server unless it is already connected. Concurrent
+// calls share one attempt. ctx limits the wait, and [Config.ConnectTimeout]
+// limits the attempt. After repeated failures, Connect returns the last error
+// immediately until the next background attempt.
 func (s *Server) Connect(ctx context.Context) error {
 	if s.config.Disabled {
 		return fmt.Errorf("server %q is disabled in its configuration", s.config.Name)
@@ -158,11 +159,11 @@ func (s *Server) Connect(ctx context.Context) error {
 	s.mu.Lock()
 	s.used = time.Now()
 	s.mu.Unlock()
-	tried := map[*instance]bool{} // by this call: it returns after one failure
+	tried := map[*instance]bool{} // instances tried by this call, which tries each once
 	for {
 		var begin []*instance
 		s.mu.Lock()
-		turn := s.turn
+		turn := s.changed
 		trying := false
 		for _, i := range s.instances {
 			if i.conn != nil {
@@ -174,7 +175,7 @@ func (s *Server) Connect(ctx context.Context) error {
 				case !i.running:
 					i.running, i.trying, i.notNeeded = true, true, false
 					begin = append(begin, i)
-				case i.failures < breaker:
+				case i.failures < breakerFailures:
 					i.trying, i.notNeeded = true, false
 					i.kick <- struct{}{} // never blocks: only the goroutine that sets trying sends
 				}
@@ -206,8 +207,8 @@ func (s *Server) Connect(ctx context.Context) error {
 	}
 }
 
-// Retry resets the failures, so that the next use tries at once. Call it when
-// the user may have fixed the problem.
+// Retry resets the failures so that the next use connects immediately. Call it
+// when the user may have fixed the problem.
 func (s *Server) Retry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +217,7 @@ func (s *Server) Retry() {
 	}
 }
 
-// Tools connects and returns the tools of the server.
+// Tools connects to the server if necessary and returns its tools.
 func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 	if err := s.Connect(ctx); err != nil {
 		return nil, err
@@ -226,16 +227,16 @@ func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 	return s.listing, nil
 }
 
-// LastListing returns the last listing, from this process or the cache, or nil.
-// It never connects and works in all states. Do not change the result.
+// LastListing returns the last tool list, from this process or the cache, or
+// nil. It never connects and works in all states. Do not change the result.
 func (s *Server) LastListing() *Listing {
-	s.fetch.Do(func() {
+	s.loadOnce.Do(func() {
 		if s.pool.o.Cache == nil {
 			return
 		}
 		l, err := s.pool.o.Cache.Load(s.digest)
 		if err != nil {
-			s.pool.o.Logger.Warn("cannot read the listing from the cache", "server", s.config.Name, "error", err)
+			s.pool.o.Logger.Warn("could not read the tool list from the cache", "server", s.config.Name, "error", err)
 			return
 		}
 		s.mu.Lock()
@@ -278,12 +279,12 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// setDialed records the outcome of [Pool.Dial].
+// setDialed records whether [Pool.Dial] connected.
 func (s *Server) setDialed(conn *Conn, err error) {
 	s.mu.Lock()
 	i := s.instances[0]
 	if err == nil {
-		s.outside++
+		s.dialedConns++
 		s.era, s.transport = conn.Era, conn.Transport
 		i.err, i.ever, s.listed = nil, true, true // the caller lists the tools
 	} else {
@@ -296,10 +297,10 @@ func (s *Server) setDialed(conn *Conn, err error) {
 	}
 }
 
-// connClosed records the end of a connection of [Pool.Dial].
+// connClosed records that a connection from [Pool.Dial] was closed.
 func (s *Server) connClosed() {
 	s.mu.Lock()
-	s.outside--
+	s.dialedConns--
 	changed := s.updateState()
 	s.mu.Unlock()
 	if changed {
@@ -307,12 +308,12 @@ func (s *Server) connClosed() {
 	}
 }
 
-// updateState computes the state from the instances and wakes waiting callers.
+// updateState derives the state from the instances and wakes waiting callers.
 // It reports whether the state changed. The caller holds mu.
 func (s *Server) updateState() bool {
-	close(s.turn)
-	s.turn = make(chan struct{})
-	connected, dead := s.outside > 0, s.outside == 0
+	close(s.changed)
+	s.changed = make(chan struct{})
+	connected, dead := s.dialedConns > 0, s.dialedConns == 0
 	for _, i := range s.instances {
 		connected = connected || i.conn != nil
 		dead = dead && i.isDead()

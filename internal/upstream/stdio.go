@@ -18,36 +18,36 @@ import (
 )
 
 const (
-	maxNoise     = 5   // recorded lines
+	maxNoise     = 5   // number of recorded lines
 	maxNoiseLine = 200 // bytes of each line
 	maxBatch     = 1000
 )
 
-// newStdio returns a transport over a process, with one message per line. Lines
-// that are not messages are recorded and skipped.
+// newStdio returns a transport over the standard streams of a process, with one
+// message per line. Other lines are recorded and skipped.
 func newStdio(l *link) (mcp.Transport, error) {
 	if l.dialer.Spawn == nil {
 		return nil, errors.New("stdio servers are disabled; use a url")
 	}
-	return &stdio{link: l}, nil
+	return &stdioTransport{link: l}, nil
 }
 
-type stdio struct{ link *link }
+type stdioTransport struct{ link *link }
 
-func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
+func (s *stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	p, err := s.link.dialer.Spawn(ctx, s.link.config)
 	if err != nil {
 		return nil, err
 	}
 	s.link.mu.Lock()
-	s.link.proc = p
+	s.link.process = p
 	s.link.mu.Unlock()
 	c := &stdioConn{
 		link:  s.link,
 		proc:  p,
 		limit: s.link.dialer.maxMessage(),
-		in:    make(chan incoming),
-		out:   make(chan *outgoing),
+		in:    make(chan incomingLine),
+		out:   make(chan *outgoingLine),
 		done:  make(chan struct{}),
 	}
 	s.link.group.Go(c.read)
@@ -59,38 +59,37 @@ type stdioConn struct {
 	link  *link
 	proc  Process
 	limit int
-	in    chan incoming
-	out   chan *outgoing
-	queue []jsonrpc.Message // rest of a batch, only used by Read
+	in    chan incomingLine
+	out   chan *outgoingLine
+	queue []jsonrpc.Message // rest of a batch; used only by Read
 
 	close sync.Once
 	done  chan struct{}
 }
 
-type incoming struct {
+type incomingLine struct {
 	messages []jsonrpc.Message
 	err      error
 }
 
-type outgoing struct {
+type outgoingLine struct {
 	ctx     context.Context
 	line    []byte
 	written chan error // buffered
 }
 
-// read reads until the process closes its output. After the connection is
-// closed it discards the input, because a process that cannot write may not
-// exit.
+// read reads lines until the process closes its output. After the connection is
+// closed it discards them, because a process that cannot write may not exit.
 func (c *stdioConn) read() {
 	r := bufio.NewReaderSize(c.proc, 64<<10)
 	for {
 		line, err := readLine(r, c.limit)
-		var in incoming
+		var in incomingLine
 		switch {
 		case errors.Is(err, errTooBig):
 			in.err = fmt.Errorf("%w: line too long (limit %d bytes)", errTooBig, c.limit)
 		case err != nil && len(line) == 0:
-			in.err = endOf(err)
+			in.err = readError(err)
 		default:
 			line = bytes.TrimSpace(line)
 			if len(line) == 0 {
@@ -114,22 +113,22 @@ func (c *stdioConn) read() {
 	}
 }
 
-// endedError reports that output ended for a reason given by the starter of the
-// process, such as a revoked permission.
+// endedError is an io.EOF with the reason for which the process was stopped,
+// such as a revoked permission.
 type endedError struct{ why error }
 
 func (e *endedError) Error() string   { return e.why.Error() }
 func (e *endedError) Is(t error) bool { return t == io.EOF }
 
-func endOf(err error) error {
+func readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) {
 		return io.EOF
 	}
 	return &endedError{err}
 }
 
-// readLine reads a line of at most limit bytes. It skips the rest of a longer
-// line that cannot be a message, and returns [errTooBig] for one that may be.
+// readLine reads a line of at most limit bytes. If a longer line cannot be a
+// message, readLine truncates it; otherwise it returns [errTooBig].
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	skip := false
@@ -150,8 +149,8 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// decodeLine returns the messages of a line: one, or those of a batch
-// (2025-03-26). It returns nil if the line is not a message.
+// decodeLine decodes a line that contains a message or a batch of messages
+// (2025-03-26). It returns nil for any other line.
 func decodeLine(line []byte) []jsonrpc.Message {
 	if line[0] == '[' {
 		var raw []json.RawMessage
@@ -181,8 +180,8 @@ func decodeLine(line []byte) []jsonrpc.Message {
 	return []jsonrpc.Message{m}
 }
 
-// write writes the messages of Write in the background, so that a process that
-// does not read cannot block Write after its context ended.
+// write writes queued lines in the background, so that a process that does not
+// read cannot block Write after its context is done.
 func (c *stdioConn) write() {
 	for {
 		select {
@@ -191,7 +190,7 @@ func (c *stdioConn) write() {
 				o.written <- fmt.Errorf("%w: %w", errUnsent, o.ctx.Err())
 				continue
 			}
-			// A truncated line cannot have been read as a message.
+			// A process cannot parse a message from a truncated line.
 			if _, err := c.proc.Write(o.line); err != nil {
 				o.written <- fmt.Errorf("%w: %w", errUnsent, err)
 				continue
@@ -229,7 +228,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	o := &outgoing{ctx: ctx, line: line, written: make(chan error, 1)}
+	o := &outgoingLine{ctx: ctx, line: line, written: make(chan error, 1)}
 	select {
 	case c.out <- o:
 	case <-ctx.Done():
@@ -247,7 +246,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// Close ends the process and waits for it.
+// Close stops the process and waits for it.
 func (c *stdioConn) Close() error {
 	var err error
 	c.close.Do(func() {

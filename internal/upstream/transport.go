@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// builtin maps types to transports. A new transport needs a file with such a function and
-// a line here.
-var builtin = map[string]func(l *link) (mcp.Transport, error){
+// builtinTransports maps each type to a function that returns its transport. A
+// new transport needs a file with such a function and a line here.
+var builtinTransports = map[string]func(l *link) (mcp.Transport, error){
 	Stdio:     newStdio,
 	HTTP:      newStreamable,
 	SSE:       newSSE,
@@ -22,14 +22,14 @@ func (d *Dialer) transport(typ string, c *Config, u string, l *link) (mcp.Transp
 	if f := d.Transports[typ]; f != nil {
 		return f(c, u)
 	}
-	if f := builtin[typ]; f != nil {
+	if f := builtinTransports[typ]; f != nil {
 		return f(l)
 	}
-	known := slices.Sorted(maps.Keys(builtin))
+	known := slices.Sorted(maps.Keys(builtinTransports))
 	return nil, fmt.Errorf("unknown transport %q; use one of %q", typ, known)
 }
 
 var (
-	errUnsent = errors.New("nothing was sent")
+	errUnsent = errors.New("request not sent")
 	errTooBig = errors.New("message too large")
 )

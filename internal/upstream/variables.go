@@ -14,43 +14,44 @@ const (
 	FromUser   = "user"   // ${{user.NAME}}
 	FromSecret = "secret" // ${{secrets.NAME}}
 	FromPath   = "path"   // ${workspaceFolder} and the like
-	// Unknown is text that looks like a variable but is none.
+	// Unknown is text that looks like a variable but is not one.
 	Unknown = "unknown"
-	// Invalid is a value that is not allowed at the position of its variable.
+	// Invalid is a value that is not valid at the position of its variable.
 	Invalid = "invalid"
 )
 
-// maxExpanded limits a value with its variables resolved, and all values of a
-// configuration together.
+// maxExpanded limits the bytes of one text after its variables are replaced,
+// and of all texts of a configuration.
 const maxExpanded = 1 << 20
 
-// part is a piece of a text: literal text or a variable.
+// part is a literal text or a variable.
 type part struct {
 	literal string
 	v       *variable
 }
 
-// variable is a reference to a value.
+// variable is a variable in a text.
 type variable struct {
 	source   string // as written
 	kind     string
 	name     string
-	fallback []part // text after :-
+	fallback []part // scalarText after :-
 	optional bool   // :- is present
 }
 
-// fieldName matches the name of a secret or of a user field.
+// fieldName matches the name of a secret or a user field.
 var fieldName = lazyregexp.New(`^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?$`)
 
-// printableVariable matches unknown variables that may be printed. Other text may be a password that
-// contains ${.
+// printableVariable matches unknown variables that may be printed. Other text
+// may be a password that contains "${".
 var printableVariable = lazyregexp.New(`^[A-Za-z0-9_.:/ -]{1,64}$`)
 
-// predefined are the names of predefined locations.
+// predefined lists the variables for well-known paths.
 var predefined = []string{"workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
 
-// parseTemplate splits a text into parts. $${ is an escaped ${. An unterminated ${ is an
-// unknown variable, so that nothing that looks like a variable is passed on.
+// parseTemplate splits a text into literals and variables. $${ is an escaped
+// ${. An unterminated ${ is an unknown variable, so that it is reported instead
+// of passed on.
 func parseTemplate(s string, depth int) []part {
 	var out []part
 	var literal strings.Builder
@@ -81,8 +82,8 @@ func parseTemplate(s string, depth int) []part {
 	return out
 }
 
-// variableLength returns the length of the variable at the start of s: up to the matching brace,
-// otherwise up to the first brace, otherwise all of s.
+// variableLength returns the length of the variable at the start of s. It ends
+// keyNode the matching brace, else keyNode the first brace, else keyNode the end of s.
 func variableLength(s string) int {
 	const most = 512 // limit of a variable with nested braces, to avoid quadratic time
 	open, first := 0, 0
@@ -115,7 +116,7 @@ func parseVariable(s string, depth int) *variable {
 	if !printableVariable().MatchString(v.name) {
 		v.name = "…"
 	}
-	if inner, ok := between(s, "${{", "}}"); ok {
+	if inner, ok := cutAffixes(s, "${{", "}}"); ok {
 		inner = strings.TrimSpace(inner)
 		for prefix, kind := range map[string]string{"user.": FromUser, "secrets.": FromSecret} {
 			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName().MatchString(name) {
@@ -124,7 +125,7 @@ func parseVariable(s string, depth int) *variable {
 		}
 		return v
 	}
-	inner, ok := between(s, "${", "}")
+	inner, ok := cutAffixes(s, "${", "}")
 	if !ok || depth > maxNested {
 		return v
 	}
@@ -149,7 +150,7 @@ func parseVariable(s string, depth int) *variable {
 	return v
 }
 
-func between(s, begin, end string) (string, bool) {
+func cutAffixes(s, begin, end string) (string, bool) {
 	s, ok := strings.CutPrefix(s, begin)
 	if !ok {
 		return "", false
@@ -157,7 +158,7 @@ func between(s, begin, end string) (string, bool) {
 	return strings.CutSuffix(s, end)
 }
 
-// eachVariable calls f for all variables in parts, including those in fallbacks.
+// eachVariable calls f for each variable in parts, including those in defaults.
 func eachVariable(parts []part, f func(*variable)) {
 	for _, p := range parts {
 		if p.v != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// frameTimeout is how long a peer may take to read a frame. Then the connection
-// is closed, because the library cannot abort a single frame.
+// frameTimeout is how long a peer may take to read a frame. After that the
+// connection is closed, because the library cannot abort a single frame.
 const frameTimeout = 30 * time.Second
 
-// newWebSocket returns a transport over a WebSocket with the subprotocol mcp,
-// with one message per text frame.
-func newWebSocket(l *link) (mcp.Transport, error) { return &webSocket{link: l}, nil }
+// newWebSocket returns a transport over a WebSocket with the subprotocol mcp.
+// Each text frame is one message.
+func newWebSocket(l *link) (mcp.Transport, error) { return &webSocketTransport{link: l}, nil }
 
-type webSocket struct{ link *link }
+type webSocketTransport struct{ link *link }
 
-func (s *webSocket) Connect(ctx context.Context) (mcp.Connection, error) {
+func (s *webSocketTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	client, endpoint, err := s.link.httpClient()
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ type webSocketConn struct {
 
 func (c *webSocketConn) SessionID() string { return "" }
 
-// Read reads a frame. It ignores its context, because the library closes the
-// connection when the context of a read ends.
+// Read reads the message in the next frame. It ignores its context, because the
+// library closes the connection when the context of a read is done.
 func (c *webSocketConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		kind, data, err := c.ws.Read(c.ctx)

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// runners are package runners that look for packages and configuration in the
+// packageRunners are commands that load packages and configuration from the
 // working directory. A cloned repository could control them.
-var runners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uvx", "uv", "pipx"}
+var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uvx", "uv", "pipx"}
 
-// workDir returns the working directory of a command without a configured one.
-// It is v.Dir, unless the configuration mentions the workspace and the command
-// does not load code from its working directory.
+// workDir returns the working directory for a command that has none configured.
+// It returns v.Dir, or "" (the current directory) if the configuration mentions
+// the workspace and the command does not load code from its working directory.
 func (c *Config) workDir(v Variables) string {
-	if c.namesWorkspace() && !c.loadsFromWorkDir() {
+	if c.mentionsWorkspace() && !c.loadsFromWorkDir() {
 		return ""
 	}
 	return v.Dir
 }
 
-func (c *Config) namesWorkspace() bool {
+func (c *Config) mentionsWorkspace() bool {
 	found := false
 	for _, s := range slices.Concat([]string{c.Command}, c.Args, slices.Collect(maps.Values(c.Env))) {
 		eachVariable(parseTemplate(s, 0), func(v *variable) {
@@ -31,7 +31,8 @@ func (c *Config) namesWorkspace() bool {
 }
 
 // loadsFromWorkDir reports whether a command loads code from its working
-// directory: package runners, also wrapped as in cmd /c npx, and python -m.
+// directory: package runners, also when wrapped as in cmd /c npx, and python
+// -m.
 func (c *Config) loadsFromWorkDir() bool {
 	python := false
 	for _, text := range append([]string{c.Command}, c.Args...) {
@@ -40,7 +41,7 @@ func (c *Config) loadsFromWorkDir() bool {
 			for _, suffix := range []string{".exe", ".cmd", ".bat", ".ps1"} {
 				base = strings.TrimSuffix(base, suffix)
 			}
-			if slices.Contains(runners, base) || python && strings.HasPrefix(word, "-m") {
+			if slices.Contains(packageRunners, base) || python && strings.HasPrefix(word, "-m") {
 				return true
 			}
 			python = python || strings.HasPrefix(base, "python") || base == "py"
