@@ -12,7 +12,7 @@ import (
 // modernVersion is the first protocol version of the modern era.
 const modernVersion = "2026-07-28"
 
-// legacyClient is the session of a legacy client, with its own connection to
+// legacyClient is the session of a legacy client. It has its own connection to
 // each upstream server.
 type legacyClient struct {
 	ss    *mcp.ServerSession
@@ -23,18 +23,18 @@ type legacyClient struct {
 	level mcp.LoggingLevel
 }
 
-// inbound is a request of a client.
-type inbound struct {
-	ctx    context.Context // of the request, with the values of the SDK
+// inboundRequest is a request received from a client.
+type inboundRequest struct {
+	ctx    context.Context // context of the request, with the values that the SDK adds
 	ss     *mcp.ServerSession
 	meta   map[string]any
 	modern bool
 	caps   *mcp.ClientCapabilities
-	client *legacyClient // of a legacy client
+	client *legacyClient // nil for a modern client
 }
 
-// clientFor returns the legacy client of a session. It lives as long as the
-// session.
+// clientFor returns the legacy client of a session. It is removed when the
+// session ends.
 func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	return c
 }
 
-// setServerLogLevel sends the client's log level to a server.
+// setServerLogLevel sends the log level that the client requested to a server.
 func (c *legacyClient) setServerLogLevel(ctx context.Context, l *upstreamConn) {
 	c.mu.Lock()
 	level := c.level
@@ -92,7 +92,7 @@ func (c *legacyClient) logLevel() mcp.LoggingLevel {
 	return c.level
 }
 
-// setLogLevel handles logging/setLevel.
+// setLogLevel handles logging/setLevel requests.
 func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
 	c := s.clientFor(ss)
 	c.mu.Lock()
@@ -105,15 +105,17 @@ func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level m
 	}
 }
 
-// conn returns the connection for requests that need nothing from the client.
-func (in *inbound) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
+// conn returns a connection for requests during which the server cannot ask the
+// client anything.
+func (in *inboundRequest) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
 	if in.client != nil {
 		return in.client.slots[u].get(ctx)
 	}
 	return u.shared.get(ctx)
 }
 
-// forwardRootsChange notifies the servers of a legacy client of changed roots.
+// forwardRootsChange notifies the servers of a legacy client that its roots
+// changed.
 func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	c := s.clientFor(ss)
 	for _, sl := range c.slots {
@@ -124,9 +126,9 @@ func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	}
 }
 
-// forwardClientProgress forwards the progress of a request from a server to a
-// client. The token is the server's, so with several servers the target is
-// unknown.
+// forwardClientProgress forwards a progress notification from a client to the
+// server whose request it concerns. The server chose the token, so with several
+// servers the target is unknown.
 func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
 	if len(s.upstreams) != 1 || p == nil {
 		return
@@ -136,8 +138,9 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 	}
 }
 
-// askClient sends a question to a legacy client. The question ends with ctx; it
-// is sent in the stream of the request at.
+// askClient sends a question to a legacy client and waits for the answer until
+// ctx is done. The question is sent on the stream of the request whose context
+// is at.
 func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	at, cancel := context.WithCancel(at)
 	defer cancel()

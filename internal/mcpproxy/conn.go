@@ -20,35 +20,36 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// upstreamConn is a connection to an upstream server. Messages of the server
-// belong to one of its calls, or to the client of the connection.
+// upstreamConn is a connection to an upstream server. A message from the server
+// belongs either to one of the running calls or to the client of the
+// connection.
 type upstreamConn struct {
 	up     *upstreamServer
 	conn   *Conn
-	owner  *legacyClient // its only client; nil if shared by several
-	shared bool          // its notifications are for all modern clients
+	owner  *legacyClient // its only client; nil if several clients share the connection
+	shared bool          // whether its notifications go to all modern clients
 	send   mcp.MethodHandler
-	done   chan struct{} // closed at the end of the connection
+	done   chan struct{} // closed when the connection has ended
 	once   sync.Once
 
-	active    atomic.Int32 // server messages being handled
-	handled   atomic.Int64 // handled notifications
-	unhandled atomic.Int64 // notifications that the SDK dropped
-	lastToken atomic.Int64 // last progress token
+	active    atomic.Int32 // number of server messages being handled
+	handled   atomic.Int64 // number of handled notifications
+	unhandled atomic.Int64 // number of notifications that the SDK dropped
+	lastToken atomic.Int64 // last progress token that was assigned
 
 	mu    sync.Mutex
-	calls []*call // in starting order
+	calls []*call // in the order in which they started
 }
 
-// call is a request of a client to a server.
+// call is a client's request that was sent to a server.
 type call struct {
-	token string // our progress token
+	token string // progress token that the server receives
 
 	mu       sync.Mutex
-	ctx      context.Context // of the client's request
+	ctx      context.Context // context of the client's request
 	ss       *mcp.ServerSession
 	progress any                                                                        // the client's token; may be nil
-	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // handles questions of the server
+	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // answers questions of the server
 	modern   bool
 }
 
@@ -58,7 +59,7 @@ func (c *call) route() (context.Context, *mcp.ServerSession, any) {
 	return c.ctx, c.ss, c.progress
 }
 
-// openConn opens a connection with the capabilities of a client.
+// openConn opens a connection with the given client capabilities.
 func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilities, owner *legacyClient, shared bool) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
@@ -104,7 +105,7 @@ func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilit
 	}
 	u.resubscribe(l)
 	if l.isModern() {
-		// The SDK needs the tools to send arguments in headers.
+		// The SDK must know the tools to send arguments in headers.
 		if _, err := l.listTools(ctx, nil); err != nil {
 			u.s.reportError(u, err)
 		}
@@ -123,11 +124,12 @@ func (l *upstreamConn) isClosed() bool {
 	}
 }
 
-// close closes the connection and waits. It may be called repeatedly.
+// close closes the connection and waits for it to end. It may be called more
+// than once.
 func (l *upstreamConn) close() {
 	l.once.Do(func() {
 		close(l.done)
-		_ = l.conn.Close() // the error is of no use
+		_ = l.conn.Close() // nothing can be done about an error
 	})
 }
 
@@ -146,8 +148,8 @@ func (l *upstreamConn) addCall(c *call) {
 	l.calls = append(l.calls, c)
 }
 
-// removeCall waits until the notifications before the answer are forwarded, and
-// removes the call.
+// removeCall removes a call after the notifications that preceded its response
+// have been forwarded.
 func (l *upstreamConn) removeCall(c *call) {
 	l.waitForNotifications()
 	l.mu.Lock()
@@ -155,9 +157,10 @@ func (l *upstreamConn) removeCall(c *call) {
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == c })
 }
 
-// waitForNotifications waits for the notifications read before an answer. The
-// SDK delivers them in other goroutines than the answer, in no particular
-// order. If the transport does not count them, it yields to those goroutines.
+// waitForNotifications waits until the notifications that preceded a response
+// are handled. The SDK handles them in other goroutines, in no particular
+// order. If the transport does not count notifications, it only yields to those
+// goroutines.
 func (l *upstreamConn) waitForNotifications() {
 	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {
@@ -180,11 +183,12 @@ func (l *upstreamConn) waitForNotifications() {
 	}
 }
 
-// notificationTimeout limits how long an answer waits for earlier
-// notifications.
+// notificationTimeout limits how long a response waits for the notifications
+// that preceded it.
 const notificationTimeout = time.Second
 
-// lastCall returns the newest call, which messages without a token belong to.
+// lastCall returns the newest call. Messages without a progress token belong to
+// it.
 func (l *upstreamConn) lastCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,7 +210,8 @@ func (l *upstreamConn) findCall(token any) *call {
 	return nil
 }
 
-// handleServerMessage handles messages of the server.
+// handleServerMessage is middleware that handles requests and notifications
+// from the server.
 func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "notifications/") && method != "notifications/cancelled" {
@@ -255,7 +260,7 @@ func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHan
 	}
 }
 
-// forwardQuestion sends a question of the server to its client.
+// forwardQuestion sends a server's question to the client that it is meant for.
 func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	if c := l.lastCall(); c != nil && c.ask != nil {
 		return c.ask(ctx, method, p)
@@ -263,7 +268,7 @@ func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp
 	if l.owner != nil {
 		return l.up.s.askClient(ctx, context.Background(), l.owner.ss, method, p)
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s: no client to ask", method)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("no client can answer %s", method)}
 }
 
 func (l *upstreamConn) forwardProgress(p *mcp.ProgressNotificationParams) {
@@ -294,15 +299,15 @@ func (l *upstreamConn) forwardLog(p *mcp.LoggingMessageParams) {
 	}
 }
 
-// isOnlyCall reports whether a call is the only one, so that messages without a
-// token belong to it.
+// isOnlyCall reports whether c is the only running call, so that messages
+// without a progress token belong to it.
 func (l *upstreamConn) isOnlyCall(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) == 1 && l.calls[0] == c
 }
 
-// forwardNotification forwards a notification.
+// forwardNotification forwards a notification to the client of the connection.
 func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 	if l.owner != nil {
 		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, method, p))
@@ -314,11 +319,11 @@ func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 
 func (l *upstreamConn) logFailure(err error) {
 	if err != nil {
-		l.up.s.log.Debug("cannot forward notification to client", "server", l.up.Name, "error", err)
+		l.up.s.log.Debug("could not forward notification to client", "server", l.up.Name, "error", err)
 	}
 }
 
-// forwardListChange forwards the change of a list.
+// forwardListChange notifies clients that a list changed.
 func (l *upstreamConn) forwardListChange(what string) {
 	u := l.up
 	u.s.startGoroutine(func() {
@@ -342,24 +347,25 @@ func (l *upstreamConn) forwardUpdate(p *mcp.ResourceUpdatedNotificationParams) {
 	}
 }
 
-// connSlot holds one connection, which is opened on first use.
+// connSlot holds at most one connection. It opens the connection on first use.
 type connSlot struct {
 	open func(context.Context) (*upstreamConn, error)
 	s    *Server
 
 	mu         sync.Mutex
 	line       *upstreamConn
-	connecting chan struct{} // closed at the end of the current attempt; nil without one
-	err        error         // of the last attempt
+	connecting chan struct{} // closed when the current attempt ends; nil if there is none
+	err        error         // error of the last attempt
 	failed     time.Time
 	ended      bool
 }
 
-// retryDelay is how long a failed attempt is remembered.
+// retryDelay is how long get returns the error of a failed attempt before it
+// tries again.
 const retryDelay = time.Second
 
 // get returns the connection and opens it if necessary. The attempt continues
-// after ctx ends, for later callers.
+// for later callers when ctx is done.
 func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 	for {
 		sl.mu.Lock()
@@ -412,7 +418,7 @@ func (sl *connSlot) connect(wait chan struct{}) {
 	}
 }
 
-// current returns the connection if it is open.
+// current returns the connection if it is open, else nil.
 func (sl *connSlot) current() *upstreamConn {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -432,7 +438,7 @@ func (sl *connSlot) close() {
 	}
 }
 
-// serverMeta returns the _meta of a client's request for the server.
+// serverMeta returns the _meta for the server of a client's request.
 func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
 	m := mcp.Meta(maps.Clone(meta))
 	for _, k := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeySubscriptionID, "progressToken"} {

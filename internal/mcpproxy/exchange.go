@@ -23,20 +23,20 @@ import (
 type exchange struct {
 	up        *upstreamServer
 	method    string
-	digest    string // of the request without answers
+	digest    string // digest of the request without answers
 	responses mcp.InputResponseMap
 	state     string
 	user      string // authenticated user; may be empty
 
-	// call sends the request.
+	// call sends the request to the server.
 	call func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
-	// newQuestion returns an input_required result.
+	// newQuestion returns a result that asks the client for input.
 	newQuestion func(mcp.InputRequestMap, string) mcp.Result
-	// convertResult converts a result to the client's era.
+	// convertResult converts a result to the form of the client's era.
 	convertResult func(mcp.Result, bool) mcp.Result
 }
 
-// Results with a type. The SDK exports no other way to set it.
+// Results with a type. The SDK provides no other way to set the type.
 var (
 	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
 	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
@@ -52,7 +52,7 @@ func newResults[R any]() (done, asks R) {
 	return done, asks
 }
 
-func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routeTool(ctx, in, p.Name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	if refusal != nil || err != nil {
 		return asResult(refusal, err)
 	}
-	x := &exchange{up: t.up, method: "tools/call", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x := &exchange{up: t.up, method: "tools/call", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, p.Arguments, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		q := &mcp.CallToolParams{Meta: meta, Name: t.name, InputResponses: given, RequestState: state}
@@ -94,12 +94,13 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
 		return nil, unwrapError(err)
 	}
-	// The model learns of an unreachable server, so that it can do something else.
+	// Report an unreachable server to the model, so that it can continue
+	// without the tool.
 	return completeResult(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
 		&mcp.TextContent{Text: fmt.Sprintf("Tool %s of server %s failed: %v", t.name, t.up.Name, err)}}}, in.modern), nil
 }
 
-// recordCall reports an answered call to [Options.OnCall].
+// recordCall passes an answered call to [Options.OnCall].
 func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, elapsed time.Duration) {
 	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
@@ -124,9 +125,10 @@ func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	return &c
 }
 
-// authorizeCall checks whether a tool may be called. Questions to the user
-// reach the client in the form of its era.
-func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
+// authorizeCall checks whether a tool may be called. It converts questions for
+// the user to the client's era. If the call is permitted, the first result is
+// nil.
+func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
 		return nil, same, nil
@@ -139,7 +141,7 @@ func (s *Server) authorizeCall(in *inbound, req *mcp.CallToolRequest, t target) 
 		switch {
 		case err != nil || res == nil:
 			return nil, keep, err
-		case res.InputRequests == nil && !res.NeedsInput(): // created locally, without a type
+		case res.InputRequests == nil && !res.NeedsInput(): // created by Loadout, so without a type
 			return completeResult(res, in.modern), keep, nil
 		case in.modern:
 			asks := toolInputRequired
@@ -166,12 +168,12 @@ func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) err
 	return nil
 }
 
-// denies returns a function that reports whether a list omits an item.
-func (s *Server) denies(ctx context.Context, kind string) func(target) bool {
+// deniedItems returns a function that reports whether a list must omit an item.
+func (s *Server) deniedItems(ctx context.Context, kind string) func(target) bool {
 	return func(t target) bool { return s.authorizeAccess(ctx, t, kind) != nil }
 }
 
-func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptRequest) (mcp.Result, error) {
+func (s *Server) getPrompt(ctx context.Context, in *inboundRequest, req *mcp.GetPromptRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routePrompt(ctx, in, p.Name)
 	if err == nil {
@@ -184,7 +186,7 @@ func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptR
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "prompts/get", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x := &exchange{up: t.up, method: "prompts/get", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, args, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		return asResult(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
@@ -216,7 +218,7 @@ func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptR
 	return res, nil
 }
 
-func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadResourceRequest) (mcp.Result, error) {
+func (s *Server) readResource(ctx context.Context, in *inboundRequest, req *mcp.ReadResourceRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routeURI(ctx, in, p.URI)
 	if err == nil {
@@ -225,7 +227,7 @@ func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadRes
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "resources/read", responses: p.InputResponses, state: p.RequestState, user: userOf(req.Extra)}
+	x := &exchange{up: t.up, method: "resources/read", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, nil, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		return asResult(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))
@@ -264,10 +266,10 @@ func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadRes
 	return res, nil
 }
 
-func (s *Server) completeArgument(ctx context.Context, in *inbound, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
+func (s *Server) completeArgument(ctx context.Context, in *inboundRequest, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
 	p := req.Params
 	if p.Ref == nil || p.Argument.Name == "" {
-		return sdk() // reports what is missing
+		return sdk() // let the SDK report what is missing
 	}
 	var t target
 	var err error
@@ -301,13 +303,13 @@ func (s *Server) completeArgument(ctx context.Context, in *inbound, req *mcp.Com
 	return c, nil
 }
 
-// forward forwards a request of a client to a server, for any combination of
-// eras.
-func (s *Server) forward(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+// forward forwards a client's request to a server, for any combination of eras.
+func (s *Server) forward(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	if in.client != nil {
 		return s.forwardLegacyToModern(ctx, in, x)
 	}
-	// Log messages can be assigned to a request only on an exclusive connection.
+	// Log messages can be assigned to a request only if the connection has no
+	// other calls.
 	_, logs := in.meta[mcp.MetaKeyLogLevel]
 	l, err := x.up.shared.get(ctx)
 	if err != nil {
@@ -335,9 +337,9 @@ func (s *Server) forward(ctx context.Context, in *inbound, x *exchange) (mcp.Res
 	return s.forwardModernToLegacy(ctx, in, x)
 }
 
-// requestWithRetry sends the request, and once more if the session has expired:
-// then the server did nothing.
-func (s *Server) requestWithRetry(ctx context.Context, in *inbound, x *exchange, get func(context.Context) (*upstreamConn, error)) (mcp.Result, error) {
+// requestWithRetry sends the request. If the session has expired, it sends the
+// request again, because the server did not process it.
+func (s *Server) requestWithRetry(ctx context.Context, in *inboundRequest, x *exchange, get func(context.Context) (*upstreamConn, error)) (mcp.Result, error) {
 	for try := 0; ; try++ {
 		l, err := get(ctx)
 		if err != nil {
@@ -352,7 +354,7 @@ func (s *Server) requestWithRetry(ctx context.Context, in *inbound, x *exchange,
 	}
 }
 
-func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *upstreamConn, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+func (s *Server) request(ctx context.Context, in *inboundRequest, x *exchange, l *upstreamConn, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 	c := &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: in.modern}
 	if in.client != nil {
 		c.ask = func(q context.Context, method string, p mcp.Params) (mcp.Result, error) {
@@ -373,12 +375,13 @@ func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *upstr
 	return x.call(ctx, l, meta, given, state)
 }
 
-// maxRounds limits how often a modern server may ask before it answers.
+// maxRounds limits how often a modern server may ask for input in one request.
 const maxRounds = 10
 
-// forwardLegacyToModern serves a legacy client: if a modern server asks
-// questions, it asks the client and repeats the request with the answers.
-func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+// forwardLegacyToModern forwards the request of a legacy client. If a modern
+// server asks questions, it asks the client and repeats the request with the
+// answers.
+func (s *Server) forwardLegacyToModern(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	res, err := s.requestWithRetry(ctx, in, x, in.client.slots[x.up].get)
 	for round := 0; err == nil; round++ {
 		asked, state, ok := inputRequests(res)
@@ -403,7 +406,8 @@ func (s *Server) forwardLegacyToModern(ctx context.Context, in *inbound, x *exch
 	return nil, err
 }
 
-// inputRequests returns the questions of a result.
+// inputRequests returns the questions in a result and the request state. It
+// returns false if the result is final.
 func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
@@ -416,7 +420,8 @@ func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	return nil, "", false
 }
 
-// answerQuestions asks a legacy client all questions at the same time.
+// answerQuestions sends all questions to a legacy client at the same time and
+// collects the answers.
 func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	given := make(mcp.InputResponseMap, len(asked))
 	var mu sync.Mutex // guards given and errs
@@ -431,7 +436,7 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 			if r, ok := res.(mcp.InputResponse); ok && err == nil {
 				given[id] = r
 			} else {
-				errs = append(errs, cmp.Or(err, errors.New("no answer from client")))
+				errs = append(errs, cmp.Or(err, errors.New("client did not answer")))
 			}
 		})
 	}
@@ -442,7 +447,8 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 	return given, nil
 }
 
-// legacyParams converts a question to a legacy request.
+// legacyParams converts a question to the params and the method of a legacy
+// request.
 func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -453,7 +459,7 @@ func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	return &mcp.ListRootsParams{}, "roots/list"
 }
 
-// clientMeta returns a copy of a result's _meta for the client. The SDK
+// clientMeta returns a copy of a result's _meta for the client, because the SDK
 // modifies it.
 func clientMeta(meta mcp.Meta) mcp.Meta {
 	m := maps.Clone(meta)
@@ -464,8 +470,8 @@ func clientMeta(meta mcp.Meta) mcp.Meta {
 	return m
 }
 
-// userOf returns the authenticated user of a request; "" if there is none.
-func userOf(extra *mcp.RequestExtra) string {
+// requestUser returns the authenticated user of a request, or "" if there is none.
+func requestUser(extra *mcp.RequestExtra) string {
 	if extra == nil || extra.TokenInfo == nil {
 		return ""
 	}
@@ -480,7 +486,7 @@ func requestDigest(method, server, name string, args []byte, who string) string 
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonicalJSON normalizes JSON.
+// canonicalJSON returns JSON with sorted keys and without insignificant space.
 func canonicalJSON(js []byte) []byte {
 	var v any
 	if len(js) == 0 || json.Unmarshal(js, &v) != nil {

@@ -7,9 +7,10 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// Handler returns an HTTP handler with the MCP endpoint at /mcp and with
-// /healthz, and the checks of [mcpserver.HTTPOptions] on each path. To serve it
-// beside other handlers, add [Server.Endpoint] to their Mount.
+// Handler returns an HTTP handler that serves the MCP endpoint at /mcp and also
+// /healthz. It applies the checks of [mcpserver.HTTPOptions] to each path. To
+// serve the endpoint beside other handlers, add [Server.Endpoint] to their
+// Mount.
 func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	if o == nil {
 		o = &mcpserver.HTTPOptions{}
@@ -23,8 +24,9 @@ func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Protect(mux)
 }
 
-// Endpoint returns the MCP endpoint without checks of Host, Origin and token.
-// The caller adds them, for example with [mcpserver.HTTPOptions.Protect].
+// Endpoint returns the MCP endpoint. It does not check Host, Origin or token;
+// the caller adds these checks, for example with
+// [mcpserver.HTTPOptions.Protect].
 func (s *Server) Endpoint(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Endpoint(s.sdk, s.opts.Logger)
 }

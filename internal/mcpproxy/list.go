@@ -11,13 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of one list of one server.
+// Limits of one list of a server.
 const (
 	maxItems = 10_000
 	maxPages = 200
 )
 
-// readPages reads all pages of a list.
+// readPages reads all pages of a list, within the limits.
 func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
 	var all []T
 	var fresh mcp.Cacheable
@@ -43,7 +43,7 @@ func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, erro
 	return all, fresh, fmt.Errorf("too many pages in list (limit %d); others are omitted", maxPages)
 }
 
-// mergeCacheable returns the stricter caching rules of two results.
+// mergeCacheable returns the stricter of two caching rules.
 func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	a.TTLMs = min(a.TTLMs, b.TTLMs)
 	if b.CacheScope == "private" {
@@ -52,14 +52,14 @@ func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	return a
 }
 
-// listResult is the answer of one server to a list request.
+// listResult is the response of one server to a list request.
 type listResult[T any] struct {
 	items []T
 	fresh mcp.Cacheable
 	err   error
 }
 
-// listTools lists all tools with their own names.
+// listTools lists all tools of the server under the names that the server uses.
 func (l *upstreamConn) listTools(ctx context.Context, meta map[string]any) (r listResult[*mcp.Tool], err error) {
 	if l.capabilities().Tools == nil {
 		return r, nil
@@ -114,15 +114,15 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 		return res.ResourceTemplates, res.NextCursor, res.Cacheable, nil
 	})
 	var e *jsonrpc.Error
-	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound { // many servers with resources lack templates
+	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound { // many servers with resources do not support templates
 		return r, nil
 	}
 	return r, err
 }
 
-// listAll lists items of all servers in parallel. The failure of a server is
-// reported and does not affect the others; its last items remain valid.
-func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
+// listAll lists the items of all servers in parallel. If a server fails,
+// listAll reports the error, and the last items of that server remain valid.
+func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()
 	results := make([]listResult[T], len(s.upstreams))
@@ -157,7 +157,7 @@ func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upst
 				}
 			}
 			s.reportError(u, r.err)
-			r.fresh = mcp.Cacheable{} // the server may return at any time
+			r.fresh = mcp.Cacheable{} // the server may become available at any time
 		}
 		if first {
 			fresh, first = r.fresh, false
@@ -170,7 +170,7 @@ func listAll[T any](ctx context.Context, s *Server, in *inbound, read func(*upst
 	return fresh, nil
 }
 
-// checkCursor rejects cursors, because lists have one page.
+// checkCursor rejects any cursor, because all items are on the first page.
 func checkCursor(cursor string) error {
 	if cursor == "" {
 		return nil
@@ -178,7 +178,7 @@ func checkCursor(cursor string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor: this list has one page"}
 }
 
-func (s *Server) listTools(ctx context.Context, in *inbound, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+func (s *Server) listTools(ctx context.Context, in *inboundRequest, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	if p != nil {
 		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
@@ -193,7 +193,7 @@ func (s *Server) listTools(ctx context.Context, in *inbound, p *mcp.ListToolsPar
 	return &mcp.ListToolsResult{Tools: tools, Cacheable: fresh}, nil
 }
 
-func (s *Server) listPrompts(ctx context.Context, in *inbound, p *mcp.ListPromptsParams) (*mcp.ListPromptsResult, error) {
+func (s *Server) listPrompts(ctx context.Context, in *inboundRequest, p *mcp.ListPromptsParams) (*mcp.ListPromptsResult, error) {
 	if p != nil {
 		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
@@ -203,10 +203,10 @@ func (s *Server) listPrompts(ctx context.Context, in *inbound, p *mcp.ListPrompt
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.upstreams, s.denies(in.ctx, "prompt")), Cacheable: fresh}, nil
+	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.upstreams, s.deniedItems(in.ctx, "prompt")), Cacheable: fresh}, nil
 }
 
-func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
+func (s *Server) listResources(ctx context.Context, in *inboundRequest, p *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
 	if p != nil {
 		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
@@ -216,10 +216,10 @@ func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListReso
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.upstreams, s.denies(in.ctx, "resource")), Cacheable: fresh}, nil
+	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.upstreams, s.deniedItems(in.ctx, "resource")), Cacheable: fresh}, nil
 }
 
-func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListResourceTemplatesParams) (*mcp.ListResourceTemplatesResult, error) {
+func (s *Server) listTemplates(ctx context.Context, in *inboundRequest, p *mcp.ListResourceTemplatesParams) (*mcp.ListResourceTemplatesResult, error) {
 	if p != nil {
 		if err := checkCursor(p.Cursor); err != nil {
 			return nil, err
@@ -229,5 +229,5 @@ func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListReso
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.upstreams, s.denies(in.ctx, "resource")), Cacheable: fresh}, nil
+	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.upstreams, s.deniedItems(in.ctx, "resource")), Cacheable: fresh}, nil
 }

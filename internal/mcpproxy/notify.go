@@ -11,21 +11,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notifyTimeout limits sending a notification to a client that does not read.
+// notifyTimeout limits the time to send a notification to a client that does
+// not read.
 const notifyTimeout = 10 * time.Second
 
-// subscription is an open subscriptions/listen request of a modern client.
+// subscription is a running subscriptions/listen request of a modern client.
 type subscription struct {
 	ss     *mcp.ServerSession
-	id     any // of the request, from the SDK's acknowledgement
+	id     any // ID of the request, from the SDK's acknowledgement
 	filter mcp.NotificationSubscriptions
 }
 
 type subscriptionKey struct{}
 
-// interceptSend filters the messages of the SDK. It drops change notifications,
-// because the SDK does not know our lists, and reads the acknowledgement of
-// subscriptions.
+// interceptSend is middleware for messages that the SDK sends. It drops change
+// notifications, because the SDK does not know the merged lists, and it records
+// the acknowledgement of subscriptions.
 func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	s.send = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -48,7 +49,8 @@ func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// serveSubscription serves a subscriptions/listen request.
+// serveSubscription serves a subscriptions/listen request until it is
+// cancelled.
 func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	l := &subscription{ss: ss}
 	defer func() {
@@ -67,8 +69,8 @@ func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, n
 	return next(context.WithValue(ctx, subscriptionKey{}, l))
 }
 
-// notify sends a notification to a client. ctx is the context of the related request, or
-// the background context.
+// notify sends a notification to a client. ctx is the context of the related
+// request, or context.Background() if there is none.
 func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
@@ -93,7 +95,7 @@ func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method strin
 	return err
 }
 
-// notifyListChanged notifies a session of a changed list. id is the ID of its
+// notifyListChanged notifies a session that a list changed. id is the ID of its
 // subscription; nil for legacy clients.
 func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 	var meta mcp.Meta
@@ -110,7 +112,7 @@ func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 		p = &mcp.ResourceListChangedParams{Meta: meta}
 	}
 	if err := s.notify(context.Background(), ss, "notifications/"+what+"/list_changed", p); err != nil {
-		s.log.Debug("cannot notify client of a change", "error", err)
+		s.log.Debug("could not notify client of a change", "error", err)
 	}
 }
 
@@ -120,7 +122,7 @@ func (s *Server) listSubscriptions() []*subscription {
 	return slices.Collect(maps.Keys(s.subscriptions))
 }
 
-// notifySubscribers notifies the subscribers of a changed list.
+// notifySubscribers notifies all subscribers that a list changed.
 func (s *Server) notifySubscribers(what string) {
 	for _, l := range s.listSubscriptions() {
 		if what == "tools" && l.filter.ToolsListChanged || what == "prompts" && l.filter.PromptsListChanged || what == "resources" && l.filter.ResourcesListChanged {
@@ -129,7 +131,7 @@ func (s *Server) notifySubscribers(what string) {
 	}
 }
 
-// notifyUpdated notifies the subscribers of a changed resource.
+// notifyUpdated notifies all subscribers that a resource was updated.
 func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 	for _, l := range s.listSubscriptions() {
 		if slices.Contains(l.filter.ResourceSubscriptions, p.URI) {
@@ -140,22 +142,22 @@ func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 			}
 			q.Meta[mcp.MetaKeySubscriptionID] = l.id
 			if err := s.notify(context.Background(), l.ss, "notifications/resources/updated", &q); err != nil {
-				s.log.Debug("cannot notify client of a change", "error", err)
+				s.log.Debug("could not notify client of a change", "error", err)
 			}
 		}
 	}
 }
 
-// subscribe subscribes a client to a resource, or unsubscribes it. Modern
-// clients share a subscription.
+// subscribe subscribes a client to a resource, or unsubscribes it if on is
+// false. Modern clients share one subscription.
 func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
-	if !on { // even if the client disconnected
+	if !on { // even if the client has disconnected
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 		defer cancel()
 	}
 	shared := ctx.Value(subscriptionKey{}) != nil
-	in := &inbound{ctx: ctx, ss: ss, modern: shared}
+	in := &inboundRequest{ctx: ctx, ss: ss, modern: shared}
 	ctx = upstreamContext{ctx}
 	if !shared {
 		in.client = s.clientFor(ss)

@@ -13,35 +13,36 @@ import (
 
 // An Opener connects to one upstream server. It must be safe for concurrent use.
 type Opener interface {
-	// Open returns a new connection. ctx bounds the attempt only.
+	// Open opens a new connection. ctx limits only the attempt.
 	Open(ctx context.Context, o *OpenOptions) (*Conn, error)
 }
 
-// OpenOptions are requirements for an [Opener].
+// OpenOptions are settings that an [Opener] must apply.
 type OpenOptions struct {
 	// Client configures the protocol client.
 	Client *mcp.ClientOptions
-	// Prepare must be called with the client before it connects.
+	// Prepare must be called with the protocol client before it connects.
 	Prepare func(*mcp.Client)
-	// Changed must be called when the server reports, or may have missed to
-	// report, changed "tools", "prompts" or "resources". It does not block.
+	// Changed must be called with "tools", "prompts" or "resources" when that
+	// list changed, and when a notification may have been missed. It does not
+	// block.
 	Changed func(what string)
 }
 
-// Conn is an open connection.
+// Conn is a connection opened by an [Opener].
 type Conn struct {
 	Session *mcp.ClientSession
 	Era     string // upstream.Modern or upstream.Legacy
 	// NotificationCount returns the number of notifications read so far, except
-	// for cancellations, so that an answer does not overtake them. It is nil if
-	// unknown.
+	// cancellations, so that a response does not overtake them. It is nil if
+	// the number is unknown.
 	NotificationCount func() int64
-	// Close closes the connection with its resources, and waits.
+	// Close closes the connection, releases its resources, and waits.
 	Close func() error
 }
 
-// Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool],
-// which then tracks their state.
+// Dialer connects to servers. [upstream.Dialer] and [upstream.Pool] implement
+// it; a pool also tracks the state of the server.
 type Dialer interface {
 	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
 }
@@ -62,9 +63,9 @@ func (d dialOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	return &Conn{Session: c.ClientSession, Era: c.Era, NotificationCount: c.NotificationCount, Close: c.Close}, nil
 }
 
-// NewTransportOpener returns an opener that uses transports of the SDK.
-// transport returns a new one at each call. era is upstream.Legacy if the
-// server is known to be a legacy one, which skips the negotiation.
+// NewTransportOpener returns an opener that connects over SDK transports.
+// transport returns a new transport at each call. If the server is known to be
+// a legacy one, era is upstream.Legacy, which skips the negotiation.
 func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
 	return transportOpener{transport, era}
 }
@@ -84,7 +85,7 @@ func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error
 	opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { o.Changed("prompts") }
 	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
 	var notices func() int64
-	if _, http := t.(*mcp.StreamableClientTransport); !http { // the SDK requires its own type
+	if _, http := t.(*mcp.StreamableClientTransport); !http { // the SDK requires this type unwrapped
 		n := &countingTransport{Transport: t}
 		t, notices = n, n.read.Load
 	}
@@ -105,7 +106,7 @@ func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error
 	return &Conn{Session: s, Era: era, NotificationCount: notices, Close: s.Close}, nil
 }
 
-// countingTransport counts the notifications read.
+// countingTransport counts the notifications that its connections read.
 type countingTransport struct {
 	mcp.Transport
 	read atomic.Int64

@@ -16,7 +16,7 @@ import (
 )
 
 // pendingCalls holds the calls to legacy servers that wait for answers of
-// modern clients, by the handle given to the client.
+// modern clients, by handle. The client sends the handle back with its answers.
 type pendingCalls struct {
 	max int
 	ttl time.Duration
@@ -30,14 +30,15 @@ func (h *pendingCalls) init(most int, ttl time.Duration) {
 	h.max, h.ttl, h.calls = most, ttl, map[string]*pendingCall{}
 }
 
-// pendingCall is a call that continues while its client is away.
+// pendingCall is a call that continues after the client received a question
+// instead of the result.
 type pendingCall struct {
-	digest      string // of the request and its user
+	digest      string // digest of the request and its user
 	cancel      context.CancelCauseFunc
-	ctx         context.Context // of the call
+	ctx         context.Context // context of the call
 	line        *upstreamConn
 	call        *call
-	newQuestion chan struct{} // signals a new question
+	newQuestion chan struct{} // receives a value when there is a new question
 	done        chan struct{} // closed after res and err are set
 	res         mcp.Result
 	err         error
@@ -49,21 +50,21 @@ type pendingCall struct {
 	ended      bool
 }
 
-// question is an unanswered question.
+// question is a question that the client has not answered yet.
 type question struct {
 	request mcp.InputRequest
 	answer  chan mcp.InputResponse // buffered
 }
 
-var errExpired = errors.New("timeout waiting for an answer")
+var errExpired = errors.New("timeout while waiting for an answer")
 
-// add stores a call and returns its handle for the client.
+// add stores a call and returns the handle for the client.
 func (h *pendingCalls) add(w *pendingCall) (string, error) {
 	handle := "held." + rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || len(h.calls) >= h.max {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many calls wait for answers (limit %d); try again later", h.max)}
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many calls are waiting for answers (limit %d); try again later", h.max)}
 	}
 	h.calls[handle] = w
 	w.timer = time.AfterFunc(h.ttl, func() {
@@ -78,8 +79,8 @@ func (h *pendingCalls) add(w *pendingCall) (string, error) {
 	return handle, nil
 }
 
-// remove removes and returns a call, so a handle works once. The retry must be
-// the same request of the same user.
+// remove removes and returns a call, so a handle works only once. It fails
+// unless the client repeats the same request for the same user.
 func (h *pendingCalls) remove(handle, digest string) (*pendingCall, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,10 +105,11 @@ func (h *pendingCalls) close() {
 	}
 }
 
-// forwardModernToLegacy serves a modern client with a legacy server. The call
-// runs on its own. When the server asks a question, the client gets it as a
-// result, and the call waits for the retry.
-func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+// forwardModernToLegacy forwards the request of a modern client to a legacy
+// server. The call runs in its own goroutine. When the server asks a question,
+// the client receives it as a result, and the call waits for the client's
+// retry.
+func (s *Server) forwardModernToLegacy(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	var w *pendingCall
 	if x.state != "" {
 		var err error
@@ -154,8 +156,8 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inbound, x *exch
 	}
 }
 
-// startPending starts a call that outlives its request.
-func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendingCall, error) {
+// startPending starts a call that can outlive the client's request.
+func (s *Server) startPending(in *inboundRequest, x *exchange, l *upstreamConn) (*pendingCall, error) {
 	run, cancel := context.WithCancelCause(s.ctx)
 	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}
 	w.call = &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: true, ask: w.ask}
@@ -182,15 +184,15 @@ func (s *Server) startPending(in *inbound, x *exchange, l *upstreamConn) (*pendi
 	return w, nil
 }
 
-// isConnUsable reports whether a connection is usable after an error. Errors
-// sent by the server do not affect it.
+// isConnUsable reports whether a connection can be used after an error. Errors
+// that the server sent do not affect it.
 func isConnUsable(err error) bool {
 	var e *jsonrpc.Error
 	return err == nil || errors.As(err, &e) && !isSDKCode(e.Code)
 }
 
 // resume attaches the client's retry to the call.
-func (w *pendingCall) resume(in *inbound) {
+func (w *pendingCall) resume(in *inboundRequest) {
 	w.call.mu.Lock()
 	defer w.call.mu.Unlock()
 	w.call.ctx, w.call.ss = in.ctx, in.ss
@@ -199,7 +201,7 @@ func (w *pendingCall) resume(in *inbound) {
 	}
 }
 
-// ask handles a question of the server and waits for the client's answer.
+// ask passes a question of the server to the client and waits for the answer.
 func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	q, ok := p.(mcp.InputRequest)
 	if !ok {
@@ -221,7 +223,7 @@ func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp
 		if res, ok := r.(mcp.Result); ok {
 			return res, nil
 		}
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": answer of the client has the wrong type"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + ": client answered with the wrong type"}
 	case <-ctx.Done(): // withdrawn, or the server disconnected
 	case <-w.ctx.Done():
 	case <-w.done:
@@ -245,7 +247,7 @@ func (w *pendingCall) markEnded() {
 	w.ended = true
 }
 
-// openQuestions returns the unanswered questions.
+// openQuestions returns the questions that the client has not answered.
 func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -256,7 +258,8 @@ func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	return m
 }
 
-// answer delivers answers. If some are missing, the client is asked again.
+// answer delivers the client's answers. If some are missing, it signals that
+// the client must be asked again.
 func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	w.mu.Lock()
 	for id, r := range given {
@@ -272,7 +275,7 @@ func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	}
 }
 
-// matchesRequest reports whether an answer has the type of its question.
+// matchesRequest reports whether the type of an answer fits its question.
 func matchesRequest(q mcp.InputRequest, r mcp.InputResponse) bool {
 	ok := false
 	switch q.(type) {

@@ -125,7 +125,7 @@ func TestPendingCallLimit(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	var e *jsonrpc.Error
-	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}); !errors.As(err, &e) || !strings.Contains(e.Message, "too many calls wait for answers") {
+	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}); !errors.As(err, &e) || !strings.Contains(e.Message, "too many calls are waiting for answers") {
 		t.Errorf("one too many: %v", err)
 	}
 	if err := <-ended; err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive handles requests of clients.
+// receive is middleware that handles requests from clients.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ss, ok := req.GetSession().(*mcp.ServerSession)
@@ -49,23 +49,24 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		res, err := next(ctx, method, req)
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
-			in := &inbound{ctx: ctx, ss: ss, client: s.clientFor(ss)}
+			in := &inboundRequest{ctx: ctx, ss: ss, client: s.clientFor(ss)}
 			r.Capabilities, r.Instructions = s.mergeServers(out, in)
 		case *mcp.DiscoverResult:
-			r.Capabilities, r.Instructions = s.mergeServers(out, &inbound{ctx: ctx, ss: ss, modern: true})
+			r.Capabilities, r.Instructions = s.mergeServers(out, &inboundRequest{ctx: ctx, ss: ss, modern: true})
 		}
 		return res, err
 	}
 }
 
-// upstreamContext is the context of a client's request for requests to servers.
-// It ends with the client's context but hides its values: the SDK stores the
-// protocol version and the request ID there and would send them to the server.
+// upstreamContext is the context of a client's request without its values. The
+// SDK stores the protocol version and the request ID there and would send them
+// to the upstream server.
 type upstreamContext struct{ context.Context }
 
 func (upstreamContext) Value(any) any { return nil }
 
-// asResult converts a result, so that a nil pointer becomes a nil interface.
+// asResult converts a typed result to the interface, and a nil pointer to a nil
+// interface.
 func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
@@ -73,15 +74,15 @@ func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	return r, nil
 }
 
-// clientInfo is implemented by all requests.
+// clientInfo is an interface that all requests implement.
 type clientInfo interface {
 	ProtocolVersion() string
 	ClientCapabilities() *mcp.ClientCapabilities
 }
 
-func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inbound {
-	in := &inbound{ctx: ctx, ss: ss, meta: metaOf(req)}
-	// Requests of both eras may share a connection.
+func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inboundRequest {
+	in := &inboundRequest{ctx: ctx, ss: ss, meta: requestMeta(req)}
+	// Requests of both eras may arrive on one connection.
 	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
 		in.modern = true
 		in.caps = req.ClientCapabilities()
@@ -92,7 +93,7 @@ func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clie
 	return in
 }
 
-func metaOf(req any) map[string]any {
+func requestMeta(req any) map[string]any {
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
 		if r.Params != nil {
@@ -123,9 +124,9 @@ func metaOf(req any) map[string]any {
 }
 
 // mergeServers returns the combined capabilities and instructions of the
-// servers. A server that does not answer in time counts as having all
-// capabilities; its lists are empty until it answers.
-func (s *Server) mergeServers(ctx context.Context, in *inbound) (*mcp.ServerCapabilities, string) {
+// servers. If a server does not answer in time, it counts as having all
+// capabilities, and its lists are empty until it answers.
+func (s *Server) mergeServers(ctx context.Context, in *inboundRequest) (*mcp.ServerCapabilities, string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no connection within %v", s.opts.ListTimeout))
 	defer cancel()
 	lines := make([]*upstreamConn, len(s.upstreams))
@@ -163,10 +164,11 @@ func (s *Server) mergeServers(ctx context.Context, in *inbound) (*mcp.ServerCapa
 	return caps, strings.Join(texts, "\n\n")
 }
 
-// notifyWhenConnected notifies a legacy client when a late server is connected.
-func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
+// notifyWhenConnected waits for a slow server and then notifies a legacy client
+// that the lists changed.
+func (s *Server) notifyWhenConnected(in *inboundRequest, u *upstreamServer) {
 	if in.client == nil {
-		return // subscribers are notified by the shared connection
+		return // the shared connection notifies subscribers
 	}
 	sl := in.client.slots[u]
 	s.startGoroutine(func() {
@@ -181,10 +183,10 @@ func (s *Server) notifyWhenConnected(in *inbound, u *upstreamServer) {
 	})
 }
 
-// forwardedExtensions lists the extensions without methods of their own.
+// forwardedExtensions are the extensions that need no methods of their own.
 var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
-// addCapabilities adds the capabilities of one server.
+// addCapabilities adds the capabilities of one server to those of all.
 func addCapabilities(all, c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
 		if all.Tools == nil {
@@ -218,8 +220,8 @@ func addCapabilities(all, c *mcp.ServerCapabilities) {
 	}
 }
 
-// unwrapError returns the error that a server sent, without the context added
-// by the SDK.
+// unwrapError returns the error that a server sent, without the text that the
+// SDK added.
 func unwrapError(err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
@@ -228,14 +230,14 @@ func unwrapError(err error) error {
 	return err
 }
 
-// isSDKCode reports whether the SDK uses a code for connection errors.
+// isSDKCode reports whether the SDK uses an error code for connection errors.
 func isSDKCode(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
 
-// requestError returns the error for a client whose request failed.
+// requestError returns the error to send to a client whose request failed.
 func (u *upstreamServer) requestError(method string, err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
 		return unwrapError(err)
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s by server %s: %v", method, u.Name, err)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s on server %s: %v", method, u.Name, err)}
 }

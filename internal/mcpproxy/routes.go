@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// target is an item of a server by the server's own name.
+// target identifies an item by its server and the name that the server uses.
 type target struct {
 	up   *upstreamServer
 	name string
 }
 
-// routes maps exposed names to servers, as of the last lists.
+// routes maps exposed names to targets, as of the last lists.
 type routes struct {
 	mu        sync.Mutex
 	tools     map[string]target
-	defs      map[target]*mcp.Tool // with the servers' own names
+	defs      map[target]*mcp.Tool // tool definitions as the servers sent them
 	prompts   map[string]target
 	resources map[string]target
-	exposed   map[target]string // changed URIs
+	exposed   map[target]string // URIs that differ from the server's own
 	templates []template
 }
 
@@ -39,9 +39,10 @@ type template struct {
 	listed  string
 }
 
-// assignNames assigns unique names. A name in use is prefixed with the name of
-// its server. Of duplicates of one server the first wins. Names with a server's
-// prefix are reserved for it.
+// assignNames assigns unique names to the items of all servers. If a name is
+// already in use, it is prefixed with the name of its server. Of duplicates
+// within one server, the first is kept. Names that start with a server's prefix
+// are reserved for that server.
 func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
 	prefixed := map[string]bool{}
@@ -123,8 +124,8 @@ func (r *routes) setPrompts(ups []*upstreamServer, refused func(target) bool) []
 	return out
 }
 
-// prefixedURI returns the exposed URI for a URI that an earlier server has,
-// too.
+// prefixedURI returns the exposed URI for a URI that an earlier server also
+// uses.
 func prefixedURI(u *upstreamServer, uri string) string {
 	return "mcp+" + upstream.ToolName(u.Name, "resource") + ":" + uri
 }
@@ -175,7 +176,7 @@ func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) 
 			}
 			p, err := uritemplate.New(listed)
 			if err != nil {
-				p = nil // listed and completed, but matches nothing
+				p = nil // the template is listed and completed, but matches no URI
 			}
 			ts = append(ts, template{target{u, listed}, p, t.URITemplate})
 		}
@@ -186,7 +187,7 @@ func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) 
 	return out
 }
 
-// exposedURI returns the URI by which clients know a resource.
+// exposedURI returns the URI by which clients refer to a resource.
 func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,8 +197,8 @@ func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	return uri
 }
 
-// onlyUpstream returns the server if there is only one without prefix and
-// filter. Then all names are the server's own.
+// onlyUpstream returns the server if there is only one and it has no prefix and
+// no filter, so that all names are the server's own. Otherwise it returns nil.
 func (s *Server) onlyUpstream() *upstreamServer {
 	if len(s.upstreams) == 1 && s.upstreams[0].Prefix == "" && s.upstreams[0].Allow == nil {
 		return s.upstreams[0]
@@ -205,9 +206,9 @@ func (s *Server) onlyUpstream() *upstreamServer {
 	return nil
 }
 
-// routeTool finds a tool by its exposed name; if unknown, it lists again. It
-// checks again whether the tool is allowed.
-func (s *Server) routeTool(ctx context.Context, in *inbound, name string) (target, error) {
+// routeTool finds a tool by its exposed name. If the name is unknown, it lists
+// the tools again. It also checks whether the tool is still allowed.
+func (s *Server) routeTool(ctx context.Context, in *inboundRequest, name string) (target, error) {
 	t, err := s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
 		_, err := s.listTools(ctx, in, nil)
 		return err
@@ -228,7 +229,7 @@ func unknownError(kind, name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
 }
 
-func (s *Server) routePrompt(ctx context.Context, in *inbound, name string) (target, error) {
+func (s *Server) routePrompt(ctx context.Context, in *inboundRequest, name string) (target, error) {
 	return s.route(name, "prompt", func() map[string]target { return s.routes.prompts }, func() error {
 		_, err := s.listPrompts(ctx, in, nil)
 		return err
@@ -257,9 +258,10 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 	return target{}, unknownError(kind, name)
 }
 
-// routeURI finds the server of a resource: the one that lists it, or the first
-// with a matching template. If there is none, it lists again.
-func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target, error) {
+// routeURI finds the server of a resource: the server that lists it, or the
+// first with a matching template. If there is none, it lists the resources
+// again.
+func (s *Server) routeURI(ctx context.Context, in *inboundRequest, uri string) (target, error) {
 	if u := s.onlyUpstream(); u != nil {
 		return target{u, uri}, nil
 	}
@@ -286,7 +288,7 @@ func (r *routes) findURI(uri string) (target, bool) {
 	}
 	for _, t := range r.templates {
 		switch {
-		case t.listed == uri: // completions refer to the template itself
+		case t.listed == uri: // completion requests contain the template itself
 			return t.target, true
 		case t.listed != t.name:
 			if rest, ok := strings.CutPrefix(uri, strings.TrimSuffix(t.listed, t.name)); ok && t.matches(rest) {
@@ -303,8 +305,9 @@ func (t template) matches(uri string) bool {
 	return t.pattern != nil && len(uri) < 8<<10 && t.pattern.Regexp().MatchString(uri)
 }
 
-// syncHeaders registers tools with arguments in headers in the SDK, which
-// checks those before our handlers run. The SDK's own list is never served.
+// syncHeaders registers tools that have arguments in headers in the SDK, which
+// checks such headers before our handlers run. The SDK's own list is never
+// served.
 func (s *Server) syncHeaders(tools []*mcp.Tool) {
 	now := map[string]string{}
 	with := map[string]*mcp.Tool{}

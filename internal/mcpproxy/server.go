@@ -27,13 +27,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Upstream is a server to serve.
+// An Upstream is a server to serve to clients.
 type Upstream struct {
-	// Name is the unique name for errors and messages.
+	// Name is a unique name for errors and messages.
 	Name string
 	// Prefix is added to the names of tools and prompts; see
-	// [upstream.ToolName]. If two servers without a prefix have the same name,
-	// that of the later one is prefixed with its Name.
+	// [upstream.ToolName]. If two servers without a prefix use the same name,
+	// the name of the later server's item is prefixed with Name.
 	Prefix string
 	// Opener connects to the server.
 	Opener Opener
@@ -46,54 +46,58 @@ type Upstream struct {
 type Options struct {
 	// Name, Title and Version describe the server to clients; default: loadout.
 	Name, Title, Version string
-	// Instructions replaces those of the upstream servers.
+	// Instructions replaces the instructions of the upstream servers.
 	Instructions string
 	// AuthorizeCall is called before each tool call with the name of the
-	// upstream server and the tool's own name; nil permits all. A result other
-	// than nil replaces the call. If it asks questions, the answers arrive in
-	// the InputResponses of another request. keep, if not nil, is applied to the
-	// state of questions that the server asks, so that their answers carry the
-	// permission.
+	// upstream server and the tool's own name; nil permits all calls. A non-nil
+	// result replaces the call. If that result asks questions, the answers
+	// arrive in the InputResponses of another request. If keep is not nil, it
+	// wraps the state of questions that the server asks, so that the request
+	// with the answers keeps its permission.
 	AuthorizeCall func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
 	// AuthorizeAccess is called before a resource is read, subscribed to or
 	// completed (kind "resource"), and before a prompt is read or completed
-	// ("prompt"). name is the server's own name, URI or URI template. An error
-	// replaces the result, and lists omit the item. nil permits all.
+	// (kind "prompt"). name is the server's own name, URI or URI template. If
+	// it returns an error, the request fails with that error, and lists omit
+	// the item. nil permits all access.
 	AuthorizeAccess func(ctx context.Context, server, kind, name string) error
-	// OnCall, if set, is called after each tool call answered by its upstream
-	// server, with the tool's own name and the duration. It must not block.
+	// OnCall, if set, is called after each tool call that an upstream server
+	// answered, with the tool's own name and the duration. It must not block.
 	OnCall func(server, tool string, failed bool, elapsed time.Duration)
-	// OnError is called with errors of upstream servers; nil logs them. The same
-	// error is repeated only after the server was unreachable and is back.
+	// OnError is called with errors of upstream servers; nil logs them. An
+	// error is repeated only if the server was unreachable in between.
 	OnError func(server string, err error)
 	// ConnectTimeout limits opening a connection; default 30 s.
 	ConnectTimeout time.Duration
 	// ListTimeout limits how long lists and the initialization of a client wait
-	// for slow servers; default 10 s. Late servers cause list_changed.
+	// for slow servers; default 10 s. Clients receive list_changed when a slow
+	// server answers.
 	ListTimeout time.Duration
-	// AnswerTimeout limits how long a call waits for the answer to its question;
-	// default 5 minutes. MaxPending limits the waiting calls; default 64.
+	// AnswerTimeout limits how long a call waits for the answer to a question;
+	// default 5 minutes. MaxPending limits the number of waiting calls; default
+	// 64.
 	AnswerTimeout time.Duration
 	MaxPending    int
 	// MaxLegacyConns limits the connections to one legacy server for modern
 	// clients; default 16.
 	MaxLegacyConns int
-	// IdleTimeout is how long such a connection stays open unused; default 1 minute.
+	// IdleTimeout is how long such a connection stays open without use; default
+	// 1 minute.
 	IdleTimeout time.Duration
-	// Logger is the log; nil discards.
+	// Logger logs errors and events; nil discards them.
 	Logger *slog.Logger
 }
 
-// Server serves upstream servers as one. It is safe for concurrent use. Close
-// it when done.
+// Server serves upstream servers as one. It is safe for concurrent use. The
+// caller must call Close.
 type Server struct {
 	opts      Options
 	log       *slog.Logger
 	upstreams []*upstreamServer
 	sdk       *mcp.Server
-	send      mcp.MethodHandler // to clients, without the SDK's checks
+	send      mcp.MethodHandler // sends to clients without the checks of the SDK
 
-	ctx    context.Context // ends with Close
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
@@ -104,11 +108,11 @@ type Server struct {
 	closed        bool
 	clients       map[*mcp.ServerSession]*legacyClient // legacy clients
 	subscriptions map[*subscription]bool
-	headers       map[string]string // schemas of tools with arguments in headers, by name
+	headers       map[string]string // JSON schemas of tools with arguments in headers, by name
 }
 
-// New returns a server for the upstream servers, listed in this order. It
-// panics if a name is duplicate or an Opener is missing.
+// New returns a server for the upstream servers, which it lists in this order.
+// It panics if a name is used twice or an Opener is missing.
 func New(upstreams []Upstream, opts *Options) *Server {
 	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {
@@ -124,7 +128,7 @@ func New(upstreams []Upstream, opts *Options) *Server {
 	names := map[string]bool{}
 	for _, u := range upstreams {
 		if names[u.Name] || u.Opener == nil {
-			panic(fmt.Sprintf("mcpproxy: upstream %q is duplicate or has no opener", u.Name))
+			panic(fmt.Sprintf("mcpproxy: upstream %q has a duplicate name or no opener", u.Name))
 		}
 		names[u.Name] = true
 		s.upstreams = append(s.upstreams, newUpstreamServer(s, u))
@@ -184,7 +188,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 }
 
-// Run serves one connection until it or ctx ends.
+// Run serves one connection until it ends or ctx is done.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -192,11 +196,11 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// SDK returns the underlying server, for programs that serve it themselves.
+// SDK returns the underlying SDK server, for programs that serve it themselves.
 func (s *Server) SDK() *mcp.Server { return s.sdk }
 
-// Close closes the connections to clients and upstream servers and waits for
-// all goroutines. It is safe to call twice.
+// Close closes all connections and waits for all goroutines. It may be called
+// more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -214,8 +218,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// startGoroutine runs f in a goroutine that Close waits for. It returns false after
-// Close.
+// startGoroutine runs f in a goroutine that Close waits for. It returns false
+// if the server is closed.
 func (s *Server) startGoroutine(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,5 +238,5 @@ func (s *Server) reportError(u *upstreamServer, err error) {
 		s.opts.OnError(u.Name, err)
 		return
 	}
-	s.log.Warn("error of an MCP server", "server", u.Name, "error", err)
+	s.log.Warn("MCP server failed", "server", u.Name, "error", err)
 }

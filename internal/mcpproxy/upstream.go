@@ -12,24 +12,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamServer is an upstream server with the connections that belong to no
-// client session.
+// upstreamServer is an upstream server with the connections that are not tied
+// to a client session.
 type upstreamServer struct {
 	Upstream
 	s      *Server
 	shared *connSlot // for lists, notifications, and calls that need no client
 
-	mu          sync.Mutex // guards the fields below
+	mu          sync.Mutex // mu guards the fields below
 	idle        map[string][]*idleConn
-	legacyConns int // legacy connections for modern clients, idle or not
+	legacyConns int // number of legacy connections for modern clients, including idle ones
 	lists       lists
 	closed      bool
-	subscribed  map[string]int  // subscriptions of modern clients by URI
-	reported    map[string]bool // reported errors
+	subscribed  map[string]int  // number of subscriptions of modern clients, by URI
+	reported    map[string]bool // errors that were already reported
 	away        bool            // the last attempt to connect failed
 }
 
-// idleConn is an unused connection.
+// idleConn is an unused connection that is closed after a while.
 type idleConn struct {
 	line  *upstreamConn
 	timer *time.Timer
@@ -49,11 +49,11 @@ func newUpstreamServer(s *Server, u Upstream) *upstreamServer {
 	return up
 }
 
-// maxReported limits the remembered errors.
+// maxReported limits the number of remembered errors.
 const maxReported = 32
 
-// isNewReport reports whether an error was not reported before, and remembers
-// it.
+// isNewReport reports whether an error has not been reported before, and
+// remembers it.
 func (u *upstreamServer) isNewReport(text string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -67,8 +67,8 @@ func (u *upstreamServer) isNewReport(text string) bool {
 	return true
 }
 
-// setReachable records whether the last attempt to connect succeeded. A server
-// that is back starts with no reported errors.
+// setReachable records whether the last attempt to connect succeeded. After a
+// failure, a success clears the reported errors.
 func (u *upstreamServer) setReachable(ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +78,7 @@ func (u *upstreamServer) setReachable(ok bool) {
 	u.away = !ok
 }
 
-// resubscribe renews the subscriptions on a new shared connection.
+// resubscribe repeats the subscriptions on a new shared connection.
 func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {
 		return
@@ -99,7 +99,7 @@ func (u *upstreamServer) resubscribe(l *upstreamConn) {
 }
 
 // reconnect reopens the shared connection while there are subscribers, and
-// notifies them that everything may have changed.
+// notifies them that any list may have changed.
 func (u *upstreamServer) reconnect() {
 	for wait := retryDelay; len(u.s.listSubscriptions()) > 0; wait = min(2*wait, time.Minute) {
 		timer := time.NewTimer(wait)
@@ -118,8 +118,9 @@ func (u *upstreamServer) reconnect() {
 	}
 }
 
-// acquireConn returns a legacy connection for one call of a client with these
-// capabilities, which are part of the initialization.
+// acquireConn returns a legacy connection for one call. A connection is
+// initialized with the capabilities of its client, so it is reused only for
+// clients with the same capabilities.
 func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabilities) (*upstreamConn, error) {
 	key := capabilitiesKey(caps)
 	var spare *upstreamConn
@@ -162,7 +163,8 @@ func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabi
 	return l, err
 }
 
-// releaseConn returns a connection for reuse; unusable ones are closed.
+// releaseConn makes a connection available for reuse, or closes it if it is not
+// usable.
 func (u *upstreamServer) releaseConn(l *upstreamConn, caps *mcp.ClientCapabilities, clean bool) {
 	key := capabilitiesKey(caps)
 	u.mu.Lock()
@@ -211,7 +213,7 @@ func (u *upstreamServer) close() {
 	}
 }
 
-// capabilitiesKey returns a key that differs for different capabilities.
+// capabilitiesKey returns a map key for a set of capabilities.
 func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	if caps == nil {
 		return ""
@@ -226,7 +228,7 @@ func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	return string(js)
 }
 
-// canAnswer reports whether a client can answer any questions.
+// canAnswer reports whether a client can answer any kind of question.
 func canAnswer(caps *mcp.ClientCapabilities) bool {
 	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
 }
