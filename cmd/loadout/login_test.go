@@ -114,7 +114,7 @@ func TestLogin(t *testing.T) {
 	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exit.OK || !strings.HasPrefix(out, "Signed out of guarded and revoked the token.") {
 		t.Errorf("signing out: %d, %s", code, out)
 	}
-	if n := issuer.Good(); n != 0 {
+	if n := issuer.ValidTokens(); n != 0 {
 		t.Errorf("%d tokens are still good", n)
 	}
 	if code, out, _ = ended(t, home, "servers", "logout", "guarded", "--json"); code != exit.OK || !strings.Contains(out, `"signed_out": false`) {

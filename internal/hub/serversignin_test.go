@@ -180,7 +180,7 @@ func TestK22SignInToServers(t *testing.T) {
 		if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
 			t.Errorf("for a signed-in user the tool returned %q", got)
 		}
-		if n := issuer.Good(); n != 2 {
+		if n := issuer.ValidTokens(); n != 2 {
 			t.Errorf("%d tokens are good, want the two of who is signed in", n)
 		}
 		for action, want := range map[string][]string{"server.sign_in": {"allowed"}, "server.sign_out": {"allowed"}} {
@@ -242,8 +242,8 @@ func TestK22SignInRefused(t *testing.T) {
 			t.Errorf("%s: the browser ends at %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	if got := a.signInState(t, "", "guarded"); got == "signed_in" || issuer.Good() != 0 {
-		t.Errorf("after that the sign-in is %q, and %d tokens are good", got, issuer.Good())
+	if got := a.signInState(t, "", "guarded"); got == "signed_in" || issuer.ValidTokens() != 0 {
+		t.Errorf("after that the sign-in is %q, and %d tokens are good", got, issuer.ValidTokens())
 	}
 	b := a.beginSignIn(t, guardedSignIn)
 	at := b.answer(t)
@@ -264,9 +264,9 @@ func TestK22OneNodeRefreshes(t *testing.T) {
 		ada, token := n.newcomer(t, "ada", account.AllScopes)
 		n.has(t, ada, "guarded", server)
 		a := caller{node: n, token: token}
-		issuer.Life(time.Second) // shorter than a request may take, so that it counts as over
+		issuer.SetLifetime(time.Second) // shorter than a request may take, so that it counts as over
 		a.signsIn(t, guardedSignIn)
-		issuer.Life(time.Hour)
+		issuer.SetLifetime(time.Hour)
 		var running sync.WaitGroup
 		for i := range 8 {
 			cs := connectMCP(t, []*node{n, other}[i%2].URL+"/mcp", token, olderEra, nil)
@@ -278,11 +278,11 @@ func TestK22OneNodeRefreshes(t *testing.T) {
 			})
 		}
 		running.Wait()
-		if got := issuer.Renewals(); got != 1 {
+		if got := issuer.RefreshCount(); got != 1 {
 			t.Errorf("the refresh token was spent %d times, want once", got)
 		}
-		issuer.Withdraw()
-		issuer.Refuse()
+		issuer.RevokeAccess()
+		issuer.RejectRefresh()
 		if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
 			t.Errorf("with a token that is refused the tool returned %q", got)
 		}
@@ -442,13 +442,13 @@ func TestSignInsSurviveServerDeletion(t *testing.T) {
 	}
 	one := "/api/v1/servers/sign-ins/" + mine.Items[0].ID
 	b.send(t, "DELETE", one, nil).want(t, 404)
-	if got := issuer.Good(); got != 2 {
-		t.Errorf("%d tokens are good after another user's try", got)
+	if got := issuer.ValidTokens(); got != 2 {
+		t.Errorf("%d tokens are valid after another user's try", got)
 	}
 	if out := a.send(t, "DELETE", one, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
 		t.Errorf("it answers %s", out)
 	}
-	if got := issuer.Good(); got != 0 {
+	if got := issuer.ValidTokens(); got != 0 {
 		t.Errorf("%d tokens are good", got)
 	}
 	a.send(t, "DELETE", one, nil).want(t, 404)

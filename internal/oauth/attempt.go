@@ -16,36 +16,36 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Target is a server to sign in to.
+// A Target describes the server to sign in to.
 type Target struct {
 	Server  string            // URL of the server
-	Headers map[string]string // from the server's configuration
+	Headers map[string]string // configured headers of the server
 
-	// ID and Secret belong to a client that the user registered. Without an ID,
+	// ID and Secret identify a client that the user registered. If ID is "",
 	// Begin registers a client.
 	ID, Secret string
-	Scopes     []string // replace the scopes that the server names
-	Redirect   string   // callback URL of the browser
+	Scopes     []string // replace the scopes that the server requests
+	Redirect   string   // callback URL for the browser
 	// Issuer is the only acceptable authorization server. If it is "", the
-	// first sign-in accepts any that the server names, and later ones only
-	// that.
+	// first sign-in accepts the one that the server names, and later sign-ins
+	// accept only the same one.
 	Issuer string
 }
 
-// Info describes a sign-in without its secrets.
+// Info describes a sign-in. It contains no secrets.
 type Info struct {
 	Issuer  string
 	Scopes  []string
 	Expiry  time.Time // of the token; zero if unknown
-	Renewed bool      // whether it is renewed without the user
+	Renewed bool      // whether the token can be refreshed without the user
 }
 
-// An Attempt is a sign-in in progress. It contains everything needed to finish
-// it, also in another process, together with the answer of the browser. All of
-// it except the page is secret.
+// An Attempt is a sign-in in progress. Together with the response of the
+// browser it contains everything needed to finish the sign-in, also in another
+// process. All of it except Page is secret.
 type Attempt struct {
 	Page  string `json:"-"`     // URL for the user's browser
-	State string `json:"state"` // sent back by the browser
+	State string `json:"state"` // returned by the browser
 
 	Server        string           `json:"server"`
 	Issuer        string           `json:"issuer"`
@@ -62,8 +62,8 @@ type Attempt struct {
 	Private       bool             `json:"private,omitempty"`
 }
 
-// Begin finds the authorization server of a server and registers a client there
-// if necessary. The error is an [*IssuerError] if the server names an
+// Begin discovers the authorization server of a server and registers a client
+// there if necessary. The error is an [*IssuerError] if the server names an
 // unacceptable authorization server.
 func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	client, guard, err := newClient(t.Server, s.bounds)
@@ -91,16 +91,16 @@ func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	return nil, flowError(ctx, err)
 }
 
-// begin prepares the attempt from a server's answer to a request without a
+// begin prepares an attempt. res is the server's response to req, which had no
 // token.
 func (t *Target) begin(ctx context.Context, client *http.Client, guard *transport, old *grant, req *http.Request, res *http.Response) (*Attempt, error) {
-	w, err := discover(ctx, client, guard, req, res, func(issuer string) error { return t.accept(issuer, old) })
+	w, err := discover(ctx, client, guard, req, res, func(issuer string) error { return t.checkIssuer(issuer, old) })
 	if err != nil {
 		return nil, err
 	}
 	a := &Attempt{State: rand.Text(), Server: t.Server, Issuer: w.Issuer, ReportsIssuer: w.ReportsIssuer, Resource: w.Resource, TokenURL: w.TokenURL, RevocationURL: w.RevocationURL,
 		Redirect: t.Redirect, Verifier: oauth2.GenerateVerifier(), Scopes: t.scopes(w, old.Wanted), Private: guard.isPrivate()}
-	if err := t.client(ctx, client, w, a); err != nil {
+	if err := t.setClient(ctx, client, w, a); err != nil {
 		return nil, err
 	}
 	c := a.config()
@@ -118,9 +118,9 @@ func (a *Attempt) config() *oauth2.Config {
 		Endpoint: oauth2.Endpoint{TokenURL: a.TokenURL, AuthStyle: a.AuthStyle}}
 }
 
-// accept refuses an issuer other than the configured one and the one of an earlier
-// sign-in.
-func (t *Target) accept(issuer string, old *grant) error {
+// checkIssuer returns an [*IssuerError] if the issuer differs from the
+// configured one or from the issuer of an earlier sign-in.
+func (t *Target) checkIssuer(issuer string, old *grant) error {
 	if t.Issuer != "" && !sameIssuer(issuer, t.Issuer) {
 		return &IssuerError{Issuer: issuer, Want: t.Issuer, Configured: true}
 	}
@@ -131,8 +131,8 @@ func (t *Target) accept(issuer string, old *grant) error {
 }
 
 // scopes returns the scopes to request: the configured ones or those that the
-// server wants, those that it missed before, and offline_access if it exists,
-// to get a refresh token.
+// server requires, those that an earlier token lacked, and offline_access if it
+// is supported, to get a refresh token.
 func (t *Target) scopes(w *metadata, missed []string) []string {
 	const offline = "offline_access"
 	all := slices.Clone(w.Scopes)
@@ -150,13 +150,13 @@ func (t *Target) scopes(w *metadata, missed []string) []string {
 	return all
 }
 
-// client sets the client identity in a. It registers a new client for each
-// sign-in unless the user registered one, because many servers compare the
-// callback URL including the port, which may differ each time. There is no
-// client ID metadata document that a server could fetch instead.
-func (t *Target) client(ctx context.Context, client *http.Client, w *metadata, a *Attempt) error {
+// setClient sets the client ID and secret of an attempt. Unless the user
+// registered a client, it registers a new one for each sign-in, because many
+// servers compare the whole callback URL and its port may differ each time.
+// There is no client ID metadata document that a server could fetch instead.
+func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata, a *Attempt) error {
 	if t.ID != "" {
-		a.ClientID, a.ClientSecret, a.AuthStyle = t.ID, t.Secret, styleOf(w.AuthMethods)
+		a.ClientID, a.ClientSecret, a.AuthStyle = t.ID, t.Secret, authStyle(w.AuthMethods)
 		return nil
 	}
 	if w.RegistrationURL == "" {
@@ -177,14 +177,14 @@ func (t *Target) client(ctx context.Context, client *http.Client, w *metadata, a
 	switch got.TokenEndpointAuthMethod {
 	case "client_secret_post", "none":
 		a.AuthStyle = oauth2.AuthStyleInParams
-	default: // the default by RFC 7591, section 2
+	default: // the default in RFC 7591, section 2
 		a.AuthStyle = oauth2.AuthStyleInHeader
 	}
 	return nil
 }
 
-// styleOf returns how a client that the user registered sends its secret.
-func styleOf(methods []string) oauth2.AuthStyle {
+// authStyle returns how a client that the user registered sends its secret.
+func authStyle(methods []string) oauth2.AuthStyle {
 	switch {
 	case slices.Contains(methods, "client_secret_post"):
 		return oauth2.AuthStyleInParams
@@ -194,19 +194,19 @@ func styleOf(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleAutoDetect
 }
 
-// Finish exchanges the answer of the browser for a token and stores it in place
-// of an earlier one. It may be called once for an attempt; the caller enforces
-// that. The error is a [*DeniedError] if the sign-in was denied, and an
-// [*IssuerError] if the answer comes from another authorization server.
+// Finish exchanges the response of the browser for a token and stores it,
+// replacing an earlier one. The caller must ensure that it is called only once
+// per attempt. The error is a [*DeniedError] if the sign-in was denied, and an
+// [*IssuerError] if another authorization server sent the response.
 func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Info, error) {
 	if answer.Get("state") != a.State {
-		return nil, errors.New("state mismatch: the answer belongs to another sign-in")
+		return nil, errors.New("state mismatch: the response belongs to another sign-in")
 	}
 	if from := answer.Get("iss"); from != a.Issuer && (from != "" || a.ReportsIssuer) {
 		return nil, &IssuerError{Issuer: cmp.Or(from, "nobody"), Want: a.Issuer, FromCallback: true}
 	}
 	if code := answer.Get("error"); code != "" {
-		return nil, &DeniedError{printable(code), printable(answer.Get("error_description"))}
+		return nil, &DeniedError{sanitizeText(code), sanitizeText(answer.Get("error_description"))}
 	}
 	client, guard, err := newClient(a.Server, s.bounds)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Inf
 	return g.info(), nil
 }
 
-// newGrant returns the grant for a token.
+// newGrant returns the grant to store for a token.
 func (a *Attempt) newGrant(t *oauth2.Token) *grant {
 	g := &grant{Issuer: a.Issuer, Resource: a.Resource, TokenURL: a.TokenURL, RevocationURL: a.RevocationURL, ClientID: a.ClientID, ClientSecret: a.ClientSecret,
 		AuthStyle: a.AuthStyle, Private: a.Private, Access: t.AccessToken, Refresh: t.RefreshToken, Expiry: t.Expiry, Scopes: a.Scopes}
@@ -238,8 +238,8 @@ func (a *Attempt) newGrant(t *oauth2.Token) *grant {
 	return g
 }
 
-// flowError returns the cause of a failed sign-in without secrets. If ctx
-// ended, it is the cause of ctx.
+// flowError returns the cause of a failed sign-in, without secrets. If ctx is
+// done, it returns the cause of ctx.
 func flowError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -250,7 +250,8 @@ func flowError(ctx context.Context, err error) error {
 	return safeError{err}
 }
 
-// probe sends the server a message without a token, to get its challenge.
+// probe sends the server a request without a token to get the challenge of its
+// response.
 func (t *Target) probe(ctx context.Context, client *http.Client) (*http.Request, *http.Response, error) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"loadout","version":"1"}}}`
 	u, err := url.Parse(t.Server)
@@ -271,7 +272,7 @@ func (t *Target) probe(ctx context.Context, client *http.Client) (*http.Request,
 	if err != nil {
 		return nil, nil, err
 	}
-	res.Body.Close() // it may be an endless stream
+	res.Body.Close() // without reading it, because it may be an endless stream
 	res.Body = http.NoBody
 	return req, res, nil
 }

@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// A callback waits for the redirect of the browser.
+// A callback is a local HTTP server that waits for the redirect of the browser.
 type callback struct {
 	net.Listener
 	url  string
 	path string
 }
 
-// listen opens the callback address: a free port of this machine, unless
-// redirect names one.
+// listen opens the callback address: the port in redirect, or a free port of
+// this machine if redirect is "".
 func listen(redirect string) (*callback, error) {
 	if redirect == "" {
 		redirect = "http://127.0.0.1:0/callback"
 	}
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme != "http" || !isLoopback(u.Hostname()) || u.Port() == "" || u.User != nil {
-		return nil, errors.New("oauth redirect address is not a loopback address such as http://127.0.0.1:PORT/callback")
+		return nil, errors.New("oauth redirect address must be a loopback address such as http://127.0.0.1:PORT/callback")
 	}
 	host := u.Hostname()
 	if host == "localhost" {
@@ -45,14 +45,16 @@ func listen(redirect string) (*callback, error) {
 	return &callback{l, u.String(), "/" + strings.TrimPrefix(u.Path, "/")}, nil
 }
 
-// flow is a sign-in that waits for its answer. Only the first answer counts.
+// flow is a sign-in that waits for the response of the browser. Only the first
+// response counts.
 type flow struct {
 	state  string
 	once   sync.Once
 	answer chan url.Values
 }
 
-// accept accepts an answer and reports whether it belongs to this sign-in.
+// accept accepts a response. It reports whether the response belongs to this
+// sign-in.
 func (f *flow) accept(q url.Values) bool {
 	if q.Get("state") != f.state || q.Get("code") == "" && q.Get("error") == "" {
 		return false
@@ -61,10 +63,11 @@ func (f *flow) accept(q url.Values) bool {
 	return true
 }
 
-// wait returns the answer with state, from the browser or from a line of paste.
+// wait waits for the response with the given state, from the browser or from a
+// line of paste.
 func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say func(string)) (url.Values, error) {
 	f := &flow{state: state, answer: make(chan url.Values, 1)}
-	s := &http.Server{Handler: c.page(f), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
+	s := &http.Server{Handler: c.handler(f), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -78,7 +81,7 @@ func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say 
 		<-served
 	}()
 	if paste != nil {
-		go f.readPasted(paste, say) // ends with the program, where nothing is typed
+		go f.readPasted(paste, say) // may run until the program exits, because reads from a terminal cannot be cancelled
 	}
 	select {
 	case q := <-f.answer:
@@ -88,8 +91,8 @@ func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say 
 	}
 }
 
-// page returns the handler for the browser.
-func (c *callback) page(f *flow) http.Handler {
+// handler returns the HTTP handler for the redirect of the browser.
+func (c *callback) handler(f *flow) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -114,7 +117,8 @@ func (c *callback) page(f *flow) http.Handler {
 }
 
 // readPasted reads the callback URL that the user copied from a browser on
-// another machine. The code alone would not identify the issuer.
+// another machine. It requires the whole URL, because the code alone would not
+// identify the issuer.
 func (f *flow) readPasted(paste io.Reader, say func(string)) {
 	lines := bufio.NewScanner(paste)
 	for lines.Scan() {

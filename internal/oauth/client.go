@@ -24,23 +24,23 @@ const (
 	requestTimeout = 30 * time.Second // for one request
 )
 
-// A transport sends the requests of signing in to one server. The server itself
-// names its authorization server. So requests must use HTTPS, except to this
-// machine, and a public server can only name public addresses. With bounds,
-// requests go only to public addresses and those of the bounds.
+// A transport sends the requests of a sign-in to one server. Since that server
+// names its authorization server, requests must use HTTPS except to this
+// machine, and a public server may refer only to public addresses. If bounds is
+// set, requests may go only to public addresses and those in bounds.
 type transport struct {
 	server *url.URL
-	bounds *bounds // nil means none
+	bounds *bounds // nil allows all addresses
 	direct *http.Transport
 	proxy  *http.Transport
 
 	mu      sync.Mutex
 	known   bool  // whether the server's address is known
 	private bool  // whether that address is not public
-	failed  error // error of the last request, because the SDK only returns the text of some
+	failed  error // error of the last request; the SDK wraps the text of some errors only
 }
 
-// newClient returns an HTTP client and its transport for signing in to a
+// newClient returns an HTTP client, and its transport, for signing in to a
 // server.
 func newClient(server string, b *bounds) (*http.Client, *transport, error) {
 	u, err := url.Parse(CanonicalURL(server))
@@ -64,14 +64,14 @@ func plainTransport() *http.Transport {
 	return t
 }
 
-// checkRedirect follows redirects of GET requests only: codes and tokens are
-// not forwarded.
+// checkRedirect follows only redirects of GET requests, so that codes and
+// tokens are not forwarded.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("redirect from https to http refused")
+		return errors.New("refused a redirect from https to http")
 	}
 	if len(via) > maxRedirects {
 		return fmt.Errorf("too many redirects (limit %d)", maxRedirects)
@@ -79,7 +79,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isSecure reports whether requests to a URL cannot be read on the way.
+// isSecure reports whether requests to a URL are encrypted or stay on this
+// machine.
 func isSecure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -100,8 +101,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// originalError returns the error of the last request in place of err, which
-// may have only its text.
+// originalError returns the error of the last request if err may contain only
+// its text, else err.
 func (t *transport) originalError(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,11 +111,11 @@ func (t *transport) originalError(err error) error {
 
 func (t *transport) send(req *http.Request) (*http.Response, error) {
 	if !isSecure(req.URL) {
-		return nil, fmt.Errorf("%s does not use https: requests could be read on the way", req.URL.Host)
+		return nil, fmt.Errorf("%s does not use https: requests could be intercepted", req.URL.Host)
 	}
 	through := t.direct
 	if p, err := http.ProxyFromEnvironment(req); t.bounds == nil && (err != nil || p != nil) {
-		through = t.proxy // the proxy connects, so only host names can be checked here
+		through = t.proxy // the proxy connects, so only the host name can be checked
 		if hostPort(req.URL) == hostPort(t.server) {
 			t.setAddress(literalAddr(t.server))
 		}
@@ -150,9 +151,9 @@ func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, e
 	return c, err
 }
 
-// setAddress records the address of the server. It is the connected address,
-// because name lookups may differ each time. A server at a public or unknown
-// address stays public.
+// setAddress records whether the address of the server is private. It uses the
+// address of the connection, because host name lookups may differ each time. A
+// server at a public or unknown address stays public.
 func (t *transport) setAddress(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +167,8 @@ func (t *transport) isKnown() bool {
 	return t.known
 }
 
-// restore sets what setAddress found when the user signed in.
+// restore sets whether the server had a private address when the user signed
+// in.
 func (t *transport) restore(private bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,13 +182,15 @@ func (t *transport) isPrivate() bool {
 	return t.private
 }
 
-// literalAddr returns the address in a URL, or none if it has a host name.
+// literalAddr returns the IP address in a URL, or an invalid address if the URL
+// has a host name.
 func literalAddr(u *url.URL) netip.Addr {
 	a, _ := netip.ParseAddr(u.Hostname())
 	return a.Unmap()
 }
 
-// checkAddr refuses non-public addresses, unless the server has one too.
+// checkAddr refuses a non-public address unless the address of the server is
+// also non-public.
 func (t *transport) checkAddr(host string, a netip.Addr) error {
 	what := nonPublicReason(a)
 	switch {
@@ -203,8 +207,8 @@ func (t *transport) checkAddr(host string, a netip.Addr) error {
 	return fmt.Errorf("public server refers to non-public address %s (%s, %s)", a, host, what)
 }
 
-// check checks the addresses of a URL that is not fetched here, such as the
-// page for the browser.
+// check checks the addresses of a URL that only the browser opens, such as the
+// sign-in page.
 func (t *transport) check(ctx context.Context, u *url.URL) error {
 	if !isSecure(u) {
 		return fmt.Errorf("URL does not use https: %s", u.Host)
@@ -227,8 +231,8 @@ func nonPublicReason(a netip.Addr) string {
 	return "this machine's own"
 }
 
-// lookup returns the addresses of a host, or none if it cannot be resolved
-// here.
+// lookup returns the addresses of a host, or nil if the host cannot be
+// resolved.
 func lookup(ctx context.Context, host string) []netip.Addr {
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

@@ -13,23 +13,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// metadata describes an authorization server and the tokens for a server.
+// metadata describes an authorization server and the tokens that it issues for
+// a server.
 type metadata struct {
 	Issuer          string
 	AuthURL         string
 	TokenURL        string
-	RegistrationURL string // "" if there is none
-	RevocationURL   string // "" if there is none or it is not trusted
+	RegistrationURL string // "" if registration is not supported
+	RevocationURL   string // "" if revocation is not supported or the URL is not trusted
 	ReportsIssuer   bool   // whether the callback contains the issuer (RFC 9207)
 	AuthMethods     []string
-	AllScopes       []string // that it supports
+	AllScopes       []string // supported by the authorization server
 
 	Resource string   // audience of tokens
-	Scopes   []string // that the server requires
+	Scopes   []string // required by the server
 }
 
-// discover finds the authorization server of a server from its answer to req.
-// It calls accept with the issuer before it sends anything there.
+// discover finds the authorization server of a server. res is the server's
+// response to req. discover calls accept with the issuer before it sends a
+// request to the authorization server.
 func discover(ctx context.Context, client *http.Client, guard *transport, req *http.Request, res *http.Response, accept func(issuer string) error) (*metadata, error) {
 	about, err := findIssuer(ctx, client, req.URL, res.Header)
 	if err != nil {
@@ -37,18 +39,18 @@ func discover(ctx context.Context, client *http.Client, guard *transport, req *h
 	}
 	issuer := about.Issuer
 	if u, err := url.Parse(issuer); err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isSecure(u) {
-		return nil, errors.New("authorization server is not an https URL without a query")
+		return nil, errors.New("authorization server must be an https URL without a query")
 	}
 	if err := accept(issuer); err != nil {
 		return nil, err
 	}
-	// The SDK checks that the metadata names this issuer (RFC 8414, section
+	// The SDK checks that the metadata contains this issuer (RFC 8414, section
 	// 3.3).
 	m, err := auth.GetAuthServerMetadata(ctx, issuer, client)
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of the authorization server: %w", guard.originalError(err))
 	}
-	if m == nil { // defaults of the MCP version 2025-03-26
+	if m == nil { // defaults of MCP version 2025-03-26
 		about.AuthURL, about.TokenURL, about.RegistrationURL = issuer+"/authorize", issuer+"/token", issuer+"/register"
 		return about, nil
 	}
@@ -61,7 +63,7 @@ func discover(ctx context.Context, client *http.Client, guard *transport, req *h
 }
 
 // findIssuer returns the authorization server that the metadata of a server
-// names (RFC 9728), or the server itself without metadata.
+// names (RFC 9728). Without metadata, it returns the server itself.
 func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h http.Header) (*metadata, error) {
 	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -88,7 +90,7 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 			continue
 		}
 		if len(m.AuthorizationServers) == 0 {
-			return nil, errors.New("no authorization server in the server's metadata")
+			return nil, errors.New("server metadata names no authorization server")
 		}
 		if len(wanted) == 0 {
 			wanted = m.ScopesSupported
@@ -98,7 +100,7 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 	return &metadata{Issuer: root.String(), Resource: server.String(), Scopes: wanted}, ctx.Err()
 }
 
-// challengeScopes returns the scopes in the challenges of a server.
+// challengeScopes returns the scopes that the challenges request.
 func challengeScopes(all []oauthex.Challenge) []string {
 	for _, c := range all {
 		if c.Scheme == "bearer" && c.Params["scope"] != "" {
@@ -108,7 +110,8 @@ func challengeScopes(all []oauthex.Challenge) []string {
 	return nil
 }
 
-// sameIssuer compares issuers like the SDK.
+// sameIssuer reports whether two issuers are equal, ignoring a final slash like
+// the SDK.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 // sameOrigin reports whether two URLs have the same origin.

@@ -23,33 +23,33 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return "sign-in denied: " + printable(formatReason(e.Code, e.Description))
+	return "sign-in denied: " + sanitizeText(formatReason(e.Code, e.Description))
 }
 
 // IssuerError reports that a server names an unacceptable authorization server.
-// Nothing was sent there.
+// No request was sent to it.
 type IssuerError struct {
 	Issuer       string // as named
 	Want         string
-	Configured   bool // whether Want is configured, else it is from an earlier sign-in
-	FromCallback bool // whether the callback of the browser named it
+	Configured   bool // whether Want is configured; otherwise it is from an earlier sign-in
+	FromCallback bool // whether the callback URL named Issuer
 }
 
 func (e *IssuerError) Error() string {
 	const text = "issuer mismatch: the server names %s, but %s %s"
 	if e.FromCallback {
-		return fmt.Sprintf("issuer mismatch: the browser came back from %s, but the sign-in started at %s", printable(e.Issuer), printable(e.Want))
+		return fmt.Sprintf("issuer mismatch: the browser returned from %s, but the sign-in started at %s", sanitizeText(e.Issuer), sanitizeText(e.Want))
 	}
 	if e.Configured {
-		return fmt.Sprintf(text, printable(e.Issuer), "its configuration has", printable(e.Want))
+		return fmt.Sprintf(text, sanitizeText(e.Issuer), "its configuration has", sanitizeText(e.Want))
 	}
-	return fmt.Sprintf(text, printable(e.Issuer), "the last sign-in was at", printable(e.Want))
+	return fmt.Sprintf(text, sanitizeText(e.Issuer), "the last sign-in was at", sanitizeText(e.Want))
 }
 
-// NotRequiredError reports that a server does not require a sign-in and has no
-// authorization server.
+// NotRequiredError reports that a server does not require authentication and
+// has no authorization server.
 type NotRequiredError struct {
-	Status int // of its answer without a token
+	Status int // status of the response to a request without a token
 	Err    error
 }
 
@@ -57,15 +57,15 @@ func (e *NotRequiredError) Error() string {
 	return fmt.Sprintf("sign-in not required (status %d %s), and no authorization server found: %v", e.Status, http.StatusText(e.Status), e.Err)
 }
 
-// Unwrap returns why no authorization server was found.
+// Unwrap returns the reason why no authorization server was found.
 func (e *NotRequiredError) Unwrap() error { return e.Err }
 
-// PrivateAddressError reports that a host has a non-public address and was not
-// contacted. It does not reveal the address.
+// PrivateAddressError reports that a host was not contacted because its address
+// is not public. It does not contain the address.
 type PrivateAddressError struct{ Host string }
 
 func (e *PrivateAddressError) Error() string {
-	return fmt.Sprintf("%s has no public address", printable(e.Host))
+	return fmt.Sprintf("%s has no public address", sanitizeText(e.Host))
 }
 
 func formatReason(code, description string) string {
@@ -75,8 +75,8 @@ func formatReason(code, description string) string {
 	return code + ": " + description
 }
 
-// safeError is an error of a sign-in without parts that may be secret: URL
-// queries and response bodies.
+// safeError hides the parts of an error that may be secret: URL queries and
+// response bodies.
 type safeError struct{ err error }
 
 func (c safeError) Unwrap() error { return c.err }
@@ -84,28 +84,29 @@ func (c safeError) Unwrap() error { return c.err }
 func (c safeError) Error() string {
 	if e, ok := errors.AsType[*oauth2.RetrieveError](c.err); ok {
 		if e.ErrorCode != "" {
-			return "authorization server: " + printable(formatReason(e.ErrorCode, e.ErrorDescription))
+			return "authorization server: " + sanitizeText(formatReason(e.ErrorCode, e.ErrorDescription))
 		}
 		if e.Response != nil {
 			return "authorization server: " + e.Response.Status
 		}
-		return "authorization server refused"
+		return "authorization server rejected the request"
 	}
 	if e, ok := errors.AsType[*url.Error](c.err); ok {
 		host := "an invalid URL"
 		if u, err := url.Parse(e.URL); err == nil {
 			host = u.Host
 		}
-		return fmt.Sprintf("%s: %s", host, printable(e.Err.Error()))
+		return fmt.Sprintf("%s: %s", host, sanitizeText(e.Err.Error()))
 	}
 	text, _, _ := strings.Cut(c.err.Error(), "\nResponse:")
-	return printable(text)
+	return sanitizeText(text)
 }
 
 var query = regexp.MustCompile(`\?[^\s"'<>]+`)
 
-// printable returns untrusted text in a form that is safe to print.
-func printable(text string) string {
+// sanitizeText removes URL queries and control characters from untrusted text and
+// limits its length.
+func sanitizeText(text string) string {
 	const most = 300
 	text = query.ReplaceAllString(text, "")
 	text = strings.Map(func(r rune) rune {
@@ -120,8 +121,8 @@ func printable(text string) string {
 	return text
 }
 
-// A resourceTransport adds the server that the token is for to each form (RFC
-// 8707), because package oauth2 cannot do so when it renews a token.
+// A resourceTransport adds the resource parameter (RFC 8707) to each form,
+// because package oauth2 cannot add it to refresh requests.
 type resourceTransport struct {
 	*transport
 	resource string

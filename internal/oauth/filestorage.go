@@ -18,22 +18,22 @@ import (
 // server.
 type Key struct{ Principal, Server string }
 
-// A Storage stores sign-ins as opaque, secret data. It is safe for concurrent
-// use by several processes.
+// A Storage stores the data of sign-ins, which is opaque and secret. It must be
+// safe for concurrent use by several processes.
 type Storage interface {
 	// Read returns the data, or nil if there is none.
 	Read(ctx context.Context, k Key) ([]byte, error)
-	// Change replaces the data by the result of edit; nil deletes it. It locks
-	// the key against all processes meanwhile. edit may contact other servers
-	// and take 30 seconds. If edit fails, nothing changes and Change returns
-	// its error.
+	// Change replaces the data with the result of edit; a nil result deletes
+	// the data. It locks the key against all processes while edit runs. edit
+	// may contact servers and take 30 seconds. If edit fails, Change changes
+	// nothing and returns the error.
 	Change(ctx context.Context, k Key, edit func(old []byte) ([]byte, error)) error
 }
 
 const maxFile = 256 << 10
 
-// FileStorage is a directory with one file for each sign-in, readable only by
-// its owner. Change creates the directory.
+// FileStorage is the path of a directory with one file per sign-in, readable
+// only by its owner. Change creates the directory.
 type FileStorage string
 
 var _ Storage = FileStorage("")
@@ -56,7 +56,7 @@ func (f FileStorage) Read(_ context.Context, k Key) ([]byte, error) {
 	return data, err
 }
 
-// errSame ends a change that needs no write.
+// errSame stops a change that would write the same data.
 var errSame = errors.New("nothing to write")
 
 // Change implements [Storage].
@@ -79,7 +79,7 @@ func (f FileStorage) Change(ctx context.Context, k Key, edit func([]byte) ([]byt
 	return err
 }
 
-// delete removes a file. The caller holds its lock.
+// delete removes the file of a sign-in. The caller holds the lock of the file.
 func (f FileStorage) delete(k Key) error {
 	if err := os.Remove(f.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete the sign-in: %w", err)

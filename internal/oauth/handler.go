@@ -13,36 +13,36 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Handler provides the access token for connections to one server and renews
-// it. It never prompts the user: without a token, its error says how to sign
-// in. It is safe for concurrent use. Processes that share a store renew a token
-// once.
+// A Handler provides the access token for connections to one server and
+// refreshes it. It never prompts the user: if there is no valid token, its
+// error says how to sign in. It is safe for concurrent use. Processes that
+// share a store refresh each token only once.
 type Handler struct {
 	store  *Store
 	server string
 	next   string
 
-	turn    chan struct{} // held while renewing
-	renewed string        // new token after a refusal, guarded by turn
+	turn           chan struct{} // held while refreshing
+	refreshedToken string        // token from the last refresh after a rejection; guarded by turn
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
 
-// Handler returns the handler for a server. next tells the user what to do
-// without a valid token.
+// Handler returns the handler for a server. next says what the user can do if
+// there is no valid token.
 func (s *Store) Handler(server, next string) *Handler {
 	return &Handler{store: s, server: server, next: next, turn: make(chan struct{}, 1)}
 }
 
-// NewRefusingHandler returns a handler without a token for a server that cannot
-// be signed in to. next says why.
+// NewRefusingHandler returns a handler that never has a token, for servers that
+// cannot be signed in to. next says why.
 func NewRefusingHandler(next string) *Handler { return &Handler{next: next} }
 
-// Next returns what the user can do if the server refuses the token.
+// Next returns what the user can do if the server rejects the token.
 func (h *Handler) Next() string { return h.next }
 
-// TokenSource implements [auth.OAuthHandler]. It returns nil without a token.
-// It fails if a token cannot be renewed now.
+// TokenSource implements [auth.OAuthHandler]. It returns nil if there is no
+// token, and an error if the token cannot be refreshed now.
 func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	g, err := h.usableGrant(ctx, "")
 	if err != nil || g == nil {
@@ -51,9 +51,9 @@ func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: g.Access, TokenType: "Bearer", Expiry: g.Expiry}), nil
 }
 
-// Authorize implements [auth.OAuthHandler]. It renews a refused token once, or
-// takes one that another process renewed. Missing scopes are requested at the
-// next sign-in.
+// Authorize implements [auth.OAuthHandler]. It refreshes a rejected token once,
+// or uses the token that another process refreshed. Scopes that the token
+// lacked are requested at the next sign-in.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
 	defer res.Body.Close()
 	_, sent, _ := strings.Cut(req.Header.Get("Authorization"), " ")
@@ -74,7 +74,8 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	return errors.New(h.next)
 }
 
-// addWanted records scopes that a token lacked, for the next sign-in.
+// addWanted records scopes that a token lacked, so that the next sign-in
+// requests them.
 func (s *Store) addWanted(ctx context.Context, server string, scopes []string) error {
 	if g, err := s.read(ctx, server); err != nil || g == nil || len(scopes) == 0 {
 		return err
@@ -89,7 +90,7 @@ func (s *Store) addWanted(ctx context.Context, server string, scopes []string) e
 	})
 }
 
-// missingScopes returns the scopes that an answer requires.
+// missingScopes returns the scopes that a response requires.
 func missingScopes(h http.Header) []string {
 	const most, longest = 100, 200
 	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
@@ -106,15 +107,15 @@ func missingScopes(h http.Header) []string {
 	return nil
 }
 
-// usableGrant returns a grant with a token that can be sent and is not refused.
-// It returns nil if there is none.
+// usableGrant returns a grant whose token is valid and is not the rejected one,
+// or nil if there is none.
 func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil
 	}
-	g, err := h.store.read(ctx, h.server) // read it each time, so that signing out takes effect at once
+	g, err := h.store.read(ctx, h.server) // not cached, so that signing out takes effect immediately
 	if err == nil && g != nil && !g.isFresh(refused) {
-		g, err = h.renew(ctx, refused)
+		g, err = h.refresh(ctx, refused)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("use the stored sign-in: %w; %s", err, h.next)
@@ -122,9 +123,10 @@ func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, erro
 	return g, nil
 }
 
-// renew renews a token, one caller at a time. If ctx ends, the renewal
-// continues in the background, because a refresh token may only work once.
-func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
+// refresh refreshes the token, for one caller at a time. If ctx is done, the
+// refresh continues in the background, because a refresh token may work only
+// once.
+func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -140,7 +142,7 @@ func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
 		defer func() { <-h.turn }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		g, err = h.renewLocked(ctx, refused)
+		g, err = h.refreshLocked(ctx, refused)
 	}()
 	select {
 	case <-done:
@@ -150,21 +152,21 @@ func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
 	}
 }
 
-func (h *Handler) renewLocked(ctx context.Context, refused string) (*grant, error) {
-	if refused != "" && refused == h.renewed {
-		return nil, nil // it was already renewed, and the new token is refused too
+func (h *Handler) refreshLocked(ctx context.Context, refused string) (*grant, error) {
+	if refused != "" && refused == h.refreshedToken {
+		return nil, nil // the token was already refreshed, and the new one is rejected too
 	}
-	g, err := h.store.renew(ctx, h.server, refused)
+	g, err := h.store.refreshGrant(ctx, h.server, refused)
 	if err == nil && g != nil && refused != "" {
-		h.renewed = g.Access
+		h.refreshedToken = g.Access
 	}
 	return g, err
 }
 
-// renew replaces a grant by means of its refresh token, unless another process
-// already did. If the refresh token is refused, it stores only the issuer. It
-// returns nil if there is no usable grant.
-func (s *Store) renew(ctx context.Context, server, refused string) (*grant, error) {
+// refreshGrant replaces a grant by means of its refresh token, unless another
+// process already did. If the authorization server rejects the refresh token,
+// only the issuer is kept. It returns nil if there is no usable grant.
+func (s *Store) refreshGrant(ctx context.Context, server, refused string) (*grant, error) {
 	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
 		return nil, err
@@ -195,7 +197,7 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 	return out, nil
 }
 
-// refresh uses the refresh token.
+// refresh requests a new grant with the refresh token of g.
 func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transport) (*grant, error) {
 	guard.restore(g.Private)
 	own := *client
@@ -216,8 +218,8 @@ func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transpo
 	return &next, nil
 }
 
-// isRefusal reports whether the authorization server refused the refresh token
-// for good.
+// isRefusal reports whether the authorization server rejected the refresh token
+// permanently.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
@@ -230,12 +232,12 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// checkToken checks that a token can be sent as a bearer token.
+// checkToken returns an error if a token cannot be sent as a bearer token.
 func checkToken(t *oauth2.Token) error {
 	const most = 64 << 10
 	switch {
 	case !strings.EqualFold(t.Type(), "Bearer"):
-		return errors.New("authorization server returned a token that is not a bearer token")
+		return errors.New("authorization server returned an unsupported token type, want Bearer")
 	case len(t.AccessToken) > most || len(t.RefreshToken) > most:
 		return errors.New("authorization server returned a token that is too long")
 	case strings.ContainsFunc(t.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }):

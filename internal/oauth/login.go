@@ -8,29 +8,28 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long the user has to sign in.
+// DefaultTimeout is the default time limit for the user to sign in.
 const DefaultTimeout = 5 * time.Minute
 
-// ErrTimeout reports that the user did not sign in in time.
+// ErrTimeout reports that the user did not sign in within the time limit.
 var ErrTimeout = errors.New("sign-in timed out")
 
-// A Login is a sign-in with a browser that returns to this machine. Redirect is
-// the callback URL; "" means a free port.
+// A Login describes a sign-in whose browser returns to this machine. Redirect
+// is the callback URL; "" means a free port.
 type Login struct {
 	Target
 
-	// Show is called once with the page to open in a browser.
+	// Show is called once with the URL of the sign-in page.
 	Show func(page string)
-	// Paste, if set, is read for lines with the callback URL that the user
-	// copied.
+	// Paste, if set, is read for a callback URL that the user copied.
 	Paste io.Reader
-	// Print prints why a pasted line is wrong.
+	// Print is called with the reason why a pasted line was rejected.
 	Print   func(string)
 	Timeout time.Duration // 0 means [DefaultTimeout]
 }
 
-// Login signs the user in to a server and replaces an earlier sign-in. Its
-// errors are those of [Store.Begin] and [Store.Finish], and [ErrTimeout].
+// Login signs the user in to a server and replaces an earlier sign-in. It
+// returns the errors of [Store.Begin] and [Store.Finish], or [ErrTimeout].
 func (s *Store) Login(ctx context.Context, l *Login) (*Info, error) {
 	wait := l.Timeout
 	if wait == 0 {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Logout deletes the sign-in to a server and revokes its tokens at the
-// authorization server, if that supports it. found reports whether there was a
-// sign-in, and revoked whether it was revoked too. The sign-in stays deleted
-// even if revoking fails.
+// Logout deletes the sign-in to a server and revokes its tokens if the
+// authorization server supports revocation. found reports whether there was a
+// sign-in, and revoked whether its tokens were revoked. The sign-in stays
+// deleted even if revocation fails.
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
 	g, found, err := s.remove(ctx, server)
 	if err == nil && g != nil && g.Access == "" && g.Refresh == "" {
-		return found, true, nil // no valid token is left there
+		return found, true, nil // no token is left to revoke
 	}
 	if err != nil || g == nil || !sameOrigin(g.RevocationURL, g.TokenURL) {
 		return found, false, err
@@ -38,7 +38,7 @@ func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool,
 	return found, revoked, nil
 }
 
-// revoke revokes a token as in RFC 7009.
+// revoke revokes a token as described in RFC 7009.
 func (g *grant) revoke(ctx context.Context, client *http.Client, kind, token string) error {
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
 	basic := g.ClientSecret != "" && g.AuthStyle != oauth2.AuthStyleInParams

@@ -111,7 +111,7 @@ func TestLoginPersists(t *testing.T) {
 	if err != nil || len(res.Content) != 1 {
 		t.Errorf("a call answers %v, %v", res, err)
 	}
-	if issuer.Renewals() != 0 {
+	if issuer.RefreshCount() != 0 {
 		t.Error("a token that is good was renewed")
 	}
 }
@@ -174,9 +174,9 @@ func TestK22RefreshedOnce(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	issuer.Life(time.Second) // shorter than a request may take, so that it counts as ended
+	issuer.SetLifetime(time.Second) // shorter than a request may take, so that it counts as ended
 	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
-	issuer.Life(time.Hour)
+	issuer.SetLifetime(time.Hour)
 	tokens := make([]string, 8)
 	var running sync.WaitGroup
 	for i := range tokens {
@@ -188,10 +188,10 @@ func TestK22RefreshedOnce(t *testing.T) {
 			t.Fatal("users at once got different tokens")
 		}
 	}
-	if n := issuer.Renewals(); n != 1 {
+	if n := issuer.RefreshCount(); n != 1 {
 		t.Errorf("the refresh token was spent %d times, want once", n)
 	}
-	if f := issuer.Renewed(); f.Get("resource") != server {
+	if f := issuer.LastRefresh(); f.Get("resource") != server {
 		t.Errorf("the renewal is for %q, want %q", f.Get("resource"), server)
 	}
 	if err := connect(t, dir, server); err != nil {
@@ -200,11 +200,11 @@ func TestK22RefreshedOnce(t *testing.T) {
 
 	// The new refresh token was kept: a server that takes none of the tokens of
 	// before is reached with one more renewal.
-	issuer.Withdraw()
+	issuer.RevokeAccess()
 	if err := connect(t, dir, server); err != nil {
 		t.Error(err)
 	}
-	if n := issuer.Renewals(); n != 2 {
+	if n := issuer.RefreshCount(); n != 2 {
 		t.Errorf("%d renewals, want 2", n)
 	}
 }
@@ -213,9 +213,9 @@ func TestRefreshRefused(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	issuer.Life(time.Second)
+	issuer.SetLifetime(time.Second)
 	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
-	issuer.Refuse()
+	issuer.RejectRefresh()
 	s := pool(t, dir).Server(&upstream.Config{Name: "guarded", URLs: []string{server}}, "")
 	err := s.Connect(t.Context())
 	if _, ok := errors.AsType[*upstream.AuthError](err); !ok || !strings.Contains(err.Error(), next) {
@@ -236,7 +236,7 @@ func TestRefreshFails(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	issuer.Life(time.Second)
+	issuer.SetLifetime(time.Second)
 	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	issuer.Close()
 	_, err := oauth.NewStore(oauth.FileStorage(dir), "me").Handler(server, next).TokenSource(t.Context())
@@ -261,8 +261,8 @@ func TestLogout(t *testing.T) {
 	if !found || !revoked || err != nil {
 		t.Errorf("found %v, revoked %v, %v", found, revoked, err)
 	}
-	if issuer.Good() != 0 || len(files(t, dir)) != 0 {
-		t.Errorf("%d tokens are good, and %v are there", issuer.Good(), files(t, dir))
+	if issuer.ValidTokens() != 0 || len(files(t, dir)) != 0 {
+		t.Errorf("%d tokens are good, and %v are there", issuer.ValidTokens(), files(t, dir))
 	}
 	login(t, s, server)
 	issuer.Close()
@@ -285,7 +285,7 @@ func TestLoginFails(t *testing.T) {
 		{"nobody comes", func(l *oauth.Login) { l.Show, l.Timeout = func(string) {}, time.Millisecond }, "sign-in timed out (limit 1ms)"},
 		{"no sign-in is wanted", func(l *oauth.Login) { l.Server = plain.URL + "/mcp" }, "sign-in not required"},
 		{"not https", func(l *oauth.Login) { l.Server = "http://192.0.2.1/mcp?key=s3cret" }, "does not use https"},
-		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "not a loopback address"},
+		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "must be a loopback address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "oauth")
@@ -416,7 +416,7 @@ func TestMissedScopes(t *testing.T) {
 	if got := strings.Fields(scopes()); len(got) != 2 || !slices.Contains(got, "admin") {
 		t.Errorf("scopes %q, want what the server missed too", got)
 	}
-	if n := issuer.Renewals(); n != 0 {
+	if n := issuer.RefreshCount(); n != 0 {
 		t.Errorf("%d renewals: another token of the same scopes is not a help", n)
 	}
 }

@@ -77,9 +77,9 @@ func TestK22ThreeStates(t *testing.T) {
 	if got := state("me") + ", " + state("you"); got != "signed in, none" {
 		t.Errorf("after the sign-in it is %s", got)
 	}
-	issuer.Life(time.Second)
+	issuer.SetLifetime(time.Second)
 	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
-	issuer.Refuse()
+	issuer.RejectRefresh()
 	err := connect(t, dir, server)
 	if refused, ok := errors.AsType[*upstream.AuthError](err); !ok || refused.Next != next {
 		t.Errorf("with a token that is over and not renewed: %v", err)

@@ -1,13 +1,13 @@
 // Package oauth signs users in to MCP servers and stores the tokens of each
 // user and server in a [Storage].
 //
-// [Store.Begin] starts a sign-in and returns a page for a browser,
-// [Store.Finish] takes the answer of the browser. They may run in different
-// processes, see [Attempt]. [Store.Login] does both. A [Handler] provides and
-// renews the token.
+// [Store.Begin] starts a sign-in and returns the page to open in a browser, and
+// [Store.Finish] processes the response of the browser. They may run in
+// different processes; see [Attempt]. [Store.Login] does both. A [Handler]
+// provides the token and refreshes it.
 //
-// A token is only sent to the server that it is for and to the authorization
-// server that issued it. No error or log contains one.
+// A token is sent only to the server that it was issued for and to the
+// authorization server that issued it. No error or log contains a token.
 package oauth
 
 import (
@@ -25,25 +25,25 @@ import (
 
 const (
 	version = 1
-	// leeway is how long before its expiry a token is no longer sent, so that
-	// it is valid when the request arrives.
+	// leeway is how long before its expiry a token is treated as expired, so
+	// that it is still valid when the request arrives.
 	leeway = 10 * time.Second
 )
 
-// A Store manages the sign-ins of one principal. It holds no open files. It is safe for
-// concurrent use by several processes.
+// A Store manages the sign-ins of one principal. It needs no closing. It is
+// safe for concurrent use by several processes.
 type Store struct {
 	storage   Storage
 	principal string
 	bounds    *bounds
 }
 
-// NewStore returns the sign-ins of a principal in a storage.
+// NewStore returns the store for a principal's sign-ins.
 func NewStore(keep Storage, principal string) *Store {
 	return &Store{storage: keep, principal: principal}
 }
 
-// bounds limit requests to public addresses and some others.
+// bounds limits requests to public addresses and the private ones listed.
 type bounds struct{ private []netip.Prefix }
 
 // PublicOnly returns a store that connects only to public addresses and the
@@ -54,11 +54,10 @@ func (s *Store) PublicOnly(private []netip.Prefix) *Store {
 	return &out
 }
 
-// grant is a stored token with the data to renew and revoke it. Grants are
+// grant is a stored token with the data to refresh and revoke it. Grants are
 // found by principal and server, because the issuer is unknown until the server
-// is asked. The endpoints belong to the issuer, and a sign-in at another issuer
-// does not replace the grant. A grant that can no longer be renewed has no
-// token.
+// is contacted. The endpoints belong to the issuer. A grant that can no longer
+// be refreshed has no token.
 type grant struct {
 	Version       int              `json:"version"`
 	Principal     string           `json:"principal"`
@@ -72,23 +71,24 @@ type grant struct {
 	AuthStyle     oauth2.AuthStyle `json:"auth_style,omitempty"`
 	Scopes        []string         `json:"scopes,omitempty"`
 	Private       bool             `json:"private,omitempty"` // whether the server had a non-public address
-	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server required in addition
+	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server required but the token lacked
 	Access        string           `json:"access_token"`
 	Refresh       string           `json:"refresh_token,omitempty"`
 	Expiry        time.Time        `json:"expiry,omitzero"`
 }
 
-// isFresh reports whether the token can be sent and is not refused.
+// isFresh reports whether the token is valid and is not the rejected one.
 func (g *grant) isFresh(refused string) bool {
 	return g != nil && g.Access != "" && g.Access != refused && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
-// withoutTokens returns the rest of a grant with invalid tokens.
+// withoutTokens returns a copy of the grant without its tokens, which are
+// invalid.
 func (g *grant) withoutTokens() *grant {
 	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}
 }
 
-// CanonicalURL returns the form of a server's URL that identifies its sign-ins.
+// CanonicalURL normalizes a server's URL, so that it can identify the sign-in.
 func CanonicalURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -113,7 +113,7 @@ func defaultPort(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// hostPort returns the address to connect to for a URL.
+// hostPort returns the host and port to connect to for a URL.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -127,15 +127,15 @@ func (s *Store) key(server string) Key { return Key{s.principal, CanonicalURL(se
 // Status is the status of a sign-in.
 type Status string
 
-// Statuses of sign-ins. Ended means that the token was refused, or expired and
-// cannot be renewed.
+// Statuses of a sign-in. Ended means that the token was rejected, or expired
+// and cannot be refreshed.
 const (
 	None     Status = "none"
 	SignedIn Status = "signed_in"
 	Ended    Status = "ended"
 )
 
-// Status returns the status of the sign-in to a server and describes it. It
+// Status returns the status and a description of the sign-in to a server. It
 // does not contact the server.
 func (s *Store) Status(ctx context.Context, server string) (Status, *Info, error) {
 	g, err := s.read(ctx, server)
@@ -145,8 +145,8 @@ func (s *Store) Status(ctx context.Context, server string) (Status, *Info, error
 	return g.status(), g.info(), nil
 }
 
-// Inspect decodes the data of a storage. It returns the server and the same as
-// [Store.Status]. The server is "" if the data cannot be read.
+// Inspect decodes data from a [Storage]. It returns the server, and the results
+// of [Store.Status]. server is "" if the data cannot be decoded.
 func (s *Store) Inspect(data []byte) (server string, now Status, shown *Info) {
 	var named struct{ Server string }
 	if json.Unmarshal(data, &named) != nil {
@@ -177,7 +177,7 @@ func (s *Store) read(ctx context.Context, server string) (*grant, error) {
 	return s.decode(server, data)
 }
 
-// decode decodes a grant and checks that it belongs to the principal and
+// decode decodes a grant and checks that it belongs to the principal and the
 // server.
 func (s *Store) decode(server string, data []byte) (*grant, error) {
 	if data == nil {
@@ -185,19 +185,20 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 	}
 	var g grant
 	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != CanonicalURL(server) {
-		return nil, errors.New("stored sign-in is damaged or belongs to another server") // details could contain parts of a token
+		return nil, errors.New("stored sign-in is damaged or belongs to another server") // details of the error could contain parts of a token
 	}
 	return &g, nil
 }
 
-// write replaces any grant, readable or not.
+// write stores a grant and replaces the previous one, even if that is damaged.
 func (s *Store) write(ctx context.Context, server string, g *grant) error {
 	g.Version, g.Principal, g.Server = version, s.principal, CanonicalURL(server)
 	return s.storage.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
 }
 
-// change replaces a grant by the result of edit under a lock. nil deletes the
-// grant. If edit returns the same grant or an error, nothing changes.
+// change replaces a grant with the result of edit while holding a lock. A nil
+// result deletes the grant. If edit returns the same grant or an error, nothing
+// is changed.
 func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*grant, error)) error {
 	return s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		g, err := s.decode(server, old)
@@ -217,8 +218,8 @@ func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*g
 	})
 }
 
-// remove deletes a grant and returns it. The grant is nil if there was none or
-// it could not be read.
+// remove deletes and returns the grant. g is nil if there was none or it could
+// not be read.
 func (s *Store) remove(ctx context.Context, server string) (g *grant, found bool, err error) {
 	if data, err := s.storage.Read(ctx, s.key(server)); data == nil && err == nil {
 		return nil, false, nil

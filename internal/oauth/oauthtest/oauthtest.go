@@ -1,6 +1,7 @@
-// Package oauthtest provides an authorization server and MCP servers that require its
-// tokens, for tests. Clients register dynamically, codes are bound to PKCE and a redirect
-// URI, refresh tokens are used once, and tokens are issued for one resource.
+// Package oauthtest provides an authorization server, and MCP servers that
+// require its tokens, for tests. Clients register dynamically, codes are bound
+// to PKCE and a redirect URI, refresh tokens are used once, and tokens are
+// issued for one resource.
 package oauthtest
 
 import (
@@ -45,8 +46,8 @@ type token struct {
 	end              time.Time
 }
 
-// New starts an authorization server that runs until the test ends. Its tokens are valid
-// for an hour.
+// New starts an authorization server that runs until the test ends. Its tokens
+// are valid for an hour.
 func New(t testing.TB) *Issuer {
 	i := &Issuer{clients: map[string][]string{}, codes: map[string]*code{}, access: map[string]*token{}, refresh: map[string]*token{}, life: time.Hour}
 	mux := http.NewServeMux()
@@ -66,31 +67,34 @@ func (i *Issuer) change(f func()) {
 	f()
 }
 
-// Life sets the lifetime of tokens issued from now on.
-func (i *Issuer) Life(d time.Duration) { i.change(func() { i.life = d }) }
+// SetLifetime sets the lifetime of tokens issued from now on.
+func (i *Issuer) SetLifetime(d time.Duration) { i.change(func() { i.life = d }) }
 
-// Deny makes the user deny sign-ins, with an error code such as access_denied; "" grants
-// them.
+// Deny makes the issuer deny sign-ins with an error code such as access_denied.
+// "" grants them again.
 func (i *Issuer) Deny(why string) { i.change(func() { i.deny = why }) }
 
-// Refuse makes the issuer reject refresh tokens.
-func (i *Issuer) Refuse() { i.change(func() { i.refuses = true }) }
+// RejectRefresh makes the issuer reject refresh tokens.
+func (i *Issuer) RejectRefresh() { i.change(func() { i.refuses = true }) }
 
-// Withdraw invalidates all access tokens.
-func (i *Issuer) Withdraw() { i.change(func() { clear(i.access) }) }
+// RevokeAccess invalidates all access tokens.
+func (i *Issuer) RevokeAccess() { i.change(func() { clear(i.access) }) }
 
-// Renewals returns the number of used refresh tokens.
-func (i *Issuer) Renewals() (n int) { i.change(func() { n = i.renewals }); return n }
+// RefreshCount returns the number of used refresh tokens.
+func (i *Issuer) RefreshCount() (n int) { i.change(func() { n = i.renewals }); return n }
 
-// Renewed returns the form of the last renewal.
-func (i *Issuer) Renewed() (f url.Values) { i.change(func() { f = i.form }); return f }
+// LastRefresh returns the form of the last refresh request.
+func (i *Issuer) LastRefresh() (f url.Values) { i.change(func() { f = i.form }); return f }
 
-// Good returns the number of valid tokens of both kinds.
-func (i *Issuer) Good() (n int) { i.change(func() { n = len(i.access) + len(i.refresh) }); return n }
+// ValidTokens returns the number of valid access and refresh tokens.
+func (i *Issuer) ValidTokens() (n int) {
+	i.change(func() { n = len(i.access) + len(i.refresh) })
+	return n
+}
 
-// Serve starts an MCP server that accepts the issuer's tokens for its own URL, until the
-// test ends. Its tool greet returns the client of the token. It returns the URL of the
-// server.
+// Serve starts an MCP server that accepts tokens issued for its URL. It runs
+// until the test ends. Its tool greet returns the client of the token. Serve
+// returns the URL.
 func (i *Issuer) Serve(t testing.TB) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "greet", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -99,7 +103,7 @@ func (i *Issuer) Serve(t testing.TB) string {
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		server.CloseClientConnections() // clients may still be listening
+		server.CloseClientConnections() // clients may still have open streams
 		server.Close()
 	})
 	resource, about := server.URL+"/mcp", server.URL+"/.well-known/oauth-protected-resource/mcp"
@@ -142,7 +146,7 @@ func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 		RedirectURIs []string `json:"redirect_uris"`
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.RedirectURIs) == 0 {
-		refuse(w, "invalid_client_metadata", "no redirect URI")
+		refuse(w, "invalid_client_metadata", "redirect URI missing")
 		return
 	}
 	id := rand.Text()
@@ -150,14 +154,14 @@ func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"client_id": id, "redirect_uris": in.RedirectURIs, "token_endpoint_auth_method": "none"})
 }
 
-// authorize grants every request without a user and redirects the browser.
+// authorize grants each sign-in without a user and redirects the browser.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	q := r.URL.Query()
 	back, err := url.Parse(q.Get("redirect_uri"))
 	if err != nil || !slices.Contains(i.clients[q.Get("client_id")], q.Get("redirect_uri")) || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" {
-		http.Error(w, "unknown client, or PKCE or resource missing", http.StatusBadRequest)
+		http.Error(w, "client unknown, or PKCE or resource missing", http.StatusBadRequest)
 		return
 	}
 	out := url.Values{"state": {q.Get("state")}, "iss": {i.URL}}
@@ -176,7 +180,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if r.ParseForm() != nil {
-		refuse(w, "invalid_request", "no form")
+		refuse(w, "invalid_request", "invalid form")
 		return
 	}
 	f := r.PostForm
@@ -196,7 +200,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		i.renewals++
 		i.form = f
 		if i.refuses || k == nil || k.client != f.Get("client_id") || k.resource != f.Get("resource") {
-			refuse(w, "invalid_grant", "refresh token used or does not match the request")
+			refuse(w, "invalid_grant", "refresh token was used before or does not match the request")
 			return
 		}
 		i.issueTokens(w, k.client, k.resource)
@@ -205,9 +209,9 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// issueTokens issues a pair of tokens. The caller holds mu.
+// issueTokens issues an access token and a refresh token. The caller holds mu.
 func (i *Issuer) issueTokens(w http.ResponseWriter, client, resource string) {
-	k := &token{client, resource, time.Now().Add(time.Hour)} // longer than announced
+	k := &token{client, resource, time.Now().Add(time.Hour)} // longer than the client is told
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	i.access[access], i.refresh[refresh] = k, k
 	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(i.life.Seconds()), "refresh_token": refresh, "scope": "tools"})
@@ -221,7 +225,7 @@ func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Browse opens a page like a browser and returns the final status.
+// Browse opens a page as a browser does and returns the final HTTP status.
 func Browse(page string) (status int, err error) {
 	res, err := http.Get(page)
 	if err != nil {

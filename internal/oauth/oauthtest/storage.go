@@ -9,8 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// TestStorage tests an [oauth.Storage]. open opens the storage, initially empty, for the
-// principals ada and bob. Each call opens the same data.
+// TestStorage tests an [oauth.Storage]. open opens the storage for the
+// principals ada and bob. Each call opens the same data, which is empty at
+// first.
 func TestStorage(t *testing.T, open func() oauth.Storage) {
 	ctx := t.Context()
 	k := open()
@@ -45,7 +46,7 @@ func TestStorage(t *testing.T, open func() oauth.Storage) {
 	must(change(ada, "second", nil))
 	no := errors.New("no")
 	if err := change(ada, "third", no); !errors.Is(err, no) {
-		t.Errorf("the error is %v, want that of the change", err)
+		t.Errorf("got error %v, want the error of edit", err)
 	}
 	wants(ada, "second")
 	must(change(ada, "", nil))
