@@ -1,7 +1,7 @@
-// Package rpcmessage encodes and decodes JSON-RPC messages quickly. It handles
-// simple messages itself and leaves others to the SDK. The SDK allocates two
-// buffers of 32 KiB to decode a message and scans encoded messages twice, which
-// was most of the cost of a proxied call.
+// Package rpcmessage encodes and decodes simple JSON-RPC messages faster than
+// the SDK, and passes other messages to the SDK. The SDK allocates two buffers
+// of 32 KiB to decode a message and scans encoded messages twice, which used to
+// be most of the cost of a proxied call.
 package rpcmessage
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// DecodePlain decodes a request or a result whose id is an integer or a simple
-// string. It returns nil for other messages and for invalid ones, which need
-// the SDK's decoder.
+// DecodePlain decodes a request or a result whose ID is an integer or a simple
+// string. It returns nil for other messages and for invalid ones, which the SDK
+// must decode.
 func DecodePlain(text []byte) jsonrpc.Message {
 	var parts map[string]json.RawMessage // unlike a struct, a map distinguishes the case of names
 	if json.Unmarshal(text, &parts) != nil || string(parts["jsonrpc"]) != `"2.0"` {
@@ -40,7 +40,8 @@ func DecodePlain(text []byte) jsonrpc.Message {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// plainID decodes an id. A missing id is the zero ID.
+// plainID decodes an ID. A missing ID is the zero ID. It returns false if the
+// SDK must decode the ID.
 func plainID(raw json.RawMessage) (jsonrpc.ID, bool) {
 	var value any
 	switch {
@@ -52,7 +53,7 @@ func plainID(raw json.RawMessage) (jsonrpc.ID, bool) {
 		}
 		value = s
 	default:
-		const exact = 1 << 53 // integers up to here survive the SDK's float64
+		const exact = 1 << 53 // the SDK decodes integers as float64, which is exact up to this value
 		n, err := strconv.ParseInt(string(raw), 10, 64)
 		if err != nil || n >= exact || n <= -exact {
 			return jsonrpc.ID{}, false
@@ -63,7 +64,8 @@ func plainID(raw json.RawMessage) (jsonrpc.ID, bool) {
 	return id, err == nil
 }
 
-// plainText decodes a JSON string of printable ASCII without escapes.
+// plainText decodes a JSON string of printable ASCII without escapes. It
+// returns false for other strings.
 func plainText(raw json.RawMessage) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -78,7 +80,7 @@ func plainText(raw json.RawMessage) (string, bool) {
 }
 
 // EncodeLine encodes a message as one line, including the newline. The parts of
-// the message are JSON that the SDK encoded.
+// the message must be JSON that the SDK encoded.
 func EncodeLine(msg jsonrpc.Message) ([]byte, error) {
 	line := plainLine(msg)
 	if line == nil {
@@ -91,8 +93,8 @@ func EncodeLine(msg jsonrpc.Message) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// plainLine encodes a simple message. It returns nil if the SDK's encoder is
-// needed.
+// plainLine encodes a simple message. It returns nil if the SDK must encode the
+// message.
 func plainLine(msg jsonrpc.Message) []byte {
 	switch m := msg.(type) {
 	case *jsonrpc.Request:
@@ -118,8 +120,8 @@ func plainLine(msg jsonrpc.Message) []byte {
 	return nil
 }
 
-// beginMessage encodes a message up to its id, with capacity for size more
-// bytes.
+// beginMessage encodes a message up to its ID and reserves size more bytes. It
+// returns false if the SDK must encode the ID.
 func beginMessage(id jsonrpc.ID, size int) ([]byte, bool) {
 	line := append(make([]byte, 0, size+64), `{"jsonrpc":"2.0"`...)
 	switch v := id.Raw().(type) {

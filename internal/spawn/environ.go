@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// environment returns the variables of a process: a few from this program that
-// most programs need, and those of its configuration.
+// environment returns the environment of a server process: a few variables of
+// this program that most programs need, and the configured ones.
 func environment(from []string, own map[string]string) []string {
 	vars := map[string]string{}
 	for _, e := range from {

@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing: this system has no such signal. The guard kills
-// the process instead.
+// dieWithParent does nothing, because this system has no such signal. The guard
+// kills the process instead.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// await reaps the process, because there is no portable way to wait without reaping. The
-// group ID can be reused immediately only if the group is empty.
+// await waits for the process and reaps it, because there is no portable way to
+// wait without reaping. The group ID can be reused immediately only if the
+// group is empty.
 func (group) await(cmd *exec.Cmd) (reaped bool, _ error) { return true, cmd.Wait() }

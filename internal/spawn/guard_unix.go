@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// guardScript kills the listed process groups when its input ends, which
-// happens even if this program is killed.
+// guardScript kills the process groups whose IDs it has read when its input is
+// closed, which happens even if this program is killed.
 const guardScript = `trap '' HUP INT QUIT TERM
 g=' '
 while read -r op n; do
@@ -22,8 +22,8 @@ done
 for n in $g; do kill -9 "-$n" 2>/dev/null; done
 `
 
-// guard is a shell that survives this program long enough to kill its remaining
-// process groups. There is none without /bin/sh.
+// guard is a shell that outlives this program long enough to kill its remaining
+// process groups. On systems without /bin/sh it does nothing.
 type guard struct {
 	cmd *exec.Cmd
 	in  *os.File
@@ -50,7 +50,7 @@ func (g *guard) add(group int) { g.send('+', group) }
 
 func (g *guard) remove(group int) { g.send('-', group) }
 
-// send writes one line. The pipe buffers thousands of lines before it blocks.
+// send writes one line. The pipe holds thousands of lines before send blocks.
 func (g *guard) send(op rune, group int) {
 	if g.in != nil {
 		fmt.Fprintf(g.in, "%c %d\n", op, group)

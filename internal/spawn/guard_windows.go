@@ -1,6 +1,6 @@
 package spawn
 
-// guard does nothing: the system ends the job with this program.
+// guard does nothing, because Windows ends the job when this program exits.
 type guard struct{}
 
 func newGuard(chan<- func()) *guard { return &guard{} }

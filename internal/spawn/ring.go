@@ -7,7 +7,7 @@ import (
 
 const ringSize = 64 << 10
 
-// ring stores the end of a stream.
+// ring holds the last ringSize bytes of a stream.
 type ring struct {
 	mu   sync.Mutex
 	data []byte // at most twice ringSize

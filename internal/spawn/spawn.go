@@ -1,7 +1,6 @@
-// Package spawn starts the commands of the user's own MCP servers as processes:
-// in their own process group, with a minimal environment, and so that none
-// survives this program. Servers of skills and projects run in a sandbox
-// instead.
+// Package spawn starts the commands of the user's own MCP servers. Each process
+// has its own process group and a minimal environment, and none outlives this
+// program. Servers of skills and projects run in a sandbox instead.
 package spawn
 
 import (
@@ -19,21 +18,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// DefaultGrace is the default of Options.Grace.
+// DefaultGrace is the default of [Options.Grace].
 const DefaultGrace = 2 * time.Second
 
-// Options configure a [Spawner].
+// Options configures a [Spawner].
 type Options struct {
-	// Environ is the environment to select variables from. Nil means that of
-	// this process.
+	// Environ is the environment from which variables are selected. Nil means
+	// the environment of this process.
 	Environ []string
-	// Grace is how long a process may take to end after its input is closed,
+	// Grace is how long a process may take to exit after its input is closed,
 	// and again after SIGTERM. Zero means [DefaultGrace].
 	Grace time.Duration
 }
 
-// A Spawner starts processes. It needs no closing and is safe for concurrent
-// use.
+// A Spawner starts processes. It is safe for concurrent use and needs no
+// closing.
 type Spawner struct {
 	environ []string
 	grace   time.Duration
@@ -58,13 +57,13 @@ func New(o *Options) *Spawner {
 var _ upstream.Spawner = (*Spawner)(nil).Start
 
 // Start starts the command of a server. The process gets PATH, HOME and similar
-// variables, and those of c. Its working directory is c.Dir, or that of this
-// program. ctx limits the start only.
+// variables, and those in c.Env. Its working directory is c.Dir or, if that is
+// "", the directory of this program. ctx limits only the start.
 //
-// When the process ends, the rest of its group is killed. When this program is
-// killed, Linux kills the process at once, and on Unix a waiting shell kills
-// the group. A descendant that moves to another session escapes; only a sandbox
-// prevents that.
+// When the process exits, the rest of its group is killed. When this program is
+// killed, Linux kills the process immediately, and on Unix a waiting shell
+// kills the group. A descendant that moves to another session escapes; only a
+// sandbox prevents that.
 func (s *Spawner) Start(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,8 +119,8 @@ func (s *Spawner) Start(ctx context.Context, c *upstream.Config) (upstream.Proce
 	return p, nil
 }
 
-// lookPath finds a command as a shell would in the directory and environment of
-// the process.
+// lookPath finds a command as a shell would with the working directory and
+// environment of the process.
 func lookPath(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
 		path := command
@@ -145,7 +144,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 	}
 	for _, d := range filepath.SplitList(list) {
 		if !filepath.IsAbs(d) {
-			continue // never use a path relative to the current directory
+			continue // never search a directory relative to the current one
 		}
 		if found, err := exec.LookPath(filepath.Join(d, command)); err == nil {
 			return found, nil
@@ -154,7 +153,8 @@ func lookPath(command, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("command %q not found in PATH; install it, or use its full path: %w", command, exec.ErrNotFound)
 }
 
-// withoutPath returns a system error without the path, which the caller prints.
+// withoutPath returns err without the path of an [fs.PathError], because the
+// caller adds it.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
@@ -162,7 +162,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// process is a running command.
+// process is a running server process. It implements [upstream.Process].
 type process struct {
 	cmd    *exec.Cmd
 	group  group
@@ -173,17 +173,17 @@ type process struct {
 	ring   ring
 	work   sync.WaitGroup // the reader of stderr
 
-	mu     sync.Mutex // guards signals against reuse of the group ID
+	mu     sync.Mutex // mu prevents signals to a reused group ID.
 	reaped bool
 
 	closing  sync.Once
-	ended    chan struct{} // closed when reaped, the group is killed and stderr read
+	ended    chan struct{} // closed when the process is reaped, the group is killed and stderr is read
 	exitText string        // set before ended is closed
 }
 
 var _ upstream.Process = (*process)(nil)
 
-// Read reads from the standard output of the process.
+// Read reads standard output of the process.
 func (p *process) Read(b []byte) (int, error) {
 	n, err := p.stdout.Read(b)
 	if err != nil && errors.Is(err, os.ErrClosed) {
@@ -192,13 +192,13 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the standard input of the process.
+// Write writes to standard input of the process.
 func (p *process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
 // Stderr returns the last 64 KiB of standard error.
 func (p *process) Stderr() string { return p.ring.String() }
 
-// Exited describes how the process ended, for display. It is "" while the
+// Exited describes how the process exited, for display. It returns "" while the
 // process runs.
 func (p *process) Exited() string {
 	select {
@@ -209,9 +209,9 @@ func (p *process) Exited() string {
 	}
 }
 
-// Close ends the process. It closes the input, then after the grace period
-// terminates the group, and after another one kills it. It returns when the
-// process is reaped. It may be called several times and concurrently.
+// Close stops the process. It closes the input, terminates the group after the
+// grace period, and kills the group after another one. It returns when the
+// process is reaped. It may be called more than once and concurrently.
 func (p *process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()
@@ -246,8 +246,8 @@ func (p *process) waitGrace() bool {
 	}
 }
 
-// reap waits for the end of the process, kills the rest of its group before the
-// group ID is free, and reads the rest of standard error.
+// reap waits until the process exits, kills the rest of its group before the
+// group ID can be reused, and reads the rest of standard error.
 func (p *process) reap(k *starter) {
 	awaited, err := p.group.await(p.cmd)
 	p.signal(p.group.kill)
@@ -259,8 +259,8 @@ func (p *process) reap(k *starter) {
 	}
 	p.group.close()
 	k.remove(p)
-	// Descendants outside the group may still hold the pipe. Do not wait for
-	// them.
+	// Do not wait for descendants outside the group, which may still hold the
+	// pipe.
 	t := time.AfterFunc(p.grace, func() { p.stderr.Close() })
 	p.work.Wait()
 	t.Stop()

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// starter starts processes. While any of them lives it maintains a guard and
-// the single thread that starts them all, because Linux ties the parent-death
+// starter starts processes. While any of them runs, it maintains a guard and a
+// single thread that starts all processes, because Linux ties the parent-death
 // signal to that thread.
 type starter struct {
-	// mu guards the fields below and serializes starts.
+	// mu guards the fields below, and only one process starts at a time.
 	mu     sync.Mutex
 	living int
 	starts chan func()
@@ -48,7 +48,7 @@ func (k *starter) remove(p *process) {
 	k.release()
 }
 
-// release stops the thread and the guard after the last process.
+// release stops the thread and the guard after the last process exited.
 func (k *starter) release() {
 	k.living--
 	if k.living > 0 {
@@ -60,7 +60,7 @@ func (k *starter) release() {
 	k.guard = nil
 }
 
-// runThread runs functions on one thread, and keeps the thread alive until
+// runThread runs functions on one thread and keeps the thread alive until
 // starts is closed.
 func runThread(starts <-chan func(), over chan<- struct{}) {
 	runtime.LockOSThread()
