@@ -385,7 +385,7 @@ func TestClientFiles(t *testing.T) {
 		}
 		for _, scope := range c.Scopes {
 			for _, system := range []string{"linux", "darwin", "windows"} {
-				place := clientconfig.Place{OS: system, Home: "~", Dir: ".", Getenv: func(name string) string { return env[name] }}
+				place := clientconfig.Environment{OS: system, Home: "~", Dir: ".", Getenv: func(name string) string { return env[name] }}
 				file, err := c.Path(place, scope)
 				if err != nil {
 					t.Fatal(err)

@@ -147,7 +147,7 @@ func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file
 		dir = "" // checked where it is needed
 	}
 	return clientconfig.Target{Client: c, Scope: scope, File: file,
-		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.Home(), Dir: dir, Getenv: a.Getenv}}
+		Environment: clientconfig.Environment{OS: runtime.GOOS, Home: a.Home(), Dir: dir, Getenv: a.Getenv}}
 }
 
 // connectError adds the next step to an error about a client's file. A

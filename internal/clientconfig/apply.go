@@ -13,21 +13,22 @@ import (
 // maxFile limits the size of a configuration file, in bytes.
 const maxFile = 8 << 20
 
-// fileState is the content of a file when it was read.
+// fileState is the content and state of a file when it was read.
 type fileState struct {
 	exists bool
 	data   []byte
 	info   fs.FileInfo // nil if it does not exist
 }
 
-// Apply writes the change. It does nothing for [None].
+// Apply writes the change. If Action is [None], it does nothing.
 //
-// The file is replaced atomically and keeps its mode and, if the system permits it, its
-// owner. Hard links to it and extended attributes are lost. A new file has mode 0600, new
-// directories 0700. If the file is no longer what Plan read, Apply fails with [ErrChanged]
-// and writes nothing. A write of another program between that check and the replacement
-// would be lost. After an error the file is unchanged, unless the error reports that a
-// backup could not be deleted. Apply succeeds only once.
+// Apply replaces the file atomically and preserves its mode and, if permitted,
+// its owner. It does not preserve hard links and extended attributes. A new
+// file has mode 0600, and new directories have mode 0700. If the file has
+// changed since it was read, Apply fails with [ErrChanged] and writes nothing.
+// If another program writes the file between that check and the replacement,
+// its change is lost. After any other error the file is unchanged, except for
+// an error about a backup that could not be deleted. Apply succeeds only once.
 func (c *Change) Apply() error {
 	if c.Action == None {
 		return nil
@@ -42,7 +43,7 @@ func (c *Change) Apply() error {
 		return c.removeBackups()
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Target), 0o700); err != nil {
-		return c.fileError("make the directory of", err)
+		return c.fileError("create the directory of", err)
 	}
 	made, err := c.backUp()
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Change) fileError(verb string, err error) error {
 	return &FileError{File: c.Target, Problem: "cannot " + verb + " it: " + causeText(err), Fix: "check the permissions, or change the file by hand", Err: err}
 }
 
-// causeText returns the cause of an error without its path.
+// causeText returns the text of an error without the path.
 func causeText(err error) string {
 	var p *fs.PathError
 	var l *os.LinkError
@@ -74,7 +75,8 @@ func causeText(err error) string {
 	return err.Error()
 }
 
-// checkUnchanged compares the file with what was read.
+// checkUnchanged fails with [ErrChanged] if the file differs from what was
+// read.
 func (c *Change) checkUnchanged() error {
 	target, err := resolveSymlinks(c.File)
 	if err != nil {
@@ -90,7 +92,7 @@ func (c *Change) checkUnchanged() error {
 	return nil
 }
 
-// replace replaces the file by the new text.
+// replace replaces the content of the file with the new text.
 func (c *Change) replace() (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, ErrChanged) {
@@ -111,7 +113,8 @@ func (c *Change) replace() (err error) {
 	return os.Rename(f.Name(), c.Target)
 }
 
-// writeTemp writes the new text to f and gives it the mode and owner of the old file.
+// writeTemp writes the new text to f and sets the mode and owner of the old
+// file.
 func (c *Change) writeTemp(f *os.File) error {
 	if _, err := f.Write(c.after); err != nil {
 		return err
@@ -127,7 +130,7 @@ func (c *Change) writeTemp(f *os.File) error {
 	return f.Sync()
 }
 
-// resolveSymlinks resolves the symlinks in path. The target need not exist.
+// resolveSymlinks resolves all symlinks in path. The target may not exist.
 func resolveSymlinks(path string) (string, error) {
 	missing := ""
 	for range 100 {
@@ -156,26 +159,27 @@ func resolveSymlinks(path string) (string, error) {
 	return "", &FileError{File: path, Problem: "too many symlinks", Fix: "fix the symlink"}
 }
 
-// readFile reads a regular file of limited size. A missing file is no error.
+// readFile reads a regular file of limited size. If the file does not exist, it
+// returns an empty state and no error.
 func readFile(path string) (fileState, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fileState{}, nil
 	}
 	if err != nil {
-		return fileState{}, unreadable(path, err)
+		return fileState{}, readError(path, err)
 	}
-	if !info.Mode().IsRegular() { // before opening, because opening a pipe would block
+	if !info.Mode().IsRegular() { // checked before opening, because opening a pipe would block
 		return fileState{}, &FileError{File: path, Problem: "not a regular file", Fix: "move it away, or name another file"}
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fileState{}, unreadable(path, err)
+		return fileState{}, readError(path, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return fileState{}, unreadable(path, err)
+		return fileState{}, readError(path, err)
 	}
 	if len(data) > maxFile {
 		return fileState{}, &FileError{File: path, Problem: fmt.Sprintf("file too large (limit %d MiB)", maxFile>>20), Fix: "add the entry by hand"}
@@ -183,12 +187,12 @@ func readFile(path string) (fileState, error) {
 	return fileState{exists: true, data: data, info: info}, nil
 }
 
-func unreadable(path string, err error) error {
+func readError(path string, err error) error {
 	return &FileError{File: path, Problem: "cannot read the file: " + causeText(err), Fix: "check its permissions, or name another file", Err: err}
 }
 
-// checkWritable rejects a read-only file. A rename could replace it, but the owner did not want
-// changes.
+// checkWritable rejects a read-only file. A rename could replace it, but its
+// owner does not want it to change.
 func (f fileState) checkWritable(path string) error {
 	if f.exists && f.info.Mode().Perm()&0o200 == 0 {
 		return &FileError{File: path, Problem: "the file is read-only", Fix: "make it writable first, or change what generates it"}

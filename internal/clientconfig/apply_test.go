@@ -92,7 +92,7 @@ func TestApplyLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := clientconfig.Target{Client: lookup(t, "cursor"), Place: clientconfig.Place{OS: "linux", Home: home, Dir: home}}
+	target := clientconfig.Target{Client: lookup(t, "cursor"), Environment: clientconfig.Environment{OS: "linux", Home: home, Dir: home}}
 	link := filepath.Join(home, ".cursor", "mcp.json")
 	dotfiles := filepath.Join(home, "dotfiles", "cursor.json")
 	if err := errors.Join(os.Mkdir(filepath.Dir(link), 0o700), os.Mkdir(filepath.Dir(dotfiles), 0o700)); err != nil {
@@ -152,7 +152,7 @@ func TestProjectLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	secret := filepath.Join(outside, "mcp.json")
 	write(t, secret, []byte("{}"))
-	target := clientconfig.Target{Client: lookup(t, "cursor"), Scope: clientconfig.Project, Place: clientconfig.Place{OS: "linux", Dir: dir}}
+	target := clientconfig.Target{Client: lookup(t, "cursor"), Scope: clientconfig.Project, Environment: clientconfig.Environment{OS: "linux", Dir: dir}}
 	if err := os.Symlink(outside, filepath.Join(dir, ".cursor")); err != nil {
 		t.Skip(err)
 	}
@@ -284,9 +284,9 @@ func TestApplyWithoutFilePermission(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
-	place := clientconfig.Place{OS: "linux", Home: dir, Dir: dir}
+	place := clientconfig.Environment{OS: "linux", Home: dir, Dir: dir}
 	write(t, filepath.Join(dir, ".mcp.json"), []byte("{} // x"))
-	ch, err := clientconfig.Plan(clientconfig.Target{Client: lookup(t, "claude-code"), Scope: clientconfig.Project, Place: place}, command)
+	ch, err := clientconfig.Plan(clientconfig.Target{Client: lookup(t, "claude-code"), Scope: clientconfig.Project, Environment: place}, command)
 	if err != nil {
 		t.Fatal(err)
 	}

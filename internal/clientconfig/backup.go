@@ -13,11 +13,12 @@ const (
 	maxBackups   = 9
 )
 
-// backup is a copy of the file before a change. The package comment has the rules.
+// backup is a copy of the file from before a change. The package comment
+// describes the rules.
 type backup struct {
 	file string
 	data []byte
-	doc  document // set by lastWithout
+	doc  document // parsed by newestWithout
 }
 
 func backupName(file string, n int) string {
@@ -27,8 +28,8 @@ func backupName(file string, n int) string {
 	return fmt.Sprintf("%s%s-%d", file, backupSuffix, n)
 }
 
-// backupFor returns the path for a backup of data: the first one that already contains
-// data or does not exist.
+// backupFor returns the path of a backup for data: the first path that does not
+// exist or already contains data.
 func backupFor(file string, data []byte) (string, error) {
 	for n := 1; n <= maxBackups; n++ {
 		name := backupName(file, n)
@@ -37,7 +38,7 @@ func backupFor(file string, data []byte) (string, error) {
 			return name, nil
 		}
 		if err != nil {
-			return "", unreadable(name, err)
+			return "", readError(name, err)
 		}
 		if hasContent(name, info, data) {
 			return name, nil
@@ -47,7 +48,8 @@ func backupFor(file string, data []byte) (string, error) {
 		Fix: "delete the files " + backupName(file, 1) + "* that you do not need"}
 }
 
-// hasContent reports whether a file, which is not a symlink, contains data.
+// hasContent reports whether the file, which must not be a symlink, contains
+// exactly data.
 func hasContent(name string, info fs.FileInfo, data []byte) bool {
 	if !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
 		return false
@@ -56,8 +58,7 @@ func hasContent(name string, info fs.FileInfo, data []byte) bool {
 	return err == nil && bytes.Equal(have.data, data)
 }
 
-// backUp writes the planned backup, and reports whether it did: the backup may exist
-// already.
+// backUp writes the planned backup. made is false if the backup already exists.
 func (c *Change) backUp() (made bool, err error) {
 	if c.Backup == "" {
 		return false, nil
@@ -103,19 +104,20 @@ func (b backup) hasEntry(c Client, name string) bool {
 	if err != nil {
 		return false
 	}
-	_, there, err := doc.value(name)
+	_, there, err := doc.entry(name)
 	return there || err != nil
 }
 
-// lastWithout returns the newest backup without the entry, or nil.
-func lastWithout(c Client, backups []backup, name string) *backup {
+// newestWithout returns the newest backup that does not contain the entry, or
+// nil.
+func newestWithout(c Client, backups []backup, name string) *backup {
 	for i := len(backups) - 1; i >= 0; i-- {
 		b := backups[i]
 		doc, err := parse(c, b.data)
 		if err != nil {
 			continue
 		}
-		if _, there, err := doc.value(name); err == nil && !there {
+		if _, there, err := doc.entry(name); err == nil && !there {
 			b.doc = doc
 			return &b
 		}
@@ -123,7 +125,7 @@ func lastWithout(c Client, backups []backup, name string) *backup {
 	return nil
 }
 
-// removeBackups deletes the backups that an undo makes obsolete.
+// removeBackups deletes the backups that are obsolete after an undo.
 func (c *Change) removeBackups() error {
 	for _, name := range c.Removes {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,42 +1,45 @@
-// Package clientconfig writes the entry for Loadout's MCP server into the configuration
-// file of an MCP client, and removes it again.
+// Package clientconfig writes the entry for Loadout's MCP server into the
+// configuration file of an MCP client, and removes it again.
 //
-// A [Target] selects the file: a [Client] of the table, a [Scope] and a [Place] to search.
-// [Plan] and [PlanUndo] read the file and return a [Change], whose Diff can be shown
-// before Apply writes it. [Snippet] returns the entry as text to paste by hand.
+// A [Target] selects the file by [Client], [Scope] and [Environment]. [Plan]
+// and [PlanUndo] read the file and return a [Change], whose Diff can be shown
+// before Apply writes it. [Snippet] returns the entry as text to paste.
 //
 // # What happens to the file
 //
-// Everything except the entry stays byte for byte: comments, order, indentation, trailing
-// commas, line endings, a byte order mark, unknown keys. An existing entry of the same
-// name is replaced completely, including its comments. If it is already equivalent,
-// nothing changes. Every new text is parsed and compared with the old one first. A file
-// that does not parse, or contains the entry in a form that cannot be edited safely, is
-// rejected with a [FileError].
+// Everything except the entry is preserved byte for byte: comments, order,
+// indentation, trailing commas, line endings, a byte order mark, and unknown
+// keys. An existing entry with the same name is replaced completely, including
+// its comments, unless it is already equivalent. Each new text is parsed and
+// compared with the old one before it is written. A file that cannot be parsed,
+// or whose entry cannot be edited safely, is rejected with a [FileError].
 //
 // # Backups
 //
 // Before Apply connects a client whose file exists, it copies the file to
-// FILE.loadout-backup beside FILE (not beside the target of a symlink), readable by the
-// owner only. A backup is never overwritten: if one with other content exists, the next is
-// FILE.loadout-backup-2 and so on up to -9, after which Plan fails until some are deleted.
-// One with the same content is reused. An undo creates no backup and removes all of them,
-// except one that contains a user's own entry that Loadout replaced. An undo does not
-// restore a backup but removes the entry, because the file may have been edited since.
-// Only if the file is exactly what Loadout made of a backup, it is restored to the byte.
+// FILE.loadout-backup, readable only by the owner. The backup is next to FILE,
+// even if FILE is a symlink. A backup is never overwritten: if it exists with
+// different content, the next one is FILE.loadout-backup-2, and so on up to -9,
+// after which Plan fails until some are deleted. A backup with the same content
+// is reused. An undo creates no backup and deletes all of them, except one that
+// contains a user's own entry that Loadout replaced. An undo removes the entry
+// instead of restoring a backup, because the file may have been edited since.
+// Only if the file is exactly what Loadout wrote from a backup, that backup is
+// restored byte for byte.
 //
 // # Secrets
 //
-// These files contain credentials. Errors contain positions, never content. A diff shows
-// values of the new entry only. Elsewhere it shows keys and structure, and for a removed
-// entry its type, command, flags and the host of its URL.
+// These files contain credentials. Errors contain positions but no content. A
+// diff shows only the values of the new entry. For the rest of the file it
+// shows keys and structure, and for a removed entry also the type, the command,
+// flags and the host of the URL.
 //
 // # Limits
 //
-// A file has at most 8 MiB, is UTF-8, and has at most 500 nesting levels, in TOML 64,
-// which also limits the parts of a key. The package reads no environment variables; see
-// [Place]. It has no state and starts no goroutines; its functions are safe for concurrent
-// use.
+// A file must be UTF-8 with at most 8 MiB and at most 500 nesting levels. For
+// TOML the limit is 64 levels, which also applies to the parts of a key. The
+// package reads no environment variables; see [Environment]. It has no state
+// and starts no goroutines. Its functions are safe for concurrent use.
 package clientconfig
 
 import (
@@ -48,51 +51,52 @@ import (
 // Format is the syntax of a configuration file.
 type Format string
 
-// Formats. JSON may contain comments and trailing commas; none are added.
+// Formats of configuration files. JSON may contain comments and trailing
+// commas; this package adds none.
 const (
 	JSON Format = "json"
 	TOML Format = "toml"
 )
 
-// Scope is the range of an entry.
+// Scope determines for which projects an entry is valid.
 type Scope string
 
-// Scopes: every project of the user, or one project.
+// Scopes: all projects of the user, or one project.
 const (
 	User    Scope = "user"
 	Project Scope = "project"
 )
 
-// Client is an MCP client and the format of its configuration. Values come from [All] and
-// [Lookup].
+// Client describes an MCP client and the format of its configuration. [All] and
+// [Lookup] return clients.
 type Client struct {
-	// Name is the name to type; Title is the product name.
+	// Name is the name that users type; Title is the product name.
 	Name, Title string
-	// Format is the syntax of its file.
+	// Format is the syntax of the configuration file.
 	Format Format
-	// Key is the member (JSON) or table (TOML) that contains the servers by name.
+	// Key is the JSON member or TOML table that contains the servers by name.
 	Key string
-	// Scopes are the supported scopes; the first is the default.
+	// Scopes lists the supported scopes. The first is the default.
 	Scopes []Scope
 	// Remote reports whether an entry can refer to a server by URL.
 	Remote bool
 	// Next tells the user what to do after the change.
 	Next string
 
-	stdioType string // "type" of a command, "" for no such member
-	httpType  string // "type" of a URL
-	urlKey    string // member with a Streamable HTTP URL
-	noRemote  string // alternative if Remote is false
-	plain     bool   // the client rejects comments in JSON
+	stdioType string // value of "type" for a command; "" omits the member
+	httpType  string // value of "type" for a URL
+	urlKey    string // member that holds a Streamable HTTP URL
+	noRemote  string // what the user can do instead if Remote is false
+	plain     bool   // whether the client rejects comments in JSON
 	where     map[Scope]location
 }
 
-// table lists the clients in display order.
+// clients lists the clients in display order.
 //
-// Sources: code.claude.com/docs/en/mcp, modelcontextprotocol.io (Claude Desktop),
-// cursor.com/docs/mcp, code.visualstudio.com MCP configuration reference, the Codex
-// configuration reference, geminicli.com MCP servers.
-var table = []Client{
+// Sources: code.claude.com/docs/en/mcp, modelcontextprotocol.io (Claude
+// Desktop), cursor.com/docs/mcp, the VS Code MCP configuration reference, the
+// Codex configuration reference, geminicli.com MCP servers.
+var clients = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
@@ -113,7 +117,7 @@ var table = []Client{
 		where: map[Scope]location{
 			User: {
 				appData: "Claude/claude_desktop_config.json",
-				// If installed as a Windows package, it uses a private copy of %APPDATA%
+				// A Windows package uses a private copy of %APPDATA%
 				// (anthropics/claude-code#26073).
 				packaged: "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json",
 			},
@@ -164,26 +168,26 @@ var table = []Client{
 	},
 }
 
-// All returns the clients in display order. The caller may modify the slice.
+// All returns all clients in display order. The caller may modify the slice.
 func All() []Client {
-	all := slices.Clone(table)
+	all := slices.Clone(clients)
 	for i := range all {
 		all[i].Scopes = slices.Clone(all[i].Scopes)
 	}
 	return all
 }
 
-// Names returns the names of all clients in the order of [All].
+// Names returns the names of all clients, in the order of [All].
 func Names() []string {
 	var names []string
-	for _, c := range table {
+	for _, c := range clients {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// Lookup returns the client with a name. The error is [ErrUnknown] and lists the known
-// names.
+// Lookup returns the client with the given name. For an unknown name, it
+// returns an [ErrUnknown] that lists the known names.
 func Lookup(name string) (Client, error) {
 	for _, c := range All() {
 		if c.Name == name {
@@ -193,8 +197,8 @@ func Lookup(name string) (Client, error) {
 	return Client{}, kindError{ErrUnknown, fmt.Sprintf("unknown client %q; use one of %s", name, strings.Join(Names(), ", "))}
 }
 
-// scope returns s, or the default for "". It rejects a scope that the client does not
-// have.
+// scope returns s, or the client's default if s is "". It fails if the client
+// does not support the scope.
 func (c Client) scope(s Scope) (Scope, error) {
 	if s == "" && len(c.Scopes) > 0 {
 		return c.Scopes[0], nil

@@ -33,15 +33,18 @@ func env(pairs ...string) func(string) string {
 }
 
 func TestPath(t *testing.T) {
-	linux := clientconfig.Place{OS: "linux", Home: "/home/ann", Dir: "/src/shop"}
-	mac := clientconfig.Place{OS: "darwin", Home: "/Users/ann", Dir: "/src/shop"}
-	win := clientconfig.Place{OS: "windows", Home: `C:\Users\ann`, Dir: `D:\shop`}
-	with := func(p clientconfig.Place, pairs ...string) clientconfig.Place { p.Getenv = env(pairs...); return p }
+	linux := clientconfig.Environment{OS: "linux", Home: "/home/ann", Dir: "/src/shop"}
+	mac := clientconfig.Environment{OS: "darwin", Home: "/Users/ann", Dir: "/src/shop"}
+	win := clientconfig.Environment{OS: "windows", Home: `C:\Users\ann`, Dir: `D:\shop`}
+	with := func(p clientconfig.Environment, pairs ...string) clientconfig.Environment {
+		p.Getenv = env(pairs...)
+		return p
+	}
 
 	for _, tt := range []struct {
 		client string
 		scope  clientconfig.Scope
-		place  clientconfig.Place
+		place  clientconfig.Environment
 		want   string
 	}{
 		{"claude-code", clientconfig.User, linux, "/home/ann/.claude.json"},
@@ -76,8 +79,8 @@ func TestPath(t *testing.T) {
 		{"gemini", "", mac, "/Users/ann/.gemini/settings.json"},
 		{"gemini", "", with(linux, "GEMINI_CLI_HOME", "/g"), "/g/.gemini/settings.json"},
 		{"gemini", clientconfig.Project, win, `D:\shop\.gemini\settings.json`},
-		{"cursor", "", clientconfig.Place{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.cursor/mcp.json"},
-		{"vscode", "", clientconfig.Place{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.config/Code/User/mcp.json"},
+		{"cursor", "", clientconfig.Environment{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.cursor/mcp.json"},
+		{"vscode", "", clientconfig.Environment{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.config/Code/User/mcp.json"},
 	} {
 		got, err := lookup(t, tt.client).Path(tt.place, tt.scope)
 		if err != nil || got != tt.want {
@@ -88,7 +91,7 @@ func TestPath(t *testing.T) {
 
 // Claude Desktop from the Windows package reads a private copy.
 func TestPathWindowsPackage(t *testing.T) {
-	place := clientconfig.Place{OS: "windows", Home: filepath.Join(t.TempDir(), "ann")}
+	place := clientconfig.Environment{OS: "windows", Home: filepath.Join(t.TempDir(), "ann")}
 	want := place.Home + `\AppData\Local\Packages\Claude_pzs8sxrjxfjjc\LocalCache\Roaming\Claude`
 	if err := os.MkdirAll(want, 0o700); err != nil {
 		t.Fatal(err)
@@ -103,14 +106,14 @@ func TestPathErrors(t *testing.T) {
 	for _, tt := range []struct {
 		client string
 		scope  clientconfig.Scope
-		place  clientconfig.Place
+		place  clientconfig.Environment
 		kind   error
 		want   string
 	}{
-		{"claude-desktop", clientconfig.Project, clientconfig.Place{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "project" scope; use user`},
-		{"cursor", "team", clientconfig.Place{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "team" scope; use user or project`},
-		{"cursor", clientconfig.User, clientconfig.Place{Dir: "/d"}, nil, "set HOME"},
-		{"cursor", clientconfig.Project, clientconfig.Place{Home: "/h"}, nil, "unknown project directory"},
+		{"claude-desktop", clientconfig.Project, clientconfig.Environment{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "project" scope; use user`},
+		{"cursor", "team", clientconfig.Environment{Home: "/h", Dir: "/d"}, clientconfig.ErrUnsupported, `no "team" scope; use user or project`},
+		{"cursor", clientconfig.User, clientconfig.Environment{Dir: "/d"}, nil, "set HOME"},
+		{"cursor", clientconfig.Project, clientconfig.Environment{Home: "/h"}, nil, "project directory unknown"},
 	} {
 		_, err := lookup(t, tt.client).Path(tt.place, tt.scope)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.kind != nil && !errors.Is(err, tt.kind) {
@@ -206,7 +209,7 @@ func TestEntryErrors(t *testing.T) {
 	}{
 		{clientconfig.Entry{}, "either a command or a URL"},
 		{clientconfig.Entry{Command: "x", URL: "http://h/mcp"}, "either a command or a URL"},
-		{clientconfig.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "arguments are not allowed"},
+		{clientconfig.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "entry with a URL cannot have arguments"},
 		{clientconfig.Entry{URL: "ftp://h/mcp"}, "incomplete server URL"},
 		{clientconfig.Entry{URL: "/mcp"}, "incomplete server URL"},
 		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name and password"},

@@ -9,18 +9,18 @@ import (
 
 const (
 	contextLines = 3
-	maxLine      = 320     // maximum characters of an unchanged or removed line
-	maxTable     = 4 << 20 // maximum entries of the comparison table
+	maxLine      = 320     // maximum length in characters of an unchanged or removed line
+	maxTable     = 4 << 20 // maximum size of the comparison table
 )
 
-// unifiedDiff returns a unified diff of two texts. It compares the texts but shows the lines
-// of their masked versions, which have the same line endings.
+// unifiedDiff returns a unified diff of two texts. It compares the texts but
+// shows lines of their masked versions, which have the same number of lines.
 func unifiedDiff(oldName, newName string, before, after []byte, maskedBefore, maskedAfter string) string {
 	a, b := splitLines(string(before)), splitLines(string(after))
 	shownA, shownB := splitLines(maskedBefore), splitLines(maskedAfter)
 	steps := linediff.Compare(a, b, maxTable)
 	var out strings.Builder
-	fmt.Fprintf(&out, "--- %s\n+++ %s\n", printable(oldName), printable(newName))
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", sanitizeLine(oldName), sanitizeLine(newName))
 	for _, hunk := range linediff.Hunks(steps, contextLines) {
 		out.WriteString(hunk.Header() + "\n")
 		for s, other := range hunk.Pairs() {
@@ -31,8 +31,8 @@ func unifiedDiff(oldName, newName string, before, after []byte, maskedBefore, ma
 			case s.Op == '+' && other >= 0:
 				_, text = linediff.Elide(shownA[other], text)
 			}
-			text = printable(strings.TrimSuffix(text, "\r"))
-			if s.Op != '+' { // an added line is shown completely
+			text = sanitizeLine(strings.TrimSuffix(text, "\r"))
+			if s.Op != '+' { // added lines are never shortened
 				text = shorten(text)
 			}
 			out.WriteByte(s.Op)
@@ -52,7 +52,7 @@ func splitLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// shorten truncates a line to maxLine characters.
+// shorten cuts a line to maxLine characters.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > maxLine {
 		return string(r[:maxLine]) + linediff.Ellipsis

@@ -9,28 +9,31 @@ import (
 	"unicode/utf8"
 )
 
-// document is a parsed configuration file. It proposes edits and never changes its source.
-// An impossible edit returns a *refusal.
+// document is a parsed configuration file. It proposes edits but never changes
+// its source. If an edit is impossible, a method returns a *refusal.
 type document interface {
-	// value returns the decoded entry with a name and whether it exists.
-	value(name string) (any, bool, error)
-	// with returns the edit that adds or replaces the entry.
-	with(name string, o object) (edit, error)
-	// without returns the edit that removes an existing entry, and with container also its
-	// parent if that contains nothing else.
-	without(name string, container bool) (edit, error)
+	// entry returns the decoded entry with the given name. It returns false if
+	// there is none.
+	entry(name string) (any, bool, error)
+	// setEntry returns the edit that adds or replaces the entry.
+	setEntry(name string, o object) (edit, error)
+	// removeEntry returns the edit that removes an existing entry. If container
+	// is true, the edit also removes the parent of the entry if nothing else is
+	// in it.
+	removeEntry(name string, container bool) (edit, error)
 	// hasContainer reports whether the parent of the entries exists.
 	hasContainer() bool
-	// empty reports whether the document contains nothing, not even a comment.
-	empty() bool
+	// isEmpty reports whether the document contains nothing, not even a
+	// comment.
+	isEmpty() bool
 	// decoded returns the decoded document.
 	decoded() map[string]any
-	// marks returns its comments and scalar values in order, marked whether they belong to
-	// the named entry.
+	// marks returns the comments and scalar values of the document in order. It
+	// flags those in the named entry.
 	marks(name string) []mark
 }
 
-// parse parses src as a configuration of c.
+// parse parses a configuration file of c.
 func parse(c Client, src []byte) (document, error) {
 	if err := checkText(src); err != nil {
 		return nil, err
@@ -41,7 +44,7 @@ func parse(c Client, src []byte) (document, error) {
 	return parseJSON(src, c.Key)
 }
 
-// emptyDocument returns the document for a file that does not exist.
+// emptyDocument returns the document for a missing file.
 func emptyDocument(c Client) document {
 	d, err := parse(c, nil)
 	if err != nil {
@@ -52,7 +55,7 @@ func emptyDocument(c Client) document {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// bomLen returns the length of the byte order mark at the start of src.
+// bomLen returns the length of a byte order mark at the start of src.
 func bomLen(src []byte) int {
 	if bytes.HasPrefix(src, bom) {
 		return len(bom)
@@ -77,30 +80,31 @@ func checkText(src []byte) error {
 	}
 }
 
-// newline returns the first line ending in src.
-func newline(src []byte) string {
+// lineEnding returns the first line ending in src.
+func lineEnding(src []byte) string {
 	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
 		return "\r\n"
 	}
 	return "\n"
 }
 
-// span is a half-open range of offsets.
+// span is a half-open range of byte offsets.
 type span struct{ start, end int }
 
-// splice replaces a span by text.
+// splice replaces a span with a text.
 type splice struct {
 	span
 	text string
 }
 
-// edit is a set of non-overlapping splices in any order.
+// edit is a list of non-overlapping splices in any order.
 type edit []splice
 
 func insertAt(at int, text string) splice { return splice{span{at, at}, text} }
 func cutSpan(start, end int) splice       { return splice{span{start, end}, ""} }
 
-// apply returns the edited text. Insertions at the same offset keep their order.
+// apply returns the edited text. Insertions at the same offset keep their
+// order.
 func (e edit) apply(src []byte) []byte {
 	sorted := slices.Clone(e)
 	slices.SortStableFunc(sorted, func(a, b splice) int { return a.start - b.start })
@@ -115,26 +119,27 @@ func (e edit) apply(src []byte) []byte {
 	return out.Bytes()
 }
 
-// verify parses after and checks that it equals before except for the entry, which must be
-// o, or absent if o is nil. It is the last safeguard: a difference is a bug in this
-// package, and the file stays unchanged.
+// verify parses after and checks that it equals before except for the entry,
+// which must be o, or absent if o is nil. A difference is a bug in this
+// package; verify ensures that the file then stays unchanged.
 func verify(c Client, before document, after []byte, name string, o object) (document, error) {
 	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)
 	if err != nil {
 		return nil, fault
 	}
-	value, there, err := doc.value(name)
-	if err != nil || there != (o != nil) || there && !equal(value, o.decoded()) {
+	value, there, err := doc.entry(name)
+	if err != nil || there != (o != nil) || there && !equalValues(value, o.decoded()) {
 		return nil, fault
 	}
-	if !equal(dropEntry(before.decoded(), c.Key, name), dropEntry(doc.decoded(), c.Key, name)) {
+	if !equalValues(dropEntry(before.decoded(), c.Key, name), dropEntry(doc.decoded(), c.Key, name)) {
 		return nil, fault
 	}
 	return doc, nil
 }
 
-// dropEntry removes the entry from a decoded document, and its parent if that becomes empty.
+// dropEntry removes the entry from a decoded document, and its parent if that
+// is then empty.
 func dropEntry(doc map[string]any, key, name string) map[string]any {
 	if servers, ok := doc[key].(map[string]any); ok {
 		delete(servers, name)
@@ -145,8 +150,9 @@ func dropEntry(doc map[string]any, key, name string) map[string]any {
 	return doc
 }
 
-// equal is like reflect.DeepEqual on decoded documents, but NaN equals itself.
-func equal(a, b any) bool {
+// equalValues is like reflect.DeepEqual for decoded documents, but NaN equals
+// NaN.
+func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -154,17 +160,17 @@ func equal(a, b any) bool {
 			return false
 		}
 		for k, v := range a {
-			if w, ok := b[k]; !ok || !equal(v, w) {
+			if w, ok := b[k]; !ok || !equalValues(v, w) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
+		return ok && slices.EqualFunc(a, b, equalValues)
 	case []map[string]any:
 		b, ok := b.([]map[string]any)
-		return ok && slices.EqualFunc(a, b, func(x, y map[string]any) bool { return equal(x, y) })
+		return ok && slices.EqualFunc(a, b, func(x, y map[string]any) bool { return equalValues(x, y) })
 	case float64:
 		b, ok := b.(float64)
 		return ok && (a == b || math.IsNaN(a) && math.IsNaN(b))
@@ -172,10 +178,11 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// isBlank reports whether s contains only white space according to JSON and TOML.
+// isBlank reports whether s contains only white space as defined by JSON and
+// TOML.
 func isBlank(s []byte) bool { return len(bytes.Trim(s, " \t\r\n")) == 0 }
 
-// indentAt returns the white space at the start of the line with an offset.
+// indentAt returns the indentation of the line that contains offset.
 func indentAt(src []byte, offset int) string {
 	line := src[bytes.LastIndexByte(src[:offset], '\n')+1 : offset]
 	if n := bomLen(src); bytes.HasPrefix(line, bom) {
@@ -184,14 +191,14 @@ func indentAt(src []byte, offset int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// printable replaces control and invisible characters in a line by "?", for output on a
-// terminal.
-func printable(line string) string {
+// sanitizeLine replaces control characters and invisible characters with "?",
+// so that the line is safe to print.
+func sanitizeLine(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
 			return r
-		case r < ' ', r >= 0x7f && r < 0xa0, // controls
+		case r < ' ', r >= 0x7f && r < 0xa0, // control characters
 			r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, // zero width, direction
 			r >= 0x2060 && r <= 0x206f, r == 0xfeff:
 			return '?'

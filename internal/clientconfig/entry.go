@@ -13,17 +13,18 @@ import (
 // DefaultName is the default name of the entry.
 const DefaultName = "loadout"
 
-// Entry is the server to add to a client's configuration: either a command that the client
-// starts or a URL that it connects to.
+// Entry is the server to add to a client's configuration. It has either a
+// command that the client runs or a URL that it connects to.
 type Entry struct {
-	// Name is the key of the entry: at most 64 letters, digits, "_" and "-". "" means
-	// [DefaultName].
+	// Name is the key of the entry: at most 64 letters, digits, "_" and "-". ""
+	// means [DefaultName].
 	Name string
-	// Command is the program, preferably an absolute path: a client started from a desktop
-	// does not have the PATH of a terminal.
+	// Command is the program, preferably as an absolute path, because a client
+	// that was started from a desktop does not have the PATH of a terminal.
 	Command string
 	Args    []string
-	// URL is the Streamable HTTP endpoint. It must not contain a user name or password.
+	// URL is a Streamable HTTP endpoint. It must not contain a user name or
+	// password.
 	URL string
 }
 
@@ -41,15 +42,15 @@ func checkName(name string) error {
 	return nil
 }
 
-// validate returns all faults of e.
+// validate returns all faults of e as one error.
 func (e Entry) validate() error {
 	var errs []error
 	errs = append(errs, checkName(e.Name))
 	if (e.Command == "") == (e.URL == "") {
-		errs = append(errs, errors.New("expected either a command or a URL"))
+		errs = append(errs, errors.New("entry requires either a command or a URL"))
 	}
 	if e.URL != "" && len(e.Args) > 0 {
-		errs = append(errs, errors.New("arguments are not allowed with a URL"))
+		errs = append(errs, errors.New("entry with a URL cannot have arguments"))
 	}
 	if len(e.Args) > maxArgs {
 		errs = append(errs, fmt.Errorf("too many arguments (%d, limit %d)", len(e.Args), maxArgs))
@@ -69,15 +70,15 @@ func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("incomplete server URL; expected one such as http://127.0.0.1:8484/mcp")
+		return errors.New("incomplete server URL; want a URL such as http://127.0.0.1:8484/mcp")
 	case u.User != nil:
 		return errors.New("remove the user name and password from the URL; they would be written to the file")
 	}
 	return nil
 }
 
-// object is an ordered JSON object or TOML table. A value is a string, a []string or an
-// object.
+// object is an ordered JSON object or TOML table. Each value is a string, a
+// []string or an object.
 type object []field
 
 type field struct {
@@ -85,7 +86,7 @@ type field struct {
 	value any
 }
 
-// fields returns the content of the entry for c.
+// fields returns the members of the entry in the format of c.
 func (c Client) fields(e Entry) (object, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
@@ -112,8 +113,9 @@ func (c Client) fields(e Entry) (object, error) {
 	return o, nil
 }
 
-// entry is the inverse of fields. It returns the Entry for a value, if there is one.
-func (c Client) entry(name string, value any) (Entry, bool) {
+// parseEntry is the inverse of fields. It returns false if the value does not
+// have the form that fields produces.
+func (c Client) parseEntry(name string, value any) (Entry, bool) {
 	m, ok := value.(map[string]any)
 	if !ok {
 		return Entry{}, false
@@ -127,10 +129,10 @@ func (c Client) entry(name string, value any) (Entry, bool) {
 		e.Args = append(e.Args, s)
 	}
 	o, err := c.fields(e)
-	return e, err == nil && equal(o.decoded(), value)
+	return e, err == nil && equalValues(o.decoded(), value)
 }
 
-// decoded returns o in the form that a decoder returns.
+// decoded returns o as a decoder would return it.
 func (o object) decoded() map[string]any {
 	m := map[string]any{}
 	for _, f := range o {
@@ -150,7 +152,7 @@ func (o object) decoded() map[string]any {
 	return m
 }
 
-// strings returns all strings in o.
+// strings returns all strings in o, including those in nested objects.
 func (o object) strings() map[string]bool {
 	set := map[string]bool{}
 	for _, f := range o {
@@ -166,22 +168,23 @@ func (o object) strings() map[string]bool {
 	return set
 }
 
-// Snippet returns the entry as text to paste into c's configuration file: a complete JSON
-// document or a TOML table. Its errors about the entry and the client are those of [Plan].
+// Snippet returns the entry as text to paste into c's configuration file: a
+// complete JSON document or a TOML table. For an invalid entry or an
+// unsupported feature, it returns the same errors as [Plan].
 func Snippet(c Client, e Entry) (string, error) {
-	e = e.named()
+	e = e.withDefaultName()
 	o, err := c.fields(e)
 	if err != nil {
 		return "", err
 	}
-	edit, err := emptyDocument(c).with(e.Name, o)
+	edit, err := emptyDocument(c).setEntry(e.Name, o)
 	if err != nil {
 		return "", err
 	}
 	return string(edit.apply(nil)), nil
 }
 
-func (e Entry) named() Entry {
+func (e Entry) withDefaultName() Entry {
 	if e.Name == "" {
 		e.Name = DefaultName
 	}

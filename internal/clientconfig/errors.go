@@ -6,18 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of errors; test with errors.Is. A file that cannot be edited is a [FileError].
+// Errors for use with errors.Is. If a file cannot be edited, the error is a
+// [FileError].
 var (
 	// ErrUnknown reports an unknown client.
 	ErrUnknown = errors.New("unknown client")
-	// ErrUnsupported reports a scope or remote server that the client does not support.
+	// ErrUnsupported reports that the client does not support a scope or a
+	// remote server.
 	ErrUnsupported = errors.New("not supported by the client")
-	// ErrChanged reports that the file, or the target of a symlink, changed since the
-	// change was planned. Plan again.
+	// ErrChanged reports that the file, or the target of a symlink, changed
+	// after the change was planned. The caller should plan again.
 	ErrChanged = errors.New("file changed since it was read")
 )
 
-// kindError has a message for users and a kind for programs.
+// kindError combines a message for users with a sentinel error for programs.
 type kindError struct {
 	kind    error
 	message string
@@ -26,16 +28,16 @@ type kindError struct {
 func (e kindError) Error() string { return e.message }
 func (e kindError) Unwrap() error { return e.kind }
 
-// FileError reports why a configuration file cannot be edited. It never contains content
-// of the file.
+// FileError reports why a configuration file cannot be edited. It never quotes
+// the file.
 type FileError struct {
 	File string
-	// Line and Column are 1-based, in lines and characters; 0 if the error is about the
-	// whole file.
+	// Line and Column are 1-based; columns count characters. They are 0 if the
+	// error concerns the whole file.
 	Line, Column int
-	// Problem describes the fault, Fix how to correct it.
+	// Problem describes the fault, and Fix says how to correct it.
 	Problem, Fix string
-	// Err is an underlying error, or nil.
+	// Err is the underlying error, or nil.
 	Err error
 }
 
@@ -55,8 +57,8 @@ const (
 	fixByHand = "change it by hand"
 )
 
-// refusal is the reason why a text is not edited, at an offset; negative for the whole
-// text. [locate] converts it to a FileError.
+// refusal reports why a text cannot be edited. The offset is negative if the
+// problem concerns the whole text. [locate] converts a refusal to a FileError.
 type refusal struct {
 	offset       int
 	problem, fix string
@@ -64,7 +66,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.problem }
 
-// locate adds the file name, line and column to a refusal.
+// locate converts a refusal to a FileError with the line and column of its
+// offset.
 func locate(err error, file string, src []byte) error {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -77,7 +80,8 @@ func locate(err error, file string, src []byte) error {
 	return e
 }
 
-// position returns the 1-based line and column, in characters, of an offset.
+// position returns the 1-based line and column of an offset. Columns count
+// characters.
 func position(src []byte, offset int) (line, column int) {
 	line, start := 1, bomLen(src)
 	for i, b := range src[:offset] {

@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	target := clientconfig.Target{Client: claude, Scope: clientconfig.Project, Place: clientconfig.Place{OS: "linux", Dir: project}}
+	target := clientconfig.Target{Client: claude, Scope: clientconfig.Project, Environment: clientconfig.Environment{OS: "linux", Dir: project}}
 	change, err := clientconfig.Plan(target, clientconfig.Entry{Command: "/usr/local/bin/loadout", Args: []string{"mcp"}})
 	if err != nil {
 		log.Fatal(err)

@@ -63,11 +63,11 @@ func edits(t *testing.T, c Client, src []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit, err := doc.with(e.Name, want)
+	edit, err := doc.setEntry(e.Name, want)
 	if err != nil {
 		return
 	}
-	_, there, err := doc.value(e.Name)
+	_, there, err := doc.entry(e.Name)
 	if err != nil {
 		t.Fatalf("edited, but not to be read: %v", err)
 	}
@@ -83,14 +83,14 @@ func edits(t *testing.T, c Client, src []byte) {
 	if err != nil {
 		t.Fatalf("%v\n%q\n%q", err, src, after)
 	}
-	if again, err := next.with(e.Name, want); err != nil || !bytes.Equal(again.apply(after), after) {
+	if again, err := next.setEntry(e.Name, want); err != nil || !bytes.Equal(again.apply(after), after) {
 		t.Errorf("replacing it by the same changed %q, %v", after, err)
 	}
 	shows(t, src, doc)
 	shows(t, after, next)
 
 	for _, container := range []bool{false, true} {
-		edit, err := next.without(e.Name, container)
+		edit, err := next.removeEntry(e.Name, container)
 		if err != nil {
 			t.Fatalf("%v\n%q", err, after)
 		}
@@ -118,7 +118,7 @@ func shows(t *testing.T, src []byte, doc document) {
 		}
 		at = m.end
 	}
-	text := maskText(src, marks, showOld(src, nil))
+	text := maskText(src, marks, showOldEntry(src, nil))
 	if a, b := strings.Count(text, "\n"), bytes.Count(src, []byte("\n")); a != b {
 		t.Errorf("%d line ends are %d\n%q\n%q", b, a, src, text)
 	}

@@ -11,14 +11,16 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonDoc is JSON with comments and trailing commas. The hujson parser provides the offset
-// of every value. Edits change the bytes, so that everything else stays.
+// jsonDoc is a JSON document with comments and trailing commas. The hujson
+// parser provides the offset of each value. Edits change only the bytes of the
+// entry.
 type jsonDoc struct {
 	src  []byte
 	key  string
 	root hujson.Value
 	top  *hujson.Object // value of root; nil for an empty file
-	// servers is the index of the member key in top, -1 for none, and entries its value.
+	// servers is the index of the member key in top, or -1. entries is the
+	// value of that member.
 	servers int
 	entries *hujson.Object
 }
@@ -34,8 +36,9 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	if err := checkDepth(src); err != nil {
 		return nil, err
 	}
-	// Blanking the byte order mark keeps the offsets. The newline permits a comment at the
-	// end of the file, which hujson rejects.
+	// Replace the byte order mark with spaces to preserve offsets. The final
+	// lineEnding permits a comment at the end of the file, which hujson rejects
+	// otherwise.
 	text := append(bytes.Repeat([]byte(" "), n), src[n:]...)
 	text = append(text, '\n')
 	var err error
@@ -44,23 +47,23 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	}
 	var ok bool
 	if d.top, ok = d.root.Value.(*hujson.Object); !ok {
-		return nil, &refusal{d.root.StartOffset, "the file does not contain a JSON object", "make it {} or move it away"}
+		return nil, &refusal{d.root.StartOffset, "the file does not contain a JSON object", "replace it with {} or move it away"}
 	}
 	if d.servers, err = findMember(d.top, key); err != nil || d.servers < 0 {
 		return d, err
 	}
 	value := d.top.Members[d.servers].Value
 	if d.entries, ok = value.Value.(*hujson.Object); !ok {
-		return nil, &refusal{value.StartOffset, `"` + key + `" is not an object`, "make it {} or delete it"}
+		return nil, &refusal{value.StartOffset, `"` + key + `" is not an object`, "replace it with {} or delete it"}
 	}
 	return d, nil
 }
 
-// maxDepth limits the nesting depth, for recursive parsers.
+// maxDepth limits the nesting depth, because the parsers are recursive.
 const maxDepth = 500
 
-// checkDepth rejects brackets nested deeper than maxDepth. It ignores strings and
-// comments, and accepts invalid JSON.
+// checkDepth rejects a text whose brackets are nested deeper than maxDepth. It
+// ignores strings and comments, and accepts invalid JSON.
 func checkDepth(src []byte) error {
 	depth := 0
 	for i := 0; i < len(src); i++ {
@@ -74,7 +77,7 @@ func checkDepth(src []byte) error {
 		case bytes.HasPrefix(rest, []byte("//")):
 			i += lengthTo(rest, "\n")
 		case bytes.HasPrefix(rest, []byte("/*")):
-			i += len("/*") + lengthTo(rest[2:], "*/") + 1 // to its last byte
+			i += len("/*") + lengthTo(rest[2:], "*/") + 1 // up to the last byte of the comment
 		case rest[0] == '{' || rest[0] == '[':
 			if depth++; depth > maxDepth {
 				return &refusal{i, "nesting too deep", fixSyntax}
@@ -86,7 +89,8 @@ func checkDepth(src []byte) error {
 	return nil
 }
 
-// lengthTo returns the length of s up to and including end, or of all of s.
+// lengthTo returns the length of s up to and including end, or the length of s
+// if end does not occur.
 func lengthTo(s []byte, end string) int {
 	if i := bytes.Index(s, []byte(end)); i >= 0 {
 		return i
@@ -94,8 +98,8 @@ func lengthTo(s []byte, end string) int {
 	return len(s)
 }
 
-// jsonRefusal returns the position of a parser's error and, if it cannot contain content
-// of the file, the reason.
+// jsonRefusal returns the position of a parser's error. It includes the reason
+// only if that cannot quote the file.
 func jsonRefusal(text []byte, err error) error {
 	problem := "invalid JSON"
 	cause := err
@@ -105,13 +109,14 @@ func jsonRefusal(text []byte, err error) error {
 	switch reason := cause.Error(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		problem += ": unexpected end of file"
-	case strings.HasPrefix(reason, "invalid character "): // names one character
+	case strings.HasPrefix(reason, "invalid character "): // quotes at most one character
 		problem += ": " + reason
 	}
 	return &refusal{jsonOffset(text, err), problem, fixSyntax}
 }
 
-// jsonOffset returns the offset in a parser's error, or -1. Columns count bytes.
+// jsonOffset returns the offset in a parser's error, or -1. The parser counts
+// columns in bytes.
 func jsonOffset(text []byte, err error) int {
 	var line, column int
 	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n != 2 {
@@ -124,8 +129,8 @@ func jsonOffset(text []byte, err error) int {
 	return min(at+column-1, len(text)-1)
 }
 
-// findMember returns the index of the member with a name, or -1. Duplicates are rejected,
-// because clients differ in which one they use.
+// findMember returns the index of the member with the given name, or -1. It
+// rejects duplicates, because clients differ in which one they use.
 func findMember(o *hujson.Object, name string) (int, error) {
 	found := -1
 	for i, m := range o.Members {
@@ -140,16 +145,16 @@ func findMember(o *hujson.Object, name string) (int, error) {
 	return found, nil
 }
 
-// find returns the index of an entry in d.entries, or -1.
-func (d *jsonDoc) find(name string) (int, error) {
+// findEntry returns the index of an entry in d.entries, or -1.
+func (d *jsonDoc) findEntry(name string) (int, error) {
 	if d.entries == nil {
 		return -1, nil
 	}
 	return findMember(d.entries, name)
 }
 
-func (d *jsonDoc) value(name string) (any, bool, error) {
-	i, err := d.find(name)
+func (d *jsonDoc) entry(name string) (any, bool, error) {
+	i, err := d.findEntry(name)
 	if err != nil || i < 0 {
 		return nil, false, err
 	}
@@ -158,7 +163,7 @@ func (d *jsonDoc) value(name string) (any, bool, error) {
 
 func (d *jsonDoc) hasContainer() bool { return d.entries != nil }
 
-func (d *jsonDoc) empty() bool {
+func (d *jsonDoc) isEmpty() bool {
 	return d.top == nil || len(d.top.Members) == 0 &&
 		isBlank(d.root.BeforeExtra) && isBlank(d.top.AfterExtra) && isBlank(d.root.AfterExtra)
 }
@@ -170,7 +175,8 @@ func (d *jsonDoc) decoded() map[string]any {
 	return decodeJSON(d.top).(map[string]any)
 }
 
-// decodeJSON decodes a value. Numbers keep their spelling; the last duplicate counts.
+// decodeJSON decodes a value. Numbers keep their spelling. If a key is
+// repeated, the last value wins.
 func decodeJSON(v hujson.ValueTrimmed) any {
 	switch v := v.(type) {
 	case *hujson.Object:
@@ -202,25 +208,25 @@ func (d *jsonDoc) marks(name string) []mark {
 	if d.top == nil {
 		return nil
 	}
-	w := jsonWalk{src: d.src, own: -1}
-	if i, _ := d.find(name); i >= 0 {
+	w := markCollector{src: d.src, own: -1}
+	if i, _ := d.findEntry(name); i >= 0 {
 		w.own = d.entries.Members[i].Value.StartOffset
 	}
 	w.value(d.root, false, "", -1)
 	return w.found
 }
 
-// jsonWalk collects marks in document order.
-type jsonWalk struct {
+// markCollector collects the marks of a document in order.
+type markCollector struct {
 	src   []byte
-	own   int // offset of the entry's value
+	own   int // offset of the entry's value, or -1
 	found []mark
 }
 
-// value visits v. If in is set, v belongs to the entry, as the value of its member key or
-// as the nth element of it.
-func (w *jsonWalk) value(v hujson.Value, in bool, key string, nth int) {
-	w.extra(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
+// value visits v. If in is true, v belongs to the entry: it is the value of the
+// entry's member key, or the nth element of that value.
+func (w *markCollector) value(v hujson.Value, in bool, key string, nth int) {
+	w.addComments(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
 	isEntry := v.StartOffset == w.own
 	in = in || isEntry
 	switch x := v.Value.(type) {
@@ -232,22 +238,22 @@ func (w *jsonWalk) value(v hujson.Value, in bool, key string, nth int) {
 		w.found = append(w.found, m)
 	case *hujson.Object:
 		for _, m := range x.Members {
-			w.extra(m.Name.StartOffset-len(m.Name.BeforeExtra), m.Name.BeforeExtra)
-			w.extra(m.Name.EndOffset, m.Name.AfterExtra)
+			w.addComments(m.Name.StartOffset-len(m.Name.BeforeExtra), m.Name.BeforeExtra)
+			w.addComments(m.Name.EndOffset, m.Name.AfterExtra)
 			below := ""
 			if isEntry {
 				below = m.Name.Value.(hujson.Literal).String()
 			}
 			w.value(m.Value, in, below, -1)
 		}
-		w.extra(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
+		w.addComments(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
 	case *hujson.Array:
 		for i, e := range x.Elements {
 			w.value(e, in, key, i)
 		}
-		w.extra(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
+		w.addComments(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
 	}
-	w.extra(v.EndOffset, v.AfterExtra)
+	w.addComments(v.EndOffset, v.AfterExtra)
 }
 
 func literalKind(l hujson.Literal) markKind {
@@ -260,15 +266,16 @@ func literalKind(l hujson.Literal) markKind {
 	return markWord
 }
 
-// extra marks the comments between two tokens.
-func (w *jsonWalk) extra(at int, extra []byte) {
+// addComments adds marks for the comments between two tokens.
+func (w *markCollector) addComments(at int, extra []byte) {
 	for _, c := range jsonComments(extra) {
-		end := min(at+c.end, len(w.src)) // the parsed text has one more newline
+		end := min(at+c.end, len(w.src)) // the parsed text ends in an additional newline
 		w.found = append(w.found, mark{span: span{at + c.start, end}, kind: markComment})
 	}
 }
 
-// jsonComments returns the comments between two tokens, without their final newlines.
+// jsonComments returns the comments between two tokens, without the newline at
+// their end.
 func jsonComments(extra []byte) []span {
 	var found []span
 	for i := 0; i < len(extra); {

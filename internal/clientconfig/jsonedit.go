@@ -9,31 +9,32 @@ import (
 
 const defaultIndent = "  "
 
-// layout is the format of a value: on one line or several.
+// layout describes how to format a value: on one line or on several lines.
 type layout struct {
 	lines   bool
 	newline string
-	indent  string // of the line on which the value begins
-	unit    string // one level of indentation
-	space   string // after ":" and "," on one line
+	indent  string // indentation of the line on which the value begins
+	unit    string // indentation per level
+	space   string // white space after ":" and "," on one line
 }
 
-// inner returns the layout one level deeper.
-func (l layout) inner() layout {
+// nested returns the layout for values one level deeper.
+func (l layout) nested() layout {
 	l.indent += l.unit
 	return l
 }
 
-// braces joins the members of an object, which are formatted with l.inner().
-func (l layout) braces(members []string) string {
+// formatObject joins the members of an object, which are formatted with
+// l.nested().
+func (l layout) formatObject(members []string) string {
 	if !l.lines {
 		return "{" + strings.Join(members, ","+l.space) + "}"
 	}
-	in := l.newline + l.inner().indent
+	in := l.newline + l.nested().indent
 	return "{" + in + strings.Join(members, ","+in) + l.newline + l.indent + "}"
 }
 
-func (l layout) member(f field) string {
+func (l layout) formatMember(f field) string {
 	space := " "
 	if !l.lines {
 		space = l.space
@@ -62,43 +63,43 @@ func (l layout) value(v any) string {
 	}
 	var members []string
 	for _, f := range o {
-		members = append(members, l.inner().member(f))
+		members = append(members, l.nested().formatMember(f))
 	}
-	return l.braces(members)
+	return l.formatObject(members)
 }
 
 func quoteJSON(s string) string { return string(hujson.String(s)) }
 
-func (d *jsonDoc) with(name string, o object) (edit, error) {
+func (d *jsonDoc) setEntry(name string, o object) (edit, error) {
 	if d.top == nil {
-		l := layout{lines: true, newline: newline(d.src), unit: defaultIndent}
+		l := layout{lines: true, newline: lineEnding(d.src), unit: defaultIndent}
 		text := l.value(object{{d.key, object{{name, o}}}}) + l.newline
 		return edit{insertAt(bomLen(d.src), text)}, nil
 	}
 	if d.entries == nil {
-		return d.add(d.root, field{d.key, object{{name, o}}}), nil
+		return d.addMember(d.root, field{d.key, object{{name, o}}}), nil
 	}
-	i, err := d.find(name)
+	i, err := d.findEntry(name)
 	if err != nil {
 		return nil, err
 	}
 	if i < 0 {
-		return d.add(d.top.Members[d.servers].Value, field{name, o}), nil
+		return d.addMember(d.top.Members[d.servers].Value, field{name, o}), nil
 	}
 	m := d.entries.Members[i]
 	text := d.siblingLayout(m).value(o)
 	return edit{{span{m.Value.StartOffset, m.Value.EndOffset}, text}}, nil
 }
 
-// add appends a member to an object in the format of its last member.
-func (d *jsonDoc) add(v hujson.Value, f field) edit {
+// addMember appends a member to an object and formats it like the last member.
+func (d *jsonDoc) addMember(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
 	if len(o.Members) == 0 {
-		return d.addFirst(v, f)
+		return d.addFirstMember(v, f)
 	}
 	last := o.Members[len(o.Members)-1]
 	l := d.siblingLayout(last)
-	text := l.member(f)
+	text := l.formatMember(f)
 	if l.lines {
 		text = l.newline + l.indent + text
 	} else {
@@ -112,24 +113,25 @@ func (d *jsonDoc) add(v hujson.Value, f field) edit {
 	return edit{insertAt(end, ","), insertAt(end+sameLineComments(o.AfterExtra, l.lines), text)}
 }
 
-// addFirst adds a member to an empty object, before existing white space and comments.
-func (d *jsonDoc) addFirst(v hujson.Value, f field) edit {
+// addFirstMember adds a member to an empty object, before existing white space
+// and comments.
+func (d *jsonDoc) addFirstMember(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
 	l := d.contentLayout(v)
 	if !l.lines {
-		return edit{insertAt(v.StartOffset+1, l.member(f))}
+		return edit{insertAt(v.StartOffset+1, l.formatMember(f))}
 	}
 	n := sameLineComments(o.AfterExtra, true)
-	text := l.newline + l.inner().indent + l.inner().member(f)
+	text := l.newline + l.nested().indent + l.nested().formatMember(f)
 	if !bytes.Contains(o.AfterExtra[n:], []byte("\n")) {
 		text += l.newline + l.indent
 	}
 	return edit{insertAt(v.StartOffset+1+n, text)}
 }
 
-// siblingLayout returns the layout of an existing member, for a new sibling.
+// siblingLayout returns the layout for a new sibling of the member m.
 func (d *jsonDoc) siblingLayout(m hujson.ObjectMember) layout {
-	l := layout{newline: newline(d.src), unit: d.indentUnit()}
+	l := layout{newline: lineEnding(d.src), unit: d.indentUnit()}
 	if bytes.Contains(m.Name.BeforeExtra, []byte("\n")) {
 		l.lines, l.indent = true, indentAt(d.src, m.Name.StartOffset)
 		return l
@@ -140,17 +142,18 @@ func (d *jsonDoc) siblingLayout(m hujson.ObjectMember) layout {
 	return l
 }
 
-// contentLayout returns the layout for the content of an empty object.
+// contentLayout returns the layout for the first member of an empty object.
 func (d *jsonDoc) contentLayout(v hujson.Value) layout {
 	if len(d.top.Members) > 0 {
 		if l := d.siblingLayout(d.top.Members[0]); !l.lines {
 			return l
 		}
 	}
-	return layout{lines: true, newline: newline(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.indentUnit()}
+	return layout{lines: true, newline: lineEnding(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.indentUnit()}
 }
 
-// indentUnit returns the indentation of the first member of the root, if it has its own line.
+// indentUnit returns the indentation of the first member of the root if that
+// member has its own line, else the default.
 func (d *jsonDoc) indentUnit() string {
 	if len(d.top.Members) > 0 {
 		first := d.top.Members[0].Name
@@ -163,9 +166,10 @@ func (d *jsonDoc) indentUnit() string {
 	return defaultIndent
 }
 
-// sameLineComments returns the length of the comments on the rest of the current line, with
-// preceding space: they belong to the value on that line. It is 0 without comments, or if
-// values do not have their own lines.
+// sameLineComments returns the length of the comments on the rest of the
+// current line, including the space before them. They belong to the value on
+// that line. It returns 0 if there are no comments or if values do not have
+// their own lines.
 func sameLineComments(extra []byte, lines bool) int {
 	n := 0
 	for _, c := range jsonComments(extra) {
@@ -177,26 +181,28 @@ func sameLineComments(extra []byte, lines bool) int {
 	return n
 }
 
-func (d *jsonDoc) without(name string, container bool) (edit, error) {
-	i, err := d.find(name)
+func (d *jsonDoc) removeEntry(name string, container bool) (edit, error) {
+	i, err := d.findEntry(name)
 	if err != nil {
 		return nil, err
 	}
 	if container && d.isOnlyEntry(i) {
-		return d.remove(d.root, d.servers), nil
+		return d.removeMember(d.root, d.servers), nil
 	}
-	return d.remove(d.top.Members[d.servers].Value, i), nil
+	return d.removeMember(d.top.Members[d.servers].Value, i), nil
 }
 
-// isOnlyEntry reports whether entry i is the only content of the container, including comments.
+// isOnlyEntry reports whether the container contains nothing except entry i,
+// not even a comment.
 func (d *jsonDoc) isOnlyEntry(i int) bool {
 	m := d.entries.Members[i]
 	return len(d.entries.Members) == 1 && isBlank(m.Name.BeforeExtra) && isBlank(m.Value.AfterExtra) && isBlank(d.entries.AfterExtra)
 }
 
-// remove removes member i of an object and a comma that becomes superfluous. Comments
-// around it stay, also those on the lines before.
-func (d *jsonDoc) remove(v hujson.Value, i int) edit {
+// removeMember removes member i of an object, and a comma that is no longer
+// needed. It preserves the comments around the member, including those on the
+// lines before.
+func (d *jsonDoc) removeMember(v hujson.Value, i int) edit {
 	o := v.Value.(*hujson.Object)
 	m := o.Members[i]
 	if len(o.Members) == 1 && isBlank(m.Name.BeforeExtra) && isBlank(m.Value.AfterExtra) && isBlank(o.AfterExtra) {
@@ -206,7 +212,7 @@ func (d *jsonDoc) remove(v hujson.Value, i int) edit {
 	comma := end + len(m.Value.AfterExtra)
 	switch last := i == len(o.Members)-1; {
 	case !last && !bytes.Contains(m.Name.BeforeExtra, []byte("\n")) && isBlank(m.Value.AfterExtra) && isBlank(o.Members[i+1].Name.BeforeExtra):
-		// On one line, the next member moves up.
+		// On one line, the next member moves to the position of this one.
 		return edit{cutSpan(m.Name.StartOffset, o.Members[i+1].Name.StartOffset)}
 	case !last || m.Value.AfterExtra != nil:
 		return edit{cutSpan(start, end), cutSpan(comma, comma+1)}
@@ -218,8 +224,9 @@ func (d *jsonDoc) remove(v hujson.Value, i int) edit {
 	return edit{cutSpan(at, at+1), cutSpan(max(start, at+1), end)}
 }
 
-// cutStart returns where to cut a member: after preceding comments or the previous token. A
-// comment keeps its newline unless another comment follows.
+// cutStart returns the offset at which to start cutting a member: after the
+// previous token and any comments. A comment keeps its newline unless another
+// comment follows.
 func (d *jsonDoc) cutStart(m hujson.ObjectMember) int {
 	begin := m.Name.StartOffset - len(m.Name.BeforeExtra)
 	comments := jsonComments(m.Name.BeforeExtra)

@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// Place describes the environment in which configuration files are located. It replaces
-// the process environment, which this package does not read.
-type Place struct {
-	// OS is a GOOS value. Any value except "windows" and "darwin" means XDG directories.
+// Environment describes where configuration files are located. It replaces the
+// environment of the process, which this package does not read.
+type Environment struct {
+	// OS is a GOOS value. All values except "windows" and "darwin" mean XDG
+	// directories.
 	OS string
 	// Home is the user's home directory.
 	Home string
-	// Dir is the absolute root of the project. Parents are not searched.
+	// Dir is the absolute root directory of the project. Parent directories are
+	// not searched.
 	Dir string
 	// Getenv returns environment variables, like os.Getenv; nil means none. It is called
 	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME and
@@ -22,24 +24,24 @@ type Place struct {
 	Getenv func(string) string
 }
 
-// location describes the path of a client's file for one scope. The first set field
-// counts. Paths use slashes.
+// location describes the path of a client's file for one scope. The first field
+// that is set determines the path. Paths use slashes.
 type location struct {
-	project    string // below Place.Dir
-	env, inEnv string // below the directory in a variable, if that is set
-	packaged   string // below %LOCALAPPDATA% on Windows, if that directory exists
-	home       string // below Place.Home
-	appData    string // below the system's directory for application settings
-	note       string // note about this file for the user
+	project    string // relative to Environment.Dir
+	env, inEnv string // variable with a directory, and the path in that directory if the variable is set
+	packaged   string // relative to %LOCALAPPDATA% on Windows, if that directory exists
+	home       string // relative to Environment.Home
+	appData    string // relative to the system's directory for application settings
+	note       string // note for the user about this file
 }
 
-// Path returns the file in which c stores its servers for scope s; "" means its default
-// scope. The file need not exist.
+// Path returns the path of the file in which c stores its servers for scope s;
+// "" means the default scope of c. The file may not exist.
 //
-// It fails with [ErrUnsupported] for an unsupported scope, and if p lacks a required
-// directory. It does no I/O, except for Claude Desktop on Windows, where it checks which
-// kind of installation exists.
-func (c Client) Path(p Place, s Scope) (string, error) {
+// Path fails with [ErrUnsupported] if c does not support the scope, and fails
+// if p lacks a required directory. It does no I/O, except that for Claude
+// Desktop on Windows it checks which kind of installation exists.
+func (c Client) Path(p Environment, s Scope) (string, error) {
 	s, err := c.scope(s)
 	if err != nil {
 		return "", err
@@ -47,7 +49,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 	l := c.where[s]
 	if l.project != "" {
 		if p.Dir == "" {
-			return "", fmt.Errorf("unknown project directory; name the configuration file of %s", c.Title)
+			return "", fmt.Errorf("project directory unknown; specify the configuration file of %s", c.Title)
 		}
 		return p.join(p.Dir, l.project), nil
 	}
@@ -55,7 +57,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 		return p.join(p.absolute(dir), l.inEnv), nil
 	}
 	if p.Home == "" {
-		return "", fmt.Errorf("unknown home directory; set HOME, or name the configuration file of %s", c.Title)
+		return "", fmt.Errorf("home directory unknown; set HOME, or specify the configuration file of %s", c.Title)
 	}
 	if l.packaged != "" && p.OS == "windows" {
 		file := p.join(p.dirOr("LOCALAPPDATA", "AppData/Local"), l.packaged)
@@ -70,7 +72,7 @@ func (c Client) Path(p Place, s Scope) (string, error) {
 }
 
 // appData returns the directory that Electron calls appData.
-func (p Place) appData() string {
+func (p Environment) appData() string {
 	switch p.OS {
 	case "windows":
 		return p.dirOr("APPDATA", "AppData/Roaming")
@@ -83,37 +85,37 @@ func (p Place) appData() string {
 	return p.join(p.Home, ".config")
 }
 
-func (p Place) dirOr(variable, belowHome string) string {
+func (p Environment) dirOr(variable, belowHome string) string {
 	if dir := p.getenv(variable); dir != "" {
 		return p.absolute(dir)
 	}
 	return p.join(p.Home, belowHome)
 }
 
-func (p Place) getenv(name string) string {
+func (p Environment) getenv(name string) string {
 	if p.Getenv == nil || name == "" {
 		return ""
 	}
 	return p.Getenv(name)
 }
 
-// join joins dir and path, which uses slashes, with the separator of p.OS, which may
-// differ from this system's.
-func (p Place) join(dir, path string) string {
+// join joins dir and a path with slashes. It uses the separator of p.OS, which
+// may differ from that of this system.
+func (p Environment) join(dir, path string) string {
 	if p.OS == "windows" {
 		return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(path, "/", `\`)
 	}
 	return strings.TrimRight(dir, "/") + "/" + path
 }
 
-func (p Place) absolute(dir string) string {
+func (p Environment) absolute(dir string) string {
 	if p.isAbs(dir) || p.Dir == "" {
 		return dir
 	}
 	return p.join(p.Dir, dir)
 }
 
-func (p Place) isAbs(dir string) bool {
+func (p Environment) isAbs(dir string) bool {
 	if p.OS != "windows" {
 		return strings.HasPrefix(dir, "/")
 	}

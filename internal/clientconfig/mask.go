@@ -7,14 +7,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// mark is a comment or scalar value in a document, with its position.
+// mark is a comment or a scalar value, with its position in a document.
 type mark struct {
 	span
 	kind markKind
-	in   bool   // belongs to the entry
-	key  string // member of the entry that it is the value of, or an element of
-	nth  int    // index of the element, -1 for the value itself
-	text string // decoded string; only set in the entry
+	in   bool   // whether it belongs to the entry
+	key  string // member of the entry that contains the value
+	nth  int    // index in the member's list, or -1 if the value is not in a list
+	text string // decoded string; set only in the entry
 }
 
 type markKind int
@@ -23,13 +23,13 @@ const (
 	markString  markKind = iota
 	markScalar           // number or date
 	markWord             // true, false, null
-	markComment          // hidden like a value, because comments can contain tokens
+	markComment          // masked like a value, because comments can contain tokens
 )
 
 const hidden = redact.Marker
 
-// maskText returns src with all values and comments hidden except those that show returns.
-// Line endings stay in position.
+// maskText returns src with all values and comments hidden unless show returns
+// a text for them. Line endings are preserved.
 func maskText(src []byte, marks []mark, show func(mark) string) string {
 	var b strings.Builder
 	at := 0
@@ -46,8 +46,8 @@ func maskText(src []byte, marks []mark, show func(mark) string) string {
 	return b.String()
 }
 
-// showNew shows the content of the new entry.
-func showNew(src []byte) func(mark) string {
+// showNewEntry returns a function for maskText that shows the new entry.
+func showNewEntry(src []byte) func(mark) string {
 	return func(m mark) string {
 		if m.in {
 			return string(src[m.start:m.end])
@@ -56,9 +56,10 @@ func showNew(src []byte) func(mark) string {
 	}
 }
 
-// showOld shows those parts of an existing entry that cannot be secret: values that are
-// also in the new entry, the type, the command, names of flags and the host of a URL.
-func showOld(src []byte, known map[string]bool) func(mark) string {
+// showOldEntry returns a function for maskText that shows the parts of an
+// existing entry that cannot be secret: values that are also in the new entry,
+// the type, the command, names of flags, and the host of a URL.
+func showOldEntry(src []byte, known map[string]bool) func(mark) string {
 	return func(m mark) string {
 		raw := string(src[m.start:m.end])
 		switch {
@@ -69,15 +70,15 @@ func showOld(src []byte, known map[string]bool) func(mark) string {
 		case m.nth < 0 && (m.key == "type" || m.key == "command") && !strings.Contains(m.text, "="):
 			return raw
 		case m.nth < 0 && (m.key == "url" || m.key == "httpUrl"):
-			return `"` + hostOnly(m.text) + `"`
+			return `"` + maskURL(m.text) + `"`
 		case m.nth >= 0 && m.key == "args":
-			return `"` + flagOnly(m.text) + `"`
+			return `"` + maskArgument(m.text) + `"`
 		}
 		return placeholder(m, src)
 	}
 }
 
-// placeholder returns the placeholder for a value or comment.
+// placeholder returns the text that replaces a hidden value or comment.
 func placeholder(m mark, src []byte) string {
 	switch m.kind {
 	case markString:
@@ -99,8 +100,9 @@ func placeholder(m mark, src []byte) string {
 	return "// " + hidden
 }
 
-// hostOnly hides the parts of a URL that can contain a token: user, path and query.
-func hostOnly(s string) string {
+// maskURL hides the parts of a URL that can contain a token: user, path and
+// query.
+func maskURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
 		return hidden
@@ -108,9 +110,9 @@ func hostOnly(s string) string {
 	return u.Scheme + "://" + u.Host + "/" + hidden
 }
 
-// flagOnly hides the value of a flag, and any argument other than a flag or our own
-// subcommand.
-func flagOnly(s string) string {
+// maskArgument hides the value of a flag, and any argument that is neither a
+// flag nor our own subcommand.
+func maskArgument(s string) string {
 	name, _, set := strings.Cut(s, "=")
 	switch {
 	case s == "mcp":

@@ -7,5 +7,6 @@ import (
 	"os"
 )
 
-// keepOwner does nothing: a new file inherits its owner from the directory.
+// keepOwner does nothing, because a new file inherits its owner from the
+// directory.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

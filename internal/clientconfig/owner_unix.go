@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// keepOwner gives f the owner of another file, so that root does not take over a user's
-// file. It fails if the owner cannot be set; a group that cannot be set is ignored.
+// keepOwner sets the owner of f to that of another file, so that running as
+// root does not change the owner of a user's file. It fails if the owner cannot
+// be set, but ignores a group that cannot be set.
 func keepOwner(f *os.File, info fs.FileInfo) error {
 	now, err := f.Stat()
 	if err != nil {

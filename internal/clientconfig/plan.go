@@ -10,19 +10,19 @@ import (
 // Target selects a configuration file.
 type Target struct {
 	Client Client
-	// Scope is [User] or [Project]; "" means the client's default.
-	Scope Scope
-	Place Place
-	// File overrides the client's usual file. A relative path is below Place.Dir; no other
-	// field of Place is needed then.
+	// Scope is [User] or [Project]; "" means the client's default scope.
+	Scope       Scope
+	Environment Environment
+	// File overrides the path of the client's file. A relative path is relative
+	// to Environment.Dir; other fields of Environment are then not used.
 	File string
 }
 
-// Action is the effect of a [Change] on the file.
+// Action describes how a [Change] affects the file.
 type Action string
 
-// Actions. Connecting yields Create (a new file), Add, Replace or None. An undo yields
-// Remove, Delete (of a file without other content) or None.
+// Actions. A connection results in Create (a new file), Add, Replace or None.
+// An undo results in Remove, Delete (the file has no other content) or None.
 const (
 	None    Action = "none"
 	Create  Action = "create"
@@ -32,18 +32,18 @@ const (
 	Delete  Action = "delete"
 )
 
-// Change is a planned edit of one file. Only Apply writes. A Change is not safe for
-// concurrent use.
+// Change is a planned edit of one file. Only Apply writes the file. A Change is
+// not safe for concurrent use.
 type Change struct {
-	// File is the configuration file as the client uses it. Target is the file to write,
-	// which differs if File involves symlinks.
+	// File is the path as the client uses it. Target is the path of the file to
+	// write, which differs if File involves symlinks.
 	File, Target string
 	Action       Action
-	// Backup is the path at which Apply saves the current content, or "".
+	// Backup is the path to which Apply copies the current file, or "".
 	Backup string
-	// Removes are the backups that Apply deletes after an undo.
+	// Removes lists the backups that Apply deletes after an undo.
 	Removes []string
-	// Notes are sentences for the user to read before confirming.
+	// Notes are sentences that the user should read before confirming.
 	Notes []string
 	// Next tells the user what to do after Apply; "" for an undo.
 	Next string
@@ -53,18 +53,19 @@ type Change struct {
 	diff   string
 }
 
-// Diff returns the change as a unified diff, or "" for None. It shows the complete new
-// entry. Everywhere else it shows structure and keys, with values and comments replaced by
-// "•••". See the package comment on secrets.
+// Diff returns the change as a unified diff, or "" if Action is [None]. It
+// shows the new entry completely. For the rest of the file it shows only
+// structure and keys, and replaces values and comments with "•••". See
+// "Secrets" in the package comment.
 func (c *Change) Diff() string { return c.diff }
 
-// Plan plans to add or replace the entry. Apply creates a missing file. The action is
-// [None] if an equivalent entry exists.
+// Plan plans to add or replace the entry e. Apply creates the file if it does
+// not exist. Action is [None] if an equivalent entry exists.
 //
-// The error is [ErrUnsupported] for features that the client lacks, and a [FileError] for
-// a file that cannot be read or safely edited.
+// Plan fails with [ErrUnsupported] if the client lacks a feature, and with a
+// [FileError] if the file cannot be read or safely edited.
 func Plan(t Target, e Entry) (*Change, error) {
-	e = e.named()
+	e = e.withDefaultName()
 	want, err := t.Client.fields(e)
 	if err != nil {
 		return nil, err
@@ -73,11 +74,11 @@ func Plan(t Target, e Entry) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, there, err := doc.value(e.Name)
+	value, there, err := doc.entry(e.Name)
 	switch {
 	case err != nil:
 		return nil, ch.locate(err)
-	case there && equal(value, want.decoded()):
+	case there && equalValues(value, want.decoded()):
 		return ch, nil
 	case there:
 		ch.Action = Replace
@@ -86,7 +87,7 @@ func Plan(t Target, e Entry) (*Change, error) {
 	default:
 		ch.Action = Create
 	}
-	edit, err := doc.with(e.Name, want)
+	edit, err := doc.setEntry(e.Name, want)
 	if err != nil {
 		return nil, ch.locate(err)
 	}
@@ -95,12 +96,12 @@ func Plan(t Target, e Entry) (*Change, error) {
 	return ch, ch.finish(t.Client, doc, e.Name, want)
 }
 
-// PlanUndo plans to remove the entry with a name; "" means [DefaultName]. It also removes
-// what Plan created if that is now empty: the parent object and the file, but no
-// directories. The action is [None] if there is nothing to undo; then backups stay and are
-// listed in the notes.
+// PlanUndo plans to remove the entry with the given name; "" means
+// [DefaultName]. It also removes the parent object and the file if Plan created
+// them and they are now empty, but no directories. Action is [None] if there is
+// nothing to undo; then the notes list backups, which are not deleted.
 //
-// Its errors are those of [Plan].
+// It returns the same errors as [Plan].
 func PlanUndo(t Target, name string) (*Change, error) {
 	if name == "" {
 		name = DefaultName
@@ -116,7 +117,7 @@ func PlanUndo(t Target, name string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, there, err := doc.value(name)
+	value, there, err := doc.entry(name)
 	if err != nil {
 		return nil, ch.locate(err)
 	}
@@ -126,12 +127,12 @@ func PlanUndo(t Target, name string) (*Change, error) {
 		}
 		return ch, nil
 	}
-	if err := ch.undo(t.Client, doc, name, value, backups); err != nil {
+	if err := ch.setUndo(t.Client, doc, name, value, backups); err != nil {
 		return nil, ch.locate(err)
 	}
 	for i, b := range backups {
 		if i == 0 && b.hasEntry(t.Client, name) {
-			ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; it is in the backup "+b.file+", which remains")
+			ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; the backup "+b.file+" contains it and remains")
 			continue
 		}
 		ch.Removes = append(ch.Removes, b.file)
@@ -139,11 +140,11 @@ func PlanUndo(t Target, name string) (*Change, error) {
 	return ch, ch.finish(t.Client, doc, name, nil)
 }
 
-// undo sets the action and the new text.
-func (c *Change) undo(client Client, doc document, name string, value any, backups []backup) error {
+// setUndo sets the action and the new text of an undo.
+func (c *Change) setUndo(client Client, doc document, name string, value any, backups []backup) error {
 	c.Action = Remove
-	original := lastWithout(client, backups, name)
-	if e, ok := client.entry(name, value); ok {
+	original := newestWithout(client, backups, name)
+	if e, ok := client.parseEntry(name, value); ok {
 		switch {
 		case original != nil && bytes.Equal(addEntry(client, original.data, e), c.before.data):
 			c.after = original.data
@@ -153,20 +154,20 @@ func (c *Change) undo(client Client, doc document, name string, value any, backu
 			return nil
 		}
 	}
-	// The file did not exist if there is no backup.
+	// Without a backup, the file did not exist before.
 	created := len(backups) == 0 || original != nil && !original.doc.hasContainer()
-	edit, err := doc.without(name, created)
+	edit, err := doc.removeEntry(name, created)
 	if err != nil {
 		return err
 	}
 	c.after = edit.apply(c.before.data)
-	if left, err := parse(client, c.after); err == nil && len(backups) == 0 && left.empty() {
+	if left, err := parse(client, c.after); err == nil && len(backups) == 0 && left.isEmpty() {
 		c.Action, c.after = Delete, nil
 	}
 	return nil
 }
 
-// addEntry returns src with the entry added, or nil if that fails.
+// addEntry returns src with the entry added, or nil if it cannot be added.
 func addEntry(c Client, src []byte, e Entry) []byte {
 	doc, err := parse(c, src)
 	if err != nil {
@@ -176,14 +177,14 @@ func addEntry(c Client, src []byte, e Entry) []byte {
 	if err != nil {
 		return nil
 	}
-	edit, err := doc.with(e.Name, want)
+	edit, err := doc.setEntry(e.Name, want)
 	if err != nil {
 		return nil
 	}
 	return edit.apply(src)
 }
 
-// open reads and parses the target.
+// open reads and parses the target's file.
 func (t Target) open() (*Change, document, error) {
 	file, err := t.path()
 	if err != nil {
@@ -209,23 +210,23 @@ func (t Target) open() (*Change, document, error) {
 func (t Target) path() (string, error) {
 	switch {
 	case t.File == "":
-		return t.Client.Path(t.Place, t.Scope)
+		return t.Client.Path(t.Environment, t.Scope)
 	case filepath.IsAbs(t.File):
 		return filepath.Clean(t.File), nil
-	case !filepath.IsAbs(t.Place.Dir):
-		return "", fmt.Errorf("relative path %s without a directory; use an absolute path", t.File)
+	case !filepath.IsAbs(t.Environment.Dir):
+		return "", fmt.Errorf("relative path %s requires a directory; use an absolute path", t.File)
 	}
-	return filepath.Join(t.Place.Dir, t.File), nil
+	return filepath.Join(t.Environment.Dir, t.File), nil
 }
 
-// checkContained prevents the symlinks of an untrusted repository from selecting a file outside
-// of it.
+// checkContained fails if symlinks of a project lead to a file outside the
+// project, because the project may be untrusted.
 func (t Target) checkContained(ch *Change) error {
 	scope, _ := t.Client.scope(t.Scope)
 	if t.File != "" || scope != Project {
 		return nil
 	}
-	dir, err := resolveSymlinks(t.Place.Dir)
+	dir, err := resolveSymlinks(t.Environment.Dir)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (t Target) checkContained(ch *Change) error {
 	return &FileError{File: ch.File, Problem: "symlink out of the project, to " + ch.Target, Fix: "name that file explicitly if you want to change it"}
 }
 
-// notes returns notes about the file for the user.
+// notes returns notes for the user about the file.
 func (t Target) notes(doc document) []string {
 	var notes []string
 	if scope, err := t.Client.scope(t.Scope); err == nil && t.File == "" {
@@ -249,7 +250,7 @@ func (t Target) notes(doc document) []string {
 	return notes
 }
 
-// finish verifies the new text and the file, and creates the diff.
+// finish verifies the new text, checks the file, and creates the diff.
 func (c *Change) finish(client Client, doc document, name string, want object) error {
 	var left document
 	var err error
@@ -262,7 +263,7 @@ func (c *Change) finish(client Client, doc document, name string, want object) e
 		return err
 	}
 	if c.File != c.Target {
-		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+", which will change")
+		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+"; that file will change")
 	}
 	if c.before.exists && want != nil {
 		if c.Backup, err = backupFor(c.File, c.before.data); err != nil {
@@ -277,8 +278,8 @@ func (c *Change) finish(client Client, doc document, name string, want object) e
 		newName = "/dev/null"
 	}
 	c.diff = unifiedDiff(oldName, newName, c.before.data, c.after,
-		maskText(c.before.data, doc.marks(name), showOld(c.before.data, want.strings())),
-		maskText(c.after, left.marks(name), showNew(c.after)))
+		maskText(c.before.data, doc.marks(name), showOldEntry(c.before.data, want.strings())),
+		maskText(c.after, left.marks(name), showNewEntry(c.after)))
 	return nil
 }
 

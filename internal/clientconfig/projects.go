@@ -6,22 +6,22 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Local is a server for a single project, stored in the user's own file. Claude Code
-// stores them in projects.PROJECT.mcpServers.
-type Local struct {
-	Project string `json:"project"` // its directory as written in the file
+// ProjectEntry identifies a server for one project in the user's own file.
+// Claude Code stores such servers under projects.PROJECT.mcpServers.
+type ProjectEntry struct {
+	Project string `json:"project"` // directory of the project as written in the file
 	Name    string `json:"name"`
 }
 
-// projectsKey is the member of Claude Code's file that contains the projects.
+// projectsKey is the member of Claude Code's file that holds the projects.
 const projectsKey = "projects"
 
-// Projects returns the servers of each project by name, or nil if the client does not
-// store any in its own file.
+// Projects returns the servers of each project, by project and name. It returns
+// nil if the client's file has no projects.
 func (s *Servers) Projects() map[string]map[string]any { return s.projects }
 
-// projectsOf returns the projects in a decoded file.
-func projectsOf(t Target, all map[string]any) map[string]map[string]any {
+// decodeProjects returns the servers of each project in a decoded file.
+func decodeProjects(t Target, all map[string]any) map[string]map[string]any {
 	if !t.Client.hasProjects() {
 		return nil
 	}
@@ -37,34 +37,34 @@ func projectsOf(t Target, all map[string]any) map[string]map[string]any {
 
 func (c Client) hasProjects() bool { return c.Name == "claude-code" }
 
-// adoptAll is like adopt, but also removes entries of projects.
-func adoptAll(c Client, doc document, src []byte, names []string, local []Local, e Entry) (document, []byte, error) {
+// importAllEntries is like importEntries but also removes project entries.
+func importAllEntries(c Client, doc document, src []byte, names []string, local []ProjectEntry, e Entry) (document, []byte, error) {
 	var err error
 	for _, l := range local {
 		if doc, src, err = replaceProjectEntry(c, doc, src, l, nil); err != nil {
 			return nil, nil, err
 		}
 	}
-	return adopt(c, doc, src, names, e)
+	return importEntries(c, doc, src, names, e)
 }
 
-// replaceProjectEntry is like step for an entry of a project.
-func replaceProjectEntry(c Client, doc document, src []byte, l Local, o object) (document, []byte, error) {
+// replaceProjectEntry is like replaceEntry for a project entry.
+func replaceProjectEntry(c Client, doc document, src []byte, l ProjectEntry, o object) (document, []byte, error) {
 	in, err := projectDocument(doc, c.Key, l.Project)
 	if err != nil {
 		return nil, nil, err
 	}
 	if in == nil {
-		return nil, nil, &refusal{-1, fmt.Sprintf("project %s not found", printable(l.Project)), fixByHand}
+		return nil, nil, &refusal{-1, fmt.Sprintf("project %s not found", sanitizeLine(l.Project)), fixByHand}
 	}
 	var e edit
 	if o == nil {
-		if i, err := in.find(l.Name); err != nil || i < 0 {
+		if i, err := in.findEntry(l.Name); err != nil || i < 0 {
 			return doc, src, err
 		}
-		e, err = in.without(l.Name, false)
+		e, err = in.removeEntry(l.Name, false)
 	} else {
-		e, err = in.with(l.Name, o)
+		e, err = in.setEntry(l.Name, o)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +74,8 @@ func replaceProjectEntry(c Client, doc document, src []byte, l Local, o object) 
 	return left, after, err
 }
 
-// projectDocument returns a project of a file as its own document, or nil if it does not exist.
+// projectDocument returns the part of a file for one project as a document, or
+// nil if it does not exist.
 func projectDocument(doc document, key, project string) (*jsonDoc, error) {
 	d, ok := doc.(*jsonDoc)
 	if !ok || d.top == nil {
@@ -97,13 +98,13 @@ func projectDocument(doc document, key, project string) (*jsonDoc, error) {
 	}
 	value := in.top.Members[in.servers].Value
 	if in.entries, ok = value.Value.(*hujson.Object); !ok {
-		return nil, &refusal{value.StartOffset, `"` + key + `" is not an object`, "make it {} or delete it"}
+		return nil, &refusal{value.StartOffset, `"` + key + `" is not an object`, "replace it with {} or delete it"}
 	}
 	return in, nil
 }
 
-// verifyProject is like verify for an entry of a project.
-func verifyProject(c Client, before document, after []byte, l Local, o object) (document, error) {
+// verifyProject is like verify for a project entry.
+func verifyProject(c Client, before document, after []byte, l ProjectEntry, o object) (document, error) {
 	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)
 	if err != nil {
@@ -115,27 +116,27 @@ func verifyProject(c Client, before document, after []byte, l Local, o object) (
 		return nil, fault
 	}
 	servers, _ := is[c.Key].(map[string]any)
-	if v, there := servers[l.Name]; there != (o != nil) || there && !equal(v, o.decoded()) {
+	if v, there := servers[l.Name]; there != (o != nil) || there && !equalValues(v, o.decoded()) {
 		return nil, fault
 	}
 	dropEntry(was, c.Key, l.Name)
 	dropEntry(is, c.Key, l.Name)
-	if !equal(old, now) {
+	if !equalValues(old, now) {
 		return nil, fault
 	}
 	return doc, nil
 }
 
-// projectSettings returns a project in a decoded file, or nil.
+// projectSettings returns the settings of a project in a decoded file, or nil.
 func projectSettings(all map[string]any, project string) map[string]any {
 	dirs, _ := all[projectsKey].(map[string]any)
 	settings, _ := dirs[project].(map[string]any)
 	return settings
 }
 
-// restoreProjectEntries restores entries of projects from old, and returns notes about those that
-// cannot be restored.
-func restoreProjectEntries(c Client, old, doc document, src []byte, local []Local) (document, []byte, []string, error) {
+// restoreProjectEntries restores project entries from old. It returns notes
+// about those that cannot be restored.
+func restoreProjectEntries(c Client, old, doc document, src []byte, local []ProjectEntry) (document, []byte, []string, error) {
 	var notes []string
 	for _, l := range local {
 		from, _ := projectSettings(old.decoded(), l.Project)[c.Key].(map[string]any)
@@ -145,13 +146,13 @@ func restoreProjectEntries(c Client, old, doc document, src []byte, local []Loca
 		}
 		settings := projectSettings(doc.decoded(), l.Project)
 		if settings == nil {
-			notes = append(notes, fmt.Sprintf("project %s is no longer in the file; its entry %q is not restored", printable(l.Project), l.Name))
+			notes = append(notes, fmt.Sprintf("project %s is no longer in the file; its entry %q is not restored", sanitizeLine(l.Project), l.Name))
 			continue
 		}
 		have, _ := settings[c.Key].(map[string]any)
 		if now, there := have[l.Name]; there {
-			if !equal(now, m) {
-				notes = append(notes, fmt.Sprintf("entry %q of project %s was changed since and stays", l.Name, printable(l.Project)))
+			if !equalValues(now, m) {
+				notes = append(notes, fmt.Sprintf("entry %q of project %s was changed since and is not restored", l.Name, sanitizeLine(l.Project)))
 			}
 			continue
 		}

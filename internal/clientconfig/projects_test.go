@@ -31,11 +31,11 @@ const withProjects = `{
 
 var entry = clientconfig.Entry{Command: "/bin/loadout", Args: []string{"mcp"}}
 
-func adopted(t *testing.T, text string, names []string, local []clientconfig.Local) clientconfig.Target {
+func importedTarget(t *testing.T, text string, names []string, local []clientconfig.ProjectEntry) clientconfig.Target {
 	t.Helper()
 	target := clientconfig.Target{Client: lookup(t, "claude-code"), File: filepath.Join(t.TempDir(), ".claude.json")}
 	write(t, target.File, []byte(text))
-	ch, err := clientconfig.PlanAdopt(target, names, local, entry)
+	ch, err := clientconfig.PlanImport(target, names, local, entry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func adopted(t *testing.T, text string, names []string, local []clientconfig.Loc
 	return target
 }
 
-func returned(t *testing.T, target clientconfig.Target, text string, names []string, local []clientconfig.Local) []string {
+func returned(t *testing.T, target clientconfig.Target, text string, names []string, local []clientconfig.ProjectEntry) []string {
 	t.Helper()
-	ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(text), Names: names, Local: local, Entry: entry}})
+	ch, err := clientconfig.PlanUndoImports(target, []clientconfig.Import{{Original: []byte(text), Names: names, Local: local, Entry: entry}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,23 +65,23 @@ func returned(t *testing.T, target clientconfig.Target, text string, names []str
 
 // Only the entries of projects and of the user are removed, and are restored byte for
 // byte.
-func TestAdoptFromProjects(t *testing.T) {
-	both := []clientconfig.Local{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
+func TestImportFromProjects(t *testing.T) {
+	both := []clientconfig.ProjectEntry{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
 	for _, tt := range []struct {
 		names []string
-		local []clientconfig.Local
+		local []clientconfig.ProjectEntry
 		left  map[string][]string
 	}{
 		{nil, both[:1], map[string][]string{"/home/me/app": {"keep"}, "/home/me/b": {"a"}, "/home/me/none": nil}},
 		{[]string{"top"}, both, map[string][]string{"/home/me/app": {"keep"}, "/home/me/b": nil, "/home/me/none": nil}},
 	} {
-		target := adopted(t, withProjects, tt.names, tt.local)
+		target := importedTarget(t, withProjects, tt.names, tt.local)
 		s := servers(t, target)
 		left := map[string][]string{}
 		for dir, m := range s.Projects() {
 			left[dir] = names(&clientconfig.Servers{ByName: m})
 		}
-		if diff := cmp.Diff(tt.left, left); diff != "" || !s.Holds(target.Client, entry) {
+		if diff := cmp.Diff(tt.left, left); diff != "" || !s.HasEntry(target.Client, entry) {
 			t.Errorf("%v: %s\n%s", tt.local, diff, s.Data)
 		}
 		for _, want := range []string{"// mine", "/* stays */", `"history": [{"display": "hello"}]`} {
@@ -101,7 +101,7 @@ func TestAdoptFromProjects(t *testing.T) {
 // If the file changed since, entries of projects are restored by value, and the notes
 // name those that cannot be restored.
 func TestReturnToProjects(t *testing.T) {
-	local := []clientconfig.Local{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
+	local := []clientconfig.ProjectEntry{{Project: "/home/me/app", Name: "a"}, {Project: "/home/me/b", Name: "a"}}
 	original := func(t *testing.T) map[string]map[string]any {
 		target := clientconfig.Target{Client: lookup(t, "claude-code"), File: filepath.Join(t.TempDir(), "x")}
 		write(t, target.File, []byte(withProjects))
@@ -118,7 +118,7 @@ func TestReturnToProjects(t *testing.T) {
 		{"without a map of servers", `{"mcpServers": {}}`, `{}`, "", []string{"/home/me/app", "/home/me/b"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target := adopted(t, withProjects, nil, local)
+			target := importedTarget(t, withProjects, nil, local)
 			now := read(t, target.File)
 			if !strings.Contains(now, tt.from) {
 				t.Fatalf("it is\n%s", now)
@@ -152,7 +152,7 @@ func TestOddProjects(t *testing.T) {
 		target := clientconfig.Target{Client: lookup(t, "claude-code"), File: filepath.Join(t.TempDir(), ".claude.json")}
 		write(t, target.File, []byte(text))
 		servers(t, target).Projects()
-		if ch, err := clientconfig.PlanAdopt(target, nil, []clientconfig.Local{{Project: "/a", Name: "x"}}, entry); err == nil {
+		if ch, err := clientconfig.PlanImport(target, nil, []clientconfig.ProjectEntry{{Project: "/a", Name: "x"}}, entry); err == nil {
 			t.Errorf("%s: %s", text, ch.Diff())
 		}
 		if got := read(t, target.File); got != text {

@@ -10,13 +10,13 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// tomlDoc is a TOML document. Whole tables are edited as lines, because TOML encoders do
-// not preserve what they do not understand.
+// tomlDoc is a TOML document. Edits replace the lines of whole tables, because
+// TOML encoders do not preserve comments and layout.
 type tomlDoc struct {
 	src     []byte
 	key     string
 	scan    *tomlScan
-	servers map[string]any // decoded; nil if there are none
+	servers map[string]any // decoded servers; nil if there are none
 }
 
 var _ document = (*tomlDoc)(nil)
@@ -41,7 +41,8 @@ func (d *tomlDoc) decode() (map[string]any, error) {
 	return m, err
 }
 
-// refusal converts a parser's error. Its text is dropped, because it may quote the file.
+// refusal converts a parser's error. It drops the text of the error, which may
+// quote the file.
 func (d *tomlDoc) refusal(err error) error {
 	r := &refusal{-1, "invalid TOML", fixSyntax}
 	var parse toml.ParseError
@@ -55,27 +56,27 @@ func (d *tomlDoc) refusal(err error) error {
 }
 
 func (d *tomlDoc) decoded() map[string]any {
-	m, _ := d.decode() // the document was decoded before
+	m, _ := d.decode() // cannot fail, because parseTOML decoded the document
 	return m
 }
 
-func (d *tomlDoc) value(name string) (any, bool, error) {
+func (d *tomlDoc) entry(name string) (any, bool, error) {
 	v, there := d.servers[name]
 	return v, there, nil
 }
 
-// hasContainer returns true: a TOML table needs no parent.
+// hasContainer returns true, because a TOML table needs no parent.
 func (d *tomlDoc) hasContainer() bool { return true }
 
-func (d *tomlDoc) empty() bool { return isBlank(d.src[bomLen(d.src):]) }
+func (d *tomlDoc) isEmpty() bool { return isBlank(d.src[bomLen(d.src):]) }
 
-func (d *tomlDoc) with(name string, o object) (edit, error) {
+func (d *tomlDoc) setEntry(name string, o object) (edit, error) {
 	tables, err := d.tables(name)
 	if err != nil {
 		return nil, err
 	}
-	nl := newline(d.src)
-	text := d.table(name, o, nl)
+	nl := lineEnding(d.src)
+	text := d.formatTable(name, o, nl)
 	if len(tables) == 0 {
 		return edit{insertAt(len(d.src), d.separator(nl)+text)}, nil
 	}
@@ -86,7 +87,8 @@ func (d *tomlDoc) with(name string, o object) (edit, error) {
 	return e, nil
 }
 
-// separator returns the line endings that start a new paragraph at the end of the document.
+// separator returns the line endings needed at the end of the document before a
+// new table.
 func (d *tomlDoc) separator(nl string) string {
 	body := d.src[bomLen(d.src):]
 	lines := bytes.Split(body, []byte("\n"))
@@ -102,7 +104,7 @@ func (d *tomlDoc) separator(nl string) string {
 	return nl
 }
 
-func (d *tomlDoc) without(name string, _ bool) (edit, error) {
+func (d *tomlDoc) removeEntry(name string, _ bool) (edit, error) {
 	tables, err := d.tables(name)
 	if err != nil {
 		return nil, err
@@ -114,13 +116,14 @@ func (d *tomlDoc) without(name string, _ bool) (edit, error) {
 	return e, nil
 }
 
-// tables returns the lines of the entry: its table and subtables. A comment inside a table
-// belongs to it, one after its last line does not. An entry in another form is rejected.
+// tables returns the lines of the entry: its table and subtables. They include
+// comments inside a table, but not after its last line. It rejects an entry
+// that is written in another form.
 func (d *tomlDoc) tables(name string) ([]span, error) {
 	var spans []span
 	for _, it := range d.scan.items {
 		container := slices.Equal(it.path, []string{d.key})
-		switch own := d.ownsItem(it, name); {
+		switch own := d.ownsExpression(it, name); {
 		case container && it.kind == tomlPair:
 			return nil, d.refuse(it, "%s is written as one value", d.key)
 		case container && it.kind == tomlList:
@@ -130,25 +133,25 @@ func (d *tomlDoc) tables(name string) ([]span, error) {
 			return nil, d.refuse(it, "%s.%s is an array of tables", d.key, name)
 		case it.kind != tomlPair:
 			spans = append(spans, it.span)
-		case it.table < 0 || !d.ownsItem(d.scan.items[it.table], name):
+		case it.table < 0 || !d.ownsExpression(d.scan.items[it.table], name):
 			return nil, d.refuse(it, "%s.%s does not have its own table", d.key, name)
 		default:
 			spans[len(spans)-1].end = it.end
 		}
 	}
-	return d.merge(spans), nil
+	return d.mergeSpans(spans), nil
 }
 
-func (d *tomlDoc) ownsItem(it item, name string) bool {
+func (d *tomlDoc) ownsExpression(it expression, name string) bool {
 	return len(it.path) >= 2 && it.path[0] == d.key && it.path[1] == name
 }
 
-func (d *tomlDoc) refuse(it item, format string, args ...any) error {
+func (d *tomlDoc) refuse(it expression, format string, args ...any) error {
 	return &refusal{it.at, fmt.Sprintf(format, args...) + ", which cannot be edited", fmt.Sprintf("write it as [%s.NAME] tables, or %s", d.key, fixByHand)}
 }
 
-// merge joins spans that are only separated by empty lines.
-func (d *tomlDoc) merge(spans []span) []span {
+// mergeSpans joins spans that are separated only by empty lines.
+func (d *tomlDoc) mergeSpans(spans []span) []span {
 	var merged []span
 	for _, s := range spans {
 		if n := len(merged); n > 0 && isBlank(d.src[merged[n-1].end:s.start]) {
@@ -160,14 +163,14 @@ func (d *tomlDoc) merge(spans []span) []span {
 	return merged
 }
 
-// withGap extends a span by one adjacent empty line, if otherwise two would meet or one
-// would remain at the end.
+// withGap extends a span by one adjacent empty line if otherwise two empty
+// lines would meet or one would remain at the end.
 func (d *tomlDoc) withGap(s span) span {
 	before := d.src[bomLen(d.src):s.start]
 	previous := before[bytes.LastIndexByte(bytes.TrimSuffix(before, []byte("\n")), '\n')+1:]
 	following := d.src[s.end:min(s.end+lengthTo(d.src[s.end:], "\n")+1, len(d.src))]
 	switch {
-	case len(before) > 0 && !isBlank(previous): // a line with text
+	case len(before) > 0 && !isBlank(previous): // the line before has text
 	case len(following) > 0 && isBlank(following):
 		s.end += len(following)
 	case len(before) > 0 && s.end == len(d.src):
@@ -176,8 +179,8 @@ func (d *tomlDoc) withGap(s span) span {
 	return s
 }
 
-// table formats the entry.
-func (d *tomlDoc) table(name string, o object, nl string) string {
+// formatTable formats the entry as a table.
+func (d *tomlDoc) formatTable(name string, o object, nl string) string {
 	var b strings.Builder
 	b.WriteString("[" + d.key + "." + tomlKey(name) + "]" + nl)
 	for _, f := range o {
@@ -186,8 +189,8 @@ func (d *tomlDoc) table(name string, o object, nl string) string {
 	return b.String()
 }
 
-// quoteTOML formats a basic string, or a literal one to avoid escaping the backslashes of
-// a Windows path.
+// quoteTOML formats a basic string, or a literal string if that avoids escaping
+// backslashes, as in Windows paths.
 func quoteTOML(s string) string {
 	control := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if strings.Contains(s, `\`) && !strings.Contains(s, "'") && !control {
@@ -211,7 +214,7 @@ func quoteTOML(s string) string {
 func (d *tomlDoc) marks(name string) []mark {
 	marks := slices.Clone(d.scan.marks)
 	for _, it := range d.scan.items {
-		if !d.ownsItem(it, name) {
+		if !d.ownsExpression(it, name) {
 			continue
 		}
 		for i := it.first; i < it.last; i++ {

@@ -7,40 +7,43 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// itemKind is the kind of an expression in a TOML document.
-type itemKind int
+// expressionKind is the kind of an expression in a TOML document.
+type expressionKind int
 
 const (
-	tomlPair   itemKind = iota // key = value
-	tomlHeader                 // [table]
-	tomlList                   // [[array of tables]]
+	tomlPair   expressionKind = iota // key = value
+	tomlHeader                       // [table]
+	tomlList                         // [[array of tables]]
 )
 
-// item is one expression of a TOML document.
-type item struct {
+// expression is a key with its value, or a table header.
+type expression struct {
 	span  // whole lines, including the newline
-	kind  itemKind
-	path  []string // path of the table or key, from the root
+	kind  expressionKind
+	path  []string // path of the table or key from the root
 	at    int      // offset of the expression itself
-	table int      // index of the header that contains a pair, -1 for the root
-	first int      // its marks are marks[first:last]
+	table int      // index of the header before a pair, or -1 for the root
+	first int      // the marks are marks[first:last]
 	last  int
 }
 
-// maxParts limits the parts of a dotted key, those of all keys in one value together, and
-// the nesting depth of a value, because the parser takes quadratic time.
+// maxParts limits the parts of a dotted key, the parts of all keys in one
+// value, and the nesting depth of a value, because the parser takes quadratic
+// time.
 const maxParts = 64
 
-// tomlScan splits a document into expressions. It does not validate the document; the real
-// parser does. The limits on depth and dotted keys protect that parser.
+// tomlScan splits a document into expressions. It does not validate the
+// document, which the parser does. Its limits protect the parser from deep
+// nesting and long keys.
 type tomlScan struct {
 	src   []byte
 	pos   int
-	items []item
+	items []expression
 	marks []mark
 }
 
-// scanTOML scans src. It fails with a refusal on syntax that no valid document has.
+// scanTOML scans src. It returns a refusal for syntax that no valid document
+// contains.
 func scanTOML(src []byte) (*tomlScan, error) {
 	s := &tomlScan{src: src, pos: bomLen(src)}
 	table := -1
@@ -53,7 +56,7 @@ func scanTOML(src []byte) (*tomlScan, error) {
 			s.skipComment()
 			continue
 		}
-		it := item{at: s.pos, table: table, first: len(s.marks)}
+		it := expression{at: s.pos, table: table, first: len(s.marks)}
 		it.start = bytes.LastIndexByte(src[:s.pos], '\n') + 1
 		if it.start == 0 {
 			it.start = bomLen(src)
@@ -100,8 +103,8 @@ func (s *tomlScan) skipComment() {
 	s.pos += n
 }
 
-// scanExpression scans a header, or a key with its value.
-func (s *tomlScan) scanExpression(it *item) (err error) {
+// scanExpression scans a table header, or a key and its value.
+func (s *tomlScan) scanExpression(it *expression) (err error) {
 	closing := "="
 	switch {
 	case s.accept("[["):
@@ -128,7 +131,7 @@ func (s *tomlScan) scanExpression(it *item) (err error) {
 	return s.skipValue()
 }
 
-// scanKey scans a key and the space around it.
+// scanKey scans a dotted key and the space around it.
 func (s *tomlScan) scanKey() ([]string, error) {
 	var path []string
 	for len(path) < maxParts {
@@ -165,7 +168,8 @@ func (s *tomlScan) scanPart() (string, error) {
 	return string(s.src[start:s.pos]), nil
 }
 
-// unquote decodes the string from start to the current position, or returns "".
+// unquote decodes the string from start to the current position. It returns ""
+// if the string is invalid.
 func (s *tomlScan) unquote(start int) string {
 	var doc struct{ V string }
 	if _, err := toml.Decode("V = "+string(s.src[start:s.pos]), &doc); err != nil {
@@ -174,7 +178,7 @@ func (s *tomlScan) unquote(start int) string {
 	return doc.V
 }
 
-// skipString skips a string of any of the four kinds.
+// skipString skips a string of any of the four kinds of TOML strings.
 func (s *tomlScan) skipString() error {
 	quote := s.src[s.pos]
 	mark := strings.Repeat(string(quote), 3)
@@ -215,14 +219,15 @@ func (s *tomlScan) skipValue() error {
 	return s.checkValue(v)
 }
 
-// tomlValue is the state of scanning a value.
+// tomlValue is the state while a value is scanned.
 type tomlValue struct {
 	begin, depth int
 	nth          int // number of commas at depth 1
 	dots         int
 }
 
-// skipToken skips the next part of a value, and reports whether the value ends.
+// skipToken skips the next token of a value. done reports whether the value has
+// ended.
 func (s *tomlScan) skipToken(v *tomlValue) (done bool, err error) {
 	start := s.pos
 	switch b := s.src[s.pos]; b {
@@ -269,7 +274,7 @@ func (s *tomlScan) skipToken(v *tomlValue) (done bool, err error) {
 	return false, nil
 }
 
-// checkValue rejects a missing value.
+// checkValue returns an error if the value is missing.
 func (s *tomlScan) checkValue(v tomlValue) error {
 	if isBlank(s.src[v.begin:s.pos]) {
 		return s.refuse(": missing value")
@@ -277,8 +282,8 @@ func (s *tomlScan) checkValue(v tomlValue) error {
 	return nil
 }
 
-// skipWord skips an unquoted part of a value: a number, a date, a boolean, or a part of a key
-// in an inline table.
+// skipWord skips an unquoted token: a number, a date, a boolean, or a part of a
+// key in an inline table.
 func (s *tomlScan) skipWord() {
 	number := strings.IndexByte("+-0123456789", s.src[s.pos]) >= 0
 	for s.pos < len(s.src) && strings.IndexByte(" \t\r\n,=[]{}#'\"", s.src[s.pos]) < 0 {

@@ -1,10 +1,11 @@
 // Package clientimport imports the MCP servers that other clients are
-// configured with into the servers file of the user, and undoes that. Secret
+// configured with into the user's servers file, and undoes such imports. Secret
 // values move to the user's secrets.
 //
-// [Open] reads the files. [Importer.PlanImport] and [Importer.PlanUndo] return a
-// [Plan], which a caller shows before [Plan.Apply] writes anything. The package
-// prints nothing, asks nobody and starts no server. Start reading at plan.go.
+// [Open] reads the files. [Importer.PlanImport] and [Importer.PlanUndo] return
+// a [Plan], which the caller shows before [Plan.Apply] writes anything. The
+// package prints nothing, does not prompt, and starts no server. Start reading
+// at plan.go.
 package clientimport
 
 import (
@@ -18,28 +19,28 @@ import (
 	"github.com/loadout-dev/loadout/internal/secrets"
 )
 
-// Options says where to import from and to.
+// Options selects the files of an import.
 type Options struct {
-	Target      clientconfig.Target // the client and its file
-	ServersFile string              // servers of the user
-	RecordDir   string              // records of earlier imports
+	Target      clientconfig.Target // the client and its configuration file
+	ServersFile string              // the user's servers file
+	RecordDir   string              // directory with records of earlier imports
 	Secrets     *secrets.Store
 }
 
-// Importer imports servers from one file of a client.
+// Importer imports servers from the configuration file of one client.
 type Importer struct {
 	client  clientconfig.Client
 	target  clientconfig.Target
 	found   *clientconfig.Servers
 	servers *serversFile
 	secrets *secrets.Store
-	dir     string // of the records
+	dir     string // directory with the records
 	log     *privatefile.File
 	record  record
 }
 
-// Open reads the client's file, the servers of the user, and the record of
-// earlier imports. A file that does not exist is empty.
+// Open reads the client's file, the user's servers file, and the record of
+// earlier imports. A file that does not exist counts as empty.
 func Open(o Options) (*Importer, error) {
 	found, err := clientconfig.Read(o.Target)
 	if err != nil {
@@ -57,23 +58,24 @@ func Open(o Options) (*Importer, error) {
 	return im, nil
 }
 
-// File returns the client's file.
+// File returns the path of the client's file.
 func (im *Importer) File() string { return im.found.File }
 
-// Part is the part of an import that failed.
+// Part identifies the part of an import that failed.
 type Part int
 
-// The parts of an import.
+// Parts of an import.
 const (
 	ClientFile  Part = iota // the client's configuration file
-	ServersFile             // the servers file of the user
-	SecretStore             // the secrets of the user
+	ServersFile             // the user's servers file
+	SecretStore             // the user's secrets
 	Record                  // the record of earlier imports
 	Backup                  // a backup that could not be deleted after an undo
-	Projects                // the client has no servers per project
+	Projects                // the client does not support servers per project
 )
 
-// Error is a failed import. A program derives the next step from the part.
+// Error is an error of an import. A program can suggest the next step by its
+// Part.
 type Error struct {
 	Part Part
 	Err  error

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// parseClientServer parses one server of a client, so that the findings are
-// about this server.
+// parseClientServer parses one server of a client. The diagnostics concern only
+// this server.
 func parseClientServer(client, name string, value, inputs any) (*upstream.Config, []upstream.Input, []skill.Diagnostic) {
 	doc := map[string]any{"mcpServers": map[string]any{name: value}}
 	if inputs != nil {
@@ -20,7 +20,7 @@ func parseClientServer(client, name string, value, inputs any) (*upstream.Config
 	}
 	data, err := json.Marshal(doc)
 	if err != nil {
-		return nil, nil, []skill.Diagnostic{{Severity: skill.Error, Message: "contains a value that is not a string, number or list"}}
+		return nil, nil, []skill.Diagnostic{{Severity: skill.Error, Message: "value is not a string, number or list"}}
 	}
 	file := map[string]string{"gemini": ".gemini/settings.json", "claude-code": ".claude.json", "claude-desktop": "claude_desktop_config.json"}[client]
 	if file == "" {
@@ -35,9 +35,8 @@ func parseClientServer(client, name string, value, inputs any) (*upstream.Config
 	return &c, f.Inputs, findings
 }
 
-// mayNeedLogin reports whether a remote server has no credentials in its
-// configuration, or has an OAuth client. The sign-in of the client is not
-// imported.
+// mayNeedLogin reports whether a remote server has no configured credentials or
+// has an OAuth client, because the client's own sign-in is not imported.
 func mayNeedLogin(c *upstream.Config) bool {
 	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey().MatchString) &&
 		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {
@@ -45,9 +44,9 @@ func mayNeedLogin(c *upstream.Config) bool {
 		}))
 }
 
-// isOwnEntry reports whether an entry is for Loadout itself, by its name or
-// because it runs "loadout mcp", directly or through a wrapper. Importing it
-// would make Loadout start itself.
+// isOwnEntry reports whether an entry runs Loadout itself, judging by its name
+// or by the command "loadout mcp", also behind a wrapper. If it were imported,
+// Loadout would start itself.
 func isOwnEntry(name string, value any) bool {
 	m, _ := value.(map[string]any)
 	var words []string

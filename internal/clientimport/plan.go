@@ -20,19 +20,19 @@ const (
 	Undo   = "undo"
 )
 
-// Plan is a planned import or undo. Nothing is written before [Plan.Apply].
+// Plan describes an import or an undo. Nothing is written until [Plan.Apply].
 type Plan struct {
 	Action       string
 	Servers      []Server
 	Secrets      []MovedSecret
-	Unset        []string // secrets that the user has to set
-	OtherServers int      // servers of projects that the plan does not import
-	Backup       string   // of the client's file, made by Apply
-	Diff         string   // of the client's file, without secrets
+	Unset        []string // names of secrets that the user must set
+	OtherServers int      // number of servers of other projects, which are not imported
+	Backup       string   // backup of the client's file that Apply creates
+	Diff         string   // diff of the client's file, without secrets
 	Notes        []string
-	Next         string // how the client notices the change
+	Next         string // what makes the client read the changed file
 
-	change  *clientconfig.Change // of the client's file; nil for none
+	change  *clientconfig.Change // change of the client's file; nil if it does not change
 	step    step
 	values  map[string]string // secret values by name
 	applyTo func(context.Context, *Plan) error
@@ -41,29 +41,29 @@ type Plan struct {
 // States of a server in a plan.
 const (
 	Added   = "add"
-	Present = "present" // the same server is in the servers file already
-	Skipped = "skipped" // stays with the client; Problems has the reasons
-	Removed = "removed" // by an undo
-	Kept    = "kept"    // not removed, because it changed or another client uses it
+	Present = "present" // the servers file already contains the same server
+	Skipped = "skipped" // not imported; Problems has the reasons
+	Removed = "removed" // removed by an undo
+	Kept    = "kept"    // not removed by an undo, because it changed or another client uses it
 )
 
-// Server is a server of the client, or one that an undo concerns.
+// Server is a server that an import or an undo concerns.
 type Server struct {
-	Name      string   `json:"name"`              // in the client
-	Project   string   `json:"project,omitempty"` // project for which the client configured it
-	As        string   `json:"as,omitempty"`      // in the servers file
+	Name      string   `json:"name"`              // name in the client's file
+	Project   string   `json:"project,omitempty"` // project to which the server is limited in the client
+	As        string   `json:"as,omitempty"`      // name in the servers file
 	Transport string   `json:"transport,omitempty"`
 	State     string   `json:"state"`
-	Login     bool     `json:"login"` // may need a sign-in
+	Login     bool     `json:"login"` // whether the server may require a sign-in
 	Problems  []string `json:"problems,omitempty"`
 }
 
-// Apply writes the changes, in an order that is safe to interrupt. It succeeds
-// once.
+// Apply writes the changes in an order that is safe to interrupt. It succeeds
+// only once.
 func (p *Plan) Apply(ctx context.Context) error { return p.applyTo(ctx, p) }
 
-// ChangedServers returns the names in the servers file that the plan adds, or
-// that an undo concerns.
+// ChangedServers returns the names in the servers file that an import adds or
+// an undo concerns.
 func (p *Plan) ChangedServers() []string {
 	if p.Action != Undo {
 		return slices.Sorted(maps.Keys(p.step.Servers))
@@ -75,17 +75,17 @@ func (p *Plan) ChangedServers() []string {
 	return names
 }
 
-// Selection says what to import.
+// Selection selects the servers to import.
 type Selection struct {
-	Entry       clientconfig.Entry // replaces the imported entries
-	AllProjects bool               // not only the current project
+	Entry       clientconfig.Entry // entry that replaces the imported ones
+	AllProjects bool               // import the servers of all projects, not only of the current one
 	KeepFile    bool               // do not change the client's file
 }
 
-// PlanImport plans the import of the servers that the client has.
+// PlanImport plans to import the selected servers of the client.
 func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 	if s.AllProjects && im.found.Projects() == nil {
-		return nil, errorf(Projects, "%s has no servers per project", im.client.Title)
+		return nil, errorf(Projects, "%s does not support servers per project", im.client.Title)
 	}
 	p := &Plan{Action: None, values: map[string]string{}, applyTo: im.applyImport,
 		step: step{Original: im.found.Data, Intact: s.KeepFile, Entry: s.Entry, Servers: map[string]string{}}}
@@ -97,7 +97,7 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 		}
 	}
 	if !s.KeepFile && len(p.step.Names)+len(p.step.Local) > 0 {
-		change, err := clientconfig.PlanAdopt(im.target, p.step.Names, p.step.Local, s.Entry)
+		change, err := clientconfig.PlanImport(im.target, p.step.Names, p.step.Local, s.Entry)
 		if err != nil {
 			return nil, &Error{ClientFile, err}
 		}
@@ -114,7 +114,7 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// setChange sets the change of the client's file.
+// setChange sets the change of the client's file and what depends on it.
 func (p *Plan) setChange(c *clientconfig.Change) {
 	p.change, p.Diff, p.Next = c, c.Diff(), c.Next
 	p.Notes = append(p.Notes, c.Notes...)
@@ -129,7 +129,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 			s.Problems = append(s.Problems, d.Message)
 		}
 	}
-	if c == nil { // the entry stays in the client's file
+	if c == nil { // the entry remains in the client's file
 		p.Servers = append(p.Servers, s)
 		return nil
 	}
@@ -156,15 +156,15 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	if f.project == "" {
 		p.step.Names = append(p.step.Names, f.name)
 	} else {
-		p.step.Local = append(p.step.Local, clientconfig.Local{Project: f.project, Name: f.name})
+		p.step.Local = append(p.step.Local, clientconfig.ProjectEntry{Project: f.project, Name: f.name})
 		p.noteProject(s)
 	}
 	p.Servers, p.Secrets = append(p.Servers, s), append(p.Secrets, moved...)
 	return nil
 }
 
-// chooseName returns a free name for a server, or "" if the same server already
-// exists.
+// chooseName returns an unused name for a server, or "" if the same server
+// already exists.
 func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 	name, first := c.Name, c.Name
 	for i := 1; ; i++ {
@@ -185,8 +185,9 @@ func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 	}
 }
 
-// chooseSecretName returns a name for a secret value. It appends a number if
-// the name has another value, in the store or in planned.
+// chooseSecretName returns the name of the secret for a value. If the name
+// already has a different value, in the store or in planned, it appends a
+// number.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
 	for i := 1; ; i++ {
 		n := name
@@ -206,7 +207,8 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 	}
 }
 
-// noteSecretsAndLogins adds the secrets to set, and notes about sign-ins.
+// noteSecretsAndLogins adds the secrets that the user must set, and notes about
+// sign-ins.
 func (im *Importer) noteSecretsAndLogins(p *Plan) {
 	for _, m := range p.Secrets {
 		if p.values[m.Secret] == "" && !slices.Contains(p.Unset, m.Secret) {
@@ -222,8 +224,8 @@ func (im *Importer) noteSecretsAndLogins(p *Plan) {
 	}
 }
 
-// applyImport applies the plan. The client's file comes last: until then the
-// servers are configured in both.
+// applyImport applies an import. It changes the client's file last, so that the
+// servers are always configured somewhere.
 func (im *Importer) applyImport(ctx context.Context, p *Plan) error {
 	data, err := im.servers.encode()
 	if err != nil {
@@ -244,7 +246,7 @@ func (im *Importer) applyImport(ctx context.Context, p *Plan) error {
 	return p.applyChange()
 }
 
-// setSecrets sets the secrets that have no value yet, and returns their names.
+// setSecrets stores the secrets that have no value yet. It returns their names.
 func (im *Importer) setSecrets(ctx context.Context, values map[string]string) ([]string, error) {
 	fresh := map[string]string{}
 	for name, value := range values {
@@ -260,7 +262,7 @@ func (im *Importer) setSecrets(ctx context.Context, values map[string]string) ([
 	return slices.Sorted(maps.Keys(fresh)), nil
 }
 
-// applyChange writes the client's file.
+// applyChange changes the client's file.
 func (p *Plan) applyChange() error {
 	if p.change == nil {
 		return nil

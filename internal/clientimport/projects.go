@@ -13,15 +13,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// clientServer is a server in the configuration of a client.
+// clientServer is a server in the client's file.
 type clientServer struct {
-	project string // project it is limited to; "" for all
+	project string // project to which the server is limited; "" for all
 	name    string
 	value   any
 }
 
-// collectServers returns the servers to import: the user's, and those of the
-// current project or of all projects. others counts those of other projects.
+// collectServers returns the servers to import: those of the user, and those of
+// the current project or of all projects. others is the number of servers of
+// other projects.
 func (im *Importer) collectServers(allProjects bool) (out []clientServer, others int) {
 	add := func(project string, servers map[string]any) {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -32,7 +33,7 @@ func (im *Importer) collectServers(allProjects bool) (out []clientServer, others
 	}
 	add("", im.found.ByName)
 	projects := im.found.Projects()
-	current := findProject(projects, im.target.Place.Dir)
+	current := findProject(projects, im.target.Environment.Dir)
 	for _, p := range slices.Sorted(maps.Keys(projects)) {
 		if allProjects || p != "" && p == current {
 			add(p, projects[p])
@@ -47,7 +48,7 @@ func (im *Importer) collectServers(allProjects bool) (out []clientServer, others
 	return out, others
 }
 
-// findProject returns the nearest project at or above dir, or "" if there is
+// findProject returns the nearest project at dir or above, or "" if there is
 // none.
 func findProject(projects map[string]map[string]any, dir string) string {
 	if dir == "" {
@@ -67,7 +68,7 @@ func findProject(projects map[string]map[string]any, dir string) string {
 	return best
 }
 
-// isBelow reports whether dir is top or below it.
+// isBelow reports whether dir is top or is inside top.
 func isBelow(top, dir string) bool {
 	if runtime.GOOS == "windows" {
 		top, dir = strings.ToLower(top), strings.ToLower(dir)
@@ -78,8 +79,8 @@ func isBelow(top, dir string) bool {
 
 var notInFolder = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
-// nameSuffix returns a suffix that distinguishes a server from another of the
-// same name: the directory of its project, or the name of its client.
+// nameSuffix returns a suffix for a server whose name is already in use: the
+// directory of its project, or the name of the client.
 func (im *Importer) nameSuffix(f clientServer) string {
 	if f.project == "" {
 		return im.client.Name
@@ -88,18 +89,19 @@ func (im *Importer) nameSuffix(f clientServer) string {
 	return cmp.Or(strings.Trim(notInFolder().ReplaceAllString(folder, "-"), "-"), "project")
 }
 
-// setWorkDir sets the working directory of a project's server to the project,
-// where its client starts it. Arguments may be relative paths.
+// setWorkDir sets the working directory of a project's server to the project
+// directory, because the client runs the server there and its arguments may be
+// relative paths.
 func setWorkDir(c *upstream.Config, project string) {
 	if project != "" && c.Type == upstream.Stdio && c.Dir == "" {
 		c.Dir = strings.ReplaceAll(project, "${", "$${")
 	}
 }
 
-// noteProject adds notes about the changes for a server of a project.
+// noteProject adds notes about an imported server of a project.
 func (p *Plan) noteProject(s Server) {
 	if s.As != s.Name {
-		p.Notes = append(p.Notes, fmt.Sprintf("server %s of the project %s is now named %s: another server has its name", s.Name, s.Project, s.As))
+		p.Notes = append(p.Notes, fmt.Sprintf("server %s of project %s is now named %s, because another server has that name", s.Name, s.Project, s.As))
 	}
 	note := "imported servers of a project are available in all projects; limit them with a profile"
 	if !slices.Contains(p.Notes, note) {

@@ -13,28 +13,28 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// maxRecord bounds the record of imports from one file, in bytes.
+// maxRecord limits the size in bytes of the record for one client file.
 const maxRecord = 64 << 20
 
-// record lists the imports from one file that were not undone.
+// record lists the imports from one client file that were not undone.
 type record struct {
 	Version int    `json:"version"`
 	File    string `json:"file"`
 	Steps   []step `json:"steps"`
 }
 
-// step records what one import did. It contains the credentials of the client's
-// file.
+// step records what one import changed. It contains credentials from the
+// client's file.
 type step struct {
-	Original []byte               `json:"original"` // the client's file before the import
-	Backup   string               `json:"backup,omitempty"`
-	Intact   bool                 `json:"kept"`            // the file was not changed
-	Names    []string             `json:"names"`           // entries removed from the file
-	Local    []clientconfig.Local `json:"local,omitempty"` // removed entries of projects
-	Entry    clientconfig.Entry   `json:"entry"`
-	Servers  map[string]string    `json:"servers"`          // digests of the added servers, by name
-	Shares   []string             `json:"shares,omitempty"` // existing servers that replace its entries
-	Secrets  []string             `json:"secrets"`          // secrets set by this import
+	Original []byte                      `json:"original"` // content of the client's file before the import
+	Backup   string                      `json:"backup,omitempty"`
+	Intact   bool                        `json:"kept"`            // whether the file was left unchanged
+	Names    []string                    `json:"names"`           // entries that were removed from the file
+	Local    []clientconfig.ProjectEntry `json:"local,omitempty"` // project entries that were removed
+	Entry    clientconfig.Entry          `json:"entry"`
+	Servers  map[string]string           `json:"servers"`          // digest of each added server
+	Shares   []string                    `json:"shares,omitempty"` // existing servers that replace entries of the file
+	Secrets  []string                    `json:"secrets"`          // secrets that the import set
 }
 
 func (im *Importer) readRecord() error {
@@ -73,7 +73,8 @@ func (im *Importer) sharedServers() map[string]bool {
 	return out
 }
 
-// unchangedBackups returns the backups of imports that were not changed since.
+// unchangedBackups returns the backups of earlier imports that still have their
+// original content.
 func (im *Importer) unchangedBackups() []string {
 	var out []string
 	for _, s := range im.record.Steps {

@@ -11,33 +11,35 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// MovedSecret is a value that moves to a secret. The value is not exported, so
-// that no output contains it.
+// MovedSecret is a value that an import moves to a secret. The value is not
+// exported, so that it cannot appear in output.
 type MovedSecret struct {
 	Secret string `json:"secret"`
 	Server string `json:"server"`
-	Where  string `json:"where"` // for example, env GITHUB_TOKEN
-	value  string // "" if the user has to set it
+	Where  string `json:"where"` // position such as "env GITHUB_TOKEN"
+	value  string // "" if the user must set it
 }
 
-// tokenText matches tokens with a known prefix. AKIA is not included: it begins
-// the name of a key, not the key.
+// tokenText matches tokens with a known prefix. The prefix AKIA is missing
+// because it starts the ID of a key, not the key.
 const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|AIza|hf_|npm_|eyJ|ntn_|lin_api_|dop_v1_)[A-Za-z0-9._=/+-]{8,}`
 
 var (
-	// secretKey matches names of variables and headers that hold a secret.
+	// secretKey matches names of variables and headers that contain secrets.
 	secretKey = lazyregexp.New(`(?i)token|secret|passw|passphrase|passcode|webhook|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
-	// secretFlag matches names of flags and parameters that hold a secret. It
-	// is narrower because flags have names like --max-tokens and --key-file.
+	// secretFlag matches names of flags and parameters that contain secrets. It
+	// is narrower than secretKey, because flags have names like --max-tokens
+	// and --key-file.
 	secretFlag = lazyregexp.New(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
 		`(^|[-_.])(auth|access|api|bot|refresh)?(token|secret|password|passwd|passphrase|pwd|pat|credentials?|authorization|bearer)$|(?-i:[a-z](Token|Secret|Password)$)`)
-	// userPassword matches user:password@host outside of a URL, as in a DSN.
-	// notUsers matches other texts with a : and a @.
+	// userPassword matches user:password@host outside a URL, as in a DSN.
+	// notUsers matches other texts that contain ":" and "@".
 	userPassword = lazyregexp.New(`^([A-Za-z0-9_.%+-]+):([^@\s/]{4,})@[A-Za-z0-9(\[]`)
 	notUsers     = lazyregexp.New(`(?i)^(mailto|npm|jsr|sip|acct|xmpp):|@sha256:`)
 	// inPairs matches a password in a list such as Server=x;Password=y.
 	inPairs = lazyregexp.New(`(?i)((?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|sharedsecret)\s?=\s?)([^;&\s'"]+)`)
-	// hook matches webhook URLs. Anyone who knows one can post to it.
+	// hook matches webhook URLs, because anyone who knows such a URL can post
+	// to it.
 	hook       = lazyregexp.New(`(?i)^https://(hooks\.slack\.com/|(\w+\.)?discord(app)?\.com/api/webhooks/|[^/]+\.webhook\.office\.com/|chat\.googleapis\.com/v1/spaces/)[^/]*\w`)
 	knownToken = lazyregexp.New(`(^|[^A-Za-z0-9_$-])(` + tokenText + `)`)
 	keyID      = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)
@@ -51,18 +53,19 @@ var (
 	notInName  = lazyregexp.New(`[^A-Za-z0-9]+`)
 )
 
-// secretMover replaces likely secrets of one server with references. It
-// recognizes them by name or by prefix.
+// secretMover replaces the likely secrets of one server with references. It
+// recognizes secrets by key or by prefix.
 type secretMover struct {
 	server     string
-	chooseName func(name, value string) (string, error) // returns the secret name for a value
+	chooseName func(name, value string) (string, error) // returns the name of the secret for a value
 	out        []MovedSecret
 	err        error
 }
 
-// moveSecrets moves secrets out of the environment, headers, arguments and URLs
-// of c, and adds references for values that the client asks the user for. It
-// replaces the maps and slices of c with copies.
+// moveSecrets moves secrets from the environment, headers, arguments and URLs
+// of c into the returned list, and replaces them with references. It also
+// replaces values that the client asks the user for. It copies the maps and
+// slices of c before it changes them.
 func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, value string) (string, error)) ([]MovedSecret, error) {
 	m := &secretMover{server: c.Name, chooseName: pick}
 	c.Env, c.Headers, c.Args, c.URLs = maps.Clone(c.Env), maps.Clone(c.Headers), slices.Clone(c.Args), slices.Clone(c.URLs)
@@ -86,7 +89,7 @@ func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, va
 	return m.out, m.err
 }
 
-// moveValue records a value as a secret and returns the reference to it.
+// moveValue records a value as a secret and returns a reference to it.
 func (m *secretMover) moveValue(where, key, value string) string {
 	name, err := m.chooseName(deriveSecretName(m.server, key), value)
 	if err != nil {
@@ -97,19 +100,19 @@ func (m *secretMover) moveValue(where, key, value string) string {
 	return "${{secrets." + name + "}}"
 }
 
-// looksSecret reports whether the value of a field named like a secret can be
-// one.
+// looksSecret reports whether a value can be a secret, given that its field is
+// named like one.
 func looksSecret(value string) bool {
 	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID().MatchString(value)
 }
 
-// likelySecret is like looksSecret, but also excludes paths and plain words,
-// which flags and parameters often have.
+// likelySecret is like looksSecret but rejects paths and plain words, which are
+// common in flags and parameters.
 func likelySecret(value string) bool {
 	return looksSecret(value) && !pathLike().MatchString(value) && !plainWord().MatchString(value)
 }
 
-// moveFromVariable moves secrets out of an environment variable.
+// moveFromVariable moves the secrets in an environment variable.
 func (m *secretMover) moveFromVariable(where, key, value string) string {
 	isURL := aURL().MatchString(value)
 	switch {
@@ -124,7 +127,8 @@ func (m *secretMover) moveFromVariable(where, key, value string) string {
 	return m.moveTokens(where, key, value)
 }
 
-// moveFromHeader moves the secret out of a header and keeps its scheme.
+// moveFromHeader moves the secret in a header but not its authentication
+// scheme.
 func (m *secretMover) moveFromHeader(where, key, value string) string {
 	head := scheme().FindString(value)
 	if rest := value[len(head):]; secretKey().MatchString(key) && looksSecret(rest) {
@@ -133,8 +137,8 @@ func (m *secretMover) moveFromHeader(where, key, value string) string {
 	return m.moveTokens(where, key, value)
 }
 
-// moveFromArgs moves secrets out of arguments, including values in the argument
-// after a flag.
+// moveFromArgs moves the secrets in arguments. The value of a flag may be in
+// the next argument.
 func (m *secretMover) moveFromArgs(args []string) {
 	for i := 0; i < len(args); i++ {
 		flag, value, set := strings.Cut(args[i], "=")
@@ -143,7 +147,7 @@ func (m *secretMover) moveFromArgs(args []string) {
 			args[i] = m.moveFromArg(fmt.Sprintf("argument %d", i+1), args[i])
 		case set:
 			args[i] = flag + "=" + m.moveFromFlag(flag, value)
-		case strings.HasPrefix(flag, "-e") && !strings.HasPrefix(flag, "--") && len(flag) > 2: // -eNAME without a value copies the variable; it has no value to move
+		case strings.HasPrefix(flag, "-e") && !strings.HasPrefix(flag, "--") && len(flag) > 2: // -eNAME without a value copies a variable, so there is no value to move
 		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
 			i++
 			args[i] = m.moveFromFlag(flag, args[i])
@@ -151,7 +155,7 @@ func (m *secretMover) moveFromArgs(args []string) {
 	}
 }
 
-// moveFromFlag moves secrets out of the value of a flag.
+// moveFromFlag moves the secrets in the value of a flag.
 func (m *secretMover) moveFromFlag(flag, value string) string {
 	where, name := "argument "+flag, strings.TrimLeft(flag, "-")
 	switch {
@@ -177,7 +181,8 @@ func (m *secretMover) moveFromFlag(flag, value string) string {
 	return m.moveFromArg(where, value)
 }
 
-// moveFromArg moves secrets out of an argument without a known flag.
+// moveFromArg moves the secrets in an argument that is not the value of a known
+// flag.
 func (m *secretMover) moveFromArg(where, value string) string {
 	if aURL().MatchString(value) {
 		return m.moveFromURL(where, value)
@@ -196,7 +201,7 @@ func (m *secretMover) moveFromArg(where, value string) string {
 	return m.moveTokens(where, "token", value)
 }
 
-// moveTokens moves tokens with a known prefix out of a text.
+// moveTokens moves tokens with a known prefix that occur in a text.
 func (m *secretMover) moveTokens(where, key, text string) string {
 	text = inPairs().ReplaceAllStringFunc(text, func(s string) string {
 		p := inPairs().FindStringSubmatch(s)
@@ -205,7 +210,7 @@ func (m *secretMover) moveTokens(where, key, text string) string {
 		}
 		return p[1] + m.moveValue(where, "password", p[2])
 	})
-	const shortest = 16 // must also contain a digit: sk- begins other words too
+	const shortest = 16 // a token must also contain a digit, because sk- starts other words too
 	return knownToken().ReplaceAllStringFunc(text, func(s string) string {
 		token := knownToken().FindStringSubmatch(s)[2]
 		if len(token) < shortest || !strings.ContainsAny(token, "0123456789") {
@@ -215,8 +220,8 @@ func (m *secretMover) moveTokens(where, key, text string) string {
 	})
 }
 
-// moveFromURL moves the password, parameters and tokens out of a URL. It edits
-// the text, so that the rest stays as written.
+// moveFromURL moves the password, secret parameters and tokens in a URL. It
+// edits the text to preserve the rest of the URL.
 func (m *secretMover) moveFromURL(where, u string) string {
 	if hook().MatchString(u) && looksSecret(u) {
 		return m.moveValue(where, "webhook", u)
@@ -303,7 +308,8 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 	}
 }
 
-// deriveSecretName returns the name of the secret for a key of a server.
+// deriveSecretName returns the name of a secret, derived from the server and
+// the key.
 func deriveSecretName(server, key string) string {
 	upper := func(s string) string {
 		return strings.Trim(strings.ToUpper(notInName().ReplaceAllString(s, "_")), "_")

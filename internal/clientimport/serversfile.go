@@ -19,7 +19,7 @@ const maxServersFile = 1 << 20
 
 const serversHeader = "# Your MCP servers for Loadout. To set a value ${{secrets.NAME}}: loadout secret set NAME\n"
 
-// serversFile is the servers file of the user as it was read.
+// serversFile is the user's servers file at the time when it was read.
 type serversFile struct {
 	path   string
 	data   []byte
@@ -42,7 +42,7 @@ func (s *serversFile) parse(data []byte) error {
 		return errorf(ServersFile, "%s: %s", s.path, why)
 	}
 	if len(data) > maxServersFile {
-		return broken("file too large")
+		return broken("file is too large")
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte(serversHeader + "mcpServers: {}\n")
@@ -82,7 +82,7 @@ func (s *serversFile) serversNode() *yaml.Node {
 	return nil
 }
 
-// add appends a server.
+// add appends a server to the map.
 func (s *serversFile) add(c *upstream.Config) {
 	m := s.serversNode()
 	m.Style = 0 // block style instead of one line
@@ -90,7 +90,7 @@ func (s *serversFile) add(c *upstream.Config) {
 	s.byName[c.Name] = c
 }
 
-// remove removes a server.
+// remove removes a server from the map.
 func (s *serversFile) remove(name string) {
 	m := s.serversNode()
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -102,8 +102,8 @@ func (s *serversFile) remove(name string) {
 	delete(s.byName, name)
 }
 
-// encode returns the new content of the file. It fails if a server would not
-// read back as the same server.
+// encode returns the new content of the file. It fails if parsing the content
+// would not yield the same servers.
 func (s *serversFile) encode() ([]byte, error) {
 	data, err := yaml.Dump(&s.doc, yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
@@ -116,13 +116,13 @@ func (s *serversFile) encode() ([]byte, error) {
 	}
 	for name, c := range s.byName {
 		if back[name] != c.Digest() {
-			return nil, fmt.Errorf("server %q cannot be written to %s without changes", name, s.path)
+			return nil, fmt.Errorf("server %q cannot be encoded in %s without changes", name, s.path)
 		}
 	}
 	return data, nil
 }
 
-// write replaces the file, unless it changed since it was read.
+// write replaces the file. It fails if the file changed since it was read.
 func (s *serversFile) write(data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -134,7 +134,7 @@ func (s *serversFile) write(data []byte) (err error) {
 		return err
 	}
 	if !bytes.Equal(now, s.data) {
-		return fmt.Errorf("%s changed in the meantime", s.path)
+		return fmt.Errorf("%s changed since it was read", s.path)
 	}
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -142,7 +142,7 @@ func (s *serversFile) write(data []byte) (err error) {
 	}
 	target := s.path
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
-		target = real // keep a symlink of the user
+		target = real // preserve a symlink
 	}
 	return atomicfile.Write(target, data, 0o600)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/secrets"
 )
 
-// PlanUndo plans the undo of all imports from the file, the last one first. If
-// the client's file cannot be restored completely, Notes says what is missing,
-// and the backups stay.
+// PlanUndo plans to undo all imports from the client's file, starting with the
+// last one. If the file cannot be restored completely, Notes says what is
+// missing, and the backups are not deleted.
 func (im *Importer) PlanUndo() (*Plan, error) {
 	p := &Plan{Action: None, applyTo: im.applyUndo}
 	if len(im.record.Steps) == 0 {
@@ -36,8 +36,8 @@ func (im *Importer) PlanUndo() (*Plan, error) {
 	return p, nil
 }
 
-// planRemovals removes the imported servers that nobody changed since and that
-// no other client needs.
+// planRemovals plans to remove the imported servers that were not changed since
+// and that no other client needs.
 func (im *Importer) planRemovals(p *Plan) {
 	shared := im.sharedServers()
 	for _, st := range slices.Backward(im.record.Steps) {
@@ -52,18 +52,18 @@ func (im *Importer) planRemovals(p *Plan) {
 	}
 }
 
-// planRestore plans the change of the client's file.
+// planRestore plans the change that restores the client's file.
 func (im *Importer) planRestore(p *Plan) error {
-	var done []clientconfig.Adoption
+	var done []clientconfig.Import
 	for _, st := range im.record.Steps {
 		if !st.Intact {
-			done = append(done, clientconfig.Adoption{Original: st.Original, Names: st.Names, Local: st.Local, Entry: st.Entry})
+			done = append(done, clientconfig.Import{Original: st.Original, Names: st.Names, Local: st.Local, Entry: st.Entry})
 		}
 	}
 	if len(done) == 0 {
 		return nil
 	}
-	change, err := clientconfig.PlanReturn(im.target, done)
+	change, err := clientconfig.PlanUndoImports(im.target, done)
 	if err != nil {
 		return &Error{ClientFile, err}
 	}
@@ -71,11 +71,11 @@ func (im *Importer) planRestore(p *Plan) error {
 	return nil
 }
 
-// restoresAll reports whether the client's file gets back all of its entries.
+// restoresAll reports whether all entries of the client's file are restored.
 func (p *Plan) restoresAll() bool { return p.change == nil || len(p.change.Notes) == 0 }
 
-// applyUndo applies the plan. The client's file comes first: nothing is lost if
-// it cannot be restored.
+// applyUndo applies an undo. It restores the client's file first, so that
+// nothing is lost if that fails.
 func (im *Importer) applyUndo(ctx context.Context, p *Plan) error {
 	data, err := im.servers.encode()
 	if err != nil {
@@ -101,13 +101,13 @@ func (im *Importer) applyUndo(ctx context.Context, p *Plan) error {
 	return removeBackups(backups)
 }
 
-// removeSecrets removes the secrets that imports set, except those that servers
-// still use.
+// removeSecrets removes the secrets that imports set, except those that are
+// still in use.
 func (im *Importer) removeSecrets(ctx context.Context, servers string) error {
 	for _, st := range slices.Backward(im.record.Steps) {
 		for _, name := range st.Secrets {
 			if strings.Contains(servers, "${{secrets."+name+"}}") {
-				continue // used by a server that was changed since
+				continue // a server that was changed since uses it
 			}
 			if err := im.secrets.Remove(ctx, name); err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return &Error{SecretStore, err}
@@ -117,7 +117,7 @@ func (im *Importer) removeSecrets(ctx context.Context, servers string) error {
 	return nil
 }
 
-// removeBackups deletes backups after everything was restored.
+// removeBackups deletes the backups after everything was restored.
 func removeBackups(backups []string) error {
 	for _, b := range backups {
 		err := os.Remove(b)

@@ -11,49 +11,52 @@ import (
 	"unicode"
 )
 
-// Servers contains the MCP servers in a client's file, including credentials.
+// Servers holds the MCP servers in a client's configuration file, including
+// their credentials.
 type Servers struct {
-	File   string         // path as the client uses it
-	Exists bool           // the file is there
-	Data   []byte         // all of the file
-	ByName map[string]any // decoded entries; numbers of JSON are json.Number
-	Inputs any            // of VS Code, nil for none
+	File   string         // path of the file as the client uses it
+	Exists bool           // whether the file exists
+	Data   []byte         // content of the file
+	ByName map[string]any // decoded entries by name; JSON numbers are json.Number
+	Inputs any            // inputs of a VS Code file, or nil
 
 	projects map[string]map[string]any
 }
 
-// Read returns the servers in the target's file, or none without a file. Its errors are
-// those of [Plan].
+// Read returns the servers in the target's file. If the file does not exist,
+// there are none. It returns the same errors as [Plan].
 func Read(t Target) (*Servers, error) {
 	ch, doc, err := t.open()
 	if err != nil {
 		return nil, err
 	}
 	all := doc.decoded()
-	s := &Servers{File: ch.File, Exists: ch.before.exists, Data: ch.before.data, ByName: map[string]any{}, Inputs: all["inputs"], projects: projectsOf(t, all)}
+	s := &Servers{File: ch.File, Exists: ch.before.exists, Data: ch.before.data, ByName: map[string]any{}, Inputs: all["inputs"], projects: decodeProjects(t, all)}
 	if m, ok := all[t.Client.Key].(map[string]any); ok {
 		s.ByName = m
 	}
 	return s, nil
 }
 
-// Holds reports whether the entry with e's name is exactly what [Plan] writes for e.
-func (s *Servers) Holds(c Client, e Entry) bool {
-	e = e.named()
+// HasEntry reports whether the entry named e.Name equals the entry that [Plan]
+// writes for e.
+func (s *Servers) HasEntry(c Client, e Entry) bool {
+	e = e.withDefaultName()
 	want, err := c.fields(e)
 	v, there := s.ByName[e.Name]
-	return err == nil && there && equal(v, want.decoded())
+	return err == nil && there && equalValues(v, want.decoded())
 }
 
-// PlanAdopt plans to replace the named entries, which must exist, and those of projects by
-// the entry. Everything else stays as with [Plan]. Its errors are those of [Plan].
-func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error) {
-	e = e.named()
+// PlanImport plans to replace the named entries and the project entries, all of
+// which must exist, with e. As with [Plan], the rest of the file is unchanged.
+// It returns the same errors as [Plan].
+func PlanImport(t Target, names []string, local []ProjectEntry, e Entry) (*Change, error) {
+	e = e.withDefaultName()
 	ch, doc, err := t.open()
 	if err != nil {
 		return nil, err
 	}
-	last, after, err := adoptAll(t.Client, doc, ch.before.data, names, local, e)
+	last, after, err := importAllEntries(t.Client, doc, ch.before.data, names, local, e)
 	if err != nil {
 		return nil, ch.locate(err)
 	}
@@ -72,29 +75,31 @@ func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error
 	return ch, ch.prepareDiff(doc, last, e.Name, want, true)
 }
 
-// Adoption records one [PlanAdopt], so that [PlanReturn] can revert it.
-type Adoption struct {
-	Original []byte   // the file before it
-	Names    []string // entries that it removed
-	Local    []Local  // entries of projects that it removed
-	Entry    Entry    // the entry that it added
+// Import records what one [PlanImport] changed, so that [PlanUndoImports] can
+// revert it.
+type Import struct {
+	Original []byte         // the file before the import
+	Names    []string       // entries that were removed
+	Local    []ProjectEntry // project entries that were removed
+	Entry    Entry          // the entry that was added
 }
 
-// PlanReturn plans the revert of adoptions, the last one first: it removes
-// their entry and restores the entries they removed. A file that nobody changed
-// since is restored to the byte. An entry that was written anew since is not
-// overwritten; the notes name it. done lists the adoptions in their order.
-func PlanReturn(t Target, done []Adoption) (*Change, error) {
+// PlanUndoImports plans to undo imports, starting with the last one: it removes
+// the entry that each import added and restores the entries that it removed. If
+// the file was not changed since, it is restored byte for byte. An entry that
+// was added again since is not overwritten but reported in the notes. done
+// lists the imports in the order in which they were made.
+func PlanUndoImports(t Target, done []Import) (*Change, error) {
 	ch, doc, err := t.open()
 	if err != nil || len(done) == 0 {
 		return ch, err
 	}
 	last, after := doc, ch.before.data
 	for _, a := range slices.Backward(done) {
-		a.Entry = a.Entry.named()
+		a.Entry = a.Entry.withDefaultName()
 		old, err := parse(t.Client, a.Original)
 		if err != nil {
-			return nil, fmt.Errorf("the backup of %s: %w", ch.File, err)
+			return nil, fmt.Errorf("parse backup of %s: %w", ch.File, err)
 		}
 		var notes []string
 		if last, after, notes, err = a.revert(t.Client, old, last, after); err != nil {
@@ -106,13 +111,13 @@ func PlanReturn(t Target, done []Adoption) (*Change, error) {
 		return ch, nil
 	}
 	ch.Action = Replace
-	return ch, ch.prepareDiff(doc, last, done[0].Entry.named().Name, nil, false)
+	return ch, ch.prepareDiff(doc, last, done[0].Entry.withDefaultName().Name, nil, false)
 }
 
-// revert returns the text without the adoption, and notes about entries that
-// are not restored. old is the parsed Original.
-func (a Adoption) revert(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
-	if _, adopted, err := adoptAll(c, old, a.Original, a.Names, a.Local, a.Entry); err == nil && bytes.Equal(adopted, src) {
+// revert returns the document and the text without the import, and notes about
+// entries that were not restored. old is the parsed Original.
+func (a Import) revert(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
+	if _, imported, err := importAllEntries(c, old, a.Original, a.Names, a.Local, a.Entry); err == nil && bytes.Equal(imported, src) {
 		return old, a.Original, nil, nil
 	}
 	doc, src, notes, err := a.restoreEntries(c, old, doc, src)
@@ -124,8 +129,8 @@ func (a Adoption) revert(c Client, old, doc document, src []byte) (document, []b
 		return nil, nil, nil, err
 	}
 	notes = append(notes, lost...)
-	if v, there, err := doc.value(a.Entry.Name); err == nil && there && !slices.Contains(a.Names, a.Entry.Name) {
-		if _, ours := c.entry(a.Entry.Name, v); ours {
+	if v, there, err := doc.entry(a.Entry.Name); err == nil && there && !slices.Contains(a.Names, a.Entry.Name) {
+		if _, ours := c.parseEntry(a.Entry.Name, v); ours {
 			doc, src, err = replaceEntry(c, doc, src, a.Entry.Name, nil)
 			return doc, src, notes, err
 		}
@@ -133,17 +138,17 @@ func (a Adoption) revert(c Client, old, doc document, src []byte) (document, []b
 	return doc, src, notes, nil
 }
 
-// restoreEntries restores the removed entries that are not in the file.
-func (a Adoption) restoreEntries(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
+// restoreEntries restores the removed entries that are missing from the file.
+func (a Import) restoreEntries(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
 	var notes []string
 	for _, name := range a.Names {
-		v, there, err := old.value(name)
+		v, there, err := old.entry(name)
 		if err != nil || !there {
 			continue
 		}
-		if now, there, err := doc.value(name); err != nil || there {
-			if !equal(now, v) {
-				notes = append(notes, fmt.Sprintf("the entry %q has been written anew since, and stays", name))
+		if now, there, err := doc.entry(name); err != nil || there {
+			if !equalValues(now, v) {
+				notes = append(notes, fmt.Sprintf("entry %q was added again since and is not restored", name))
 			}
 			continue
 		}
@@ -158,35 +163,36 @@ func (a Adoption) restoreEntries(c Client, old, doc document, src []byte) (docum
 	return doc, src, notes, nil
 }
 
-// adopt returns the new text and its parsed form.
-func adopt(c Client, doc document, src []byte, names []string, e Entry) (document, []byte, error) {
+// importEntries replaces the named entries with e. It returns the parsed and
+// the new text.
+func importEntries(c Client, doc document, src []byte, names []string, e Entry) (document, []byte, error) {
 	want, err := c.fields(e)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names {
 		if name == e.Name {
-			continue // it is replaced
+			continue // replaceEntry replaces this one below
 		}
 		if doc, src, err = replaceEntry(c, doc, src, name, nil); err != nil {
 			return nil, nil, err
 		}
 	}
-	if v, there, err := doc.value(e.Name); err != nil || there && equal(v, want.decoded()) {
+	if v, there, err := doc.entry(e.Name); err != nil || there && equalValues(v, want.decoded()) {
 		return doc, src, err
 	}
 	return replaceEntry(c, doc, src, e.Name, want)
 }
 
-// replaceEntry makes one edit and verifies that it changes nothing else. The named entry becomes
-// o, or is removed if o is nil.
+// replaceEntry sets the named entry to o, or removes it if o is nil. It
+// verifies that the rest of the document is unchanged.
 func replaceEntry(c Client, doc document, src []byte, name string, o object) (document, []byte, error) {
 	var e edit
 	var err error
 	if o == nil {
-		e, err = doc.without(name, false)
+		e, err = doc.removeEntry(name, false)
 	} else {
-		e, err = doc.with(name, o)
+		e, err = doc.setEntry(name, o)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -196,13 +202,14 @@ func replaceEntry(c Client, doc document, src []byte, name string, o object) (do
 	return left, after, err
 }
 
-// prepareDiff verifies the file, chooses the backup and creates the diff.
+// prepareDiff checks the file, chooses the path of the backup, and creates the
+// diff.
 func (c *Change) prepareDiff(before, after document, name string, want object, backUp bool) error {
 	if err := c.before.checkWritable(c.Target); err != nil {
 		return err
 	}
 	if c.File != c.Target {
-		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+", which will change")
+		c.Notes = slices.Insert(c.Notes, 0, c.File+" is a symlink to "+c.Target+"; that file will change")
 	}
 	if c.before.exists && backUp {
 		var err error
@@ -215,12 +222,12 @@ func (c *Change) prepareDiff(before, after document, name string, want object, b
 		oldName = "/dev/null"
 	}
 	c.diff = unifiedDiff(oldName, c.File, c.before.data, c.after,
-		maskText(c.before.data, before.marks(name), showOld(c.before.data, want.strings())),
-		maskText(c.after, after.marks(name), showNew(c.after)))
+		maskText(c.before.data, before.marks(name), showOldEntry(c.before.data, want.strings())),
+		maskText(c.after, after.marks(name), showNewEntry(c.after)))
 	return nil
 }
 
-// objectOf converts a decoded entry for writing.
+// objectOf converts a decoded entry to an object for writing.
 func objectOf(m map[string]any) object {
 	o := object{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -229,7 +236,8 @@ func objectOf(m map[string]any) object {
 	return o
 }
 
-// formatValue formats a decoded value that is not a string, list of strings or object.
+// formatValue formats a decoded value that is not a string, list of strings or
+// object.
 func (l layout) formatValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -248,7 +256,8 @@ func (l layout) formatValue(v any) string {
 	return "null"
 }
 
-// formatTOML formats a decoded value on one line, or returns "" if it cannot.
+// formatTOML formats a decoded value on one line. It returns "" if that is
+// impossible.
 func formatTOML(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -282,7 +291,7 @@ func formatTOML(v any) string {
 		}
 		return "{" + strings.Join(items, ", ") + "}"
 	}
-	return "" // then verify refuses it
+	return "" // verify then rejects the edit
 }
 
 // tomlKey formats a key, quoted if necessary.

@@ -12,7 +12,7 @@ import (
 
 // Entries are replaced by one and restored: byte for byte if nothing else changed,
 // otherwise by value.
-func TestAdoptAndReturn(t *testing.T) {
+func TestImportAndUndo(t *testing.T) {
 	for _, tt := range []struct {
 		client, text, edited string
 		names                []string
@@ -56,9 +56,9 @@ command = "k"
 			target := clientconfig.Target{Client: c, File: file}
 			e := clientconfig.Entry{Command: "/bin/loadout", Args: []string{"mcp"}}
 			before := servers(t, target)
-			adopt := func() {
+			importEntry := func() {
 				t.Helper()
-				ch, err := clientconfig.PlanAdopt(target, tt.names, nil, e)
+				ch, err := clientconfig.PlanImport(target, tt.names, nil, e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,17 +72,17 @@ command = "k"
 					t.Errorf("the backup holds %q %v", b, err)
 				}
 			}
-			adopt()
+			importEntry()
 			now := servers(t, target)
-			if len(now.ByName) != 2 || now.ByName["keep"] == nil || !now.Holds(c, e) || !strings.Contains(string(now.Data), "mine") {
+			if len(now.ByName) != 2 || now.ByName["keep"] == nil || !now.HasEntry(c, e) || !strings.Contains(string(now.Data), "mine") {
 				t.Errorf("it is\n%s", now.Data)
 			}
-			if ch, err := clientconfig.PlanAdopt(target, nil, nil, e); err != nil || ch.Action != clientconfig.None {
+			if ch, err := clientconfig.PlanImport(target, nil, nil, e); err != nil || ch.Action != clientconfig.None {
 				t.Errorf("again it is %v %v", ch, err)
 			}
 			undo := func() *clientconfig.Change {
 				t.Helper()
-				ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(tt.text), Names: tt.names, Entry: e}})
+				ch, err := clientconfig.PlanUndoImports(target, []clientconfig.Import{{Original: []byte(tt.text), Names: tt.names, Entry: e}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,22 +99,22 @@ command = "k"
 				t.Errorf("it came back as\n%s", got)
 			}
 			// with an edit in between
-			adopt()
+			importEntry()
 			write(t, file, []byte(strings.Replace(string(servers(t, target).Data), tt.edited, strings.Replace(tt.edited, "mine", "yours", 1)+strings.Repeat(" ", 3), 1)))
 			undo()
 			back := servers(t, target)
 			if got, want := names(back), names(before); !slices.Equal(got, want) {
 				t.Errorf("it has %q, want %q:\n%s", got, want, back.Data)
 			}
-			if ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(tt.text), Names: tt.names, Entry: e}}); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
+			if ch, err := clientconfig.PlanUndoImports(target, []clientconfig.Import{{Original: []byte(tt.text), Names: tt.names, Entry: e}}); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
 				t.Errorf("undone again it is %+v %v", ch, err)
 			}
 			// an entry that was added again stays
-			adopt2, err := clientconfig.PlanAdopt(target, tt.names, nil, e)
+			second, err := clientconfig.PlanImport(target, tt.names, nil, e)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := adopt2.Apply(); err != nil {
+			if err := second.Apply(); err != nil {
 				t.Fatal(err)
 			}
 			other, err := clientconfig.Plan(target, clientconfig.Entry{Name: tt.names[0], Command: "new"})
@@ -149,18 +149,18 @@ func names(s *clientconfig.Servers) []string {
 	return out
 }
 
-// Several adoptions are reverted by one change, whether the file was edited since
+// Several imports are undone by one change, whether the file was edited since
 // or not.
-func TestReturnSeveralAdoptions(t *testing.T) {
+func TestUndoSeveralImports(t *testing.T) {
 	const first = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n  }\n}\n"
 	for _, edit := range []bool{false, true} {
 		target := clientconfig.Target{Client: lookup(t, "cursor"), File: filepath.Join(t.TempDir(), "mcp.json")}
 		write(t, target.File, []byte(first))
-		var done []clientconfig.Adoption
-		adopt := func(name string) {
+		var done []clientconfig.Import
+		importEntry := func(name string) {
 			t.Helper()
-			a := clientconfig.Adoption{Original: servers(t, target).Data, Names: []string{name}, Entry: entry}
-			ch, err := clientconfig.PlanAdopt(target, a.Names, nil, entry)
+			a := clientconfig.Import{Original: servers(t, target).Data, Names: []string{name}, Entry: entry}
+			ch, err := clientconfig.PlanImport(target, a.Names, nil, entry)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestReturnSeveralAdoptions(t *testing.T) {
 			}
 			done = append(done, a)
 		}
-		adopt("a")
+		importEntry("a")
 		add, err := clientconfig.Plan(target, clientconfig.Entry{Name: "b", Command: "b"})
 		if err != nil {
 			t.Fatal(err)
@@ -177,11 +177,11 @@ func TestReturnSeveralAdoptions(t *testing.T) {
 		if err := add.Apply(); err != nil {
 			t.Fatal(err)
 		}
-		adopt("b")
+		importEntry("b")
 		if edit {
 			write(t, target.File, append(servers(t, target).Data, '\n'))
 		}
-		ch, err := clientconfig.PlanReturn(target, done)
+		ch, err := clientconfig.PlanUndoImports(target, done)
 		if err != nil || len(ch.Notes) > 0 || ch.Action != clientconfig.Replace {
 			t.Fatalf("%+v, %v", ch, err)
 		}
@@ -191,7 +191,7 @@ func TestReturnSeveralAdoptions(t *testing.T) {
 		if got := names(servers(t, target)); !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("edited %v: %q", edit, got)
 		}
-		if ch, err := clientconfig.PlanReturn(target, nil); err != nil || ch.Action != clientconfig.None {
+		if ch, err := clientconfig.PlanUndoImports(target, nil); err != nil || ch.Action != clientconfig.None {
 			t.Errorf("nothing to revert: %+v, %v", ch, err)
 		}
 	}
