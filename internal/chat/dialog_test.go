@@ -31,7 +31,7 @@ func TestCommandOutputAsJSON(t *testing.T) {
 
 func TestModelsKeepTheirServers(t *testing.T) {
 	const own = "http://127.0.0.1:1/v1"
-	names := map[string]config.Named{"quick": {Model: "openai:small"}, "house": {Model: "anthropic:x", BaseURL: "https://models.example.com", Key: "HOUSE"}}
+	names := map[string]config.NamedModel{"quick": {Model: "openai:small"}, "house": {Model: "anthropic:x", BaseURL: "https://models.example.com", Key: "HOUSE"}}
 	flagged := setup.ModelFlags{Model: "openai:x", BaseURL: own, Key: "OWN"}
 	configured := config.Models{Default: "openai:x", BaseURL: own, Key: "OWN", Names: names}
 	for _, tt := range []struct {

@@ -1,6 +1,6 @@
-// Package config loads the configuration of the command from defaults, files, environment
-// and flags, in that order, into one struct that records the source of each value. It
-// makes no decisions and opens nothing that the configuration names.
+// Package config loads the configuration of the command from defaults, files,
+// environment variables and flags, in this order. It records the source of each
+// value. It does not open any file or address that the configuration contains.
 package config
 
 import (
@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// FileName is the name of a configuration file.
+// FileName is the base name of a configuration file.
 const FileName = "loadout.yaml"
 
 const maxFile = 1 << 20
@@ -33,38 +33,39 @@ type Config struct {
 	Models  Models
 	Usage   Usage
 	Hub     Hub
-	// User holds the user's own fields, referenced as ${{user.NAME}} in the configuration
-	// of MCP servers.
+	// User holds values that the user defines, for ${{user.NAME}} in the
+	// configuration of MCP servers.
 	User map[string]string
 
-	// Inherited are directories from environment variables of earlier systems.
+	// Inherited lists skill directories from environment variables of an
+	// earlier system.
 	Inherited []string
-	// Notes are ignored settings with the reason.
+	// Notes lists settings that were ignored, with the reason.
 	Notes []Note
-	// Files are the files that were read, in order.
+	// Files lists the configuration files that were read, in order.
 	Files []string
 
 	from    map[string]string // key → source of its value
-	project map[string]bool   // directories added by a project file
+	project map[string]bool   // skill directories added by a project file
 }
 
-// Note reports an ignored setting.
+// Note reports a setting that was ignored.
 type Note struct {
 	Where   string `json:"where"`
 	Message string `json:"message"`
 }
 
-// Input is the input of [Load].
+// Input holds the arguments of [Load].
 type Input struct {
 	WorkDir string
 	Home    string
 	Getenv  func(string) string
-	// File is the file named by the user, or "".
+	// File is the configuration file that the user named, or "".
 	File string
-	// Flags are command-line settings by key.
+	// Flags holds settings from the command line, by key.
 	Flags map[string]string
-	// Trusted reports whether the user trusts a project file with this content; nil trusts
-	// none.
+	// Trusted reports whether the user trusts a project file with this content.
+	// If it is nil, no project file is trusted.
 	Trusted func(file string, data []byte) bool
 }
 
@@ -75,9 +76,10 @@ func (e *Error) Error() string {
 	return "configuration: " + strings.Join(e.Faults, "\n  ")
 }
 
-// Load reads the configuration. Faults in a file that the user named or owns are returned
-// together as an [*Error], because a restriction must not be skipped silently. A project
-// file may only set harmless keys; its other keys become notes.
+// Load loads the configuration. It returns all faults in files that the user
+// owns or named as one [*Error], because silently ignoring a fault could drop a
+// restriction. A project file may set only harmless keys; its other keys are
+// ignored and reported in Notes.
 func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
@@ -86,7 +88,7 @@ func Load(in Input) (*Config, error) {
 		l.applyFile(file, root, false)
 	}
 	if in.File != "" {
-		l.applyFile(l.path(in.File, in.WorkDir), "", true)
+		l.applyFile(l.resolvePath(in.File, in.WorkDir), "", true)
 	}
 	l.applyLegacyEnvironment()
 	l.applyEnvironment()
@@ -98,7 +100,8 @@ func Load(in Input) (*Config, error) {
 	return c, nil
 }
 
-// atMost truncates a list whose length a hostile file controls.
+// atMost truncates a list, because a hostile file can make it very long. It
+// appends the item that rest returns.
 func atMost[T any](list []T, rest func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
@@ -107,8 +110,8 @@ func atMost[T any](list []T, rest func(more int) T) []T {
 	return append(list[:most:most], rest(len(list)-most))
 }
 
-// Candidates returns the paths of all configuration files that are considered, including
-// missing ones.
+// Candidates returns the paths of all configuration files that Load looks for,
+// whether or not they exist.
 func (in Input) Candidates() []string {
 	var out []string
 	if f := UserFile(in); f != "" {
@@ -119,23 +122,23 @@ func (in Input) Candidates() []string {
 	}
 	if in.File != "" {
 		l := loader{in: in}
-		out = append(out, l.path(in.File, in.WorkDir))
+		out = append(out, l.resolvePath(in.File, in.WorkDir))
 	}
 	return out
 }
 
-// IsSet reports whether a key has a value other than the default.
+// IsSet reports whether a key is set, so that it may differ from its default.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
-// FromProject reports whether a directory of Skills.Dirs comes from a project file and not
-// from the user.
+// FromProject reports whether a directory in Skills.Dirs was added by a project
+// file.
 func (c *Config) FromProject(dir string) bool { return c.project[dir] }
 
 // UserFile returns the path of the user's configuration file.
 func UserFile(in Input) string {
 	if f := in.Getenv("LOADOUT_CONFIG"); f != "" {
 		l := loader{in: in}
-		return l.path(f, in.WorkDir)
+		return l.resolvePath(f, in.WorkDir)
 	}
 	dir := in.Getenv("XDG_CONFIG_HOME")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -147,8 +150,9 @@ func UserFile(in Input) string {
 	return filepath.Join(dir, "loadout", FileName)
 }
 
-// ProjectFile finds the configuration file of the project around dir: in dir or a parent,
-// up to the repository root. Outside a repository it finds none.
+// ProjectFile finds the configuration file of the project that contains dir. It
+// searches dir and its parents up to the repository root. Outside a repository
+// it finds none.
 func ProjectFile(dir string) (file, root string) {
 	for d := dir; d != ""; d = filepath.Dir(d) {
 		for _, name := range []string{FileName, filepath.Join(".loadout", FileName)} {
@@ -175,15 +179,17 @@ type loader struct {
 	c      *Config
 	in     Input
 	faults []string
-	// trusted reports that the project file is trusted.
+	// trusted reports whether the user trusts the project file.
 	trusted bool
 }
 
-func (l *loader) fault(where, format string, args ...any) {
+func (l *loader) addFault(where, format string, args ...any) {
 	l.faults = append(l.faults, where+": "+fmt.Sprintf(format, args...))
 }
 
-// applyFile applies a file. A non-empty root marks a project file, which is not trusted.
+// applyFile applies a configuration file. root is "" for a file of the user,
+// and the root of an untrusted project for a project file. If must is true, the
+// file must exist.
 func (l *loader) applyFile(path, root string, must bool) {
 	if path == "" {
 		return
@@ -193,7 +199,7 @@ func (l *loader) applyFile(path, root string, must bool) {
 	case errors.Is(err, fs.ErrNotExist) && !must:
 		return
 	case err != nil:
-		l.report(root, path, fmt.Sprintf("cannot be read: %v", cause(err)))
+		l.report(root, path, fmt.Sprintf("cannot read the file: %v", trimPath(err)))
 		return
 	}
 	var doc yaml.Node
@@ -205,7 +211,7 @@ func (l *loader) applyFile(path, root string, must bool) {
 		l.trusted = root != "" && l.in.Trusted != nil && l.in.Trusted(path, b)
 		l.mapping(doc.Content[0], "", path, root)
 	case err == nil, strings.HasSuffix(err.Error(), "no documents in stream"):
-		l.c.Files = append(l.c.Files, path) // only comments
+		l.c.Files = append(l.c.Files, path) // the file contains only comments
 	case strings.HasSuffix(err.Error(), "found multiple"):
 		l.report(root, path, "contains more than one YAML document: delete the second --- and everything after it")
 	case positioned && le.Mark.Line > 0:
@@ -217,13 +223,13 @@ func (l *loader) applyFile(path, root string, must bool) {
 	}
 }
 
-// report records a fault, or a note for a project file.
+// report records a fault in a file of the user, or a note about a project file.
 func (l *loader) report(root, where, message string) {
 	if root != "" {
 		l.c.Notes = append(l.c.Notes, Note{where, message})
 		return
 	}
-	l.fault(where, "%s", message)
+	l.addFault(where, "%s", message)
 }
 
 func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
@@ -241,7 +247,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 		s, known := findSetting(name)
 		switch {
 		case name == "user" && prefix == "" && key.Kind == yaml.ScalarNode && !seen[name]:
-			l.userFields(value, root, where)
+			l.applyUserFields(value, root, where)
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
 			l.report(root, where(key), unknownKey(prefix, key.Value))
 		case seen[name]:
@@ -255,8 +261,9 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	}
 }
 
-// userFields reads the user's own fields. Messages never contain their values.
-func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
+// applyUserFields reads the user's own values. Its messages never contain the
+// values.
+func (l *loader) applyUserFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
 	switch {
 	case root != "":
 		l.report(root, where(n), "user"+onlyYours)
@@ -264,14 +271,14 @@ func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) st
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return
 	case n.Kind != yaml.MappingNode:
-		l.fault(where(n), "user: expected a map of names to values")
+		l.addFault(where(n), "user: expected a map of names to values")
 		return
 	}
 	l.c.User = map[string]string{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || key.Value == "" {
-			l.fault(where(key), "user.%s: expected a string", quoteKey(key.Value))
+			l.addFault(where(key), "user.%s: expected a string", quoteKey(key.Value))
 			continue
 		}
 		l.c.User[key.Value] = value.Value
@@ -281,7 +288,7 @@ func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) st
 func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 	switch {
 	case root != "" && s.project:
-		l.projectDirs(s, n, file, root, where)
+		l.appendProjectDirs(s, n, file, root, where)
 		return
 	case root != "":
 		l.setByProject(s, n, file, root, where)
@@ -289,16 +296,16 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 	}
 	err := decode(s.value(l.c), n)
 	if err == nil {
-		err = s.valid(l.c)
+		err = s.validate(l.c)
 	}
 	if err != nil {
-		l.fault(where, "%s: %v", s.key, err)
+		l.addFault(where, "%s: %v", s.key, err)
 		return
 	}
 	l.recordSource(s, filepath.Dir(file), file)
 }
 
-// recordSource records the source of a value that replaces the previous one.
+// recordSource records where the current value of a setting comes from.
 func (l *loader) recordSource(s setting, base, from string) {
 	l.makeAbsolute(s, base)
 	if s.key == "skills.dirs" {
@@ -307,15 +314,16 @@ func (l *loader) recordSource(s setting, base, from string) {
 	l.c.from[s.key] = from
 }
 
-// projectDirs appends the directories of a project file that are inside the project.
-func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) {
+// appendProjectDirs appends the directories of a project file that are inside
+// the project.
+func (l *loader) appendProjectDirs(s setting, n *yaml.Node, file, root, where string) {
 	var dirs []string
 	if err := decodeList(&dirs, n); err != nil {
 		l.report(root, where, fmt.Sprintf("%s: %v", s.key, err))
 		return
 	}
 	for _, d := range dirs {
-		d = l.path(d, filepath.Dir(file))
+		d = l.resolvePath(d, filepath.Dir(file))
 		if !isInside(root, d) {
 			l.report(root, where, fmt.Sprintf("%s is ignored: outside the project", quoteValue(d)))
 			continue
@@ -332,15 +340,16 @@ func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) 
 	}
 }
 
-// isInside reports whether path is below root. Symlinks are resolved as far as the path
-// exists, so that a missing path cannot be created outside later.
+// isInside reports whether path is inside root. It resolves symlinks in the
+// part of path that exists, so that a missing path cannot be created outside
+// root later.
 func isInside(root, path string) bool {
 	rel, err := filepath.Rel(realPath(root), realPath(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// realPath resolves the symlinks of a path as far as it exists, or returns "" for a
-// dangling symlink.
+// realPath resolves the symlinks in the part of a path that exists. It returns
+// "" for a dangling symlink.
 func realPath(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
@@ -358,7 +367,7 @@ func realPath(path string) string {
 	return filepath.Join(parent, filepath.Base(path))
 }
 
-// makeAbsolute makes the paths of a setting absolute.
+// makeAbsolute makes the paths in a setting absolute.
 func (l *loader) makeAbsolute(s setting, base string) {
 	if !s.path {
 		return
@@ -366,16 +375,16 @@ func (l *loader) makeAbsolute(s setting, base string) {
 	switch v := s.value(l.c).(type) {
 	case *[]string:
 		for i, p := range *v {
-			(*v)[i] = l.path(p, base)
+			(*v)[i] = l.resolvePath(p, base)
 		}
 	case *string:
 		if *v != "" {
-			*v = l.path(*v, base)
+			*v = l.resolvePath(*v, base)
 		}
 	}
 }
 
-func (l *loader) path(p, base string) string {
+func (l *loader) resolvePath(p, base string) string {
 	if rest, ok := strings.CutPrefix(p, "~"); ok && l.in.Home != "" && (rest == "" || os.IsPathSeparator(rest[0])) {
 		return filepath.Join(l.in.Home, rest)
 	}
@@ -385,10 +394,12 @@ func (l *loader) path(p, base string) string {
 	return filepath.Join(base, p)
 }
 
-// requireAbsolute reports whether a path in a variable is absolute. Variables outlive a change of
-// directory: a relative path could name another project's files as the user's own servers.
+// requireAbsolute reports whether a path from an environment variable is
+// absolute, and adds a note if it is not. Variables outlive a change of
+// directory, so a relative path could turn files of another project into the
+// user's own servers.
 func (l *loader) requireAbsolute(variable, p string) bool {
-	if filepath.IsAbs(l.path(p, "")) {
+	if filepath.IsAbs(l.resolvePath(p, "")) {
 		return true
 	}
 	l.c.Notes = append(l.c.Notes, Note{variable, quoteValue(p) + " is ignored: a relative path depends on the working directory; write an absolute path"})
@@ -427,7 +438,7 @@ func decode(v any, n *yaml.Node) error {
 		return decodeList(v, n)
 	case *map[string]Price:
 		return decodePrices(v, n)
-	case *map[string]Named:
+	case *map[string]NamedModel:
 		return decodeNames(v, n)
 	}
 	return nil
@@ -457,16 +468,16 @@ func decodeList(v *[]string, n *yaml.Node) error {
 	return nil
 }
 
-// applyLegacyEnvironment applies the environment variables of an earlier system.
+// applyLegacyEnvironment applies environment variables of an earlier system.
 func (l *loader) applyLegacyEnvironment() {
 	for _, d := range filepath.SplitList(l.in.Getenv("LLP_SKILLS_DIRS")) {
 		if d != "" {
-			l.c.Inherited = append(l.c.Inherited, l.path(d, l.in.WorkDir))
+			l.c.Inherited = append(l.c.Inherited, l.resolvePath(d, l.in.WorkDir))
 		}
 	}
 	for _, name := range []string{"LLP_MCP_CONNECTIONS_FILE", "LLP_MCP_CONNECTIONS_DIR"} {
 		if p := l.in.Getenv(name); p != "" && l.requireAbsolute(name, p) {
-			l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(p, l.in.WorkDir))
+			l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.resolvePath(p, l.in.WorkDir))
 		}
 	}
 	if level := l.in.Getenv("LLP_MCP_DEFAULT_SAFETY"); level != "" {
@@ -480,7 +491,7 @@ func (l *loader) applyLegacyEnvironment() {
 	enabled := l.in.Getenv("LLP_ENABLE_CLAUDE_GLOBAL")
 	if enabled != "" {
 		on, err := parseBool(enabled)
-		if err != nil { // the earlier system treated everything but 1 as false
+		if err != nil { // the earlier system treated all values except 1 as false
 			l.c.Notes = append(l.c.Notes, Note{"LLP_ENABLE_CLAUDE_GLOBAL", err.Error() + "; false is used"})
 		}
 		l.c.Skills.Home = on
@@ -490,7 +501,7 @@ func (l *loader) applyLegacyEnvironment() {
 		}
 	}
 	if dir := l.in.Getenv("LLP_CLAUDE_SKILLS_DIR"); dir != "" {
-		dir = l.path(dir, l.in.WorkDir)
+		dir = l.resolvePath(dir, l.in.WorkDir)
 		if fi, err := os.Stat(filepath.Join(dir, "skills")); err == nil && fi.IsDir() {
 			dir = filepath.Join(dir, "skills")
 		}
@@ -521,7 +532,7 @@ func (l *loader) applyFlags() {
 
 func (l *loader) applyText(s setting, text, from string) {
 	if err := s.parse(l.c, text); err != nil {
-		l.fault(from, "%s: %v", s.key, err)
+		l.addFault(from, "%s: %v", s.key, err)
 		return
 	}
 	if list, ok := s.value(l.c).(*[]string); ok && s.path && from == s.env && strings.HasPrefix(s.key, "servers.") {
@@ -565,7 +576,8 @@ func unknownKey(prefix, name string) string {
 	return fmt.Sprintf("unknown key %s%s; known keys: %s", strings.TrimPrefix(prefix+".", "."), quoteKey(name), strings.Join(near, ", "))
 }
 
-// quoteKey formats a key from a file for a message, quoted unless it is plain.
+// quoteKey formats a key from a file for a message. It quotes keys with special
+// characters.
 func quoteKey(s string) string {
 	if q := quoteValue(s); q != `"`+s+`"` || strings.ContainsAny(s, " .") || s == "" {
 		return q
@@ -573,7 +585,7 @@ func quoteKey(s string) string {
 	return s
 }
 
-// quoteValue quotes untrusted text from a file for a message.
+// quoteValue quotes untrusted text for a message.
 func quoteValue(s string) string {
 	const most = 80
 	if r := []rune(s); len(r) > most {
@@ -605,7 +617,7 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-func cause(err error) error {
+func trimPath(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err

@@ -435,7 +435,7 @@ func TestK2UnreadableUserFileIsAnError(t *testing.T) {
 		{"mcp:\n  compat: weknow\n", `ROOT/FILE:2:11: mcp.compat: "weknow" is not one of weknora, ba-agent, wegent`},
 		{"mcp:\n  address: [a]\n", "ROOT/FILE:2:12: mcp.address: expected a string"},
 		{"skills: \x00\n", "ROOT/FILE: is not valid YAML: "},
-		{strings.Repeat("#", 1<<20+1), "ROOT/FILE: cannot be read: not a regular file of at most 1048576 bytes"},
+		{strings.Repeat("#", 1<<20+1), "ROOT/FILE: cannot read the file: not a regular file of at most 1048576 bytes"},
 	} {
 		for _, location := range []string{userFile, "named.yaml", "fromenv.yaml"} {
 			m := newMachine(t)
@@ -458,16 +458,16 @@ func TestK2UnreadableUserFileIsAnError(t *testing.T) {
 func TestNamedFileMustExist(t *testing.T) {
 	m := newMachine(t)
 	m.in.File = "missing.yaml"
-	if got := m.faults(); len(got) != 1 || got[0] != "ROOT/repo/pkg/missing.yaml: cannot be read: no such file or directory" {
+	if got := m.faults(); len(got) != 1 || got[0] != "ROOT/repo/pkg/missing.yaml: cannot read the file: no such file or directory" {
 		t.Errorf("--config: %q", got)
 	}
 	m.in.File = ""
 	m.env["LOADOUT_CONFIG"] = m.at("missing.yaml")
-	if got := m.faults(); len(got) != 1 || !strings.HasPrefix(got[0], "ROOT/missing.yaml: cannot be read") {
+	if got := m.faults(); len(got) != 1 || !strings.HasPrefix(got[0], "ROOT/missing.yaml: cannot read the file") {
 		t.Errorf("LOADOUT_CONFIG: %q", got)
 	}
 	m.env["LOADOUT_CONFIG"] = m.at("home")
-	if got := m.faults(); len(got) != 1 || !strings.HasPrefix(got[0], "ROOT/home: cannot be read") {
+	if got := m.faults(); len(got) != 1 || !strings.HasPrefix(got[0], "ROOT/home: cannot read the file") {
 		t.Errorf("a directory: %q", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// Hub configures loadout serve. A project file cannot set any of it.
+// Hub configures loadout serve. A project file cannot set any of these keys.
 type Hub struct {
 	Address  string
 	Data     string
@@ -35,7 +35,7 @@ type Hub struct {
 	Log     string
 }
 
-// checkNetworks validates addresses and networks.
+// checkNetworks returns an error unless v lists addresses and networks.
 func checkNetworks(v any) error {
 	for _, text := range *v.(*[]string) {
 		if _, err := netip.ParsePrefix(text); err == nil {
@@ -48,11 +48,11 @@ func checkNetworks(v any) error {
 	return nil
 }
 
-// redactPassword returns a database URL without its password.
+// redactPassword removes the password from a database URL.
 func redactPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "…" // unparsable: may contain a password
+		return "…" // cannot be parsed, so the position of a password is unknown
 	}
 	query := u.Query()
 	for name := range query {

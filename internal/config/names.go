@@ -10,18 +10,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Named is a model with a short name.
-type Named struct {
+// NamedModel is a model to which the user gave a short name.
+type NamedModel struct {
 	Model string `json:"model"` // vendor:name
-	// BaseURL is the address of the model server. Key names the secret or variable with
-	// its key. Empty values mean those of the vendor.
+	// BaseURL is the URL of the model server, and Key the name of the secret or
+	// variable that holds the API key. If they are "", the vendor's defaults
+	// apply.
 	BaseURL string `json:"base_url,omitempty"`
 	Key     string `json:"key,omitempty"`
 }
 
-// decodeNames reads a map of short names to models, each a string or a map with a server
-// and a key.
-func decodeNames(v *map[string]Named, n *yaml.Node) error {
+// decodeNames decodes a map of short names to models. Each model is a string,
+// or a map with a server and a key.
+func decodeNames(v *map[string]NamedModel, n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		*v = nil
@@ -31,7 +32,7 @@ func decodeNames(v *map[string]Named, n *yaml.Node) error {
 	case len(n.Content) > 2*maxPrices:
 		return fmt.Errorf("too many names (limit %d)", maxPrices)
 	}
-	out := map[string]Named{}
+	out := map[string]NamedModel{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		name := key.Value
@@ -51,10 +52,10 @@ func decodeNames(v *map[string]Named, n *yaml.Node) error {
 	return nil
 }
 
-func decodeNamed(n *yaml.Node) (Named, error) {
-	m := Named{Model: n.Value}
+func decodeNamed(n *yaml.Node) (NamedModel, error) {
+	m := NamedModel{Model: n.Value}
 	if n.Kind == yaml.MappingNode {
-		m = Named{}
+		m = NamedModel{}
 		fields := map[string]*string{"model": &m.Model, "base_url": &m.BaseURL, "key": &m.Key}
 		var seen []string
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -62,28 +63,28 @@ func decodeNamed(n *yaml.Node) (Named, error) {
 			field := fields[key.Value]
 			switch {
 			case field == nil:
-				return Named{}, fmt.Errorf("unknown key %s; expected model, base_url and key", quoteValue(key.Value))
+				return NamedModel{}, fmt.Errorf("unknown key %s; expected model, base_url and key", quoteValue(key.Value))
 			case slices.Contains(seen, key.Value):
-				return Named{}, fmt.Errorf("duplicate key %s", key.Value)
+				return NamedModel{}, fmt.Errorf("duplicate key %s", key.Value)
 			case value.Kind != yaml.ScalarNode:
-				return Named{}, fmt.Errorf("%s: expected a string", key.Value)
+				return NamedModel{}, fmt.Errorf("%s: expected a string", key.Value)
 			}
 			seen, *field = append(seen, key.Value), value.Value
 		}
 	} else if n.Kind != yaml.ScalarNode {
-		return Named{}, errors.New("expected a model such as anthropic:NAME, or a map with model, base_url and key")
+		return NamedModel{}, errors.New("expected a model such as anthropic:NAME, or a map with model, base_url and key")
 	}
 	if vendor, name, _ := strings.Cut(m.Model, ":"); vendor == "" || name == "" {
-		return Named{}, fmt.Errorf("invalid model %s: expected anthropic:NAME or openai:NAME", quoteValue(m.Model))
+		return NamedModel{}, fmt.Errorf("invalid model %s: expected anthropic:NAME or openai:NAME", quoteValue(m.Model))
 	}
 	if err := checkWebAddress(&m.BaseURL); err != nil {
-		return Named{}, fmt.Errorf("base_url: %w", err)
+		return NamedModel{}, fmt.Errorf("base_url: %w", err)
 	}
 	return m, nil
 }
 
-// parseNames parses the value of a variable, as YAML or JSON.
-func parseNames(v *map[string]Named, text string) error {
+// parseNames parses the value of an environment variable as YAML or JSON.
+func parseNames(v *map[string]NamedModel, text string) error {
 	var doc yaml.Node
 	if err := yaml.Load([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
 		return errors.New(`expected {"small": "anthropic:NAME"}`)
@@ -91,8 +92,8 @@ func parseNames(v *map[string]Named, text string) error {
 	return decodeNames(v, doc.Content[0])
 }
 
-// namesText formats the value for a configuration file.
-func namesText(v map[string]Named) string {
+// formatNames formats short names for a configuration file.
+func formatNames(v map[string]NamedModel) string {
 	b, err := json.Marshal(v)
 	if err != nil || len(v) == 0 {
 		return "{}"

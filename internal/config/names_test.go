@@ -14,7 +14,7 @@ import (
 func TestModelNames(t *testing.T) {
 	m := newMachine(t)
 	m.write(userFile, "models:\n  names:\n    haiku: anthropic:small\n    here: {model: openai:qwen3, base_url: 'http://127.0.0.1:1/v1', key: LOCAL}\n")
-	want := map[string]config.Named{"haiku": {Model: "anthropic:small"}, "here": {Model: "openai:qwen3", BaseURL: "http://127.0.0.1:1/v1", Key: "LOCAL"}}
+	want := map[string]config.NamedModel{"haiku": {Model: "anthropic:small"}, "here": {Model: "openai:qwen3", BaseURL: "http://127.0.0.1:1/v1", Key: "LOCAL"}}
 	if diff := cmp.Diff(want, m.load().Models.Names); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
 	}

@@ -26,9 +26,9 @@ const (
 	maxPrice  = 1_000_000
 )
 
-// Price returns the price of a model by its full name, as vendor:name. An exact entry wins
-// over the longest matching entry that ends in *. It returns false if nothing matches. A
-// price of zero is a price.
+// Price returns the price of a model by its full name, such as vendor:name. An
+// exact entry takes precedence over entries that end in *, of which the longest
+// match is used. Price returns false if no entry matches. A price may be zero.
 func (m *Models) Price(name string) (Price, bool) {
 	best, known := m.Prices[name]
 	if known {
@@ -44,7 +44,7 @@ func (m *Models) Price(name string) (Price, bool) {
 	return best, longest >= 0
 }
 
-// decodePrices reads a map of model names to prices.
+// decodePrices decodes a map of model names to prices.
 func decodePrices(v *map[string]Price, n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
@@ -63,7 +63,7 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 		case key.Kind != yaml.ScalarNode || name == "" || strings.Contains(strings.TrimSuffix(name, "*"), "*"):
 			return fmt.Errorf("invalid model name %s: expected a name such as anthropic:NAME; a final * matches a prefix", quoteValue(name))
 		case strings.TrimSuffix(name, "*") != "" && !strings.Contains(name, ":"):
-			return fmt.Errorf("model name %s without vendor: write anthropic:NAME or openai:NAME", quoteValue(name))
+			return fmt.Errorf("model name %s has no vendor: write anthropic:NAME or openai:NAME", quoteValue(name))
 		}
 		if _, twice := out[name]; twice {
 			return fmt.Errorf("duplicate model %s", quoteValue(name))
@@ -78,7 +78,8 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 	return nil
 }
 
-// decodePrice reads the prices of one model. A missing cache price equals the input price.
+// decodePrice decodes the prices of one model. If a cache price is missing, it
+// is the input price.
 func decodePrice(n *yaml.Node) (Price, error) {
 	if n.Kind != yaml.MappingNode {
 		return Price{}, errors.New("expected input, output, cache_read and cache_write")
@@ -113,7 +114,7 @@ func decodePrice(n *yaml.Node) (Price, error) {
 	return p, nil
 }
 
-// parsePrices parses the value of a variable, as YAML or JSON.
+// parsePrices parses the value of an environment variable as YAML or JSON.
 func parsePrices(v *map[string]Price, text string) error {
 	var doc yaml.Node
 	if err := yaml.Load([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
@@ -122,8 +123,8 @@ func parsePrices(v *map[string]Price, text string) error {
 	return decodePrices(v, doc.Content[0])
 }
 
-// pricesText formats the value for a configuration file.
-func pricesText(v map[string]Price) string {
+// formatPrices formats prices for a configuration file.
+func formatPrices(v map[string]Price) string {
 	b, err := json.Marshal(v)
 	if err != nil || len(v) == 0 {
 		return "{}"

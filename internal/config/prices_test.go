@@ -65,7 +65,7 @@ func TestPricesRoundTrip(t *testing.T) {
 func TestBadPrices(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]":                                     "expected a map of model names",
-		"{claude: {input: 1, output: 1}}":         `model name "claude" without vendor`,
+		"{claude: {input: 1, output: 1}}":         `model name "claude" has no vendor`,
 		"{'a:*b': {input: 1, output: 1}}":         "invalid model name",
 		"{'a:b**': {input: 1, output: 1}}":        "invalid model name",
 		"{'a:b': 3}":                              "expected input, output",

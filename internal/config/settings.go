@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Skills selects the sources of skills and the available skills.
+// Skills configures which skills are available and where they are found.
 type Skills struct {
 	Enabled bool
 	Dirs    []string
@@ -41,27 +41,31 @@ type Servers struct {
 	Deadline int
 	Idle     int
 
-	// Inherited are files and directories from environment variables of an earlier system.
+	// Inherited lists files and directories from environment variables of an
+	// earlier system.
 	Inherited []string
-	// Project are files and directories from the configuration of a trusted project. Their
-	// servers do not belong to the user: they run in the sandbox without the environment,
-	// and only if the files still have the trusted content.
+	// Project lists files and directories from the configuration of a trusted
+	// project. Their servers do not count as the user's own: they run in the
+	// sandbox without the user's environment, and only while the files have the
+	// trusted content.
 	Project []string
 }
 
-// Sources configures remote sources of skills. A project file cannot set any of it.
+// Sources configures remote sources of skills. A project file cannot set any of
+// these keys.
 type Sources struct {
 	Private []string
-	Tokens  []string // host=SECRET
+	Tokens  []string // entries of the form host=SECRET
 }
 
-// Policy decides on tool calls.
+// Policy configures decisions about tool calls.
 type Policy struct {
 	Rules     []string
 	Threshold string
 }
 
-// Sandbox configures how scripts of skills run. A project file cannot set any of it.
+// Sandbox configures how scripts of skills run. A project file cannot set any
+// of these keys.
 type Sandbox struct {
 	Enabled      bool
 	Backend      string
@@ -77,14 +81,15 @@ type Sandbox struct {
 	BuildScripts bool
 }
 
-// Models configures the language model of a chat. A project file cannot set any of it.
+// Models configures the language model of a chat. A project file cannot set any
+// of these keys.
 type Models struct {
 	Default   string
 	BaseURL   string
 	Key       string
 	MaxTokens int
-	Prices    map[string]Price // by vendor:name; a final * matches a prefix
-	Names     map[string]Named // short names, used by skills
+	Prices    map[string]Price      // by vendor:name; a final * matches any suffix
+	Names     map[string]NamedModel // short names, which skills can use
 	Window    int
 }
 
@@ -93,19 +98,19 @@ type Usage struct {
 	Enabled bool
 }
 
-// setting is one key with its environment variable, documentation and target field.
+// setting describes a key: its environment variable, documentation and field.
 type setting struct {
 	key, env, doc string
-	also          string            // alias variable, which takes precedence over env
-	value         func(*Config) any // *bool, *int, *string, *[]string, *map[string]Price or *map[string]Named
-	// project allows an untrusted project file to set the key.
+	also          string            // alternative variable, which takes precedence over env
+	value         func(*Config) any // pointer to the field: *bool, *int, *string, *[]string, *map[string]Price or *map[string]NamedModel
+	// project is true if an untrusted project file may set the key.
 	project bool
-	path    bool // values are paths
-	hidden  bool // may contain a password and is not shown
+	path    bool // whether the values are paths
+	hidden  bool // whether the value may contain a password and is not shown
 	check   func(any) error
 }
 
-// settings lists all keys in the order of the example.
+// settings lists all keys in the order of the example configuration.
 var settings = []setting{
 	{key: "skills.enabled", env: "LOADOUT_SKILLS_ENABLED", value: func(c *Config) any { return &c.Skills.Enabled },
 		doc: "Kill switch: false hides all skills."},
@@ -123,11 +128,11 @@ var settings = []setting{
 		doc: "Allowlist of skills: names or globs (docs-*), optionally with a version (pdf@>=1.2).\nEmpty means all."},
 	{key: "skills.shell", env: "LOADOUT_SKILLS_SHELL", value: func(c *Config) any { return &c.Skills.Shell },
 		doc: "The agent type, such as ClaudeCode or Chat. Skills bound to other types (bindShells)\nare hidden. Empty hides none."},
-	{key: "skills.keep", env: "LOADOUT_SKILLS_KEEP", value: func(c *Config) any { return &c.Skills.Keep }, check: between(1, 10_000),
+	{key: "skills.keep", env: "LOADOUT_SKILLS_KEEP", value: func(c *Config) any { return &c.Skills.Keep }, check: inRange(1, 10_000),
 		doc: "Number of chat turns after which an unused skill is unloaded."},
-	{key: "skills.budget", env: "LOADOUT_SKILLS_BUDGET", value: func(c *Config) any { return &c.Skills.Budget }, check: between(0, 10_000_000),
+	{key: "skills.budget", env: "LOADOUT_SKILLS_BUDGET", value: func(c *Config) any { return &c.Skills.Budget }, check: inRange(0, 10_000_000),
 		doc: "Limit of instruction tokens loaded in a chat. The least recently used skills are unloaded\nfirst. 0 means no limit."},
-	{key: "skills.depth", env: "LOADOUT_SKILLS_DEPTH", value: func(c *Config) any { return &c.Skills.Depth }, check: between(1, 32),
+	{key: "skills.depth", env: "LOADOUT_SKILLS_DEPTH", value: func(c *Config) any { return &c.Skills.Depth }, check: inRange(1, 32),
 		doc: "Depth of the search for skills below a directory."},
 	{key: "skills.watch", env: "LOADOUT_SKILLS_WATCH", value: func(c *Config) any { return &c.Skills.Watch },
 		doc: "Watch for changes while running; otherwise reload on SIGHUP only."},
@@ -135,7 +140,7 @@ var settings = []setting{
 		doc: "Serve MCP over HTTP at this address, for example 127.0.0.1:8485; empty means stdio."},
 	{key: "mcp.token_file", env: "LOADOUT_MCP_TOKEN_FILE", value: func(c *Config) any { return &c.MCP.TokenFile }, path: true,
 		doc: "File with the token that HTTP clients must send; required unless the address is loopback.\nA relative path is relative to this file."},
-	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: between(200, 1_000_000),
+	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: inRange(200, 1_000_000),
 		doc: "Limit of the skill names and descriptions sent to a client at the start, in characters."},
 	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf("", "weknora", "ba-agent", "wegent"),
 		doc: "Serve the tools of an earlier system instead of Loadout's: weknora, ba-agent or wegent."},
@@ -145,9 +150,9 @@ var settings = []setting{
 		doc: "Directories with files of MCP servers."},
 	{key: "servers.connect", env: "LOADOUT_SERVERS_CONNECT", value: func(c *Config) any { return &c.Servers.Connect }, check: oneOf("", "on-load", "at-start"),
 		doc: "When to connect servers: on-load (when a skill or a call needs them) or at-start."},
-	{key: "servers.deadline", env: "LOADOUT_SERVERS_DEADLINE", value: func(c *Config) any { return &c.Servers.Deadline }, check: between(1, 600),
+	{key: "servers.deadline", env: "LOADOUT_SERVERS_DEADLINE", value: func(c *Config) any { return &c.Servers.Deadline }, check: inRange(1, 600),
 		doc: "Seconds that loading a skill waits for its servers."},
-	{key: "servers.idle", env: "LOADOUT_SERVERS_IDLE", value: func(c *Config) any { return &c.Servers.Idle }, check: between(1, 86_400),
+	{key: "servers.idle", env: "LOADOUT_SERVERS_IDLE", value: func(c *Config) any { return &c.Servers.Idle }, check: inRange(1, 86_400),
 		doc: "Seconds without a call after which a server is stopped."},
 	{key: "servers.safety", env: "LOADOUT_SERVERS_SAFETY", value: func(c *Config) any { return &c.Servers.Safety }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
 		doc: "Risk level of tools without annotations: SAFE, LOW, MEDIUM, HIGH or CRITICAL."},
@@ -166,15 +171,15 @@ var settings = []setting{
 		check: oneOf("", "auto", "native", "bwrap", "container", "landlock", "process", "seatbelt"),
 		doc: "The sandbox back end: auto selects the first of native, bwrap and container that works here;\n" +
 			"landlock, seatbelt and process isolate less and are used only if named."},
-	{key: "sandbox.min_tier", env: "LOADOUT_SANDBOX_MIN_TIER", value: func(c *Config) any { return &c.Sandbox.MinTier }, check: between(1, 4),
+	{key: "sandbox.min_tier", env: "LOADOUT_SANDBOX_MIN_TIER", value: func(c *Config) any { return &c.Sandbox.MinTier }, check: inRange(1, 4),
 		doc: "Minimum isolation: 1 limits, 2 access rules, 3 private file system view, 4 separate kernel.\nIgnored for a back end selected by name."},
 	{key: "sandbox.image", env: "LOADOUT_SANDBOX_IMAGE", value: func(c *Config) any { return &c.Sandbox.Image },
 		doc: "The image for the container back end; it must be present already."},
-	{key: "sandbox.memory_mb", env: "LOADOUT_SANDBOX_MEMORY_MB", value: func(c *Config) any { return &c.Sandbox.MemoryMB }, check: between(16, 1<<20),
+	{key: "sandbox.memory_mb", env: "LOADOUT_SANDBOX_MEMORY_MB", value: func(c *Config) any { return &c.Sandbox.MemoryMB }, check: inRange(16, 1<<20),
 		doc: "Memory limit of a run, in MiB. A skill can request less."},
-	{key: "sandbox.seconds", env: "LOADOUT_SANDBOX_SECONDS", value: func(c *Config) any { return &c.Sandbox.Seconds }, check: between(1, 86_400),
+	{key: "sandbox.seconds", env: "LOADOUT_SANDBOX_SECONDS", value: func(c *Config) any { return &c.Sandbox.Seconds }, check: inRange(1, 86_400),
 		doc: "Time limit of a run."},
-	{key: "sandbox.disk_mb", env: "LOADOUT_SANDBOX_DISK_MB", value: func(c *Config) any { return &c.Sandbox.DiskMB }, check: between(1, 1<<20),
+	{key: "sandbox.disk_mb", env: "LOADOUT_SANDBOX_DISK_MB", value: func(c *Config) any { return &c.Sandbox.DiskMB }, check: inRange(1, 1<<20),
 		doc: "Limit of the data that a run writes, in MiB."},
 	{key: "sandbox.network", env: "LOADOUT_SANDBOX_NETWORK", value: func(c *Config) any { return &c.Sandbox.Network },
 		doc: "Hosts that skills may request, for example api.example.com, *.example.com:8443 or * for all.\nEach request still needs approval. Empty means no network for any skill."},
@@ -192,9 +197,9 @@ var settings = []setting{
 		doc: "The base URL of the model server, for example http://127.0.0.1:11434/v1; empty means the vendor's."},
 	{key: "models.key", env: "LOADOUT_MODELS_KEY", value: func(c *Config) any { return &c.Models.Key },
 		doc: "The secret or variable with the API key; empty means ANTHROPIC_API_KEY or OPENAI_API_KEY,\nwhich are sent to their vendors only."},
-	{key: "models.max_tokens", env: "LOADOUT_MODELS_MAX_TOKENS", value: func(c *Config) any { return &c.Models.MaxTokens }, check: between(0, 1_000_000),
+	{key: "models.max_tokens", env: "LOADOUT_MODELS_MAX_TOKENS", value: func(c *Config) any { return &c.Models.MaxTokens }, check: inRange(0, 1_000_000),
 		doc: "Token limit of an answer; 0 means the vendor's default."},
-	{key: "models.window", env: "LOADOUT_MODELS_WINDOW", value: func(c *Config) any { return &c.Models.Window }, check: between(0, 100_000_000),
+	{key: "models.window", env: "LOADOUT_MODELS_WINDOW", value: func(c *Config) any { return &c.Models.Window }, check: inRange(0, 100_000_000),
 		doc: "Context window of the model, in tokens. Longer conversations are compacted. 0 disables\ncompaction."},
 	{key: "models.names", env: "LOADOUT_MODELS_NAMES", value: func(c *Config) any { return &c.Models.Names },
 		doc: "Short names of models, for example haiku: anthropic:NAME, or local: {model: openai:NAME, base_url:\n" +
@@ -243,17 +248,17 @@ var settings = []setting{
 		doc: "Create an account for every user of the provider, not only for members of allowed groups."},
 	{key: "hub.private", env: "LOADOUT_HUB_PRIVATE", value: func(c *Config) any { return &c.Hub.Private }, check: checkNetworks,
 		doc: "Private networks allowed for models, MCP servers and skill sources of users, for example 10.1.2.0/24."},
-	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: between(1, 1000),
+	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: inRange(1, 1000),
 		doc: "Number of concurrent script runs per node. Further runs wait; users take turns."},
-	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: between(1, 100_000),
+	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),
 		doc: "Sustained requests per second per user."},
-	{key: "hub.drain", env: "LOADOUT_HUB_DRAIN", value: func(c *Config) any { return &c.Hub.Drain }, check: between(1, 3600),
+	{key: "hub.drain", env: "LOADOUT_HUB_DRAIN", value: func(c *Config) any { return &c.Hub.Drain }, check: inRange(1, 3600),
 		doc: "Seconds that running requests have to finish when the hub stops."},
 	{key: "hub.log", env: "LOADOUT_HUB_LOG", value: func(c *Config) any { return &c.Hub.Log }, check: oneOf("", "text", "json"),
 		doc: "Log format on standard error: text or json; empty means text on a terminal and json elsewhere."},
 }
 
-func between(low, high int) func(any) error {
+func inRange(low, high int) func(any) error {
 	return func(v any) error {
 		if n := *v.(*int); n < low || n > high {
 			return fmt.Errorf("%d is out of range %d to %d", n, low, high)
@@ -273,7 +278,8 @@ func oneOf(names ...string) func(any) error {
 	}
 }
 
-// checkHostSecrets validates host=SECRET entries.
+// checkHostSecrets returns an error unless all entries have the form
+// host=SECRET.
 func checkHostSecrets(v any) error {
 	for _, entry := range *v.(*[]string) {
 		host, name, ok := strings.Cut(entry, "=")
@@ -284,13 +290,13 @@ func checkHostSecrets(v any) error {
 	return nil
 }
 
-// invalidNameRune reports whether r is not allowed in a secret name.
+// invalidNameRune reports whether a secret name must not contain r.
 func invalidNameRune(r rune) bool {
 	return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
-// checkWebAddress validates a registry address. The error does not repeat the value, which may
-// contain a password.
+// checkWebAddress validates the address of a registry. Its error does not
+// repeat the address, which may contain a password.
 func checkWebAddress(v any) error {
 	s := *v.(*string)
 	if s == "" {
@@ -303,7 +309,7 @@ func checkWebAddress(v any) error {
 	return nil
 }
 
-// defaults returns the configuration without any settings.
+// defaults returns the default configuration.
 func defaults() *Config {
 	return &Config{
 		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true},
@@ -317,7 +323,8 @@ func defaults() *Config {
 	}
 }
 
-// parse sets a value from a string, for example from the environment.
+// parse sets a value from a string, such as the value of an environment
+// variable.
 func (s setting) parse(c *Config, text string) error {
 	switch v := s.value(c).(type) {
 	case *bool:
@@ -338,7 +345,7 @@ func (s setting) parse(c *Config, text string) error {
 		if err := parsePrices(v, text); err != nil {
 			return err
 		}
-	case *map[string]Named:
+	case *map[string]NamedModel:
 		if err := parseNames(v, text); err != nil {
 			return err
 		}
@@ -347,10 +354,10 @@ func (s setting) parse(c *Config, text string) error {
 			return fmt.Errorf("empty list %q: unset the variable or give it a value", text)
 		}
 	}
-	return s.valid(c)
+	return s.validate(c)
 }
 
-func (s setting) valid(c *Config) error {
+func (s setting) validate(c *Config) error {
 	if s.check == nil {
 		return nil
 	}
@@ -367,7 +374,7 @@ func parseBool(s string) (bool, error) {
 	return false, fmt.Errorf("expected true or false, got %q", s)
 }
 
-// splitList splits paths as in PATH, other lists at commas.
+// splitList splits a list of paths as in PATH, and other lists at commas.
 func splitList(paths bool, text string) []string {
 	parts := strings.Split(text, ",")
 	if paths {

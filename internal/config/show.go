@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Value is one key of the effective configuration.
+// Value is a key of the effective configuration with its value.
 type Value struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
-	From  string `json:"from"` // file, variable, command line or default
+	From  string `json:"from"` // file, variable, "command line" or "default"
 }
 
-// Values lists all keys with their values and sources.
+// Values returns all keys with their values and sources.
 func (c *Config) Values() []Value {
 	var out []Value
 	for _, s := range settings {
@@ -35,8 +35,8 @@ func (c *Config) Values() []Value {
 			prices := map[string]Price{}
 			maps.Copy(prices, *p)
 			v.Value = prices
-		case *map[string]Named:
-			named := map[string]Named{}
+		case *map[string]NamedModel:
+			named := map[string]NamedModel{}
 			maps.Copy(named, *p)
 			v.Value = named
 		}
@@ -57,15 +57,16 @@ func (v Value) Text() string {
 	case string:
 		return strconv.Quote(x)
 	case map[string]Price:
-		return pricesText(x)
-	case map[string]Named:
-		return namesText(x)
+		return formatPrices(x)
+	case map[string]NamedModel:
+		return formatNames(x)
 	default:
 		return fmt.Sprint(x)
 	}
 }
 
-// Example returns a configuration file with every key, its documentation and its default.
+// Example returns a configuration file that contains every key with its
+// documentation and default.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Configuration of Loadout: every key with its default.\n" +
@@ -88,7 +89,7 @@ func Example() string {
 }
 
 // CommandsDisabledBy returns the setting that disables commands of skills and
-// projects, or "" if they are enabled.
+// projects, or "" if commands are enabled.
 func (c *Config) CommandsDisabledBy() string {
 	if c.Sandbox.Enabled {
 		return ""

@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// fromTrusted maps each key that a trusted project file may set to the function that
-// merges its value. All other keys belong to the user alone. Isolation can only become
-// stricter.
-var fromTrusted = map[string]func(mine, theirs any) error{
+// trustedMerges maps each key that a trusted project file may set to the
+// function that merges the value. Only the user can set other keys. The
+// functions never weaken isolation.
+var trustedMerges = map[string]func(mine, theirs any) error{
 	"servers.files":         appendList,
 	"servers.dirs":          appendList,
 	"servers.connect":       replaceValue,
@@ -35,16 +35,17 @@ var fromTrusted = map[string]func(mine, theirs any) error{
 
 var errLooser = errors.New("is ignored: a project file can only make it stricter")
 
-// onlyYours ends the note about a key that no project file may set.
+// onlyYours ends a note about a key that no project file may set.
 const onlyYours = " is ignored: only you can set it, in your own file"
 
-// untilTrusted ends the note about a key that a project file may set once the project is
-// trusted.
+// untilTrusted ends a note about a key that a project file may set only in a
+// trusted project.
 func untilTrusted(file string) string {
 	return " is ignored until you trust the project, with: loadout trust " + shellQuote(ProjectDir(file))
 }
 
-// ProjectDir returns the project directory of a configuration file.
+// ProjectDir returns the directory of the project to which a configuration file
+// belongs.
 func ProjectDir(file string) string {
 	dir := filepath.Dir(file)
 	if filepath.Base(dir) == ".loadout" {
@@ -53,7 +54,7 @@ func ProjectDir(file string) string {
 	return dir
 }
 
-// shellQuote quotes a path for a shell.
+// shellQuote quotes a path for use in a shell command.
 func shellQuote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
@@ -105,7 +106,8 @@ func mergeNumber(mine, theirs any, sign int) error {
 	return nil
 }
 
-// narrowList narrows a list to a subset of it.
+// narrowList replaces mine with theirs. It fails unless theirs is a subset of
+// mine.
 func narrowList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	if !slices.Contains(*m, "*") {
@@ -134,10 +136,10 @@ func mergeLevel(mine, theirs any, sign int) error {
 	return nil
 }
 
-// setByProject applies a value of a project file. An untrusted file contributes deny rules
-// only.
+// setByProject applies a value from a project file. If the project is
+// untrusted, it applies only deny rules.
 func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string) {
-	join := fromTrusted[s.key]
+	join := trustedMerges[s.key]
 	denials := s.key == "policy.rules" && !l.trusted
 	switch {
 	case join == nil:
@@ -150,7 +152,7 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	theirs := &Config{}
 	err := decode(s.value(theirs), n)
 	if err == nil {
-		err = s.valid(theirs)
+		err = s.validate(theirs)
 	}
 	if err != nil {
 		l.report(root, where, fmt.Sprintf("%s: %v", s.key, err))
@@ -164,7 +166,7 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 		}
 	}
 	if s.path {
-		_ = join(&l.c.Servers.Project, s.value(theirs)) // kept apart from the user's own servers
+		_ = join(&l.c.Servers.Project, s.value(theirs)) // separate from the user's own servers
 		return
 	}
 	if err := join(s.value(l.c), s.value(theirs)); err != nil {
@@ -178,10 +180,11 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	}
 }
 
-// allowedFromProject reports whether a project file may contribute a list item.
+// allowedFromProject reports whether a project file may add the item v to a
+// list. If not, it adds a note.
 func (l *loader) allowedFromProject(s setting, v string, denials bool, file, root, where string) bool {
 	switch {
-	case denials && !denies(v):
+	case denials && !isDenyRule(v):
 		l.report(root, where, "the rule "+quoteValue(v)+untilTrusted(file))
 		return false
 	case s.path && !isInside(root, v):
@@ -191,8 +194,8 @@ func (l *loader) allowedFromProject(s setting, v string, denials bool, file, roo
 	return true
 }
 
-// denies reports whether a rule begins with the word deny.
-func denies(rule string) bool {
+// isDenyRule reports whether a rule starts with the word deny.
+func isDenyRule(rule string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(strings.ToLower(rule)), "deny")
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n:"))
 }

@@ -7,25 +7,25 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads a regular file of at most limit bytes. A pipe or device could
-// wait or never end.
+// ReadFile reads a regular file of at most limit bytes. It rejects pipes and
+// devices, which could block or never end.
 func ReadFile(file string, limit int64) ([]byte, error) {
 	fi, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil, err
 	case fi.IsDir():
-		return nil, errors.New("is a directory")
+		return nil, errors.New("want a file, got a directory")
 	case !fi.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case fi.Size() > limit:
-		return nil, fmt.Errorf("more than %d bytes", limit)
+		return nil, fmt.Errorf("file too large (limit %d bytes)", limit)
 	}
 	return os.ReadFile(file)
 }
 
-// ListFiles returns the configuration files in a directory, or path itself if it is a
-// file.
+// ListFiles returns the configuration files in the directory path, or path
+// itself if it is a file.
 func ListFiles(path string) ([]string, error) {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.IsDir() {

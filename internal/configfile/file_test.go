@@ -19,7 +19,7 @@ func TestReadFileAndListFiles(t *testing.T) {
 	if b, err := ReadFile(file, 5); err != nil || string(b) != "12345" {
 		t.Errorf("within the limit: %q, %v", b, err)
 	}
-	if _, err := ReadFile(file, 4); err == nil || err.Error() != "more than 4 bytes" {
+	if _, err := ReadFile(file, 4); err == nil || err.Error() != "file too large (limit 4 bytes)" {
 		t.Errorf("above the limit: %v", err)
 	}
 	if _, err := ReadFile(dir, 5); err == nil {

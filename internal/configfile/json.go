@@ -29,15 +29,15 @@ func parseJSON(data []byte) ([]*Node, *Error) {
 	return []*Node{n}, nil
 }
 
-// jsonError parses the position out of the library's error text, and counts
-// characters instead of bytes.
+// jsonError converts an error of the JSON library. It parses the position in
+// the error text and counts characters instead of bytes.
 func jsonError(data []byte, err error) *Error {
 	e := &Error{Message: "not valid JSON"}
 	cause := errors.Unwrap(err)
 	if cause == nil {
 		return e
 	}
-	what, _, _ := strings.Cut(cause.Error(), "literal: ") // the rest quotes the file
+	what, _, _ := strings.Cut(cause.Error(), "literal: ") // the rest may quote the file
 	e.Message += ": " + what
 	place := strings.TrimSuffix(err.Error(), cause.Error())
 	var col int
@@ -71,8 +71,9 @@ func atoi(s string) int {
 	return n
 }
 
-// deepJSON returns the offset where brackets nest too deep, or -1. The library
-// recurses without a limit. Text after a syntax error does not matter.
+// deepJSON returns the offset at which brackets are nested too deeply, or -1.
+// The library recurses without a limit. Text after a syntax error does not
+// matter.
 func deepJSON(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -109,7 +110,7 @@ func deepJSON(data []byte) int {
 	return -1
 }
 
-// cursor converts increasing offsets to lines and columns.
+// cursor converts increasing byte offsets to lines and columns.
 type cursor struct {
 	data              []byte
 	off, line, column int

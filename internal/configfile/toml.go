@@ -14,8 +14,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// The library copies the path of a key for each key. These limits keep it from
-// using gigabytes for a megabyte of input.
+// The TOML library copies the whole path for each key. These limits prevent it
+// from allocating gigabytes for a megabyte of input.
 const (
 	maxKeyParts  = 8
 	maxTOMLDepth = 8
@@ -37,7 +37,7 @@ func parseTOML(text string) ([]*Node, *Error) {
 	r := tomlReader{budget: newBudget(), positions: s.positions, order: map[string]int{}}
 	for i, k := range md.Keys() {
 		p := ""
-		for _, part := range k { // parent tables may have no header of their own
+		for _, part := range k { // parent tables may have no header
 			if p = joinKey(p, part); r.order[p] == 0 {
 				r.order[p] = i + 1
 			}
@@ -50,7 +50,8 @@ func parseTOML(text string) ([]*Node, *Error) {
 	return []*Node{n}, nil
 }
 
-// tomlError keeps the position, and the message unless it quotes the file.
+// tomlError converts an error of the TOML library. It drops a message that
+// quotes the file.
 func tomlError(err error) *Error {
 	pe, ok := errors.AsType[toml.ParseError](err)
 	if !ok {
@@ -66,22 +67,22 @@ func tomlError(err error) *Error {
 	return e
 }
 
-// sep joins the parts of a key.
+// sep joins the parts of a key into a map key.
 const sep = "\x00"
 
 type position struct{ line, column int }
 
-// tomlScan scans a file before the library does. It enforces limits that the
-// library lacks, and finds positions that the library does not return. It need
-// not be right beyond the first syntax error.
+// tomlScan scans a file before the library parses it. It enforces limits that
+// the library lacks, and records positions that the library does not return. It
+// may be wrong after the first syntax error.
 type tomlScan struct {
 	text      string
 	i         int
 	line      int
-	start     int // start of the line
+	start     int // offset of the current line
 	depth     int
 	dots      int
-	table     string // current table header, its parts joined
+	table     string // parts of the current table header, joined
 	positions map[string]position
 }
 
@@ -90,7 +91,7 @@ func (s *tomlScan) position() position {
 }
 
 func (s *tomlScan) scan() *Error {
-	fresh := true // at the start of a statement
+	fresh := true // whether a statement starts here
 	for s.i < len(s.text) {
 		if fresh && s.depth == 0 && !strings.ContainsRune(" \t\r\n#", rune(s.text[s.i])) {
 			s.statement()
@@ -130,7 +131,7 @@ func (s *tomlScan) scan() *Error {
 	return nil
 }
 
-// skipString moves i to the last quote of a string.
+// skipString sets i to the last quote of a string.
 func (s *tomlScan) skipString(q byte) {
 	end := string(q)
 	if long := strings.Repeat(end, 3); strings.HasPrefix(s.text[s.i:], long) {
@@ -157,7 +158,7 @@ func (s *tomlScan) skipString(q byte) {
 	}
 }
 
-// statement records the position of the header or key at i.
+// statement records the position of the table header or key at i.
 func (s *tomlScan) statement() {
 	at, rest := s.position(), s.text[s.i:]
 	line, _, _ := strings.Cut(rest, "\n")
@@ -170,7 +171,8 @@ func (s *tomlScan) statement() {
 	s.record(s.table, keyParts(line), at)
 }
 
-// record stores the position of a key and its parents, unless they have one.
+// record stores the position of a key and of its parents, unless they already
+// have one.
 func (s *tomlScan) record(table string, parts []string, at position) {
 	p := table
 	for _, part := range parts {
@@ -188,7 +190,7 @@ func joinKey(p, part string) string {
 	return p + sep + part
 }
 
-// keyParts parses a dotted key at the start of a line.
+// keyParts parses the dotted key at the start of a line.
 func keyParts(line string) []string {
 	var out []string
 	for len(out) <= maxKeyParts {

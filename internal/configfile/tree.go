@@ -1,7 +1,7 @@
-// Package configfile parses configuration files of other programs, in JSON with
-// comments, YAML or TOML, into one kind of tree. Each value knows its position
-// in the file. Trees are limited in size and depth, with aliases expanded, so
-// they are safe to walk. The package opens no files, knows no settings, and its
+// Package configfile parses the configuration files of other programs, in JSON
+// with comments, YAML or TOML, into a common tree whose nodes have positions.
+// It limits the size and depth of trees and expands aliases, so trees are safe
+// to walk. It opens no files except in [ReadFile], knows no settings, and its
 // errors quote no values.
 package configfile
 
@@ -13,26 +13,26 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a file.
+// Limits of a configuration file.
 const (
 	MaxBytes = 1 << 20
 	maxDepth = 64
 	maxNodes = 100_000
-	maxText  = 1 << 20 // bytes of scalars and keys, aliases expanded
+	maxText  = 1 << 20 // bytes of scalars and keys after aliases are expanded
 )
 
 // Format is a configuration language.
 type Format string
 
-// The formats.
+// Supported formats.
 const (
 	JSON Format = "JSON" // with comments and trailing commas
 	YAML Format = "YAML"
 	TOML Format = "TOML"
 )
 
-// FormatOf returns the format of a file, by the extension of its name or else
-// by its first characters.
+// FormatOf returns the format of a file by its extension or, if that is
+// unknown, by its first characters.
 func FormatOf(name string, data []byte) Format {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".json", ".jsonc", ".json5":
@@ -54,7 +54,7 @@ func FormatOf(name string, data []byte) Format {
 // Kind is the type of a node.
 type Kind string
 
-// The kinds.
+// Kinds of nodes.
 const (
 	Null   Kind = "null"
 	Bool   Kind = "boolean"
@@ -64,28 +64,28 @@ const (
 	Map    Kind = "map"
 )
 
-// Node is one value.
+// Node is a value in a configuration file.
 type Node struct {
 	Kind Kind
 	// Text is the text of a scalar: a string without quotes, a number as
 	// written, or true or false in lower case.
 	Text   string
-	Items  []*Node // of a list
-	Fields []Field // of a map, in file order; keys may repeat
-	// Line and Column are 1-based and count lines and characters. They are 0 if
-	// unknown.
+	Items  []*Node // items of a list
+	Fields []Field // fields of a map, in file order; keys may repeat
+	// Line and Column are the 1-based position, with columns in characters.
+	// They are 0 if the position is unknown.
 	Line, Column int
 }
 
-// Field is one entry of a map.
+// Field is a key of a map and its value.
 type Field struct {
 	Key          string
 	Line, Column int
 	Value        *Node
 }
 
-// Get returns the last value of a key. It returns nil if there is none or n is
-// not a map.
+// Get returns the value of the last field with the given key. It returns nil if
+// there is none or n is not a map.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
@@ -98,9 +98,9 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Unique returns the fields of a map in file order, without those whose key is
-// repeated later, and the fields left out.
-func (n *Node) Unique() (fields, passed []Field) {
+// UniqueFields returns the fields of a map in file order, keeping the last
+// field for each key. passed lists the other fields.
+func (n *Node) UniqueFields() (fields, passed []Field) {
 	last := make(map[string]int, len(n.Fields))
 	for i, f := range n.Fields {
 		last[f.Key] = i
@@ -115,16 +115,16 @@ func (n *Node) Unique() (fields, passed []Field) {
 	return fields, passed
 }
 
-// Scalar reports whether n is a string, number or boolean.
-func (n *Node) Scalar() bool {
+// IsScalar reports whether n is a string, number or boolean.
+func (n *Node) IsScalar() bool {
 	return n != nil && (n.Kind == String || n.Kind == Number || n.Kind == Bool)
 }
 
-// Error reports why and where a file cannot be parsed.
+// Error reports why a file cannot be parsed, and the position of the problem.
 type Error struct {
-	Line, Column int // 0 if unknown
+	Line, Column int // 0 if the position is unknown
 	Message      string
-	TooLarge     bool // exceeds a limit, but may be valid
+	TooLarge     bool // the file exceeds a limit but may be valid
 }
 
 // Error returns the message, preceded by the position if it is known.
@@ -137,9 +137,9 @@ func (e *Error) Error() string {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Parse parses a file. JSON and TOML files have one document. YAML files may
-// have several, and empty ones are skipped. On an error it also returns the
-// documents before the error.
+// Parse parses a configuration file. JSON and TOML files contain one document.
+// YAML files may contain several documents; empty ones are skipped. If a
+// document is invalid, Parse also returns the documents before it.
 func Parse(data []byte, f Format) ([]*Node, *Error) {
 	if len(data) > MaxBytes {
 		return nil, &Error{TooLarge: true, Message: fmt.Sprintf("file too large (%d bytes, limit %d)", len(data), MaxBytes)}
@@ -167,13 +167,14 @@ func Parse(data []byte, f Format) ([]*Node, *Error) {
 	return parseJSON(data)
 }
 
-// budget is what may still be added to a tree.
+// budget is the number of nodes and bytes of text that may still be added to a
+// tree.
 type budget struct{ nodes, text int }
 
 func newBudget() *budget { return &budget{maxNodes, maxText} }
 
-// spend takes a node or key from the budget and reports whether it was large
-// enough.
+// spend takes one node or key from the budget. It returns false if the budget
+// is exceeded or depth is too large.
 func (b *budget) spend(text string, depth int) bool {
 	b.nodes--
 	b.text -= len(text)

@@ -5,16 +5,17 @@ import (
 	"strconv"
 )
 
-// JSON returns the value as JSON, with keys in file order. Of repeated keys the
-// last value counts. A number that JSON cannot express becomes a string.
+// JSON encodes the value as JSON, with keys in file order. Only the last value
+// of a repeated key is included. A number that JSON cannot represent becomes a
+// string.
 func (n *Node) JSON() json.RawMessage {
 	if n == nil {
 		return nil
 	}
-	return n.append(nil)
+	return n.appendJSON(nil)
 }
 
-func (n *Node) append(b []byte) []byte {
+func (n *Node) appendJSON(b []byte) []byte {
 	switch n.Kind {
 	case Null:
 		return append(b, "null"...)
@@ -33,18 +34,18 @@ func (n *Node) append(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = item.append(b)
+			b = item.appendJSON(b)
 		}
 		return append(b, ']')
 	case Map:
-		fields, _ := n.Unique()
+		fields, _ := n.UniqueFields()
 		b = append(b, '{')
 		for i, f := range fields {
 			if i > 0 {
 				b = append(b, ',')
 			}
 			b = append(append(b, quoteJSON(f.Key)...), ':')
-			b = f.Value.append(b)
+			b = f.Value.appendJSON(b)
 		}
 		return append(b, '}')
 	}
@@ -52,6 +53,6 @@ func (n *Node) append(b []byte) []byte {
 }
 
 func quoteJSON(s string) []byte {
-	js, _ := json.Marshal(s) // never fails for a string
+	js, _ := json.Marshal(s) // cannot fail for a string
 	return js
 }

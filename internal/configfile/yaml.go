@@ -49,14 +49,14 @@ func yamlError(err error) *Error {
 		msg = le.ContextMsg + ": " + msg
 	}
 	if strings.HasPrefix(le.ContextMsg, "while scanning") {
-		at = le.ContextMark // the start of the unterminated item
+		at = le.ContextMark // where the unterminated item starts
 	}
 	return &Error{Line: at.Line, Column: at.Column, Message: "not valid YAML: " + strings.TrimPrefix(msg, "yaml: ")}
 }
 
 type yamlReader struct{ budget *budget }
 
-// node copies a node with its aliases expanded. A recursive alias exceeds the
+// node copies a YAML node and expands aliases. A recursive alias exceeds the
 // depth limit.
 func (r *yamlReader) node(y *yaml.Node, depth int) (*Node, *Error) {
 	n := &Node{Line: y.Line, Column: y.Column}
@@ -117,8 +117,8 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 			n.Fields = append(n.Fields, f)
 		}
 	}
-	// Keys of the map itself take precedence, then those of earlier merged
-	// maps.
+	// Keys of the map take precedence over merged keys, and earlier merged maps
+	// over later ones.
 	if len(merged) == 0 {
 		return nil
 	}
@@ -137,8 +137,8 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 	return nil
 }
 
-// scalar resolves a scalar by the YAML 1.2 core schema. Unlike in YAML 1.1,
-// dates, yes/no and sexagesimals are strings.
+// scalar resolves a scalar by the YAML 1.2 core schema, in which dates, yes, no
+// and sexagesimal numbers are strings.
 func scalar(y *yaml.Node) (Kind, string) {
 	if !isPlain(y) {
 		return String, y.Value
@@ -159,7 +159,7 @@ func scalar(y *yaml.Node) (Kind, string) {
 var coreNumber = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 
 // isPlain reports whether a scalar has no quotes, block indicator or tag, so
-// that the schema decides its type.
+// that the schema determines its type.
 func isPlain(y *yaml.Node) bool {
 	const given = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	return y.Style&given == 0 && y.Tag != "!"

@@ -13,16 +13,16 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxFiles limits the number of files read from a directory.
+// maxFiles limits the number of files that are read from a directory.
 const maxFiles = 500
 
-// Problem is a diagnostic about a file of a directory.
+// Problem is a diagnostic about a file in a directory.
 type Problem struct {
-	File string // base name in the directory
+	File string // base name of the file
 	skill.Diagnostic
 }
 
-// String returns the diagnostic on one line, with the file name.
+// String returns the diagnostic as one line with the file name.
 func (p Problem) String() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Diagnostic.String()
@@ -30,13 +30,14 @@ func (p Problem) String() string {
 	return p.File + ":" + p.Diagnostic.String()
 }
 
-// ReadDir reads the Ghosts in the files *.yaml, *.yml and *.json of a directory, in file
-// name order. It does not descend into subdirectories. [Profile.File] is a name in the
-// directory. Pass the FS of an [os.Root], so that symlinks cannot leave it.
+// ReadDir reads the Ghosts in the files *.yaml, *.yml and *.json of a
+// directory, in the order of the file names. It ignores subdirectories.
+// [Profile.File] is the name of the file in the directory. Pass the FS of an
+// [os.Root], so that symlinks cannot leave the directory.
 //
-// A missing directory has no Ghosts. A fault in one file becomes a problem and does not
-// stop the others. If two Ghosts have the same name, the first one counts. The error is
-// about the directory itself.
+// If the directory does not exist, there are no Ghosts. A fault in one file is
+// reported as a problem and does not affect other files. If two Ghosts have the
+// same name, the first one is used. The error concerns the directory itself.
 func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,12 +61,12 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 			problems = append(problems, Problem{name, skill.Diagnostic{Severity: s, Code: code, Line: line, Message: printable.OneLine(msg), Fix: fix}})
 		}
 		if files++; files > maxFiles {
-			problem(skill.Error, "profile-many", fmt.Sprintf("there are more than %d files; this one and the rest are skipped", maxFiles), "move files elsewhere", 0)
+			problem(skill.Error, "profile-many", fmt.Sprintf("too many files (limit %d); this one and later ones are skipped", maxFiles), "move files elsewhere", 0)
 			break
 		}
 		data, err := readFile(fsys, name)
 		if err != nil {
-			problem(skill.Error, "profile-unreadable", "the file cannot be read: "+err.Error(), "fix the file or move it elsewhere", 0)
+			problem(skill.Error, "profile-unreadable", "cannot read the file: "+err.Error(), "fix the file or move it elsewhere", 0)
 			continue
 		}
 		profiles, ds := Parse(data, name)
@@ -74,7 +75,7 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 		}
 		for _, p := range profiles {
 			if f := first[p.Name]; f != nil {
-				problem(skill.Warning, "profile-duplicate", fmt.Sprintf("Ghost %s is defined in %s already; this one is skipped", quote(p.Name), f.File), "rename one of them", p.Line)
+				problem(skill.Warning, "profile-duplicate", fmt.Sprintf("Ghost %s is already defined in %s; this one is skipped", quote(p.Name), f.File), "rename one of them", p.Line)
 				continue
 			}
 			first[p.Name] = p
@@ -87,24 +88,24 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 // readFile reads a regular file up to the size limit of the parser.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if fi, err := fs.Stat(fsys, name); err != nil {
-		return nil, cause(err)
+		return nil, trimPath(err)
 	} else if !fi.Mode().IsRegular() {
-		return nil, errors.New("not a regular file") // a pipe would wait for a writer
+		return nil, errors.New("not a regular file") // opening a pipe could block
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, trimPath(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, configfile.MaxBytes+1))
 	if err != nil {
-		return nil, cause(err)
+		return nil, trimPath(err)
 	}
 	return data, nil
 }
 
-// cause strips the path from err.
-func cause(err error) error {
+// trimPath returns err without the path.
+func trimPath(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}

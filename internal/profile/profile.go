@@ -1,9 +1,10 @@
-// Package profile reads Ghosts: files that combine skills, instructions and MCP servers
-// under a name. It reads the loadout/v1 format and Wegent's, from a file or a directory,
-// and reports diagnostics for each file.
+// Package profile reads Ghosts: documents that combine skills, instructions and
+// MCP servers under a name. It reads the loadout/v1 format and Wegent's format
+// from a file or a directory, and reports diagnostics for each file.
 //
-// It never looks up a skill, connects to a server or resolves a variable. A profile is
-// data; its reader decides what the names mean and whether they may be used.
+// It does not look up skills, connect to servers or resolve variables. A
+// profile is only data; the caller decides what the names mean and whether they
+// may be used.
 package profile
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// API versions of Ghost files.
+// API versions of Ghosts.
 const (
 	Own    = "loadout/v1"
 	Wegent = "agent.wecode.io/v1"
@@ -33,32 +34,33 @@ type Profile struct {
 	Name         string
 	Description  string
 	SystemPrompt string
-	// Skills are skill names, or names with an origin, as written.
+	// Skills lists skill names as written, with or without an origin.
 	Skills []string
-	// Preload lists the members of Skills that are active from the start.
+	// Preload lists the names in Skills whose skills are active from the start.
 	Preload []string
-	// MCPServers are the servers defined in the Ghost, with unresolved variables.
+	// MCPServers lists the servers that the Ghost defines. Their variables are
+	// not resolved.
 	MCPServers []*upstream.Config
-	// ServerNames are servers defined elsewhere and referenced by name.
+	// ServerNames lists servers that are defined elsewhere.
 	ServerNames []string
-	// Expose is the tool exposure mode as written, or "" if absent.
+	// Expose is the tool exposure mode as written, or "".
 	Expose string
-	// Policy is the policy section as JSON, or nil if absent.
+	// Policy is the policy section as JSON, or nil.
 	Policy json.RawMessage
 
-	// Owner is the provider of the profile, such as a trusted project; "" means the user.
-	// The caller sets it.
+	// Owner identifies who provides the profile, such as a trusted project; ""
+	// means the user. The caller sets it.
 	Owner string
 
-	// File and Line are the position of the Ghost.
+	// File and Line are the position of the Ghost in its file.
 	File string
 	Line int
 }
 
-// Parse reads the Ghosts of a file of at most 1 MiB: JSON, or YAML with one or more
-// documents. Documents of other kinds are skipped with a note. Parse never fails: faults
-// are returned as diagnostics with positions. A [skill.Error] means that a document or a
-// server was skipped.
+// Parse reads the Ghosts in a file of at most 1 MiB: JSON, or YAML with one or
+// more documents. It skips documents of other kinds and reports them as notes.
+// Parse never fails: it returns faults as diagnostics with positions. A
+// [skill.Error] means that a document or a server was skipped.
 func Parse(data []byte, file string) ([]*Profile, []skill.Diagnostic) {
 	p := &parser{file: file}
 	docs, err := configfile.Parse(data, configfile.FormatOf(file, data))
@@ -66,7 +68,7 @@ func Parse(data []byte, file string) ([]*Profile, []skill.Diagnostic) {
 		p.parseDocument(doc)
 	}
 	if err != nil {
-		p.add(skill.Error, "profile-unreadable", &configfile.Node{Line: err.Line, Column: err.Column}, "the file cannot be read: "+err.Message, "fix the file at this position")
+		p.add(skill.Error, "profile-unreadable", &configfile.Node{Line: err.Line, Column: err.Column}, "cannot read the file: "+err.Message, "fix the file at this position")
 	}
 	return p.profiles, p.ds
 }
@@ -85,7 +87,7 @@ func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix
 }
 
 func text(n *configfile.Node) string {
-	if n.Scalar() {
+	if n.IsScalar() {
 		return n.Text
 	}
 	return ""
@@ -98,7 +100,7 @@ func quote(s string) string {
 	return `"` + s + `"`
 }
 
-// parseDocument reads one document of any kind.
+// parseDocument parses a document of any kind.
 func (p *parser) parseDocument(doc *configfile.Node) {
 	kind := doc.Get("kind")
 	switch {
@@ -113,9 +115,9 @@ func (p *parser) parseDocument(doc *configfile.Node) {
 		return
 	}
 	if v := doc.Get("apiVersion"); v == nil {
-		p.add(skill.Info, "profile-version", doc, "the Ghost has no apiVersion; it is read as "+Own, "write apiVersion: "+Own)
+		p.add(skill.Info, "profile-version", doc, "Ghost has no apiVersion; assuming "+Own, "write apiVersion: "+Own)
 	} else if text(v) != Own && text(v) != Wegent {
-		p.add(skill.Warning, "profile-version", v, "the apiVersion "+quote(text(v))+" is unknown; it is read as "+Own, "write apiVersion: "+Own)
+		p.add(skill.Warning, "profile-version", v, "the apiVersion "+quote(text(v))+" is unknown; assuming "+Own, "write apiVersion: "+Own)
 	}
 	meta, spec := doc.Get("metadata"), doc.Get("spec")
 	name := meta.Get("name")
@@ -129,7 +131,7 @@ func (p *parser) parseDocument(doc *configfile.Node) {
 	ghost := &Profile{Name: name.Text, Description: text(meta.Get("description")), File: p.file, Line: name.Line}
 	for _, other := range p.profiles {
 		if other.Name == ghost.Name {
-			p.add(skill.Warning, "profile-duplicate", name, fmt.Sprintf("Ghost %s is defined on line %d already; this one is skipped", quote(name.Text), other.Line), "rename one of them")
+			p.add(skill.Warning, "profile-duplicate", name, fmt.Sprintf("Ghost %s is already defined on line %d; this one is skipped", quote(name.Text), other.Line), "rename one of them")
 			return
 		}
 	}
@@ -145,7 +147,7 @@ func (p *parser) parseDocument(doc *configfile.Node) {
 	p.profiles = append(p.profiles, ghost)
 }
 
-// nameFault returns the fault of a name, or "" for a valid one. Names become part of URLs.
+// nameFault returns why a name is invalid, or "". Names become part of URLs.
 func nameFault(name string) string {
 	const most = 128
 	switch {
@@ -161,11 +163,11 @@ func nameFault(name string) string {
 	return ""
 }
 
-// parseSpec reads the spec of a Ghost.
+// parseSpec parses the spec of a Ghost.
 func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 	var servers *configfile.Node
 	var preload configfile.Field
-	fields, passed := spec.Unique()
+	fields, passed := spec.UniqueFields()
 	for _, f := range passed {
 		p.add(skill.Warning, "profile-key-twice", &configfile.Node{Line: f.Line, Column: f.Column}, "key "+quote(f.Key)+" is duplicated; the last value counts", "remove one of them")
 	}
@@ -203,7 +205,8 @@ func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 	p.ds = append(p.ds, ds...)
 }
 
-// parsePreload reads the skills that are loaded from the start, and adds them to Skills.
+// parsePreload parses the names of skills to load at the start, and adds
+// missing ones to Skills.
 func (p *parser) parsePreload(g *Profile, f configfile.Field) {
 	g.Preload = p.parseNames(f)
 	have := map[string]bool{}
@@ -214,21 +217,21 @@ func (p *parser) parsePreload(g *Profile, f configfile.Field) {
 		if have[name] {
 			continue
 		}
-		p.add(skill.Warning, "profile-preload", f.Value, fmt.Sprintf("%s: %s is not among the skills; it is added to them", f.Key, quote(name)), "add it to skills")
+		p.add(skill.Warning, "profile-preload", f.Value, fmt.Sprintf("%s: %s is not listed in skills; it was added", f.Key, quote(name)), "add it to skills")
 		g.Skills = append(g.Skills, name)
 	}
 }
 
 func (p *parser) textOf(f configfile.Field) string {
-	if !f.Value.Scalar() {
+	if !f.Value.IsScalar() {
 		p.add(skill.Warning, "profile-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a string")
 		return ""
 	}
 	return f.Value.Text
 }
 
-// parseNames reads skill names: a list of strings, a list of maps with a name, or one
-// comma-separated string.
+// parseNames parses skill names: a list of strings, a list of maps with a name,
+// or a comma-separated string.
 func (p *parser) parseNames(f configfile.Field) []string {
 	items := f.Value.Items
 	switch {
@@ -250,7 +253,7 @@ func (p *parser) parseNames(f configfile.Field) []string {
 		case name == "" || utf8.RuneCountInString(name) > 256 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 			p.add(skill.Warning, "profile-skill", n, f.Key+": an item is not a skill name and is ignored", "write a name")
 		case len(out) >= maxListed:
-			p.add(skill.Warning, "profile-skill", n, fmt.Sprintf("%s: there are more than %d; the rest is skipped", f.Key, maxListed), "split the Ghost")
+			p.add(skill.Warning, "profile-skill", n, fmt.Sprintf("%s: too many skills (limit %d); others are skipped", f.Key, maxListed), "split the Ghost")
 			return out
 		case !seen[name]:
 			seen[name] = true

@@ -126,10 +126,10 @@ func TestReadDir(t *testing.T) {
 		said = append(said, p.String())
 	}
 	want := []string{
-		"c.json:1:2: error: the file cannot be read: not valid JSON: parsing value: unexpected EOF [profile-unreadable]",
-		`d.yaml:3:1: warning: Ghost "a" is defined in a.yaml already; this one is skipped [profile-duplicate]`,
-		"f.yaml: error: the file cannot be read: not a regular file [profile-unreadable]",
-		"g.yaml: error: the file cannot be read: file too large (1048577 bytes, limit 1048576) [profile-unreadable]",
+		"c.json:1:2: error: cannot read the file: not valid JSON: parsing value: unexpected EOF [profile-unreadable]",
+		`d.yaml:3:1: warning: Ghost "a" is already defined in a.yaml; this one is skipped [profile-duplicate]`,
+		"f.yaml: error: cannot read the file: not a regular file [profile-unreadable]",
+		"g.yaml: error: cannot read the file: file too large (1048577 bytes, limit 1048576) [profile-unreadable]",
 	}
 	if diff := cmp.Diff([]string{"a.yaml a", "b.yml b"}, names) + cmp.Diff(want, said); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)

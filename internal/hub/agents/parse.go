@@ -144,7 +144,7 @@ func (p *parser) parseMetadata(meta, kind *configfile.Node) {
 		return
 	}
 	p.doc.Name = name.Text
-	if in != nil && in.Kind != configfile.Null && !(in.Scalar() && in.Text == "") {
+	if in != nil && in.Kind != configfile.Null && !(in.IsScalar() && in.Text == "") {
 		if why := nameProblem(scalarText(in)); why != "" {
 			p.addError("document-namespace", in, "the namespace "+why, "omit it, or use the name of a group, or public")
 		} else {
@@ -174,7 +174,7 @@ func (p *parser) checkDuplicateKeys(n *configfile.Node) {
 	if n == nil {
 		return
 	}
-	_, passed := n.Unique()
+	_, passed := n.UniqueFields()
 	for _, f := range passed {
 		p.addError("document-key-twice", fieldNode(f), "duplicate key "+quote(f.Key), "remove one")
 	}
@@ -210,7 +210,7 @@ func (p *parser) parseFields(n *configfile.Node, written map[string]func(configf
 	}
 	slices.Sort(names)
 	p.checkDuplicateKeys(n)
-	all, _ := n.Unique()
+	all, _ := n.UniqueFields()
 	seen := map[string]string{}
 	for _, f := range all {
 		key := normalizeKey(f.Key)
@@ -234,7 +234,7 @@ func (p *parser) parseText(key string, n *configfile.Node) string {
 	if n == nil || n.Kind == configfile.Null {
 		return ""
 	}
-	if !n.Scalar() {
+	if !n.IsScalar() {
 		p.addError("document-value", n, fmt.Sprintf("%s is a %s, want a string", key, n.Kind), "use a string")
 		return ""
 	}
@@ -274,7 +274,7 @@ func fieldNode(f configfile.Field) *configfile.Node {
 
 // scalarText returns the text of n, or "" if n is not a scalar.
 func scalarText(n *configfile.Node) string {
-	if n.Scalar() {
+	if n.IsScalar() {
 		return n.Text
 	}
 	return ""

@@ -91,7 +91,7 @@ func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 		return
 	}
 	p.checkDuplicateKeys(f.Value)
-	fields, _ := f.Value.Unique()
+	fields, _ := f.Value.UniqueFields()
 	if len(fields) > MaxSkills {
 		p.addError("skill-ref", f.Value, fmt.Sprintf("%s: too many skills (limit %d)", f.Key, MaxSkills), "split the Ghost")
 		return

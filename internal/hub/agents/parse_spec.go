@@ -269,7 +269,7 @@ func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	p.checkDuplicateKeys(n)
 	s := &Skill{Prompt: p.parseText("prompt", n.Get("prompt"))}
-	fields, _ := n.Unique()
+	fields, _ := n.UniqueFields()
 	kept := &configfile.Node{Kind: configfile.Map}
 	for _, f := range fields {
 		if isInvalidKey(f.Key) {
