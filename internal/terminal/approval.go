@@ -13,7 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// RequestOf returns the tool call that an approval request is about, if any.
+// RequestOf returns the tool call that needs approval. It returns false if the
+// request is not about a call.
 func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
 	r := &loadout.CallRequest{}
 	if q.Kind != approval.KindApproval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
@@ -22,12 +23,13 @@ func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
 	return r, true
 }
 
-// approvalPrompt prompts for approval of a call, or of the action in the message.
+// approvalPrompt asks the user to approve a tool call or the action that a
+// message describes.
 type approvalPrompt struct {
-	loadout.CallRequest // no Tool, no call
+	loadout.CallRequest // no Tool means that the request is not about a call
 	message             string
 	before              func(string) (string, bool)
-	original            json.RawMessage // arguments as sent by the model
+	original            json.RawMessage // arguments as the model wrote them
 	editing             bool
 	input               editor
 	problem             string
@@ -41,7 +43,8 @@ func newApproval(q *approval.Request, before func(string) (string, bool)) *appro
 	return a
 }
 
-// isCall reports whether the request is about a call, whose arguments can be edited.
+// isCall reports whether the request is about a tool call, whose arguments the
+// user can edit.
 func (a *approvalPrompt) isCall() bool { return a.Tool != "" }
 
 func (a *approvalPrompt) changed() bool { return !equalJSON(a.original, a.Arguments) }
@@ -78,8 +81,8 @@ func (a *approvalPrompt) key(name, text string) *approval.Answer {
 	return nil
 }
 
-// accept allows the call. Edited arguments are allowed for this call only: a saved
-// permission does not cover arguments.
+// accept returns an answer that allows the call. Edited arguments are allowed
+// only once, because a saved permission does not cover arguments.
 func (a *approvalPrompt) accept(scope policy.Scope) *approval.Answer {
 	out := &approval.Answer{Outcome: approval.Accepted, Scope: scope}
 	if scope == policy.Once {
@@ -109,11 +112,12 @@ func (a *approvalPrompt) edit(name, text string) {
 	}
 }
 
-// replace sets the arguments to text if it is a JSON object.
+// replace sets the arguments to text. It returns false and sets the problem if
+// text is not a JSON object.
 func (a *approvalPrompt) replace(text []byte) bool {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
-		a.problem = "the arguments must be a JSON object"
+		a.problem = "arguments must be a JSON object"
 		if err != nil {
 			a.problem += ": " + Plain(err.Error())
 		}
@@ -123,7 +127,7 @@ func (a *approvalPrompt) replace(text []byte) bool {
 	return true
 }
 
-// indentJSON formats JSON for editing.
+// indentJSON formats JSON for the editor.
 func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -132,8 +136,8 @@ func indentJSON(raw json.RawMessage) string {
 	return unescapeJSON(b.String())
 }
 
-// unescapeJSON replaces \u escapes by their characters, except those that are invisible or
-// special in JSON or a terminal.
+// unescapeJSON replaces \u escapes with their characters, except for characters
+// that are invisible or have a meaning in JSON or in a terminal.
 func unescapeJSON(text string) string {
 	var b strings.Builder
 	for {
@@ -162,7 +166,8 @@ func unescapeJSON(text string) string {
 	}
 }
 
-// decodeEscape decodes the \u escape at the start of text.
+// decodeEscape decodes the \u escape at the start of text. It returns false for
+// an invalid escape.
 func decodeEscape(text string) (rune, bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false
@@ -171,7 +176,7 @@ func decodeEscape(text string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// title returns the question.
+// title returns the first line of the prompt.
 func (a *approvalPrompt) title() line {
 	out := line{{"Call ", normal}, {Plain(baseName(a.Tool)), bold}}
 	switch {
@@ -223,7 +228,7 @@ func (a *approvalPrompt) show(width, height int) (out []line, x, y int) {
 		below = append(below, styledText(a.problem, red).wrap(width, nil)...)
 	}
 	above := cutMiddle(a.render(width), max(height-len(below), 4), "d")
-	return append(above, below...), 0, len(above) + 1 // at the keys
+	return append(above, below...), 0, len(above) + 1 // cursor at the key hints
 }
 
 func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
@@ -241,7 +246,7 @@ func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
 	return append(out, line{{"Enter done · Alt-Enter new line · Esc cancel", faint}}.clip(width)), x, y
 }
 
-// keyHints formats pairs of keys and actions.
+// keyHints formats pairs of a key and its action.
 func keyHints(width int, pairs ...string) []line {
 	var out []line
 	var now line

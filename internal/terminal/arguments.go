@@ -11,14 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// member is a member of a JSON object.
+// member is a name and a value of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// parseMembers returns the members of a JSON object in order. It returns false for anything
-// else.
+// parseMembers returns the members of a JSON object in order. It returns false
+// for other JSON.
 func parseMembers(raw json.RawMessage) ([]member, bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -40,7 +40,7 @@ func parseMembers(raw json.RawMessage) ([]member, bool) {
 	return out, true
 }
 
-// text returns the value for display: a string without its quotes.
+// text returns the value for display, without the quotes of a string.
 func (m member) text() (s string, isString bool) {
 	if json.Unmarshal(m.value, &s) == nil && !bytes.Equal(m.value, []byte("null")) {
 		return s, true
@@ -52,8 +52,8 @@ func (m member) text() (s string, isString bool) {
 	return b.String(), false
 }
 
-// Arguments formats the arguments of a call for review: a diff for a written file,
-// otherwise each argument by name.
+// Arguments formats the arguments of a call for review. If the call writes a
+// file, it shows a diff; otherwise it shows each argument with its name.
 func Arguments(tool string, args json.RawMessage, before func(string) (string, bool)) string {
 	var b strings.Builder
 	for _, l := range argumentLines(tool, args, before) {
@@ -102,7 +102,7 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 	return append(out, changes...)
 }
 
-// baseName returns the name of a tool without its server prefix.
+// baseName removes the server prefix from the name of a tool.
 func baseName(tool string) string {
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+2:]
@@ -110,7 +110,8 @@ func baseName(tool string) string {
 	return tool[strings.LastIndexByte(tool, '.')+1:]
 }
 
-// lines formats a name and its value; a value of several lines starts below the name.
+// lines formats the name and the value. A value of several lines starts on its
+// own line.
 func (m member) lines() []line {
 	name := span{expandTabs(Plain(m.name)), bold}
 	text, _ := m.text()
@@ -128,11 +129,11 @@ func textLines(text string, st style) []line {
 	return out
 }
 
-// maxTable bounds the time of a comparison, because a user waits for it.
+// maxTable limits the size of the comparison table, because a user waits for
+// the result.
 const maxTable = 1 << 20
 
-// diffLines returns the removed and added lines between two texts, with two lines of
-// context.
+// diffLines returns the removed and added lines, with two lines of context.
 func diffLines(was, now string) []line {
 	a, b := splitLines(was), splitLines(now)
 	var out []line
@@ -158,7 +159,7 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// summarizeArguments summarizes arguments for a one-line description of a call.
+// summarizeArguments formats arguments for the one-line description of a call.
 func summarizeArguments(args string) string {
 	all, ok := parseMembers(json.RawMessage(args))
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Limits of the calls kept for the details view.
+// Limits for calls in the details view.
 const (
 	maxCalls      = 50
 	maxCallText   = 64 << 10
@@ -28,8 +28,8 @@ type call struct {
 	over     bool
 }
 
-// innerCall returns the tool and its arguments. For a call through a gateway tool, that is the
-// inner tool.
+// innerCall returns the name and arguments of the called tool. For a call
+// through a gateway tool, it returns those of the inner tool.
 func (c *call) innerCall() (name, args string) {
 	name, args = Plain(c.Name), c.Arguments
 	if baseName(c.Name) != toolname.CallTool {
@@ -48,7 +48,7 @@ func (c *call) innerCall() (name, args string) {
 	return name, args
 }
 
-// summaryLine formats a call on one line.
+// summaryLine describes a call in one line.
 func (c *call) summaryLine(width int, now time.Time) line {
 	name, args := c.innerCall()
 	mark, st, elapsed := "✓ ", green, c.elapsed
@@ -76,7 +76,7 @@ func (c *call) summaryLine(width int, now time.Time) line {
 	return append(out.clip(width-end.width()), end...)
 }
 
-// detailLines formats a call with its arguments and result.
+// detailLines describes a call with its arguments and its result.
 func (c *call) detailLines(width int, now time.Time) []line {
 	name, args := c.innerCall()
 	out := []line{c.summaryLine(width, now)}
@@ -94,7 +94,7 @@ func (c *call) detailLines(width int, now time.Time) []line {
 	return out
 }
 
-// formatDuration formats a duration, or returns "" if it is negligible.
+// formatDuration formats a duration. It returns "" for a short duration.
 func formatDuration(d time.Duration, over bool) string {
 	switch {
 	case d < time.Second && !over, d < 100*time.Millisecond:
@@ -107,7 +107,7 @@ func formatDuration(d time.Duration, over bool) string {
 	return fmt.Sprintf("%d min", int(d.Minutes()))
 }
 
-// calls are the calls of a conversation, oldest first.
+// calls holds the calls of a conversation, oldest first.
 type calls []*call
 
 func (all *calls) event(e agent.Event, now time.Time) *call {
@@ -137,7 +137,7 @@ func (all *calls) event(e agent.Event, now time.Time) *call {
 	return c
 }
 
-// find returns the running call with an ID.
+// find returns the running call with the given ID, or nil.
 func (all calls) find(id string) *call {
 	for _, c := range all {
 		if c.ID == id && !c.over {
@@ -147,7 +147,7 @@ func (all calls) find(id string) *call {
 	return nil
 }
 
-// running returns the running calls.
+// running returns the calls that have not completed.
 func (all calls) running() calls {
 	var out calls
 	for _, c := range all {

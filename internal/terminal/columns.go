@@ -6,16 +6,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width returns the number of terminal columns of a text.
+// Width returns the number of columns that a text occupies in a terminal.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Layout lays out the output of commands. It makes untrusted text safe.
+// Layout formats the output of commands and removes control characters from it.
 type Layout struct {
-	Width       int                      // columns; 0 for a file or pipe, whose lines are not cut or wrapped
+	Width       int                      // columns; 0 for a file or pipe, whose lines are neither cut nor wrapped
 	Bold, Faint func(text string) string // styles of tables
 }
 
-// Wrap returns an indented text in lines that fit the width.
+// Wrap wraps a text to lines that fit the width, each starting with indent.
 func (l Layout) Wrap(indent, s string, style func(string) string) string {
 	limit := l.Width - len(indent)
 	var b strings.Builder
@@ -40,9 +40,9 @@ func (l Layout) Wrap(indent, s string, style func(string) string) string {
 	return b.String()
 }
 
-// Table returns rows in columns: the first in bold, the last without a style, the others
-// faint. Only the last column is truncated to the line; users may want to copy the
-// others.
+// Table formats rows in columns. The first column is bold, the last has no
+// style, and the others are faint. Only the last column is cut to the width,
+// because users may want to copy the others.
 func (l Layout) Table(indent string, rows [][]string) string {
 	widths := l.columnWidths(rows)
 	var out strings.Builder
@@ -74,8 +74,8 @@ func (l Layout) Table(indent string, rows [][]string) string {
 	return out.String()
 }
 
-// columnWidths returns the width of each column. A longer cell shifts only its
-// own row.
+// columnWidths returns the width of each column, which is limited. A wider cell
+// shifts the rest of its row.
 func (l Layout) columnWidths(rows [][]string) []int {
 	most := 40
 	if l.Width > 0 {

@@ -10,26 +10,26 @@ import (
 // maxOffered limits the number of visible completions.
 const maxOffered = 6
 
-// completion holds the completions of the command being typed.
+// completion offers completions for the command that the user is typing.
 type completion struct {
-	commands []Command // while a command name is typed
+	commands []Command // set while the user types a command name
 	offers   []offer
 	at       int
-	text     string // input that the offers complete
+	text     string // input for which the offers were computed
 }
 
 // offer is one completion.
 type offer struct {
-	text            string // resulting input
+	text            string // input if the offer is selected
 	name            string
 	args            string
 	help            string
 	detail          func() string
-	detailRequested bool   // detail was requested
-	detailText      string // its detail
+	detailRequested bool   // whether detailText was requested
+	detailText      string // detail of the command
 }
 
-// update computes the offers for the input.
+// update computes the offers for a new input.
 func (c *completion) update(text string, commands func() []Command) {
 	if text == c.text {
 		return
@@ -71,7 +71,7 @@ func findCommand(commands []Command, name string) *Command {
 // close hides the offers until the input changes.
 func (c *completion) close() { c.offers = nil }
 
-// move selects another offer. It returns false without offers.
+// move changes the selected offer. It returns false if there are no offers.
 func (c *completion) move(by int) bool {
 	if len(c.offers) < 2 {
 		return false
@@ -80,7 +80,7 @@ func (c *completion) move(by int) bool {
 	return true
 }
 
-// selectedText returns the input completed by the selected offer.
+// selectedText returns the input completed with the selected offer.
 func (c *completion) selectedText() (string, bool) {
 	if len(c.offers) == 0 {
 		return "", false
@@ -88,7 +88,8 @@ func (c *completion) selectedText() (string, bool) {
 	return c.offers[c.at].text, true
 }
 
-// lines formats the offers around the selected one, with the detail of that one.
+// lines formats the offers near the selected one, and the detail of the
+// selected one.
 func (c *completion) lines(width int) []line {
 	if len(c.offers) == 0 {
 		return nil
@@ -120,8 +121,8 @@ func (c *completion) lines(width int) []line {
 	return out
 }
 
-// loadDetail loads the detail of the selected offer in the background, as it may read
-// files.
+// loadDetail loads the detail of the selected offer in the background, because
+// it may read files.
 func (m *model) loadDetail() {
 	if len(m.completion.offers) == 0 {
 		return
@@ -135,7 +136,7 @@ func (m *model) loadDetail() {
 	m.running.Go(func() { m.send(detailMsg{text, Plain(detail())}) })
 }
 
-// setDetail stores a loaded detail if the offer is still shown.
+// setDetail stores a detail if its offer is still shown.
 func (c *completion) setDetail(d detailMsg) {
 	for i := range c.offers {
 		if c.offers[i].text == d.text {

@@ -7,14 +7,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput limits the input, in grapheme clusters.
+// maxInput limits the length of the input in grapheme clusters.
 const maxInput = 1 << 20
 
 // editor is a multi-line text input.
 type editor struct {
 	letters []string // grapheme clusters
 	at      int      // index of the letter under the cursor
-	secret  bool     // shown as dots
+	secret  bool     // whether the text is shown as dots
 }
 
 func (e *editor) String() string { return strings.Join(e.letters, "") }
@@ -53,7 +53,7 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// lineStart and lineEnd return the bounds of the line with the cursor.
+// lineStart returns the index of the first letter of the line with the cursor.
 func (e *editor) lineStart() int {
 	i := e.at
 	for i > 0 && e.letters[i-1] != "\n" {
@@ -70,7 +70,8 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// lineRest returns the end of the line, or at its end the end of the line break.
+// lineRest returns the end of the current line. If the cursor is there, it
+// returns the end of the line break instead.
 func (e *editor) lineRest() int {
 	if end := e.lineEnd(); end > e.at {
 		return end
@@ -102,7 +103,8 @@ func (e *editor) wordRight() int {
 	return i
 }
 
-// moveVertically moves the cursor by lines. It returns false at the first or last line.
+// moveVertically moves the cursor up or down by lines. It returns false at the
+// first and the last line.
 func (e *editor) moveVertically(by int) bool {
 	column := e.at - e.lineStart()
 	switch {
@@ -121,7 +123,7 @@ func (e *editor) moveVertically(by int) bool {
 	return true
 }
 
-// key applies an editing key. It returns false for other keys.
+// key handles an editing key. It returns false for any other key.
 func (e *editor) key(name, text string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -159,7 +161,8 @@ func (e *editor) key(name, text string) bool {
 	return true
 }
 
-// rows wraps the text to width columns and returns the cursor position in it.
+// rows wraps the text to width columns. x and y are the position of the cursor
+// in rows.
 func (e *editor) rows(width int) (rows []string, x, y int) {
 	var row strings.Builder
 	used := 0

@@ -7,10 +7,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// maxThought limits the stored thinking of a model, in bytes.
+// maxThought limits the thinking of a model that is stored, in bytes.
 const maxThought = 64 << 10
 
-// printUserText prints a message of the user.
+// printUserText prints a message from the user.
 func (m *model) printUserText(text string) {
 	var out []line
 	for _, l := range textLines(text, bold) {
@@ -22,14 +22,14 @@ func (m *model) printUserText(text string) {
 	m.printBlock(out)
 }
 
-// printAnswer prints complete blocks of an answer.
+// printAnswer prints completed blocks of an answer.
 func (m *model) printAnswer(text string) {
 	if strings.TrimSpace(text) != "" {
 		m.printBlock(markdown(text, m.textWidth()))
 	}
 }
 
-// event shows an event of a turn.
+// event displays an event of a turn.
 func (m *model) event(e agent.Event) {
 	t := m.turn
 	if t == nil {
@@ -58,7 +58,7 @@ func (m *model) event(e agent.Event) {
 	case agent.Notice:
 		m.printEvent(line{{"! ", purple}, {Plain(e.Text), normal}})
 	case agent.Compacted:
-		m.printEvent(line{{"◇ ", purple}, {"the conversation was compacted", normal}})
+		m.printEvent(line{{"◇ ", purple}, {"conversation compacted", normal}})
 	}
 	switch e.Type {
 	case agent.SkillLoaded, agent.SkillUnloaded, agent.Usage, agent.Compacted, agent.Done:
@@ -73,13 +73,14 @@ func reason(text string) string {
 	return ": " + Plain(text)
 }
 
-// printEvent prints an event line after the pending answer text.
+// printEvent prints pending text of the answer and then a line about an event.
 func (m *model) printEvent(l line) {
 	m.printAnswer(m.turn.stream.rest())
 	m.printGrouped(l)
 }
 
-// printGrouped prints a line in a group of event lines.
+// printGrouped prints a line below other event lines, without blank lines
+// between them.
 func (m *model) printGrouped(l line) {
 	if m.turn.grouped {
 		m.printBelow(l)
@@ -89,7 +90,8 @@ func (m *model) printGrouped(l line) {
 	m.turn.grouped = true
 }
 
-// printResult prints a completed call on one line. Skill loads have their own line.
+// printResult prints a completed call on one line. Skill loads are printed by
+// their own event.
 func (m *model) printResult(e agent.Event) {
 	m.printAnswer(m.turn.stream.rest())
 	c := m.calls.event(e, m.now())
@@ -104,7 +106,7 @@ func (m *model) printResult(e agent.Event) {
 	m.printGrouped(c.summaryLine(m.textWidth(), m.now()))
 }
 
-// printDetails prints the last calls in full, and the thinking of the model.
+// printDetails prints the last calls completely, and the thinking of the model.
 func (m *model) printDetails() {
 	if strings.TrimSpace(m.thinking) != "" {
 		m.printBlock(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thinking), faint), m.textWidth())...))

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// maxFields limits the fields of one form.
+// maxFields limits the number of fields in a form.
 const maxFields = 50
 
-// Field is one field of a form.
+// Field describes a field of a form.
 type Field struct {
-	Name     string // member name in the answer
-	Title    string // one line
-	Help     string // one line
+	Name     string // name of the field in the answer
+	Title    string // label, one line
+	Help     string // explanation, one line
 	Required bool
-	Secret   bool     // hidden while typed
-	Several  bool     // several choices may be selected
-	Choices  []string // empty allows any text
+	Secret   bool     // whether input is hidden
+	Several  bool     // whether several choices may be selected
+	Choices  []string // allowed values; empty means any text
 	Default  string   // value of an empty line; "" means none
 
 	kind   string
-	values []any // values of Choices
+	values []any // values that correspond to Choices
 }
 
-// Pick returns a field with the given words as choices and values.
+// Pick returns a field whose choices and values are the given words.
 func Pick(title string, words ...string) Field {
 	f := Field{Title: title, Required: true}
 	for _, w := range words {
@@ -36,7 +36,7 @@ func Pick(title string, words ...string) Field {
 	return f
 }
 
-// property is the supported part of a JSON schema property.
+// property holds the keywords of a JSON schema property that a form supports.
 type property struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -56,7 +56,8 @@ type named struct {
 	Title string `json:"title"`
 }
 
-// Fields returns the fields of a form schema, sorted by name. No fields means yes or no.
+// Fields returns the fields for a form schema, sorted by name. If there are
+// none, the form asks for yes or no.
 func Fields(schema json.RawMessage) ([]Field, error) {
 	if len(schema) == 0 || string(schema) == "null" {
 		return nil, nil
@@ -124,8 +125,8 @@ func (f *Field) setDefault(raw json.RawMessage) string {
 	return Plain(fmt.Sprint(v))
 }
 
-// Value parses a line. For a choice, a unique prefix is enough. ok is false for an invalid
-// line.
+// Value parses a line of input. A unique prefix of a choice is accepted. ok is
+// false if the line is invalid.
 func (f *Field) Value(line string) (value any, ok bool) {
 	switch {
 	case f.Several:
@@ -167,7 +168,7 @@ func (f *Field) parseSeveral(line string) (any, bool) {
 	return out, true
 }
 
-// Expected describes valid input.
+// Expected describes valid input for the field.
 func (f *Field) Expected() string {
 	switch {
 	case f.Several && len(f.Choices) > 0:
@@ -184,8 +185,8 @@ func (f *Field) Expected() string {
 	return "text"
 }
 
-// matchChoice returns the index of the choice that line names or is a unique prefix of, or
-// -1.
+// matchChoice returns the index of the choice that equals line or that line is
+// a unique prefix of, or -1.
 func matchChoice(line string, choices []string) int {
 	if i := slices.Index(choices, line); i >= 0 {
 		return i

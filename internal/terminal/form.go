@@ -8,19 +8,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// dialog is a prompt that replaces the input line.
+// dialog is a prompt that is shown instead of the input line.
 type dialog interface {
-	// show renders the dialog in at most height lines, and returns the cursor position.
+	// show renders the dialog in at most height lines. x and y are the position
+	// of the cursor.
 	show(width, height int) (lines []line, x, y int)
-	// key handles a key. A non-nil answer resolves the request.
+	// key handles a key. If the answer is not nil, it resolves the request.
 	key(name, text string) *approval.Answer
 	// paste inserts pasted text.
 	paste(text string)
-	// render renders the full request for the scrollback.
+	// render renders the complete request for the scrollback.
 	render(width int) []line
 }
 
-// form prompts for one field after the other, or for yes or no.
+// form asks for its fields one by one, or for yes or no.
 type form struct {
 	message string
 	fields  []Field
@@ -45,7 +46,7 @@ func newForm(q *approval.Request) (*form, error) {
 	return f, nil
 }
 
-// showField shows a field.
+// showField makes the field with the given index the current one.
 func (f *form) showField(at int) {
 	f.at, f.wrong, f.chosen = at, "", -1
 	f.input = editor{secret: f.fields[at].Secret}
@@ -56,7 +57,7 @@ func (f *form) showField(at int) {
 
 func (f *form) field() *Field { return &f.fields[f.at] }
 
-// usesList reports whether the field is selected from a list.
+// usesList reports whether the user selects the field from a list.
 func (f *form) usesList() bool { return len(f.field().Choices) > 0 && !f.field().Several }
 
 func (f *form) paste(text string) {
@@ -88,7 +89,7 @@ func (f *form) key(name, text string) *approval.Answer {
 	return nil
 }
 
-// selectChoice selects the next choice that begins with text.
+// selectChoice selects the next choice that starts with text.
 func (f *form) selectChoice(text string) {
 	all := f.field().Choices
 	for i := range all {
@@ -100,7 +101,8 @@ func (f *form) selectChoice(text string) {
 	}
 }
 
-// acceptField accepts the current field. After the last one it returns the answer.
+// acceptField accepts the current field. After the last field it returns the
+// answer to the request.
 func (f *form) acceptField() *approval.Answer {
 	field := f.field()
 	typed := strings.TrimSpace(f.input.String())
@@ -131,8 +133,8 @@ func (f *form) acceptField() *approval.Answer {
 	return AnswerOf(f.content)
 }
 
-// AnswerOf returns the answer with field values. Without fields, the member "" holds yes
-// or no; "no" declines.
+// AnswerOf returns an answer with the values of the fields. For a form without
+// fields, the member "" contains yes or no, and "no" declines.
 func AnswerOf(content map[string]any) *approval.Answer {
 	yes, bare := content[""].(bool)
 	if bare && !yes || content["decision"] == "no" {
@@ -202,7 +204,8 @@ func (f *form) show(width, height int) (out []line, x, y int) {
 	return append(above, below...), x, y + len(above)
 }
 
-// renderChoices renders the choices around the selected one, and returns its row.
+// renderChoices renders the choices near the selected one. at is the row of the
+// selected choice.
 func (f *form) renderChoices(width, limit int) (out []line, at int) {
 	all := f.field().Choices
 	from := max(min(f.chosen-limit/2, len(all)-limit), 0)
@@ -219,7 +222,8 @@ func (f *form) renderChoices(width, limit int) (out []line, at int) {
 	return out, at
 }
 
-// cutMiddle cuts lines from the middle, because the end may contain the dangerous part.
+// cutMiddle omits lines from the middle, because a dangerous part may be at the
+// end. key shows all lines.
 func cutMiddle(lines []line, limit int, key string) []line {
 	if len(lines) <= limit {
 		return lines

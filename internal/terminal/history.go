@@ -23,17 +23,18 @@ const (
 	maxRemembered   = 16 << 10 // bytes of one input
 )
 
-// History is the input history of a user, stored in a file readable by that user only. It
-// excludes answers to prompts and inputs that begin with a space. A History is not safe
-// for concurrent use, but several processes may share a file.
+// History is the input history of a user. It is stored in a file that only this
+// user can read. It does not contain answers to prompts or inputs that start
+// with a space. A History is not safe for concurrent use, but several processes
+// may share the file.
 type History struct {
 	path  string
 	past  []string // oldest first
-	at    int      // index of the shown input; len(past) is the draft
-	draft string   // the draft
+	at    int      // index of the input that is shown; len(past) is the draft
+	draft string   // input that was not submitted yet
 }
 
-// OpenHistory reads a history file, which need not exist.
+// OpenHistory reads a history file. The file need not exist.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	f, err := os.Open(path)
@@ -97,11 +98,11 @@ func (h *History) Add(text string) error {
 	if err != nil {
 		return fmt.Errorf("save input history: %w", err)
 	}
-	_, err = f.Write(append(line, '\n')) // in one write, so that lines of two processes do not mix
+	_, err = f.Write(append(line, '\n')) // a single write, so that lines of two processes do not mix
 	return errors.Join(err, f.Close())
 }
 
-// truncate truncates the file to the newest inputs.
+// truncate removes the oldest inputs from the file.
 func (h *History) truncate() error {
 	var b bytes.Buffer
 	for _, text := range h.past {
@@ -117,8 +118,8 @@ func (h *History) truncate() error {
 	return nil
 }
 
-// move returns an older input for -1 and a newer one for 1, and saves the draft. It
-// returns false at the end.
+// move returns an older input if by is -1, or a newer one if by is 1. typed is
+// saved as the draft. It returns false at either end of the history.
 func (h *History) move(by int, typed string) (string, bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.past) {

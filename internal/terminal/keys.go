@@ -13,10 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 )
 
-// maxWaiting limits the messages queued during an answer.
+// maxWaiting limits the number of messages that are queued during an answer.
 const maxWaiting = 20
 
-// key handles a key press.
+// key handles a key.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.leaving {
 		return nil
@@ -71,8 +71,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 
 func (m *model) complete() { m.completion.update(m.input.String(), m.opts.Commands) }
 
-// interrupt handles Ctrl-C: it stops the running turn or clears the line. Pressed twice on
-// an empty line, it quits.
+// interrupt handles Ctrl-C. It cancels the running turn or clears the input;
+// pressed twice with an empty input, it quits.
 func (m *model) interrupt() {
 	switch {
 	case m.stop():
@@ -106,7 +106,8 @@ func (m *model) handlePaste(text string) {
 	m.complete()
 }
 
-// handleEnter submits the input, unless it ends in a backslash or completes a command.
+// handleEnter submits the input. If the input ends in a backslash, it starts a
+// new line instead; if an offer is selected, it completes the command.
 func (m *model) handleEnter() tea.Cmd {
 	text := m.input.String()
 	if before, ok := strings.CutSuffix(text, `\`); ok && m.input.at == len(m.input.letters) {
@@ -167,8 +168,8 @@ func (m *model) submit(text string) tea.Cmd {
 	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) { return k.Run(ctx, args, tell) })
 }
 
-// ParseCommand splits a command into its name and arguments. A command starts with a
-// slash, and its name contains no further slash.
+// ParseCommand splits a command into its name and its arguments. A command
+// starts with a slash, and its name contains no other slash.
 func ParseCommand(text string) (name, args string, ok bool) {
 	rest, slash := strings.CutPrefix(text, "/")
 	end := strings.IndexAny(rest, " \t\n")
@@ -179,16 +180,16 @@ func ParseCommand(text string) (name, args string, ok bool) {
 	return name, args, slash && name != "" && !strings.Contains(name, "/")
 }
 
-// dialogKey passes a key to the shown prompt.
+// dialogKey passes a key to the current prompt.
 func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
 	if now.Before(m.ignoreKeysUntil) {
-		m.ignoreKeysUntil = now.Add(promptPause) // the user is still typing the message
+		m.ignoreKeysUntil = now.Add(promptPause) // the user is still typing a message
 		return nil
 	}
 	asked, isCall := m.dialog.(*approvalPrompt)
 	switch {
 	case name == "ctrl+c" && m.turn != nil:
-		m.stop() // cancelling the turn withdraws the request
+		m.stop() // cancelling the turn also cancels the request
 		return nil
 	case isCall && !asked.editing && text == "d", name == "ctrl+t":
 		m.printBlock(m.dialog.render(m.textWidth()))
@@ -224,11 +225,11 @@ func (m *model) openEditor(a *approvalPrompt) tea.Cmd {
 	})
 }
 
-// applyEdited applies the result of the editor.
+// applyEdited applies the changes that the user made in the editor.
 func (m *model) applyEdited(e editedMsg) {
 	a, ok := m.dialog.(*approvalPrompt)
 	switch {
-	case !ok: // resolved meanwhile
+	case !ok: // the request was resolved meanwhile
 	case e.err != nil:
 		a.problem = "the editor: " + Plain(e.err.Error())
 	default:
@@ -240,5 +241,6 @@ func (m *model) applyEdited(e editedMsg) {
 	}
 }
 
-// equalJSON reports whether two JSON texts are equal except for whitespace and escapes.
+// equalJSON reports whether two JSON texts are equal, ignoring white space and
+// escapes.
 func equalJSON(a, b json.RawMessage) bool { return indentJSON(a) == indentJSON(b) }

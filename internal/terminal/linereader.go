@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// LineReader reads lines from the user for one waiting caller at a time. A
-// goroutine reads the input, from the first call of ReadLine until the input
-// ends or Close is called.
+// LineReader reads lines of input for one caller at a time. The first call of
+// ReadLine starts a goroutine that reads the input until it ends or Close is
+// called.
 type LineReader struct {
 	from  io.Reader
 	lines chan string
@@ -18,16 +18,16 @@ type LineReader struct {
 	once  sync.Once
 }
 
-// maxLines bounds the input, in bytes.
+// maxLines limits the total input in bytes.
 const maxLines = 64 << 20
 
-// NewLineReader returns a reader of lines.
+// NewLineReader returns a reader of lines of from.
 func NewLineReader(from io.Reader) *LineReader {
 	return &LineReader{from: from, lines: make(chan string), over: make(chan struct{})}
 }
 
-// ReadLine waits for a line and returns it without its line end. It returns
-// [io.EOF] at the end of the input.
+// ReadLine waits for the next line and returns it without its line ending. It
+// returns [io.EOF] at the end of the input.
 func (t *LineReader) ReadLine(ctx context.Context) (string, error) {
 	t.once.Do(func() { go t.readLines() })
 	select {
@@ -59,5 +59,5 @@ func (t *LineReader) readLines() {
 	}
 }
 
-// Close stops reading after the pending read of the input returns.
+// Close stops the reading goroutine after its pending read returns.
 func (t *LineReader) Close() { close(t.over) }

@@ -11,20 +11,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown renders Markdown as lines of at most width columns. Code lines are not wrapped,
-// so that users can copy them. HTML is shown verbatim.
+// markdown renders Markdown in lines of at most width columns. It does not wrap
+// lines of code, so that users can copy them. It shows HTML as text.
 func markdown(source string, width int) []line {
 	d := document{source: []byte(expandTabs(Safe(source)))}
 	return d.blocks(d.parse(), width)
 }
 
-// document is Markdown being rendered.
+// document renders one Markdown text.
 type document struct {
 	source []byte
-	tight  bool // in a list without blank lines between items
+	tight  bool // whether it is rendering a list without blank lines between items
 }
 
-// parse parses CommonMark without HTML.
+// parse parses CommonMark. HTML is treated as text.
 func (d *document) parse() ast.Node {
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -46,7 +46,7 @@ func (d *document) parse() ast.Node {
 	return p.Parse(text.NewReader(d.source))
 }
 
-// blocks renders the child blocks of a node, separated by blank lines.
+// blocks renders the child blocks of a node with blank lines between them.
 func (d *document) blocks(n ast.Node, width int) []line {
 	var out []line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -80,7 +80,8 @@ func (d *document) block(n ast.Node, width int) []line {
 	return d.blocks(n, width)
 }
 
-// code renders a code block unindented and unwrapped, so that it can be copied.
+// code renders a code block without indentation or wrapping, so that users can
+// copy it.
 func (d *document) code(n ast.Node) []line {
 	var out []line
 	for i := range n.Lines().Len() {
@@ -111,7 +112,8 @@ func (d *document) list(n *ast.List, width int) []line {
 	return out
 }
 
-// prefixLines prefixes the first line with first and the others with others.
+// prefixLines adds the prefix first to the first line and others to all other
+// lines.
 func prefixLines(lines []line, first, others line) []line {
 	out := make([]line, 0, len(lines))
 	for i, l := range lines {
@@ -127,7 +129,7 @@ func prefixLines(lines []line, first, others line) []line {
 	return out
 }
 
-// inline renders the inline children of a node.
+// inline renders the inline nodes in n.
 func (d *document) inline(n ast.Node, st style) line {
 	var out line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -162,7 +164,8 @@ func (d *document) inline(n ast.Node, st style) line {
 	return out
 }
 
-// appendTarget appends the destination of a link: users must see it before they follow it.
+// appendTarget appends the URL of a link, because users must see it before they
+// follow the link.
 func (d *document) appendTarget(label line, to string) line {
 	if to == "" || label.plain() == to {
 		return label
@@ -170,12 +173,13 @@ func (d *document) appendTarget(label line, to string) line {
 	return append(label, span{" (" + Plain(to) + ")", faint})
 }
 
-// unescapeText resolves backslash escapes and entities, which may hide control characters.
+// unescapeText replaces backslash escapes and entities, which could hide
+// control characters.
 func unescapeText(b []byte) string {
 	return expandTabs(Safe(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b))))))
 }
 
-// codeSpan renders inline code verbatim.
+// codeSpan renders inline code without changes.
 func (d *document) codeSpan(n ast.Node, st style) span {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -186,8 +190,8 @@ func (d *document) codeSpan(n ast.Node, st style) span {
 	return span{b.String(), st}
 }
 
-// Render renders Markdown for a terminal in lines of at most width columns; 0 means
-// unlimited. plain disables colours and bold text.
+// Render renders Markdown for a terminal in lines of at most width columns; 0
+// means unlimited. If plain is true, it uses neither colours nor bold text.
 func Render(source string, width int, plain bool) string {
 	if width <= 0 {
 		width = maxText

@@ -14,13 +14,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// model is the state of the program. Only the program loop accesses it.
+// model is the state of the terminal program. Only the program loop accesses
+// it.
 type model struct {
 	ctx  context.Context
 	talk Conversation
 	opts *Options
 	palette
-	send    func(tea.Msg) // sends to the loop from another goroutine
+	send    func(tea.Msg) // sends a message to the loop from another goroutine
 	now     func() time.Time
 	running sync.WaitGroup // background goroutines
 
@@ -30,8 +31,8 @@ type model struct {
 	history       *History
 	completion    completion
 	printer       printer
-	begun         bool // the first screen was drawn
-	printed       bool // something was printed, so that the next block needs a blank line before it
+	begun         bool // whether the first screen was drawn
+	printed       bool // whether something was printed, so that the next block needs a blank line before it
 
 	turn     *turn    // running turn
 	waiting  []string // messages queued during the turn
@@ -40,25 +41,25 @@ type model struct {
 
 	pending         []approval.Request // pending requests; the dialog shows the first
 	dialog          dialog
-	ignoreKeysUntil time.Time // until when the dialog ignores keys
+	ignoreKeysUntil time.Time // the dialog ignores keys before this time
 	lastKey         time.Time // time of the last key
 	leaving         bool
-	quitArmed       bool             // Ctrl-C was pressed once on an empty line
+	quitArmed       bool             // whether Ctrl-C was pressed once with an empty input
 	end             error            // result of Run
-	recent          []renderedScreen // recent screens
+	recent          []renderedScreen // screens that may still be displayed
 }
 
-// turn is a running answer or command.
+// turn is a running answer or a running command.
 type turn struct {
 	stream  stream
 	start   time.Time
 	cancel  context.CancelCauseFunc
 	stopped bool
-	grouped bool   // the last printed line is an event line
-	skill   string // skill whose load or unload was printed last
+	grouped bool   // whether the last printed line is about an event
+	skill   string // skill in the last printed line about a load or an unload
 }
 
-// Messages to the loop.
+// Messages that the loop receives.
 type (
 	eventMsg  agent.Event
 	askMsg    approval.Event
@@ -86,8 +87,8 @@ func newModel(ctx context.Context, c Conversation, o *Options) *model {
 // Init implements [tea.Model].
 func (m *model) Init() tea.Cmd { return nil }
 
-// beginMsg is sent once, when the first screen is drawn: earlier output would be
-// overwritten.
+// beginMsg is sent when the first screen has been drawn. Output before that
+// would be overwritten.
 type beginMsg struct{}
 
 // begin shows pending requests and resumes an interrupted turn.
@@ -145,7 +146,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.print(), m.redrawIfPadded())
 }
 
-// print sends queued output. The program may end when the queue is empty.
+// print prints queued output. If there is none, the program may quit.
 func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.idle() && m.turn == nil {
 		return tea.Quit
@@ -156,7 +157,7 @@ func (m *model) print() tea.Cmd {
 	return m.printer.next(m.width, max(m.height-m.maxHeight()-1, 1))
 }
 
-// quit quits the program when nothing is running.
+// quit quits the program as soon as nothing is running.
 func (m *model) quit(with error) {
 	m.leaving, m.end = true, with
 	m.stop()
@@ -166,7 +167,7 @@ func (m *model) quit(with error) {
 	m.pending, m.dialog = nil, nil
 }
 
-// printBlock prints lines after a blank line.
+// printBlock prints lines with a blank line before them.
 func (m *model) printBlock(lines []line) {
 	if len(lines) == 0 {
 		return
@@ -181,13 +182,13 @@ func (m *model) printBlock(lines []line) {
 	m.printer.add(m.paintAll(lines)...)
 }
 
-// printBelow prints a line directly below the previous one.
+// printBelow prints a line directly below the previous line.
 func (m *model) printBelow(l line) {
 	m.printed = true
 	m.printer.add(m.paintAll(l.wrap(m.textWidth(), line{{"  ", normal}}))...)
 }
 
-// start runs a turn or command in the background.
+// start runs a turn or a command in the background.
 func (m *model) start(f func(ctx context.Context, tell func(agent.Event)) (string, error)) tea.Cmd {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.turn = &turn{start: m.now(), cancel: cancel}
@@ -207,7 +208,7 @@ func (m *model) wakeUp() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// tick updates the elapsed time.
+// tick updates the elapsed time on the screen.
 func (m *model) tick() tea.Cmd {
 	if m.turn == nil {
 		return nil
@@ -215,7 +216,7 @@ func (m *model) tick() tea.Cmd {
 	return m.wakeUp()
 }
 
-// stop cancels the running turn. It returns false if there is none.
+// stop cancels the running turn. It returns false if none is running.
 func (m *model) stop() bool {
 	if m.turn == nil {
 		return false
@@ -225,7 +226,7 @@ func (m *model) stop() bool {
 	return true
 }
 
-// finish handles the end of a turn.
+// finish ends the running turn.
 func (m *model) finish(err error) tea.Cmd {
 	t := m.turn
 	m.turn = nil
@@ -244,7 +245,7 @@ func (m *model) finish(err error) tea.Cmd {
 	switch {
 	case t.stopped:
 		m.printBelow(line{{"stopped", faint}})
-		if len(m.waiting) > 0 && m.input.empty() { // return it to the input for review
+		if len(m.waiting) > 0 && m.input.empty() { // return the message to the input for review
 			m.input.set(strings.Join(m.waiting, "\n"))
 		}
 		m.waiting = nil
@@ -263,7 +264,7 @@ func (m *model) nextWaiting() tea.Cmd {
 	return m.submit(next)
 }
 
-// printFailure prints the error of a turn or command.
+// printFailure prints the error of a turn or a command.
 func (m *model) printFailure(err error) {
 	text := err.Error()
 	if m.opts.Describe != nil {
@@ -272,7 +273,7 @@ func (m *model) printFailure(err error) {
 	m.printProblem(text)
 }
 
-// printProblem prints a problem.
+// printProblem prints a problem that the user can solve.
 func (m *model) printProblem(text string) {
 	m.printBlock(wrapAll(textLines(text, red), m.textWidth()))
 }
@@ -285,7 +286,7 @@ func wrapAll(lines []line, width int) []line {
 	return out
 }
 
-// greetingRows returns the rows printed before the first screen.
+// greetingRows returns the rows to print before the first screen.
 func (m *model) greetingRows() []string {
 	if m.opts.Greeting != "" {
 		m.printBlock(markdown(m.opts.Greeting, m.textWidth()))
@@ -296,7 +297,7 @@ func (m *model) greetingRows() []string {
 	return rows
 }
 
-// printPast prints the last messages of a resumed conversation.
+// printPast prints the last messages of a conversation that is resumed.
 func (m *model) printPast(events []session.Event) {
 	const most = 6
 	var said []*session.Message

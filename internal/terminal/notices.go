@@ -5,19 +5,22 @@ import (
 	"sync"
 )
 
-// Notices is a writer for notices to the user. While a conversation owns the terminal it
-// shows them there, otherwise they go to another writer. It is safe for concurrent use.
+// Notices is a writer for notices to the user. While a conversation uses the
+// terminal, the conversation shows the notices; otherwise another writer
+// receives them. It is safe for concurrent use.
 type Notices struct {
 	out io.Writer
 
 	mu     sync.Mutex
-	output chan string // nil while no conversation owns the terminal
+	output chan string // nil while no conversation uses the terminal
 }
 
-// NewNotices returns notices that go to out by default.
+// NewNotices returns a writer that writes to out while no conversation uses the
+// terminal.
 func NewNotices(out io.Writer) *Notices { return &Notices{out: out} }
 
-// Write never waits for the screen: it drops notices when the screen is far behind.
+// Write writes a notice. It never waits for the screen: if too many notices are
+// pending, it drops the notice.
 func (n *Notices) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -31,8 +34,8 @@ func (n *Notices) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// subscribe calls show with each notice, sequentially, until stop is called. stop waits for the
-// last call.
+// subscribe calls show for each notice, one at a time, until stop is called.
+// stop waits for the last call.
 func (n *Notices) subscribe(show func(string)) (stop func()) {
 	over := make(chan string, 100)
 	n.mu.Lock()

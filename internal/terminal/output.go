@@ -11,14 +11,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Limits of the screen size. Each cell takes memory, and a terminal may report billions of
-// them.
+// Limits of the screen size. Each cell takes memory, and a terminal may report
+// an arbitrary size.
 const (
 	maxWidth  = 1000
 	maxHeight = 500
 )
 
-// clampSize limits the size in a window size message.
+// clampSize limits the screen size in a window size message.
 func clampSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		return tea.WindowSizeMsg{Width: min(size.Width, maxWidth), Height: min(size.Height, maxHeight)}
@@ -26,15 +26,16 @@ func clampSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// observedTerminal is a terminal that reports the first write of the renderer. Nothing can be
-// printed above the screen before that.
+// observedTerminal is a terminal that reports the first write of the renderer.
+// Before that write, nothing can be printed above the screen.
 type observedTerminal struct {
 	*os.File
-	onDraw func() // called once; must not block
+	onDraw func() // called after the first write; must not block
 	once   sync.Once
 }
 
-// Write writes to the terminal. The renderer enables bracketed paste in its first write.
+// Write writes to the terminal. In its first write, the renderer enables
+// bracketed paste.
 func (w *observedTerminal) Write(p []byte) (int, error) {
 	n, err := w.File.Write(p)
 	if bytes.Contains(p, []byte(ansi.SetModeBracketedPaste)) {
@@ -43,8 +44,7 @@ func (w *observedTerminal) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// programOption makes the program write here. A terminal beyond the limits is not asked for its
-// size.
+// programOption returns the option that makes the program write to w.
 func (w *observedTerminal) programOption() tea.ProgramOption {
 	if width, height, err := term.GetSize(int(w.Fd())); err == nil && (width > maxWidth || height > maxHeight) {
 		return func(p *tea.Program) {

@@ -7,11 +7,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// printer prints lines into the scrollback in order. It prints no more at once than fit
-// above the screen, because more would push the screen into the scrollback.
+// printer prints lines into the scrollback in order. It prints only as many
+// lines at once as fit above the screen, because more lines would push the
+// screen into the scrollback.
 type printer struct {
 	waiting []string
-	busy    bool // a print is in progress
+	busy    bool // whether a print is in progress
 }
 
 // printedMsg reports that a print is complete.
@@ -19,7 +20,8 @@ type printedMsg struct{}
 
 func (p *printer) add(rows ...string) { p.waiting = append(p.waiting, rows...) }
 
-// next prints the lines that fit into room rows at the given width.
+// next returns a command that prints as many lines as fit into room rows at the
+// given width.
 func (p *printer) next(width, room int) tea.Cmd {
 	if p.busy || len(p.waiting) == 0 || width == 0 {
 		return nil
@@ -35,10 +37,10 @@ func (p *printer) next(width, room int) tea.Cmd {
 	text := strings.Join(p.waiting[:n], "\n")
 	p.waiting, p.busy = p.waiting[n:], true
 	if text == "" {
-		text = " " // an empty string would not be printed
+		text = " " // the program ignores an empty string
 	}
 	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 }
 
-// idle reports whether everything was printed.
+// idle reports whether all lines have been printed.
 func (p *printer) idle() bool { return !p.busy && len(p.waiting) == 0 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Progress shows a slow operation on a line of a terminal. A nil Progress shows
-// nothing. Its methods are safe for concurrent use.
+// Progress shows a slow operation on one line of a terminal. A nil *Progress
+// shows nothing. It is safe for concurrent use.
 type Progress struct {
 	to     io.Writer
-	width  func() int // of the terminal; 0 if unknown
+	width  func() int // width of the terminal; 0 if unknown
 	mu     sync.Mutex
 	amount string // from the last report
 }
@@ -20,8 +20,8 @@ type Progress struct {
 // NewProgress returns a Progress that writes to a terminal.
 func NewProgress(to io.Writer, width func() int) *Progress { return &Progress{to: to, width: width} }
 
-// Report replaces the shown name of the operation with an amount, such as
-// "reading: 3 of 10".
+// Report sets a progress text such as "reading: 3 of 10", which replaces the
+// name of the operation.
 func (p *Progress) Report(amount string) {
 	if p == nil {
 		return
@@ -31,7 +31,7 @@ func (p *Progress) Report(amount string) {
 	p.amount = amount
 }
 
-// Begin shows the operation after a delay, until done is called.
+// Begin shows an operation after a short delay until done is called.
 func (p *Progress) Begin(what string) (done func()) {
 	if p == nil {
 		return func() {}
@@ -62,8 +62,8 @@ func (p *Progress) show(what string, stop <-chan struct{}) {
 	}
 }
 
-// line returns the line, truncated to the width of the terminal so that it can
-// be erased.
+// line returns the line to show. It is shorter than the terminal is wide, so
+// that it can be erased.
 func (p *Progress) line(what string, since time.Duration) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// handleApproval handles a new or resolved approval request.
+// handleApproval handles a new approval request or the answer to one.
 func (m *model) handleApproval(e approval.Event) {
 	i := slices.IndexFunc(m.pending, func(a approval.Request) bool { return a.ID == e.Request.ID })
 	switch {
@@ -18,7 +18,7 @@ func (m *model) handleApproval(e approval.Event) {
 		if len(m.pending) == 1 {
 			m.showNextPrompt()
 		}
-	case e.Answer != nil && i >= 0: // resolved elsewhere, or withdrawn
+	case e.Answer != nil && i >= 0: // resolved elsewhere, or cancelled
 		m.pending = slices.Delete(m.pending, i, i+1)
 		if i == 0 {
 			m.dialog = nil
@@ -27,7 +27,8 @@ func (m *model) handleApproval(e approval.Event) {
 	}
 }
 
-// showNextPrompt shows the first pending request that can be shown, and skips the others.
+// showNextPrompt shows the first pending request. It cancels requests that
+// cannot be shown.
 func (m *model) showNextPrompt() {
 	for m.dialog == nil && len(m.pending) > 0 {
 		q := &m.pending[0]
@@ -48,7 +49,7 @@ func (m *model) showNextPrompt() {
 	}
 }
 
-// resolvePrompt answers the shown request and shows the next one.
+// resolvePrompt sends the answer to the current request and shows the next one.
 func (m *model) resolvePrompt(a approval.Answer) {
 	q := m.pending[0]
 	m.printDecision(m.dialog, a)
@@ -57,7 +58,7 @@ func (m *model) resolvePrompt(a approval.Answer) {
 	m.showNextPrompt()
 }
 
-// printDecision prints the decision about a call to the scrollback.
+// printDecision prints the user's decision about a call.
 func (m *model) printDecision(d dialog, a approval.Answer) {
 	asked, ok := d.(*approvalPrompt)
 	if !ok {
@@ -75,8 +76,8 @@ func (m *model) printDecision(d dialog, a approval.Answer) {
 	m.printBelow(line{{"  " + strings.TrimSpace(Plain(baseName(asked.Tool))+" "+word), faint}})
 }
 
-// sendAnswer sends an answer to the queue without blocking the loop, as the queue may write a
-// file.
+// sendAnswer sends an answer to the queue in the background, because the queue
+// may write a file.
 func (m *model) sendAnswer(q approval.Request, a approval.Answer) {
 	a.By = m.opts.Who
 	ctx := context.WithoutCancel(m.ctx)

@@ -6,18 +6,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// renderedScreen describes a rendered screen.
+// renderedScreen describes a screen that was rendered.
 type renderedScreen struct {
 	at     time.Time
 	rows   int
 	cursor int // row of the cursor
 }
 
-// frame is the maximum delay until a rendered screen is displayed.
+// frame is the maximum time until a rendered screen is displayed.
 const frame = 50 * time.Millisecond
 
-// recordScreen records a rendered screen and drops those that can no longer be
-// displayed.
+// recordScreen records a rendered screen and removes those that can no longer
+// be displayed.
 func (m *model) recordScreen(d renderedScreen) {
 	m.recent = append(m.recent, d)
 	for len(m.recent) > 1 && d.at.Sub(m.recent[1].at) > frame {
@@ -25,7 +25,7 @@ func (m *model) recordScreen(d renderedScreen) {
 	}
 }
 
-// maxHeight returns the maximum height of the displayed screen.
+// maxHeight returns the maximum height of the screen that may be displayed.
 func (m *model) maxHeight() int {
 	rows := len(m.screen().rows)
 	for _, d := range m.recent {
@@ -34,8 +34,9 @@ func (m *model) maxHeight() int {
 	return rows
 }
 
-// minHeight returns the minimum height of the next screen. If a screen ends above the previous
-// cursor row, the renderer misplaces the cursor and does not clear the rows below.
+// minHeight returns the minimum height of the next screen. If that screen ended
+// above the cursor of the previous one, the renderer would misplace the cursor
+// and not clear the rows below.
 func (m *model) minHeight() int {
 	rows := 0
 	for _, d := range m.recent {
@@ -44,7 +45,8 @@ func (m *model) minHeight() int {
 	return rows
 }
 
-// redrawIfPadded redraws once after blank rows were added to reach that height.
+// redrawIfPadded redraws the screen if blank rows were added to reach the
+// minimum height.
 func (m *model) redrawIfPadded() tea.Cmd {
 	if len(m.screen().rows) >= m.minHeight() {
 		return nil

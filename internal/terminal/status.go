@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// statusLine formats the status in one line. If space is short it drops first the
-// directory, then the usage, then the skill names.
+// statusLine formats the status on one line. If the line is too long, it omits
+// the directory, then the usage, then the names of skills.
 func statusLine(s Status, width int) line {
 	model := span{Plain(s.Model), normal}
 	var names []string
@@ -37,7 +37,7 @@ func statusLine(s Status, width int) line {
 	return line{model}.clip(width)
 }
 
-// FormatUsage formats the usage of a conversation: tokens, and dollars if known.
+// FormatUsage formats the token usage of a conversation, and its cost if known.
 func FormatUsage(s Status) string {
 	if s.Tokens == 0 {
 		return ""
@@ -49,7 +49,7 @@ func FormatUsage(s Status) string {
 	return out
 }
 
-// FormatTokens formats a number of tokens compactly.
+// FormatTokens formats a number of tokens, such as 950 or 1.2k.
 func FormatTokens(n int) string {
 	switch {
 	case n < 1000:

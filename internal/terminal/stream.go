@@ -2,13 +2,12 @@ package terminal
 
 import "strings"
 
-// stream is an answer in progress. Complete blocks are removed from it, and the rest is
-// shown as it grows.
+// stream is an answer in progress. It holds the text that is not printed yet.
 type stream struct{ text string }
 
-// add appends text and returns the blocks completed by it.
+// add appends text. It removes and returns the blocks that are now complete.
 func (s *stream) add(more string) (whole string) {
-	fresh := strings.HasSuffix(s.text, "\n") || strings.Contains(more, "\n") // otherwise no block can have ended
+	fresh := strings.HasSuffix(s.text, "\n") || strings.Contains(more, "\n") // otherwise no block can be complete
 	if s.text += more; !fresh {
 		return ""
 	}
@@ -24,7 +23,8 @@ func (s *stream) rest() string {
 	return text
 }
 
-// boundary returns the offset after the last blank line that ends a block, or 0.
+// boundary returns the offset after the last blank line that ends a block, or
+// 0.
 func boundary(text string) int {
 	at, cut := 0, 0
 	fence, blank := "", false
@@ -49,7 +49,7 @@ func boundary(text string) int {
 	return cut
 }
 
-// openingFence returns the fence that a line opens, or "".
+// openingFence returns the fence of a code block that the line opens, or "".
 func openingFence(bare string) string {
 	for _, mark := range []string{"`", "~"} {
 		n := len(bare) - len(strings.TrimLeft(bare, mark))
@@ -60,10 +60,10 @@ func openingFence(bare string) string {
 	return ""
 }
 
-// maxShown limits the visible part of an answer in progress, in bytes.
+// maxShown limits the part of an answer in progress that is shown, in bytes.
 const maxShown = 8 << 10
 
-// end returns the visible end of the remaining text.
+// end returns the end of the remaining text, which is shown.
 func (s *stream) end() string {
 	text := s.text
 	if len(text) > maxShown {

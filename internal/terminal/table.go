@@ -6,14 +6,14 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// table holds rows of cells; the first row is the header.
+// table is a table in Markdown. The first row is the header.
 type table struct {
 	rows  [][]line
-	right []bool // right-aligned columns
+	right []bool // whether each column is right-aligned
 }
 
-// table parses a paragraph as a table, or returns nil. The second line of a table is its
-// delimiter row.
+// table parses a paragraph as a table. It returns nil if the second line is not
+// a delimiter row.
 func (d *document) table(n ast.Node) *table {
 	if n.Lines().Len() < 2 {
 		return nil
@@ -50,7 +50,7 @@ func (d *document) lineOf(n ast.Node, i int) string {
 	return strings.TrimSpace(string(at.Value(d.source)))
 }
 
-// cells splits a row into cells. An escaped bar belongs to its cell.
+// cells splits a row into cells. An escaped bar does not end a cell.
 func cells(s string) []string {
 	s = strings.TrimPrefix(strings.ReplaceAll(s, `\|`, "\x00"), "|")
 	s = strings.TrimSuffix(s, "|")
@@ -74,7 +74,7 @@ func (d *document) cell(s string, head bool) line {
 	return c.inline(n, st)
 }
 
-// lines renders the table in columns, or as a list if they do not fit.
+// lines renders the table in columns, or as a list if the columns do not fit.
 func (t *table) lines(width int) []line {
 	const gap = 2
 	widths := make([]int, len(t.right))
@@ -110,7 +110,7 @@ func (t *table) lines(width int) []line {
 	return out
 }
 
-// list renders each cell on its own line, after its header.
+// list renders each cell on its own line, preceded by the header of its column.
 func (t *table) list(width int) []line {
 	var out []line
 	for i, row := range t.rows[1:] {

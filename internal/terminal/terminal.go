@@ -1,9 +1,9 @@
-// Package terminal is the interactive chat in a terminal. Messages go to the scrollback,
-// and only a few lines at the bottom are redrawn.
+// Package terminal implements an interactive chat in a terminal. Messages are
+// printed into the scrollback, and only a few lines at the bottom are redrawn.
 //
-// The caller provides the conversation and the slash commands. The package reads no
-// configuration, makes no decisions, and removes terminal control characters from all text
-// of models, tools and skills.
+// The caller provides the conversation and the slash commands. The package
+// reads no configuration and makes no decisions. It removes terminal control
+// characters from all text of models, tools and skills.
 package terminal
 
 import (
@@ -25,13 +25,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Conversation is the agent side of a chat. Its methods may be called concurrently.
+// Conversation connects the chat to an agent. Its methods may be called
+// concurrently.
 type Conversation interface {
-	// RunTurn answers a message and returns at the end of the answer.
+	// RunTurn answers a message. It returns when the answer is complete.
 	RunTurn(ctx context.Context, text string, tell func(agent.Event)) error
-	// Resume continues an interrupted turn, if any.
+	// Resume continues an interrupted turn if there is one.
 	Resume(ctx context.Context, tell func(agent.Event)) error
-	// Status returns the content of the status line.
+	// Status returns what the status line shows.
 	Status() Status
 }
 
@@ -40,14 +41,15 @@ type Status struct {
 	Model  string
 	Skills []Skill // active skills
 	Tokens int     // tokens used so far
-	Cost   float64 // US dollars; 0 means unknown
+	Cost   float64 // cost in US dollars; 0 means unknown
 	Folder string
 }
 
 // Skill is an active skill.
 type Skill struct {
 	Name string
-	// Left is the number of unused turns until the skill is unloaded, if limited.
+	// Left is the number of turns without use after which the skill is
+	// unloaded; 0 means no limit.
 	Left    int
 	Bounded bool
 }
@@ -55,22 +57,23 @@ type Skill struct {
 // Command is a slash command.
 type Command struct {
 	Name string
-	Args string // hint, such as "NAME"
+	Args string // hint for the arguments, such as "NAME"
 	Help string // short description
-	// Detail returns one more line, such as the tools of a skill and an example; nil means
-	// none.
+	// Detail returns one more line of help, such as the tools of a skill; nil
+	// means none.
 	Detail func() string
-	// Complete returns the argument values with a prefix; nil means none.
+	// Complete returns the values that start with prefix; nil means that there
+	// are no completions.
 	Complete func(prefix string) []Choice
-	// Run executes the command with the text after its name and returns Markdown for the
-	// user. An [*End] ends the program.
+	// Run executes the command. args is the text after its name. The result is
+	// Markdown for the user. If the error is an [*End], the program ends.
 	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
 }
 
-// Choice is a possible argument value.
+// Choice is a possible value of an argument.
 type Choice struct{ Name, Help string }
 
-// End ends the program with the result With.
+// End is returned by a command to end the program. [Run] returns With.
 type End struct{ With error }
 
 func (e *End) Error() string {
@@ -80,41 +83,44 @@ func (e *End) Error() string {
 	return e.With.Error()
 }
 
-// Options configure Run.
+// Options configures [Run].
 type Options struct {
 	Input  *os.File // a terminal
-	Output *os.File // a terminal
+	Output *os.File // must be a terminal
 	Env    []string // environment of the user, as KEY=value
 	Plain  bool     // no colours and no bold text
 
-	// Greeting is Markdown to print first.
+	// Greeting is Markdown that is printed first.
 	Greeting string
-	// Past are the events of a resumed conversation.
+	// Past holds the events of a conversation that is resumed.
 	Past []session.Event
 
-	// Commands returns the current commands. It is called whenever one is typed.
+	// Commands returns the slash commands. It is called whenever the user types
+	// one.
 	Commands func() []Command
-	// Approvals is the queue of the session's approval requests.
+	// Approvals is the queue of approval requests.
 	Approvals *approval.Queue
 	Session   string
 	Who       policy.Principal
 
-	// History stores inputs; nil stores them in memory only.
+	// History stores inputs; nil keeps them in memory.
 	History *History
-	// Editor returns the command that opens a file in the user's editor; nil edits inline.
+	// Editor returns the command that opens a file in the user's editor; nil
+	// means that arguments are edited in the terminal.
 	Editor func(file string) *exec.Cmd
-	// Before returns the current content of a file in the working directory, for the diff
-	// of a write; nil shows the new content only.
+	// Before returns the current content of a file in the working directory, to
+	// show a diff when a tool writes the file; if nil, only the new content is
+	// shown.
 	Before func(path string) (text string, ok bool)
-	// Notices are shown as they arrive; nil means none.
+	// Notices are shown when they arrive; nil means none.
 	Notices *Notices
-	// Describe formats an error for the user, with the next step.
+	// Describe formats an error and the next step for the user.
 	Describe func(error) string
 }
 
-// Run runs the chat until the user quits, a command returns an [End], or ctx ends. Its
-// result is nil, the End's error or the error of ctx. It restores the terminal and waits
-// for all goroutines.
+// Run runs the chat until the user quits, a command returns an [*End], or ctx
+// is done. It returns nil, End.With, or the error of ctx. Before it returns, it
+// restores the terminal and waits for all goroutines.
 func Run(ctx context.Context, c Conversation, o *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	m := newModel(ctx, c, o)
@@ -122,7 +128,7 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.Input), out.programOption(), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(), tea.WithFilter(clampSize))
 	m.send = p.Send
 	out.onDraw = func() {
-		m.running.Go(func() { p.Send(beginMsg{}) }) // rendering does not wait for the loop
+		m.running.Go(func() { p.Send(beginMsg{}) }) // in a goroutine, because rendering must not wait for the loop
 	}
 	defer func() {
 		cancel(errQuit)
@@ -147,8 +153,8 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 	return m.end
 }
 
-// watch passes the approval events of a session to the loop until stop is called. An event
-// may still arrive during stop.
+// watch passes approval events of a session to the loop until stop is called.
+// An event may still arrive while stop runs.
 func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	var mu sync.Mutex
 	over := false
@@ -156,7 +162,7 @@ func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Request.Session == session && !over {
-			m.running.Go(func() { m.send(askMsg(e)) }) // the requester does not wait for the screen
+			m.running.Go(func() { m.send(askMsg(e)) }) // in a goroutine, so that the requester does not wait for the screen
 		}
 	})
 	return func() {
@@ -167,7 +173,7 @@ func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	}
 }
 
-// greet prints the greeting and earlier messages before the first screen.
+// greet prints the greeting and the earlier messages before the first screen.
 func (m *model) greet(to *os.File) error {
 	if w, h, err := term.GetSize(int(to.Fd())); err == nil && w > 0 && h > 0 {
 		m.width, m.height = min(w, maxWidth), min(h, maxHeight)
@@ -176,12 +182,12 @@ func (m *model) greet(to *os.File) error {
 	return err
 }
 
-// errQuit and errStopped are the reasons of a cancellation.
+// errQuit and errStopped are causes of a cancelled context.
 var (
 	errQuit    = errors.New("the user quit")
 	errStopped = errors.New("stopped by the user")
 )
 
-// promptPause is how long a new prompt ignores keys, because the user may still be typing a
-// message.
+// promptPause is how long a new prompt ignores keys, because the user may still
+// be typing a message.
 const promptPause = 700 * time.Millisecond

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// IsControl reports whether r could control a terminal or reorder the text around it.
+// IsControl reports whether r could control a terminal or reorder text.
 func IsControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
@@ -24,11 +24,12 @@ func Safe(s string) string {
 	}, s)
 }
 
-// Plain returns safe text on one line.
+// Plain removes terminal control characters and line breaks from untrusted
+// text.
 func Plain(s string) string { return Safe(printable.OneLine(s)) }
 
-// Clip truncates plain text to n columns, with an ellipsis. It returns "" if n is
-// less than 1.
+// Clip shortens plain text to n columns and appends an ellipsis. It returns ""
+// if n is less than 1.
 func Clip(s string, n int) string {
 	if n < 1 {
 		return ""
@@ -40,11 +41,12 @@ func Clip(s string, n int) string {
 	return strings.TrimRight(ansi.Truncate(s, n-1, ""), " ") + "…"
 }
 
-// expandTabs expands tabs to spaces, because the width of a tab depends on the terminal.
+// expandTabs replaces tabs with spaces, because the width of a tab depends on
+// the terminal.
 func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
-// style is the appearance of text: the parameters of its SGR sequence, from the sixteen
-// colours of the terminal's theme.
+// style is the parameters of an SGR sequence. It uses only the sixteen colours
+// of the terminal's theme.
 type style string
 
 const (
@@ -58,7 +60,7 @@ const (
 	purple style = "35"
 )
 
-// combine combines two styles.
+// combine returns a style with the parameters of both.
 func (s style) combine(t style) style {
 	if s == "" || t == "" {
 		return s + t
@@ -66,18 +68,18 @@ func (s style) combine(t style) style {
 	return s + ";" + t
 }
 
-// span is text of one style, safe and without tabs.
+// span is text in one style. It is safe and contains no tabs.
 type span struct {
 	text  string
 	style style
 }
 
-// line is one line of a screen.
+// line is a line of the screen or the scrollback.
 type line []span
 
 func styledText(s string, st style) line { return line{{expandTabs(Safe(s)), st}} }
 
-// palette converts lines to terminal output.
+// palette converts lines to output for a terminal.
 type palette struct{ none bool } // without colours and bold text
 
 func (p palette) paint(l line) string {
@@ -119,7 +121,7 @@ func (l line) plain() string {
 	return b.String()
 }
 
-// clip truncates a line to n columns.
+// clip cuts a line to n columns.
 func (l line) clip(n int) line {
 	if l.width() <= n {
 		return l
@@ -136,8 +138,8 @@ func (l line) clip(n int) line {
 	return out
 }
 
-// wrap breaks a line at spaces, and words that are too long anywhere, into lines of at
-// most n columns. Lines after the first start with indent.
+// wrap breaks a line into lines of at most n columns. It breaks at spaces, and
+// within words that are too long. All lines after the first start with indent.
 func (l line) wrap(n int, indent line) []line {
 	w := wrapper{width: max(n, indent.width()+8), indent: indent}
 	for _, s := range l {
@@ -170,9 +172,9 @@ type wrapper struct {
 
 	lines []line
 	now   line
-	used  int  // columns of now
-	begun int  // columns of the indent in now
-	word  line // word that is not in now yet
+	used  int  // number of columns in now
+	begun int  // number of columns of the indent in now
+	word  line // word that was not added to now yet
 }
 
 func (w *wrapper) endLine() {
@@ -190,13 +192,13 @@ func (w *wrapper) flush() {
 func (w *wrapper) blank(st style) {
 	w.endWord()
 	if w.used == w.begun && len(w.lines) > 0 {
-		return // no spaces at the start of a continuation line
+		return // a continuation line does not start with a space
 	}
 	w.now, w.used = append(w.now, span{" ", st}), w.used+1
 }
 
-// endWord appends the word to the current line or the next one, or splits it over several
-// lines.
+// endWord adds the word to the current line or to the next one. It splits a
+// word that is too long.
 func (w *wrapper) endWord() {
 	if n := w.word.width(); w.used+n > w.width && w.used > w.begun {
 		w.flush()
@@ -209,7 +211,7 @@ func (w *wrapper) endWord() {
 				head = ansi.Truncate(s.text, w.width-w.used, "")
 			}
 			if head == "" && w.used == w.begun {
-				head = s.text // a character wider than the line
+				head = s.text // the character is wider than the line
 			}
 			w.now, w.used = append(w.now, span{head, s.style}), w.used+ansi.StringWidth(head)
 			if s.text = s.text[len(head):]; s.text == "" {
@@ -221,7 +223,7 @@ func (w *wrapper) endWord() {
 	w.word = nil
 }
 
-// trimRight removes trailing spaces.
+// trimRight returns the line without trailing spaces.
 func (l line) trimRight() line {
 	for len(l) > 0 && strings.TrimRight(l[len(l)-1].text, " ") == "" && len(l) > 1 {
 		l = l[:len(l)-1]
@@ -229,7 +231,7 @@ func (l line) trimRight() line {
 	return l.mergeSpans()
 }
 
-// mergeSpans merges adjacent spans of the same style.
+// mergeSpans merges adjacent spans with the same style.
 func (l line) mergeSpans() line {
 	var out line
 	for _, s := range l {
@@ -242,8 +244,8 @@ func (l line) mergeSpans() line {
 	return out
 }
 
-// splitWords splits a text into words and single spaces. Each wide character is its own word,
-// because a line may break after it.
+// splitWords splits a text into words and single spaces. Each wide character is
+// a word, because a line may break after it.
 func splitWords(s string) []string {
 	var out []string
 	start := 0
@@ -263,7 +265,8 @@ func splitWords(s string) []string {
 	return out
 }
 
-// isWide reports whether r belongs to a script without spaces between words.
+// isWide reports whether r belongs to a script that does not put spaces between
+// words.
 func isWide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
 
 func firstLetter(s string) rune {

@@ -7,16 +7,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// maxText is the maximum width of text, for readability.
+// maxText is the maximum width of text in columns, for readability.
 const maxText = 100
 
-// maxTail is the maximum height of the progress display; a low one flickers less.
+// maxTail is the maximum height of the progress display. A low display flickers
+// less.
 const maxTail = 12
 
-// textWidth leaves out the last column, after which a terminal may wrap.
+// textWidth returns the width of text. It leaves the last column free, after
+// which a terminal may wrap.
 func (m *model) textWidth() int { return max(min(m.width-1, maxText), 10) }
 
-// screen is the area below the scrollback.
+// screen is what is shown below the scrollback.
 type screen struct {
 	rows []string
 	x, y int // position of the cursor, which is always visible
@@ -42,7 +44,7 @@ func (m *model) screen() screen {
 		return screen{}
 	}
 	width := m.textWidth()
-	rest := m.height - 2 // without the blank line above, and one less than the screen has
+	rest := m.height - 2 // room for a blank line above, and one row less than the terminal has
 	below, x, y := m.promptOrInput(width, rest)
 	above := m.progressLines(width, max(rest-len(below)-1, 0))
 	if len(above) > 0 {
@@ -53,7 +55,7 @@ func (m *model) screen() screen {
 	}
 	y += len(above)
 	all := append(above, below...)
-	if over := len(all) - max(m.height-1, 1); over > 0 { // very small terminal
+	if over := len(all) - max(m.height-1, 1); over > 0 { // the terminal is very small
 		all, y = all[over:], max(y-over, 0)
 	}
 	for i := range all {
@@ -62,7 +64,7 @@ func (m *model) screen() screen {
 	return screen{m.paintAll(all), x, y}
 }
 
-// promptOrInput renders the pending prompt or the input, and the status line.
+// promptOrInput renders the current prompt or the input, and the status line.
 func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	status := statusLine(m.status, width)
 	if m.dialog != nil {
@@ -105,8 +107,9 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	return append(append(out, nil), status), x, y
 }
 
-// visibleRows returns at most limit rows around the cursor row. One of them shows the number of
-// rows above, unless above is 0.
+// visibleRows returns at most limit rows near row y. If above is not 0, the
+// first of them must show that number of hidden rows. at is the new position of
+// row y.
 func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
 	if len(rows) <= limit {
 		return rows, 0, y
@@ -115,12 +118,12 @@ func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
 	if from == 0 {
 		return rows[:limit], 0, y
 	}
-	above = from + 1 // the first row is replaced by the count
+	above = from + 1 // the count replaces the first row
 	return rows[above : from+limit], above, y - above
 }
 
-// progressLines renders the progress in at most limit lines: the end of the answer, running calls
-// and elapsed time.
+// progressLines renders the progress of a turn in at most limit lines: the end
+// of the answer, the running calls and the elapsed time.
 func (m *model) progressLines(width, limit int) []line {
 	t := m.turn
 	if t == nil {
@@ -153,7 +156,7 @@ func (m *model) progressLines(width, limit int) []line {
 	return out[max(len(out)-min(limit, maxTail), 0):]
 }
 
-// activityLine describes the current activity and its duration.
+// activityLine describes what is running and for how long.
 func (m *model) activityLine() line {
 	what := "working"
 	switch {
