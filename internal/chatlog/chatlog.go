@@ -1,6 +1,6 @@
-// Package chatlog stores the conversations of the terminal, one file each in a
-// directory of the user. It decides nothing about their content; see package
-// session for the events. Start reading at [Dir].
+// Package chatlog stores the conversations of the terminal, one file per
+// conversation in a directory of the user. The content of a conversation is
+// defined by package session. Start reading at [Dir].
 package chatlog
 
 import (
@@ -24,19 +24,19 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Dir is a directory of conversations. It need not exist.
+// Dir is the path of a directory with conversations. It need not exist.
 type Dir string
 
-// Entry is a saved conversation.
+// Entry describes a saved conversation.
 type Entry struct {
 	ID   string
-	Last time.Time // the last change
+	Last time.Time // time of the last change
 }
 
 var (
-	// ErrName reports that a text cannot be the ID of a conversation.
+	// ErrName reports that a text is not a valid ID of a conversation.
 	ErrName = errors.New("invalid conversation name")
-	// ErrNotFound reports that there is no conversation with the ID.
+	// ErrNotFound reports that no conversation has the given ID.
 	ErrNotFound = errors.New("conversation not found")
 )
 
@@ -44,12 +44,12 @@ const suffix = ".jsonl"
 
 var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// ValidID reports whether a text can be the ID of a conversation.
+// ValidID reports whether id is a valid ID of a conversation.
 func ValidID(id string) bool { return validID().MatchString(id) }
 
 func (d Dir) file(id string) string { return filepath.Join(string(d), id+suffix) }
 
-// List returns the conversations, newest first, except empty ones.
+// List returns all conversations that are not empty, newest first.
 func (d Dir) List() ([]Entry, error) {
 	all, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,9 +67,9 @@ func (d Dir) List() ([]Entry, error) {
 	return out, nil
 }
 
-// Open opens the log of a conversation, or of a new one if id is "". It returns
-// [ErrName], [ErrNotFound], [session.ErrInUse], or another error for a file that
-// cannot be read.
+// Open opens the log of a conversation and returns its ID. If id is "", it
+// creates a conversation. It returns [ErrName], [ErrNotFound],
+// [session.ErrInUse], or another error if the file cannot be read.
 func (d Dir) Open(id string) (*session.FileLog, string, error) {
 	if id == "" {
 		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
@@ -82,7 +82,7 @@ func (d Dir) Open(id string) (*session.FileLog, string, error) {
 	return log, id, err
 }
 
-// maxScan bounds the search for the first message, in bytes.
+// maxScan limits the bytes that are searched for the first message.
 const maxScan = 256 << 10
 
 // FirstMessage returns the user's first message in a conversation, or "" if it
@@ -104,7 +104,8 @@ func (d Dir) FirstMessage(id string) string {
 	return ""
 }
 
-// Similar returns the conversations whose IDs contain or resemble id.
+// Similar returns the IDs of conversations that contain id or are similar to
+// it.
 func Similar(all []Entry, id string) []string {
 	var out []string
 	want := editdistance.Normalize(id)
@@ -116,8 +117,8 @@ func Similar(all []Entry, id string) []string {
 	return out
 }
 
-// Folder returns the directory that the user named when the conversation began,
-// or "" if there is none.
+// Folder returns the working directory of a conversation, as recorded when it
+// started, or "".
 func Folder(ctx context.Context, log session.Log) (string, error) {
 	events, err := log.Read(ctx, 0)
 	if err != nil {
@@ -131,8 +132,8 @@ func Folder(ctx context.Context, log session.Log) (string, error) {
 	return "", nil
 }
 
-// Markdown returns a conversation with its calls as Markdown. The text is not
-// safe for a terminal.
+// Markdown renders a conversation with its tool calls as Markdown. The text may
+// contain terminal control characters.
 func Markdown(id string, events []session.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversation %s\n", id)

@@ -1,5 +1,5 @@
-// Package clientname learns the name of an MCP client from its requests. It
-// changes no message and waits for none.
+// Package clientname extracts the name of an MCP client from its requests,
+// without changing or delaying messages.
 package clientname
 
 import (
@@ -14,16 +14,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Observer learns the name of a client. It is safe for concurrent use.
+// Observer extracts the name of a client from its requests. It is safe for
+// concurrent use.
 type Observer struct {
 	changed func()
 
 	mu   sync.Mutex
 	name string
-	read int // number of requests searched for it
+	read int // number of requests that were searched
 }
 
-// New returns an observer that calls changed when it learns the name.
+// New returns an observer that calls changed when it finds the name.
 func New(changed func()) *Observer { return &Observer{changed: changed} }
 
 // Name returns the name of the client, or "" if it is not known.
@@ -33,14 +34,14 @@ func (o *Observer) Name() string {
 	return o.name
 }
 
-// Transport returns a transport whose requests are observed.
+// Transport returns a transport that passes its requests to the observer.
 func (o *Observer) Transport(t mcp.Transport) mcp.Transport { return &transport{t, o} }
 
-// observe looks for the client name in a request. In the older protocol era the
-// first request has it, in the newer era each one.
+// observe searches a request for the name of the client. In the older protocol
+// era the first request contains it, in the newer era each request.
 func (o *Observer) observe(req *jsonrpc.Request) {
 	const (
-		most    = 10 // requests: a client sends its name by then or never
+		most    = 10 // requests to search; a client sends its name by then or never
 		maxSize = 64 << 10
 		maxName = 100
 	)

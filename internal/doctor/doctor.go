@@ -1,6 +1,6 @@
-// Package doctor diagnoses the parts of a setup: sources of skills, the sandbox,
-// MCP servers and secrets. It connects to nothing and changes nothing. Its types
-// are the JSON output of the command doctor.
+// Package doctor diagnoses a setup: sources of skills, the sandbox, MCP servers
+// and secrets. It opens no connections and changes nothing. Its types are the
+// JSON output of the command doctor.
 package doctor
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Source is a source of skills.
+// Source describes a source of skills.
 type Source struct {
 	Origin   string        `json:"origin"`
 	Scope    catalog.Scope `json:"scope"`
@@ -30,10 +30,11 @@ type Source struct {
 	Problems int           `json:"problems"`
 }
 
-// Sources describes the sources of a catalog.
+// Sources returns the sources of a catalog with their numbers of skills and
+// problems.
 func Sources(c *catalog.Catalog) []Source {
 	snap := c.Snapshot()
-	skills, problems := map[string]int{}, map[string]int{} // by origin
+	skills, problems := map[string]int{}, map[string]int{} // counted by origin
 	for e := range snap.All() {
 		skills[e.Origin]++
 	}
@@ -53,15 +54,15 @@ func Sources(c *catalog.Catalog) []Source {
 	return out
 }
 
-// Oversized is a skill that is too large for some MCP clients.
+// Oversized describes a skill that is too large for some MCP clients.
 type Oversized struct {
 	Name, Path string
 	Files      int
 	Bytes      int64
 }
 
-// OversizedSkills returns the skills with more files or bytes than an MCP client
-// has to accept, except those at the known paths.
+// OversizedSkills returns the skills with more files or bytes than every MCP
+// client must accept. It omits skills at the known paths.
 func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []Oversized {
 	var out []Oversized
 	for e := range c.Snapshot().All() {
@@ -76,22 +77,22 @@ func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []
 	return out
 }
 
-// Sandbox describes the sandbox for scripts.
+// Sandbox describes the sandbox in which scripts run.
 type Sandbox struct {
 	Enabled bool            `json:"enabled"`
-	Backend string          `json:"backend"` // "" if none is usable
+	Backend string          `json:"backend"` // "" if no back end is usable
 	Tier    int             `json:"tier"`
 	Layers  []sandbox.Layer `json:"layers"`
-	Missing []string        `json:"missing"` // why none is usable
-	Fixes   []string        `json:"fixes"`   // how to get a sandbox
+	Missing []string        `json:"missing"` // reasons why no back end is usable
+	Fixes   []string        `json:"fixes"`   // steps that make a back end usable
 }
 
-// probeTimeout bounds the test of sandboxes. A working one answers within a
-// tenth of a second.
+// probeTimeout limits the test of the sandboxes. A working sandbox answers
+// within a tenth of a second.
 const probeTimeout = 5 * time.Second
 
-// CheckSandbox tests the sandboxes of which choose returns the best. minTier is
-// the configured minimum. A nil choose means that sandboxes are disabled.
+// CheckSandbox tests the available sandboxes. choose returns the best one; nil
+// means that sandboxes are disabled. minTier is the configured minimum tier.
 func CheckSandbox(ctx context.Context, choose func(context.Context) (sandbox.Backend, *sandbox.Report, error), minTier sandbox.Tier) Sandbox {
 	out := Sandbox{Enabled: choose != nil, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
 	if choose == nil {
@@ -127,7 +128,7 @@ type Servers struct {
 	Problems      []string     `json:"problems"`
 }
 
-// ServerFile is a file with MCP servers.
+// ServerFile describes a file that configures MCP servers.
 type ServerFile struct {
 	Path    string `json:"path"`
 	Servers int    `json:"servers"`
@@ -137,11 +138,11 @@ type ServerFile struct {
 type Server struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
-	Problem string `json:"problem"` // the variables without a value and how to set them
+	Problem string `json:"problem"` // variables without a value, and how to set them
 }
 
-// CheckServers checks whether the variables of servers have values. problems are
-// those of reading the servers.
+// CheckServers reports servers whose variables have no value. problems lists
+// the problems of reading the configuration.
 func CheckServers(all []*upstream.Config, problems []string, v upstream.Variables) Servers {
 	out := Servers{Files: []ServerFile{}, Count: len(all), NotConfigured: []Server{}, Problems: append([]string{}, problems...)}
 	for _, s := range all {
@@ -155,7 +156,7 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 			continue
 		}
 		known := v
-		if s.Owner != "" { // servers of a trusted project see no variables of the user
+		if s.Owner != "" { // servers of a trusted project do not get the user's variables
 			known = upstream.Variables{User: v.User, Workspace: v.Workspace}
 		}
 		if _, unset := s.Resolve(known); len(unset) > 0 {
@@ -172,10 +173,10 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 // Secrets describes the user's secrets.
 type Secrets struct {
 	Count   int    `json:"count"`
-	Problem string `json:"problem"` // why they cannot be read; "" if they can
+	Problem string `json:"problem"` // why the secrets cannot be read, or ""
 }
 
-// CheckSecrets reads the names of the secrets.
+// CheckSecrets lists the names of the secrets, or the problem of reading them.
 func CheckSecrets(s *secrets.Store) Secrets {
 	list, err := s.List()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package secrets stores secret values for skills and servers in one file of
-// the user. Package policy decides who may read a value. No error or log
-// contains a value.
+// Package secrets stores secret values for skills and servers in a file of the
+// user. Package policy decides who may read a value. No error or log contains a
+// value.
 //
-// The file is not encrypted. Its mode 0600 protects it, like the keys of ssh,
-// and a file that other users can read or write is refused.
+// The file is not encrypted but has mode 0600, like the keys of ssh. A file
+// that other users can read or write is rejected.
 package secrets
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Limits of the store.
+// Limits of a store.
 const (
 	MaxValue = 64 << 10 // bytes of one value
 	MaxCount = 1000
@@ -30,20 +30,20 @@ const (
 	version  = 1
 )
 
-// ErrNotSet reports that there is no secret with the name.
+// ErrNotSet reports that the secret does not exist.
 var ErrNotSet = errors.New("not set")
 
-// errDamaged has no details, because they could contain a part of a value.
+// errDamaged includes no details, because they could contain part of a value.
 var errDamaged = errors.New("file is damaged: move it away and set the secrets again")
 
-// Store is the file of secrets. It keeps nothing open or in memory. It is safe
-// for concurrent use by several processes.
+// Store reads and writes the file of secrets. It caches nothing and keeps no
+// file open. It is safe for concurrent use by several processes.
 type Store struct {
 	file *privatefile.File
 	path string
 }
 
-// Info describes a secret without its value.
+// Info describes a secret. It does not contain the value.
 type Info struct {
 	Name      string    `json:"name"`
 	ChangedAt time.Time `json:"changed"`
@@ -59,16 +59,18 @@ type entry struct {
 	Changed time.Time `json:"changed"`
 }
 
-// New returns the store in the file at path. Set creates the file if necessary.
+// New returns the store for the file at path. Set creates the file if it does
+// not exist.
 func New(path string) *Store { return &Store{privatefile.New(path, maxFile), path} }
 
-// Set stores a value and replaces the old one. It fails for an invalid name,
-// and for a value that is empty, too long, not UTF-8, or contains a zero byte.
+// Set stores the value of a secret and replaces the previous one. It rejects an
+// invalid name, and a value that is empty, too long, not UTF-8, or contains a
+// zero byte.
 func (s *Store) Set(ctx context.Context, name, value string) error {
 	return s.SetAll(ctx, map[string]string{name: value})
 }
 
-// SetAll stores several values, or none of them if one is invalid.
+// SetAll stores several values. If one is invalid, it stores none.
 func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	for name, value := range values {
 		if err := checkSecret(name, value); err != nil {
@@ -92,17 +94,17 @@ func checkSecret(name, value string) error {
 	}
 	switch {
 	case value == "":
-		return fmt.Errorf("secret %s: the value is empty", name)
+		return fmt.Errorf("secret %s: value is empty", name)
 	case len(value) > MaxValue:
 		return fmt.Errorf("secret %s: value too long (limit %d bytes)", name, MaxValue)
 	case strings.ContainsRune(value, 0) || strings.ToValidUTF8(value, "") != value:
-		return fmt.Errorf("secret %s: the value is not text", name)
+		return fmt.Errorf("secret %s: value is not valid UTF-8", name)
 	}
 	return nil
 }
 
-// Get returns a value. The error is [ErrNotSet] if there is none, and another
-// error if the file cannot be read.
+// Get returns the value of a secret. The error is [ErrNotSet] if the secret
+// does not exist. It is another error if the file cannot be read.
 func (s *Store) Get(name string) (string, error) {
 	c, err := s.read()
 	if err != nil {
@@ -129,7 +131,8 @@ func (s *Store) List() ([]Info, error) {
 	return out, nil
 }
 
-// Remove removes a secret. The error is [ErrNotSet] if there is none.
+// Remove removes a secret. The error is [ErrNotSet] if the secret does not
+// exist.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.change(ctx, func(c *content) error {
 		if _, ok := c.Secrets[name]; !ok {
@@ -185,7 +188,7 @@ func encode(c *content) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode decodes and validates the content of a file.
+// decode decodes and validates the content of the file.
 func decode(data []byte) (*content, error) {
 	var c content
 	if err := json.Unmarshal(data, &c); err != nil {

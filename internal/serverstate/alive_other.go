@@ -10,7 +10,7 @@ import (
 
 func machine() string { return "" }
 
-// startTime reports whether a process exists. Its start time is unknown on this
+// startTime reports whether a process exists. The start time is unknown on this
 // system.
 func startTime(pid int) (string, bool) {
 	p, err := os.FindProcess(pid)

@@ -18,25 +18,27 @@ const (
 	DefaultMaxInterval = 10 * time.Second
 )
 
-// Options configure a [Publisher].
+// Options configures a [Publisher].
 type Options struct {
-	// Snapshot returns the current state. It is never called concurrently.
+	// Snapshot returns the current state of the servers. It is never called
+	// concurrently.
 	Snapshot func() (client string, servers []Server)
-	// MinInterval is the shortest time between two writes. Zero means
+	// MinInterval is the minimum time between two writes. Zero means
 	// [DefaultMinInterval].
 	MinInterval time.Duration
-	// MaxInterval is the longest time between two snapshots, for changes that
-	// nobody reports, such as latencies. Zero means [DefaultMaxInterval].
+	// MaxInterval is the maximum time between two snapshots, for changes that
+	// are not reported, such as latencies. Zero means [DefaultMaxInterval].
 	MaxInterval time.Duration
 	Logger      *slog.Logger // nil discards
 }
 
-// Publisher maintains the file of this process. It is safe for concurrent use.
+// Publisher maintains the state file of this process. It is safe for concurrent
+// use.
 type Publisher struct {
 	o     Options
-	path  string // without extension
+	path  string // path of the file without extension
 	since time.Time
-	last  []byte // content of the file
+	last  []byte // last content of the file
 
 	kick chan struct{}
 	quit chan struct{}
@@ -44,9 +46,9 @@ type Publisher struct {
 	once sync.Once
 }
 
-// Publish writes the file of this process in dir and updates it until
-// [Publisher.Close]. Use one publisher for a directory. The first of several
-// write errors is logged; the next change tries again.
+// Publish writes the state file of this process to dir and updates it until
+// [Publisher.Close] is called. Use one publisher per directory. Of several
+// write errors in a row only the first is logged; the next change tries again.
 func Publish(dir string, o Options) *Publisher {
 	if o.MinInterval <= 0 {
 		o.MinInterval = DefaultMinInterval
@@ -67,11 +69,11 @@ func Publish(dir string, o Options) *Publisher {
 func (p *Publisher) Update() {
 	select {
 	case p.kick <- struct{}{}:
-	default: // one snapshot covers all changes
+	default: // a pending snapshot covers this change
 	}
 }
 
-// Close removes the file and waits for pending writes.
+// Close waits for pending writes and deletes the file.
 func (p *Publisher) Close() {
 	p.once.Do(func() { close(p.quit) })
 	p.done.Wait()
@@ -85,7 +87,7 @@ func (p *Publisher) run() {
 	for {
 		wrote, err := p.write()
 		if err != nil && !failed {
-			p.o.Logger.Warn("cannot publish server states", "error", err)
+			p.o.Logger.Warn("could not publish server states", "error", err)
 		}
 		if failed = err != nil; wrote || failed {
 			select {
@@ -103,7 +105,7 @@ func (p *Publisher) run() {
 	}
 }
 
-// write writes the file if its content changed or it was removed.
+// write writes the file if its content changed or the file was deleted.
 func (p *Publisher) write() (wrote bool, err error) {
 	r := record{Version: 1, Machine: machine(), Process: Process{PID: os.Getpid(), Since: p.since}}
 	r.Started, _ = startTime(r.PID)
@@ -130,7 +132,7 @@ func (p *Publisher) write() (wrote bool, err error) {
 
 // replace writes a file atomically.
 func replace(tmp, path string, data []byte) error {
-	os.Remove(tmp) // left by a killed process, or a symlink
+	os.Remove(tmp) // may be left by a killed process, or be a symlink
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -1,10 +1,10 @@
-// Package serverstate shows the state of the MCP servers of all running
-// processes of a user. A [Publisher] maintains one file for each process, and
-// [List] reads the files of living processes.
+// Package serverstate shares the state of MCP servers between the processes of
+// a user. A [Publisher] maintains a file for its process, and [List] reads the
+// files of all running processes.
 //
 // The files contain names, states and errors, but no configuration and no
-// values. Files of other users are ignored, and a directory that others can
-// write is refused.
+// secrets. Files of other users are ignored, and a directory that other users
+// can write is rejected.
 package serverstate
 
 import (
@@ -22,29 +22,29 @@ import (
 )
 
 const (
-	maxFile  = 4 << 20 // bytes of one file
-	maxFiles = 1000    // read at once
-	// foreignTTL is how long List keeps a file from another machine or
-	// container. It cannot see whether that process lives.
+	maxFile  = 4 << 20 // maximum size of a file in bytes
+	maxFiles = 1000    // maximum number of files that are read
+	// foreignTTL is how long List uses a file from another machine or
+	// container, because it cannot check whether that process is running.
 	foreignTTL = 24 * time.Hour
 
 	maxTools   = 1_000_000
 	maxLatency = float64(24 * time.Hour / time.Millisecond)
 )
 
-// Process is one process and its servers.
+// Process describes a process and its servers.
 type Process struct {
 	PID    int       `json:"pid"`
-	Client string    `json:"client"` // the name of the client that it serves; "" if unknown
+	Client string    `json:"client"` // name of the MCP client that the process serves; "" if unknown
 	Since  time.Time `json:"since"`
-	// Servers are in the order of the process.
+	// Servers lists the servers in the order of the process.
 	Servers []Server `json:"servers"`
 }
 
-// Server is the state of one server of a process.
+// Server describes the state of one server of a process.
 type Server struct {
 	Name      string    `json:"name"`
-	Profile   string    `json:"profile,omitempty"` // set if served at the path of a profile
+	Profile   string    `json:"profile,omitempty"` // profile through which the server is served, or ""
 	Transport string    `json:"transport"`
 	State     string    `json:"state"`
 	Era       string    `json:"era"`
@@ -54,8 +54,8 @@ type Server struct {
 	Since     time.Time `json:"since,omitzero"` // time of the last state change
 }
 
-// record is the content of a file. Machine and Started distinguish the process
-// from a later one with the same PID.
+// record is the content of a state file. Machine and Started distinguish the
+// process from a later one with the same PID.
 type record struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
@@ -63,10 +63,10 @@ type record struct {
 	Process
 }
 
-// List returns the living processes with a file in dir, oldest first. It
-// returns none if dir does not exist. It ignores files that cannot be read or
-// that others can change, and removes files of dead processes. It refuses a dir
-// that others can write with a [*privatefile.UnsafeError].
+// List returns the running processes that have a file in dir, oldest first. If
+// dir does not exist, there are none. List ignores files that cannot be read or
+// that other users can change, and deletes files of processes that have exited.
+// If other users can write to dir, it returns a [*privatefile.UnsafeError].
 func List(dir string) ([]Process, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func List(dir string) ([]Process, error) {
 		if unsafe, is := errors.AsType[*privatefile.UnsafeError](err); is && unsafe.Path == filepath.Clean(dir) {
 			return nil, err
 		}
-		if err != nil || r.PID != pid || ext == "tmp" { // incomplete or foreign
+		if err != nil || r.PID != pid || ext == "tmp" { // the file is incomplete or from another machine
 			if _, lives := startTime(pid); !lives && isStale(path) {
 				os.Remove(path)
 			}
@@ -109,13 +109,13 @@ func List(dir string) ([]Process, error) {
 	return all, nil
 }
 
-// isAlive reports whether the process that wrote r is still running.
+// isAlive reports whether the process that wrote the record is running.
 func (r *record) isAlive() bool {
 	at, ok := startTime(r.PID)
 	return ok && r.Machine == machine() && at == r.Started
 }
 
-// isStale reports whether a file is so old that its process must have ended.
+// isStale reports whether a file is so old that its process must have exited.
 func isStale(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && time.Since(fi.ModTime()) > foreignTTL
@@ -123,7 +123,7 @@ func isStale(path string) bool {
 
 var errNotOurs = errors.New("not a process state file")
 
-// readRecord reads a file that only this user can change.
+// readRecord reads a state file. It rejects a file that other users can change.
 func readRecord(path string) (*record, error) {
 	data, err := privatefile.New(path, maxFile).Read()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package transcript renders the events of a session as Markdown, to export and
-// print conversations. All text in them is untrusted. Start reading at [Markdown].
+// Package transcript renders the events of a session as Markdown, to export or
+// print conversations. It treats all text as untrusted. Start reading at
+// [Markdown].
 package transcript
 
 import (
@@ -11,13 +12,13 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// maxResult is the number of bytes shown of a call's result.
+// maxResult limits the bytes of a call's result that are shown.
 const maxResult = 4000
 
-// Markdown renders one event of a transcript as Markdown: messages, tool
-// calls and their results (the first 4,000 bytes), loads and unloads. It
-// returns "" for events that only programs need. Names are escaped, arguments
-// and results are code blocks, and control characters are removed.
+// Markdown renders one event as Markdown: messages, tool calls and the first
+// 4,000 bytes of their results, loads and unloads. It returns "" for other
+// events. It escapes names, puts arguments and results in code blocks, and
+// removes control characters.
 func Markdown(e *session.Event) string {
 	switch {
 	case e.Message != nil && e.Message.Role == session.RoleUser:
@@ -55,8 +56,8 @@ func answerMarkdown(m *session.Message) string {
 	return b.String()
 }
 
-// Escape returns untrusted text on one line, with its Markdown
-// characters escaped.
+// Escape returns untrusted text on one line and escapes its Markdown
+// characters.
 func Escape(text string) string {
 	var b strings.Builder
 	for _, r := range printable.OneLine(text) {
@@ -81,7 +82,7 @@ func Fence(text string) string {
 	return fence + "\n" + strings.TrimSuffix(stripControls(text), "\n") + "\n" + fence
 }
 
-// stripControls removes control characters that could steer a terminal.
+// stripControls removes terminal control characters.
 func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

@@ -2,20 +2,21 @@ package usage
 
 import "github.com/loadout-dev/loadout/llm"
 
-// ModelCost is the usage of a model and its cost.
+// ModelCost is the usage of a model with its cost.
 type ModelCost struct {
 	Model
-	// Cost and Uncached are in US dollars, with the cache and without one. They
-	// are null if no price is configured.
+	// Cost and Uncached are the costs in US dollars, with and without the
+	// vendor's cache. They are null if no price is configured.
 	Cost     *float64 `json:"cost_usd"`
 	Uncached *float64 `json:"cost_uncached_usd"`
-	// Equivalents are the same in input tokens, independent of the price.
+	// Equivalents and UncachedEquivalents are the costs in input tokens, which
+	// do not depend on the price.
 	Equivalents         float64 `json:"equivalents"`
 	UncachedEquivalents float64 `json:"equivalents_uncached"`
 }
 
-// AtPrice returns the usage with its cost. known is false if no price is
-// configured.
+// AtPrice returns the usage with its cost at price p. known is false if no
+// price is configured.
 func (m Model) AtPrice(p llm.Price, known bool) ModelCost {
 	out := ModelCost{Model: m}
 	out.Equivalents, out.UncachedEquivalents = m.Usage.Equivalents()

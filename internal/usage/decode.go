@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// decoder decodes log lines. It reuses names, because a log repeats a few of them tens of
-// thousands of times.
+// decoder decodes log lines. It caches names, because a log contains few names
+// very often.
 type decoder struct {
 	names map[string]string
 }
@@ -28,8 +28,9 @@ func (d *decoder) decode(b []byte) (Use, error) {
 	return l.validate()
 }
 
-// decodePlain parses the common form of a line without encoding/json: known fields, strings
-// without escapes, integers and times. It returns false for any other line.
+// decodePlain decodes the common form of a line without encoding/json: known
+// fields, strings without escapes, integers and times. It returns false for any
+// other line.
 func (d *decoder) decodePlain(b []byte) (l logLine, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(`{"`))
 	for ok {
@@ -55,7 +56,7 @@ func (d *decoder) decodePlain(b []byte) (l logLine, ok bool) {
 	return l, false
 }
 
-// plainText reports whether the JSON string body b contains no escapes.
+// plainText reports whether the JSON string body b has no escapes.
 func plainText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c >= 0x7f || c == '\\' {
@@ -97,7 +98,8 @@ func setNumber(l *logLine, key, value []byte) bool {
 	default:
 		return false
 	}
-	// Reject numbers that Go accepts and JSON does not; encoding/json reports them.
+	// Reject numbers that Go accepts but JSON does not. encoding/json then
+	// reports the error.
 	return err == nil && json.Valid(value)
 }
 
@@ -113,7 +115,7 @@ func (d *decoder) internName(b []byte) string {
 	return s
 }
 
-// validate validates a line and returns its Use.
+// validate validates a log line and returns the use that it records.
 func (l logLine) validate() (Use, error) {
 	u := l.Use
 	if u.Time.IsZero() || u.Interface == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
@@ -129,7 +131,7 @@ func (l logLine) validate() (Use, error) {
 	return u, nil
 }
 
-// Limits of one use. A line beyond them is damaged.
+// Limits of a use. A line that exceeds them is damaged.
 const (
 	maxTokens = 1 << 40
 	maxMillis = 100 * 24 * 60 * 60 * 1000

@@ -14,21 +14,23 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// MaxBytes is the approximate size limit of the log. The file is rotated at half of it,
-// and the previously rotated file is removed.
+// MaxBytes is the approximate maximum size of the log. The file is rotated at
+// half this size, and the previously rotated file is deleted.
 const MaxBytes = 8 << 20
 
-// Log is a usage log shared by any number of processes. It is safe for concurrent use,
-// holds no open file, and need not be closed. A nil Log records nothing.
+// Log is a usage log that several processes can share. It is safe for
+// concurrent use, keeps no file open, and needs no closing. A nil *Log records
+// nothing.
 type Log struct {
 	path string
 	half int64 // size at which the file is rotated
 	log  *slog.Logger
-	once sync.Once // logs the first failure only
+	once sync.Once // logs only the first failure
 }
 
-// NewLog returns a log that writes to path. The first use creates the file, readable by
-// the user only. The first write failure is reported to logger; nil discards it.
+// NewLog returns a log that writes to path. The first use creates the file,
+// which only the user can read. The first write failure is logged to logger;
+// nil discards it.
 func NewLog(path string, logger *slog.Logger) *Log {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -36,8 +38,8 @@ func NewLog(path string, logger *slog.Logger) *Log {
 	return &Log{path: path, half: MaxBytes / 2, log: logger}
 }
 
-// Note appends a use and truncates long names. It takes a few microseconds and never
-// fails.
+// Note records a use. It truncates long names. It takes a few microseconds and
+// never fails.
 func (l *Log) Note(u Use) {
 	if l == nil {
 		return
@@ -51,12 +53,12 @@ func (l *Log) Note(u Use) {
 		err = l.append(b)
 	}
 	if err != nil {
-		l.once.Do(func() { l.log.Warn("usage is not counted", "error", err) })
+		l.once.Do(func() { l.log.Warn("could not record usage", "error", err) })
 	}
 }
 
-// append opens the file for each line, so that no line goes to a removed file. A file that
-// was just rotated is still read.
+// append writes a line. It opens the file each time, so that no line goes to a
+// deleted file. A file that was just rotated is still read by reports.
 func (l *Log) append(b []byte) error {
 	info, err := os.Lstat(l.path)
 	switch {
@@ -66,7 +68,7 @@ func (l *Log) append(b []byte) error {
 		}
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular(): // a pipe would wait for its reader
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a reader
 		return fmt.Errorf("not a regular file: %s", l.path)
 	case info.Size() >= l.half:
 		if err := l.rotate(); err != nil && info.Size() >= 2*l.half {
@@ -81,7 +83,7 @@ func (l *Log) append(b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// rotate rotates the file, unless another process is doing so or has done so.
+// rotate rotates the file unless another process is rotating it or has done so.
 func (l *Log) rotate() error {
 	lock, err := l.lock(filelock.TryLock)
 	if errors.Is(err, filelock.ErrLocked) {
@@ -98,7 +100,8 @@ func (l *Log) rotate() error {
 	return os.Rename(l.path, rotatedPath(l.path))
 }
 
-// lock acquires the rotation lock with acquire. Closing the file releases it.
+// lock opens the lock file for rotations and locks it with acquire. Closing the
+// file releases the lock.
 func (l *Log) lock(acquire func(*os.File) error) (*os.File, error) {
 	f, err := os.OpenFile(l.path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -111,8 +114,8 @@ func (l *Log) lock(acquire func(*os.File) error) (*os.File, error) {
 	return f, nil
 }
 
-// Clear deletes all recorded uses. Uses noted concurrently go to a new file. It waits for
-// a rotation in another process until ctx ends.
+// Clear deletes all recorded uses. Uses that are recorded meanwhile go to a new
+// file. It waits for a rotation by another process until ctx is done.
 func (l *Log) Clear(ctx context.Context) error {
 	if err := l.clear(ctx); err != nil {
 		return fmt.Errorf("clear usage log: %w", err)
@@ -136,5 +139,5 @@ func (l *Log) clear(ctx context.Context) error {
 	return errors.Join(err, lock.Close(), os.Remove(lock.Name()))
 }
 
-// rotatedPath returns the path of the rotated file.
+// rotatedPath returns the path to which the file at path is rotated.
 func rotatedPath(path string) string { return path + ".old" }

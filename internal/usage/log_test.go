@@ -222,7 +222,7 @@ func TestWriteFailureIsReportedOnce(t *testing.T) {
 	for i := range 3 {
 		l.Note(load("a", i))
 	}
-	if n := strings.Count(stderr.String(), "usage is not counted"); n != 1 {
+	if n := strings.Count(stderr.String(), "could not record usage"); n != 1 {
 		t.Errorf("got %d times: %s", n, stderr.String())
 	}
 	if _, err := usage.Read(usage.Options{Path: filepath.Join(dir, "usage.jsonl")}); err == nil {

@@ -15,40 +15,41 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options select the log and the period to read.
+// Options selects the log and the period of a report.
 type Options struct {
 	Path  string    // path of the log
-	Since time.Time // earlier uses are ignored; zero counts all
+	Since time.Time // uses before this time are ignored; zero means no limit
 }
 
-// Report summarizes a usage log. Its lists are sorted by count, highest first. Its JSON
-// form is stable: fields are added and never renamed.
+// Report summarizes a usage log. Its lists are sorted by count in descending
+// order. Its JSON format is stable: fields are added but never renamed.
 type Report struct {
-	First      time.Time `json:"first,omitzero"` // oldest counted use
+	First      time.Time `json:"first,omitzero"` // time of the oldest counted use
 	Interfaces []Face    `json:"faces"`
 	Skills     []Skill   `json:"skills"`
 	Tools      []Tool    `json:"tools"`
 	Scripts    []Tool    `json:"scripts"`
 	Models     []Model   `json:"models"`
-	// Unknown counts loads, files, scripts and calls of unknown names.
+	// Unknown is the number of loads, files, scripts and calls whose name is
+	// unknown.
 	Unknown int `json:"unknown"`
-	// Damaged counts unreadable lines.
+	// Damaged is the number of lines that could not be read.
 	Damaged int `json:"damaged"`
 }
 
-// Counts are numbers of uses, including failed and refused ones.
+// Counts holds numbers of uses. They include failed and refused uses.
 type Counts struct {
 	Loads    int       `json:"loads"`
 	Files    int       `json:"files"` // files read
 	Scripts  int       `json:"scripts"`
 	Calls    int       `json:"calls"`
-	Tokens   int       `json:"tokens"` // delivered, estimated
+	Tokens   int       `json:"tokens"` // estimated number of delivered tokens
 	Failures int       `json:"failures"`
 	Refused  int       `json:"refused"`
 	Last     time.Time `json:"last"`
 }
 
-// Worked returns the number of uses that succeeded.
+// Worked returns the number of successful uses.
 func (c Counts) Worked() int {
 	return c.Loads + c.Files + c.Scripts + c.Calls - c.Failures - c.Refused
 }
@@ -74,15 +75,16 @@ func (c *Counts) add(u *Use) {
 	c.Last = laterOf(c.Last, u.Time)
 }
 
-// Face summarizes the uses through one interface of the program. Answers counts model
-// answers.
+// Face summarizes the uses through one interface of the program. Answers is the
+// number of model answers.
 type Face struct {
 	Name string `json:"face"`
 	Counts
 	Answers int `json:"answers"`
 }
 
-// Skill summarizes the uses of one skill. Faces counts them by interface.
+// Skill summarizes the uses of one skill. Faces holds the number of uses by
+// interface.
 type Skill struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
@@ -90,11 +92,11 @@ type Skill struct {
 	Interfaces map[string]int `json:"faces"`
 }
 
-// Tool summarizes the calls of one tool or script. Percentiles are in milliseconds, or 0
-// without calls.
+// Tool summarizes the calls of one tool or script. The percentiles are in
+// milliseconds; they are 0 if there are no calls.
 type Tool struct {
 	Name    string    `json:"name"`
-	Skill   string    `json:"skill"` // skill that provides it, "" for the user's own
+	Skill   string    `json:"skill"` // skill that provides the tool; "" for the user's own servers
 	Key     string    `json:"key"`
 	Calls   int       `json:"calls"`
 	Errors  int       `json:"errors"`
@@ -125,8 +127,7 @@ func (t *Tool) measure() {
 	t.elapsed = nil
 }
 
-// percentile returns the smallest of the sorted values that at least p percent do not
-// exceed, in milliseconds.
+// percentile returns the p-th percentile of the sorted values in milliseconds.
 func percentile(sorted []time.Duration, p int) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -142,7 +143,8 @@ type Model struct {
 	Last time.Time `json:"last"`
 }
 
-// Tool returns the summary of an MCP tool by its local name.
+// Tool returns the summary of an MCP tool by its local name. It returns false
+// if the tool was not called.
 func (r *Report) Tool(name string) (Tool, bool) {
 	if i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return r.Tools[i], true
@@ -150,13 +152,13 @@ func (r *Report) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Read builds the report. An empty log gives an empty report; damaged lines are skipped
-// and counted.
+// Read reads a usage log and returns a report. An empty log gives an empty
+// report. Damaged lines are skipped and counted.
 func Read(o Options) (*Report, error) {
 	c := counter{since: o.Since, faces: map[string]*Face{}, skills: map[string]*Skill{}, models: map[string]*Model{},
 		tools: map[toolID]*Tool{}, scripts: map[toolID]*Tool{}}
-	// Open the newer file first: if it is rotated meanwhile, both handles refer to it and
-	// one is dropped.
+	// Open the newer file first. If it is rotated meanwhile, both handles refer
+	// to the same file, and one is dropped.
 	newer, err := open(o.Path)
 	if err != nil {
 		return nil, err
@@ -182,7 +184,8 @@ func Read(o Options) (*Report, error) {
 	return c.report(), nil
 }
 
-// open opens one of the two files of the log; nil means that it does not exist.
+// open opens one of the two files of the log. It returns nil if the file does
+// not exist.
 func open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +198,7 @@ func open(path string) (*os.File, error) {
 	if err == nil {
 		f, err = os.Open(path)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // rotated in between
+	if errors.Is(err, fs.ErrNotExist) { // the file was rotated meanwhile
 		return nil, nil
 	}
 	if err != nil {
@@ -213,7 +216,7 @@ func sameFile(a, b *os.File) bool {
 	return err == nil && err2 == nil && os.SameFile(i, j)
 }
 
-// counter accumulates uses.
+// counter aggregates uses into a report.
 type counter struct {
 	decoder
 	since            time.Time
@@ -233,7 +236,7 @@ func (c *counter) read(r io.Reader) error {
 	for {
 		b, err := in.ReadSlice('\n')
 		long := false
-		for errors.Is(err, bufio.ErrBufferFull) { // longer than any line that this package writes
+		for errors.Is(err, bufio.ErrBufferFull) { // the line is longer than any that this package writes
 			long = true
 			_, err = in.ReadSlice('\n')
 		}
@@ -319,7 +322,8 @@ func measureTools(m map[toolID]*Tool) []Tool {
 	return sortByRank(m, func(t *Tool) (int, string) { return t.Calls, t.Name + " " + t.Key })
 }
 
-// sortByRank returns the values by descending rank, then by name.
+// sortByRank returns the values of m by descending rank, and by name for equal
+// ranks.
 func sortByRank[K comparable, V any](m map[K]*V, by func(*V) (rank int, name string)) []V {
 	all := slices.SortedFunc(maps.Values(m), func(a, b *V) int {
 		i, n := by(a)

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// sessionLog is the log of a conversation. It counts loaded skills and model
-// answers when they are appended, not those already in the log.
+// sessionLog wraps the log of a conversation. It counts skill loads and model
+// answers when they are appended.
 type sessionLog struct {
 	session.Log
 	uses    *Log
@@ -19,15 +19,15 @@ type sessionLog struct {
 	resolve Resolver
 
 	mu    sync.Mutex
-	loads map[string]string // names of pending load_skill calls, by id
+	loads map[string]string // skill names of pending load_skill calls, by call ID
 }
 
-// Resolver returns the name and key of a skill that a model named, or false if
-// there is none. Only resolved names are counted.
+// Resolver returns the name and the key of the skill that a model named. It
+// returns false if there is no such skill. Only resolved names are recorded.
 type Resolver func(ctx context.Context, name string) (skill, key string, ok bool)
 
-// CountSession returns a log of a conversation that counts appended events. If l is nil,
-// it returns log itself.
+// CountSession returns a session log that records the use of skills and models
+// that is appended to log. If l is nil, it returns log.
 func (l *Log) CountSession(log session.Log, face string, resolve Resolver) session.Log {
 	if l == nil {
 		return log
@@ -64,7 +64,7 @@ func (l *sessionLog) countMessage(m *session.Message) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(l.loads) // vendors reuse call ids
+	clear(l.loads) // vendors reuse call IDs
 	for _, c := range m.Calls {
 		var in struct{ Name string }
 		if c.Name == toolname.LoadSkill && json.Unmarshal([]byte(c.Arguments), &in) == nil {
@@ -73,8 +73,7 @@ func (l *sessionLog) countMessage(m *session.Message) {
 	}
 }
 
-// countFailedLoad records a failed load. A successful one has an event of its
-// own.
+// countFailedLoad records a failed load. A successful load has an event.
 func (l *sessionLog) countFailedLoad(ctx context.Context, r *session.CallResult) {
 	l.mu.Lock()
 	name, load := l.loads[r.Call]

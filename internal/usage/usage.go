@@ -1,10 +1,11 @@
-// Package usage counts the use of skills, tools and models in a local log with one line
-// per use, and reads reports from it.
+// Package usage records the use of skills, tools and models in a local log, one
+// use per line, and creates reports.
 //
-// A line records the time, the interface of the program, the skill, tool, script or model,
-// the duration, the tokens and the outcome. It never contains messages, arguments,
-// results, prompts or secrets, nor names that a model invented. Nothing is sent anywhere.
-// A failed write never fails a call: the use is just not counted.
+// A line contains the time, the interface of the program, the skill, tool,
+// script or model, the duration, the tokens and the outcome. It never contains
+// messages, arguments, results, prompts, secrets, or names that a model
+// invented. Nothing is sent over a network. If a line cannot be written, the
+// use is not recorded, but the call does not fail.
 package usage
 
 import (
@@ -25,7 +26,7 @@ const (
 	FaceRun  = "run"
 )
 
-// Kind is the kind of a use.
+// Kind says what was used.
 type Kind string
 
 // Kinds of uses.
@@ -34,41 +35,42 @@ const (
 	KindFile   Kind = "file"   // a file of a skill was delivered
 	KindScript Kind = "script" // a script of a skill was run
 	KindCall   Kind = "call"   // a tool of an MCP server was called
-	KindModel  Kind = "model"  // a model answered
+	KindModel  Kind = "model"  // a model answered a request
 )
 
-// Outcome is the result of a use.
+// Outcome is the outcome of a use.
 type Outcome string
 
-// Outcomes.
+// Outcomes of a use.
 const (
 	OK      Outcome = "ok"
 	Failed  Outcome = "failed"
-	Refused Outcome = "refused" // by policy or by the user; nothing was done
+	Refused Outcome = "refused" // refused by policy or by the user; nothing was done
 )
 
-// Use is one use. Skill and Key name an existing skill, or are empty.
+// Use is one recorded use. If Skill and Key are not empty, they identify an
+// existing skill.
 type Use struct {
-	Time      time.Time     `json:"time"` // set by Note if zero
+	Time      time.Time     `json:"time"` // time of the use; [Log.Note] sets it if it is zero
 	Interface string        `json:"face"` // mcp, chat or run
 	Kind      Kind          `json:"kind"`
 	Skill     string        `json:"skill,omitempty"`
 	Key       string        `json:"key,omitempty"`    // distinguishes skills with the same name
-	Tool      string        `json:"tool,omitempty"`   // local name of a tool, or path of a script in its skill
+	Tool      string        `json:"tool,omitempty"`   // local name of a tool, or path of a script within the skill
 	Model     string        `json:"model,omitempty"`  // as vendor:name
-	Tokens    int           `json:"tokens,omitempty"` // delivered, estimated
-	Usage     *llm.Usage    `json:"usage,omitempty"`  // of a model answer
+	Tokens    int           `json:"tokens,omitempty"` // estimated number of delivered tokens
+	Usage     *llm.Usage    `json:"usage,omitempty"`  // token usage of a model answer
 	Took      time.Duration `json:"-"`                // 0 means unknown
 	Outcome   Outcome       `json:"outcome"`
 }
 
-// logLine is the log form of a use.
+// logLine is the JSON form of a use in the log.
 type logLine struct {
 	Use
 	Millis float64 `json:"ms,omitempty"`
 }
 
-// Limits of a line, in bytes. An append of at most one page is atomic.
+// Limits of a line in bytes. Appending up to one page is atomic.
 const (
 	maxLine = 4096
 	maxName = 256
@@ -77,10 +79,10 @@ const (
 
 var (
 	errLong    = errors.New("line too long")
-	errDamaged = errors.New("damaged line")
+	errDamaged = errors.New("line is damaged")
 )
 
-// encode returns the log line of a use, including the newline.
+// encode encodes a use as a line of the log, including the newline.
 func (u Use) encode() ([]byte, error) {
 	u.Skill, u.Tool, u.Model = truncate(u.Skill, maxName), truncate(u.Tool, maxName), truncate(u.Model, maxName)
 	u.Key, u.Interface = truncate(u.Key, maxKey), truncate(u.Interface, maxName)
@@ -104,7 +106,7 @@ func (k Kind) known() bool {
 
 func (o Outcome) known() bool { return o == OK || o == Failed || o == Refused }
 
-// truncate truncates a name to at most n bytes at a rune boundary.
+// truncate cuts a name to at most n bytes at a rune boundary.
 func truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
