@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// CutError reports an answer that broke off. The part that arrived may be
-// shown, but its calls must not be made.
+// CutError reports that an answer ended before it was complete. The received
+// part may be shown, but its calls must not be made.
 type CutError struct {
-	Answer Answer // the part that arrived
-	Err    error  // the cause; nil if the stream just ended
+	Answer Answer // the received part
+	Err    error  // cause; nil if the stream ended without an error
 }
 
 func (e *CutError) Error() string {
 	if e.Err == nil {
-		return "the answer broke off: the stream ended before it was done"
+		return "answer interrupted: stream ended before the answer was complete"
 	}
-	return fmt.Sprintf("the answer broke off: %v", e.Err)
+	return fmt.Sprintf("answer interrupted: %v", e.Err)
 }
 
 func (e *CutError) Unwrap() error { return e.Err }
 
-// StatusError reports that a vendor refused a request. Its texts are the
-// vendor's and never contain keys.
+// StatusError reports that a vendor rejected a request. Its texts come from the
+// vendor and never contain keys.
 type StatusError struct {
 	Vendor  string
 	Code    int    // HTTP status
-	Kind    string // the vendor's name for the error; "" if it has none
+	Kind    string // the vendor's name for the error, or ""
 	Message string
-	After   time.Duration // how long the vendor asks to wait; 0 if it does not ask
+	After   time.Duration // how long the vendor asks the client to wait, or 0
 }
 
 func (e *StatusError) Error() string {

@@ -1,15 +1,14 @@
 // Package llm sends conversations to language models. It defines a
-// vendor-neutral request and the events of the answer. Each vendor has a
-// subpackage; the agent depends on none of them.
+// vendor-neutral request and the events of an answer. Each vendor has a
+// subpackage, on which the agent does not depend.
 //
 // Every request contains the whole conversation, and a conversation only grows
-// at its end. Each request therefore begins with the same bytes as the one
-// before, so that vendors find them in their caches. Changes during a
-// conversation are sent as a separate message ([Notice]), which each vendor's
-// package puts where it costs least.
+// at its end. So each request starts with the same bytes as the previous one,
+// and vendors can cache them. Changes during a conversation are sent as
+// separate messages ([Notice]) at the position where they cost least.
 //
 // The package reads no environment variables, stores no conversation and calls
-// no tools. It never repeats a request after part of its answer was shown.
+// no tools. It never repeats a request after part of the answer was shown.
 package llm
 
 import (
@@ -18,22 +17,22 @@ import (
 	"iter"
 )
 
-// Model is a language model. It is safe for concurrent use.
+// Model is a language model. It must be safe for concurrent use.
 type Model interface {
 	// Name returns the vendor and the vendor's name for the model, such as
 	// "anthropic:NAME".
 	Name() string
-	// Stream sends a request and yields the events of the answer as they
-	// arrive. The last value is a [Done] or an error: a [*CutError] if an event
-	// was yielded before, a [*StatusError] if the vendor refused, otherwise the
-	// reason why the vendor could not be reached. After ctx ends, the error is
-	// or wraps its cause. The stream ends early if its consumer stops. The
-	// caller must not change the request until the stream has ended, and may
-	// stream it again.
+	// Stream sends a request and yields the events of the answer as they are
+	// received. The last value is a [Done] or an error: a [*CutError] if an
+	// event was yielded before, a [*StatusError] if the vendor rejected the
+	// request, otherwise the reason why the vendor could not be reached. If ctx
+	// is done, the error is or wraps the cause of ctx. The consumer may stop at
+	// any time. The caller must not change the request before the stream has
+	// ended, and may use it again.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
-// Request is a conversation with the options for its next message.
+// Request is a conversation, with options for the next answer.
 type Request struct {
 	// Instructions is the system prompt of the whole conversation.
 	Instructions string
@@ -43,32 +42,32 @@ type Request struct {
 	Messages []Message
 	// MaxTokens limits the answer; 0 means the default of the vendor's package.
 	MaxTokens int
-	// Thinking is the number of tokens that the model may think before it
-	// answers, if it can think; 0 disables thinking.
+	// Thinking is the number of tokens that the model may use to think before
+	// it answers; 0 disables thinking. Models that cannot think ignore it.
 	Thinking int
 }
 
-// Tool is a tool that a model may call.
+// Tool is a tool that the model may call.
 type Tool struct {
 	Name        string
 	Description string
-	InputSchema json.RawMessage // a JSON schema of an object, sent unchanged
+	InputSchema json.RawMessage // JSON schema of an object, sent unchanged
 }
 
 // Role is the author of a message.
 type Role string
 
-// The roles of messages.
+// Roles of messages.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
-	// Notice is a message of the program. Its content applies from here on. It
-	// does not come from the user and needs no answer of its own.
+	// Notice is the role of messages from the program. Their content applies
+	// from this position on. They do not come from the user and need no answer.
 	Notice Role = "notice"
 )
 
-// Message is one step of a conversation. Tool results are parts of the user
-// message that follows the calls.
+// Message is a message of a conversation. The results of tool calls are parts
+// of the user message after the calls.
 type Message struct {
 	Role  Role
 	Parts []Part
@@ -86,13 +85,13 @@ type Image struct {
 	Data     []byte
 }
 
-// Thinking is what a model thought before it answered. It is returned unchanged
-// to the vendor that produced it and never sent to another.
+// Thinking is a model's thinking before an answer. It is sent back unchanged to
+// the vendor that produced it, and never to another vendor.
 type Thinking struct {
-	Vendor    string // the part of [Model.Name] before the colon
+	Vendor    string // part of [Model.Name] before the colon
 	Text      string
-	Signature string // the vendor's signature of Text
-	Redacted  string // thinking that the vendor encrypted; opaque
+	Signature string // signature of Text by the vendor
+	Redacted  string // thinking that the vendor encrypted
 }
 
 // Call is a model's request to call a tool.
@@ -104,9 +103,9 @@ type Call struct {
 
 // Result is the result of a tool call.
 type Result struct {
-	Call  string // the ID of the call
+	Call  string // ID of the call
 	Parts []Part // texts and images
-	Error bool   // the call failed
+	Error bool   // whether the call failed
 }
 
 func (Text) part()     {}
@@ -116,7 +115,7 @@ func (Call) part()     {}
 func (Result) part()   {}
 
 // Event is an event of a streamed answer: [TextDelta], [ThinkingDelta] or
-// [CallDelta], and finally [Done].
+// [CallDelta], and [Done] at the end.
 type Event interface{ event() }
 
 // TextDelta is the next piece of the answer's text.
@@ -125,15 +124,15 @@ type TextDelta string
 // ThinkingDelta is the next piece of the model's thinking.
 type ThinkingDelta string
 
-// CallDelta is the next piece of a tool call. The first piece of each call has
-// its ID and name.
+// CallDelta is the next piece of a tool call. The first piece of each call
+// contains its ID and name.
 type CallDelta struct {
 	Index     int // position among the calls of the answer
 	ID, Name  string
-	Arguments string // the next piece of the arguments
+	Arguments string // next piece of the arguments
 }
 
-// Done is the last event and holds the whole answer.
+// Done is the last event. It holds the complete answer.
 type Done struct{ Answer }
 
 func (TextDelta) event()     {}
@@ -141,30 +140,29 @@ func (ThinkingDelta) event() {}
 func (CallDelta) event()     {}
 func (Done) event()          {}
 
-// Answer is a message of a model with its token usage.
+// Answer is a message from a model, with its token usage.
 type Answer struct {
 	Message Message
 	Stop    Stop
 	Usage   Usage
-	// Model is the model that answered, as the vendor reports it; "" if it does
-	// not.
+	// Model is the model that answered, as reported by the vendor, or "".
 	Model string
 }
 
 // Stop is the reason why an answer ended.
 type Stop string
 
-// The reasons why answers end.
+// Reasons why an answer ended.
 const (
-	StopEnd    Stop = "end"    // the model is done
+	StopEnd    Stop = "end"    // the answer is complete
 	StopTools  Stop = "tools"  // the model waits for the results of its calls
 	StopLength Stop = "length" // a token limit was reached; the last call may be truncated and must not be made
-	StopRefuse Stop = "refuse" // the vendor or the model refused
-	StopPause  Stop = "pause"  // the vendor wants the same conversation again to continue
+	StopRefuse Stop = "refuse" // the vendor or the model refused to answer
+	StopPause  Stop = "pause"  // the vendor continues if it receives the same conversation again
 )
 
-// Calls returns the calls of the answer that may be made. It returns none if
-// the answer is incomplete, because a call that looks whole may be truncated.
+// Calls returns the calls that may be made. If the answer is incomplete, there
+// are none, because a call that looks complete may be truncated.
 func (a *Answer) Calls() []Call {
 	if a.Stop != StopTools && a.Stop != StopEnd {
 		return nil
@@ -178,7 +176,7 @@ func (a *Answer) Calls() []Call {
 	return out
 }
 
-// Words returns the concatenated text parts of a message.
+// Words returns the text parts of a message, joined.
 func (m *Message) Words() string {
 	var out string
 	for _, p := range m.Parts {
@@ -189,8 +187,8 @@ func (m *Message) Words() string {
 	return out
 }
 
-// Ask streams a request to its end and returns the answer. It passes every
-// event except [Done] to tell, which may be nil.
+// Ask sends a request and returns the answer when it is complete. It passes
+// each event except [Done] to tell, which may be nil.
 func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, error) {
 	for e, err := range m.Stream(ctx, r) {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// RetryOptions are the limits of [Retry]. The zero value retries twice, after
-// about one and two seconds.
+// RetryOptions configures [Retry]. With the zero value, requests are retried
+// twice, after about one and two seconds.
 type RetryOptions struct {
 	// MaxRetries is the maximum number of retries; 0 means 2, and a negative value
 	// disables retries.
@@ -20,18 +20,18 @@ type RetryOptions struct {
 	// The delay doubles with each retry.
 	Wait time.Duration
 	// MaxWait is the maximum delay; 0 means one minute. If the vendor asks for
-	// a longer one, its error is returned without a retry.
+	// a longer delay, the error is returned without a retry.
 	MaxWait time.Duration
 	// OnRetry is called before each retry with the error and the delay; it may be
 	// nil.
 	OnRetry func(err error, wait time.Duration)
 }
 
-// Retry returns a model that repeats requests that failed before the first
-// event, if the vendor's refusal or the network failure may be temporary. It
-// never repeats a request after part of its answer was yielded.
+// Retry returns a model that repeats a request if it failed temporarily before
+// the first event. It never repeats a request after part of its answer was
+// yielded.
 func Retry(m Model, o *RetryOptions) Model {
-	r := &retrying{Model: m}
+	r := &retryingModel{Model: m}
 	if o != nil {
 		r.RetryOptions = *o
 	}
@@ -47,19 +47,19 @@ func Retry(m Model, o *RetryOptions) Model {
 	return r
 }
 
-type retrying struct {
+type retryingModel struct {
 	Model
 	RetryOptions
 }
 
-func (m *retrying) Stream(ctx context.Context, r *Request) iter.Seq2[Event, error] {
+func (m *retryingModel) Stream(ctx context.Context, r *Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for n := 0; ; n++ {
 			err := m.once(ctx, r, yield)
 			if err == nil {
 				return
 			}
-			wait, ok := m.wait(err, n)
+			wait, ok := m.delay(err, n)
 			if !ok || ctx.Err() != nil {
 				yield(nil, err)
 				return
@@ -77,10 +77,10 @@ func (m *retrying) Stream(ctx context.Context, r *Request) iter.Seq2[Event, erro
 	}
 }
 
-// once streams a request. It returns the error if the request failed before the
-// first event. All other events and errors have been yielded when it returns
-// nil.
-func (m *retrying) once(ctx context.Context, r *Request, yield func(Event, error) bool) error {
+// once streams a request once. If the request failed before the first event, it
+// returns the error and yields nothing. Otherwise it yields all events and
+// errors, and returns nil.
+func (m *retryingModel) once(ctx context.Context, r *Request, yield func(Event, error) bool) error {
 	begun := false
 	for e, err := range m.Model.Stream(ctx, r) {
 		if err != nil && !begun {
@@ -94,14 +94,14 @@ func (m *retrying) once(ctx context.Context, r *Request, yield func(Event, error
 	return nil
 }
 
-// wait returns the delay after failed attempt n, counted from 0, and whether to
-// retry.
-func (m *retrying) wait(err error, n int) (time.Duration, bool) {
-	if n >= m.MaxRetries || !passing(err) {
+// delay returns the delay before the retry after failed attempt n, counted from
+// 0. It returns false if there should be no retry.
+func (m *retryingModel) delay(err error, n int) (time.Duration, bool) {
+	if n >= m.MaxRetries || !isTemporary(err) {
 		return 0, false
 	}
 	d := m.Wait << min(n, 20)
-	d = min(d/2+rand.N(d), m.MaxWait) // spread retries of requests that failed at the same time
+	d = min(d/2+rand.N(d), m.MaxWait) // spreads the retries of requests that failed at the same time
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.After > d {
 		d = refused.After
@@ -109,8 +109,8 @@ func (m *retrying) wait(err error, n int) (time.Duration, bool) {
 	return d, d <= m.MaxWait
 }
 
-// passing reports whether the same request may succeed later.
-func passing(err error) bool {
+// isTemporary reports whether the same request may succeed later.
+func isTemporary(err error) bool {
 	var (
 		refused *StatusError
 		cut     *CutError

@@ -1,7 +1,7 @@
 package llm
 
-// Usage is the number of tokens of an answer, as counted by the vendor. The
-// three kinds of input do not overlap.
+// Usage is the number of tokens that a request used, as reported by the vendor.
+// The three input counts do not overlap.
 type Usage struct {
 	Input      int `json:"input"`       // neither read from the cache nor written to it
 	CacheRead  int `json:"cache_read"`  // read from the cache
@@ -18,13 +18,14 @@ func (u Usage) Add(v Usage) Usage {
 func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }
 
 // Price is the price of a model in US dollars per million tokens. The zero
-// value means an unknown price.
+// value means that the price is unknown.
 type Price struct{ Input, CacheRead, CacheWrite, Output float64 }
 
 // Known reports whether the price is known.
 func (p Price) Known() bool { return p != Price{} }
 
-// Cost returns the cost of a usage in US dollars, and the cost without a cache.
+// Cost returns the cost of the tokens in u in US dollars, and what the cost
+// would be without a cache.
 func (p Price) Cost(u Usage) (cost, uncached float64) {
 	const million = 1e6
 	cost, uncached = p.weigh(u)
@@ -32,12 +33,12 @@ func (p Price) Cost(u Usage) (cost, uncached float64) {
 }
 
 // equivalent holds the weights of tokens relative to an uncached input token.
-// They approximate the vendors' prices.
+// They approximate the prices of vendors.
 var equivalent = Price{Input: 1, CacheRead: 0.1, CacheWrite: 1.25, Output: 5}
 
-// Equivalents returns the weight of a usage in uncached input tokens, for
-// models without a known price. A cache read counts a tenth, a cache write
-// 1.25, and an output token five. The second value is the weight without a
+// Equivalents returns the tokens in u as a number of uncached input tokens, for
+// models whose price is unknown. A cache read counts as 0.1, a cache write as
+// 1.25, and an output token as 5. The second result is the number without a
 // cache.
 func (u Usage) Equivalents() (tokens, uncached float64) { return equivalent.weigh(u) }
 

@@ -252,7 +252,7 @@ func TestApprovalScreen(t *testing.T) {
 func TestErrorScreen(t *testing.T) {
 	for name, tt := range map[string]struct{ server, shown, next string }{
 		"401": {refusing(t, 401), "refused the request (401)", "with --key NAME; or switch"},
-		"cut": {cutting(t), "the answer broke off", "Try again, or switch the model with /model."},
+		"cut": {cutting(t), "answer interrupted", "Try again, or switch the model with /model."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := openPane(t, 120, harbourHome(t), nil, "--skills", "skills", "--model", "openai:small", "--base-url", tt.server)

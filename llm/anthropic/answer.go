@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// event is an event of the server, with the fields that are used here.
+// event is an event sent by the server, with the fields that this package uses.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -45,26 +45,26 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 }
 
-// answer is a message that is being received.
+// answer is an answer that is being received.
 type answer struct {
 	model  string
 	usage  usage
 	stop   string
 	done   bool
 	blocks []*block
-	open   map[int]*block // by the server's index
+	open   map[int]*block // blocks that are not complete, by the server's index
 	calls  int
 }
 
-// block is a part of a message that is being received.
+// block is a content block that is being received.
 type block struct {
 	kind      string
 	text      strings.Builder // text, thinking, or arguments
 	signature strings.Builder
 	data      string
 	id, name  string
-	input     string // arguments that arrived in one piece
-	call      int    // position among the calls
+	input     string // callArguments that were received in one piece
+	call      int    // position among the calls of the answer
 }
 
 func (a *answer) addEvent(e *event) (llm.Event, error) {
@@ -73,9 +73,9 @@ func (a *answer) addEvent(e *event) (llm.Event, error) {
 		a.model = e.Message.Model
 		a.usage.add(e.Message.Usage)
 	case "content_block_start":
-		return a.start(e), nil
+		return a.startBlock(e), nil
 	case "content_block_delta":
-		return a.delta(e)
+		return a.addDelta(e)
 	case "message_delta":
 		a.stop = e.Delta.StopReason
 		a.usage.add(e.Usage)
@@ -85,8 +85,8 @@ func (a *answer) addEvent(e *event) (llm.Event, error) {
 	return nil, nil
 }
 
-// add merges a later count. Each count covers the whole answer so far, and
-// servers may omit fields that they sent before.
+// addMessage merges a later token count. Each count covers the whole answer so far,
+// but servers may omit fields that they sent before.
 func (u *usage) add(v usage) {
 	u.Input = max(u.Input, v.Input)
 	u.CacheRead = max(u.CacheRead, v.CacheRead)
@@ -94,7 +94,7 @@ func (u *usage) add(v usage) {
 	u.Output = max(u.Output, v.Output)
 }
 
-func (a *answer) start(e *event) llm.Event {
+func (a *answer) startBlock(e *event) llm.Event {
 	b := &block{kind: e.Block.Type, data: e.Block.Data, id: e.Block.ID, name: e.Block.Name, call: a.calls}
 	if a.open == nil {
 		a.open = map[int]*block{}
@@ -103,13 +103,13 @@ func (a *answer) start(e *event) llm.Event {
 	a.blocks = append(a.blocks, b)
 	switch b.kind {
 	case "text":
-		return b.words(e.Block.Text)
+		return b.addText(e.Block.Text)
 	case "thinking":
 		b.signature.WriteString(e.Block.Signature)
-		return b.thoughts(e.Block.Thinking)
+		return b.addThinking(e.Block.Thinking)
 	case "tool_use":
 		a.calls++
-		// Anthropic sends {} here and then the arguments in pieces; other
+		// Anthropic sends {} here and then the arguments in pieces. Other
 		// servers send all arguments here.
 		if in := string(e.Block.Input); in != "{}" && in != "null" {
 			b.input = in
@@ -119,16 +119,16 @@ func (a *answer) start(e *event) llm.Event {
 	return nil
 }
 
-func (a *answer) delta(e *event) (llm.Event, error) {
+func (a *answer) addDelta(e *event) (llm.Event, error) {
 	b := a.open[e.Index]
 	if b == nil {
 		return nil, fmt.Errorf("anthropic: delta for unknown block %d", e.Index)
 	}
 	switch d := &e.Delta; {
 	case d.Type == "text_delta" && b.kind == "text":
-		return b.words(d.Text), nil
+		return b.addText(d.Text), nil
 	case d.Type == "thinking_delta" && b.kind == "thinking":
-		return b.thoughts(d.Thinking), nil
+		return b.addThinking(d.Thinking), nil
 	case d.Type == "signature_delta" && b.kind == "thinking":
 		b.signature.WriteString(d.Signature)
 	case d.Type == "input_json_delta" && b.kind == "tool_use" && d.Partial != "":
@@ -138,7 +138,7 @@ func (a *answer) delta(e *event) (llm.Event, error) {
 	return nil, nil
 }
 
-func (b *block) words(s string) llm.Event {
+func (b *block) addText(s string) llm.Event {
 	b.text.WriteString(s)
 	if s == "" {
 		return nil
@@ -146,7 +146,7 @@ func (b *block) words(s string) llm.Event {
 	return llm.TextDelta(s)
 }
 
-func (b *block) thoughts(s string) llm.Event {
+func (b *block) addThinking(s string) llm.Event {
 	b.text.WriteString(s)
 	if s == "" {
 		return nil
@@ -154,8 +154,8 @@ func (b *block) thoughts(s string) llm.Event {
 	return llm.ThinkingDelta(s)
 }
 
-// part returns the block as a part of a message, or nil for an unknown or empty
-// block.
+// part converts the block to a part of a message. It returns nil for an unknown
+// or empty block.
 func (b *block) part() llm.Part {
 	switch text := b.text.String(); b.kind {
 	case "text":
@@ -172,7 +172,7 @@ func (b *block) part() llm.Part {
 	return nil
 }
 
-// whole returns everything received so far.
+// whole returns the part of the answer that was received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Model: a.model, Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{
 		Input: a.usage.Input, CacheRead: a.usage.CacheRead, CacheWrite: a.usage.CacheWrite, Output: a.usage.Output,
@@ -183,14 +183,15 @@ func (a *answer) whole() llm.Answer {
 		}
 	}
 	if a.done {
-		out.Stop = stopOf(a.stop, a.calls > 0)
+		out.Stop = stopReason(a.stop, a.calls > 0)
 	}
 	return out
 }
 
-// stopOf translates the server's stop reason. For an unknown reason it treats
-// an answer with calls as truncated, so that no call is made on a guess.
-func stopOf(reason string, calls bool) llm.Stop {
+// stopReason translates the server's stop reason. If the reason is unknown and
+// there are calls, it returns the reason for a truncated answer, so that no
+// call is made.
+func stopReason(reason string, calls bool) llm.Stop {
 	switch reason {
 	case "end_turn", "stop_sequence":
 		return llm.StopEnd

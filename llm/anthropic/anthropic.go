@@ -1,14 +1,13 @@
 // Package anthropic implements [llm.Model] for Anthropic's models and for
-// servers that support its Messages API.
+// servers that support the Messages API.
 //
-// The package sends conversations so that the vendor finds earlier parts in its
-// cache: the tools, the instructions and all earlier messages are the same
-// bytes as before, and breakpoints mark what to cache. It reads the event
-// stream itself, because the vendor's library loses the arguments of truncated
-// calls.
+// The package keeps prompts cacheable: tools, instructions and earlier messages
+// are encoded to the same bytes in each request of a conversation, and
+// breakpoints mark what to cache. It reads the event stream itself, because the
+// vendor's library loses the arguments of truncated calls.
 //
-// The package reads no environment variables, except for the proxy variables
-// that Go's default transport uses.
+// The package reads no environment variables, except the proxy variables that
+// Go's default transport reads.
 package anthropic
 
 import (
@@ -34,38 +33,37 @@ const (
 	home   = "https://api.anthropic.com"
 )
 
-// Notices selects how a [llm.Notice] is sent.
+// Notices is the way in which a [llm.Notice] is sent.
 type Notices string
 
-// The forms of a notice.
+// Ways to send a notice.
 const (
 	// NoticesAuto selects NoticesSystem for models on the vendor's own server
-	// that are known to accept it, and otherwise NoticesUser.
+	// that are known to accept system messages, and NoticesUser for others.
 	NoticesAuto Notices = ""
-	// NoticesSystem sends a message with the role "system" inside the
-	// conversation.
+	// NoticesSystem sends a notice as a message with the role "system".
 	NoticesSystem Notices = "system"
-	// NoticesUser sends a user text between <notice> and </notice>.
+	// NoticesUser sends a notice as user text between <notice> and </notice>.
 	NoticesUser Notices = "user"
 )
 
-// Options configure a model.
+// Options configures a model.
 type Options struct {
 	Key     string
 	BaseURL string            // "" selects Anthropic's own server, which needs a key
 	Headers map[string]string // additional headers, for example for a gateway; as secret as the key
-	// MaxTokens limits an answer, including thinking, if its request does not;
-	// 0 means 16,384.
+	// MaxTokens limits an answer, including thinking, if the request sets no
+	// limit; 0 means 16,384.
 	MaxTokens int
-	// Idle is how long the server may stay silent before the request fails; 0
+	// Idle is how long the server may send nothing before the request fails; 0
 	// means 10 minutes.
 	Idle    time.Duration
 	Notices Notices
 	// HTTP sends the requests; nil means a client with Go's default transport.
-	// New copies it and disables redirects, which would send the key to another
-	// host.
+	// New copies the client and disables redirects, which would send the key to
+	// another host.
 	HTTP   *http.Client
-	Logger *slog.Logger // nil discards; neither keys nor content are logged
+	Logger *slog.Logger // nil discards; keys and content are never logged
 }
 
 // Model is a model of Anthropic or of a compatible server.
@@ -74,36 +72,36 @@ type Model struct {
 	client    sdk.Client
 	maxTokens int
 	idle      time.Duration
-	native    bool // send notices as system messages
-	adaptive  bool // the model itself decides how long it thinks
+	native    bool // whether notices are sent as system messages
+	adaptive  bool // whether the model decides how long it thinks
 	redactor  *redact.Redactor
 	log       *slog.Logger
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the model with a name such as "claude-opus-5". It does not
-// connect yet. It fails if the name, the key or the URL cannot be valid.
+// New returns a model by its name, such as "claude-opus-5". It does not
+// connect. It fails if the name, the key or the URL is invalid.
 func New(model string, o *Options) (*Model, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("anthropic: model name missing, such as claude-opus-5")
+		return nil, errors.New("anthropic: model name missing; use a name such as claude-opus-5")
 	}
 	base, err := baseURL(o.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	if o.Key == "" && base == home {
-		return nil, errors.New("anthropic: no key: set ANTHROPIC_API_KEY, or the key in the configuration")
+		return nil, errors.New("anthropic: API key missing: set ANTHROPIC_API_KEY, or the key in the configuration")
 	}
-	v := versionOf(model)
+	v := parseVersion(model)
 	m := &Model{
 		name:      model,
 		maxTokens: cmp.Or(o.MaxTokens, 16384),
 		idle:      cmp.Or(o.Idle, 10*time.Minute),
-		native:    o.Notices == NoticesSystem || o.Notices == NoticesAuto && base == home && v.takesSystemMessages(),
+		native:    o.Notices == NoticesSystem || o.Notices == NoticesAuto && base == home && v.acceptsSystemMessages(),
 		adaptive:  v.thinksAdaptively(),
 		log:       o.Logger,
 	}
@@ -117,7 +115,7 @@ func New(model string, o *Options) (*Model, error) {
 // Name returns "anthropic:" and the name of the model.
 func (m *Model) Name() string { return vendor + ":" + m.name }
 
-// options returns the options of the vendor's library. They set or disable
+// options returns the options for the vendor's library. They set or disable
 // everything that the library would otherwise read from the environment.
 func (m *Model) options(base string, o *Options) []option.RequestOption {
 	client := http.Client{}
@@ -146,7 +144,7 @@ func (m *Model) options(base string, o *Options) []option.RequestOption {
 	return all
 }
 
-// baseURL returns the URL without "/v1", which many users include.
+// baseURL normalizes the base URL. It removes "/v1", which many users include.
 func baseURL(text string) (string, error) {
 	if text == "" {
 		return home, nil
@@ -156,7 +154,7 @@ func baseURL(text string) (string, error) {
 		return "", errors.New("anthropic: invalid base URL: use one such as " + home)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("anthropic: base URL at %s contains more than a host and a path: pass the key separately", u.Host)
+		return "", fmt.Errorf("anthropic: base URL at %s must contain only a host and a path: pass the key separately", u.Host)
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
 	return u.String(), nil

@@ -29,7 +29,7 @@ func TestNew(t *testing.T) {
 		"no key":                {"claude-opus-5", nil, "ANTHROPIC_API_KEY"},
 		"no URL":                {"m", &anthropic.Options{BaseURL: "localhost:11434"}, "invalid base URL"},
 		"a file":                {"m", &anthropic.Options{BaseURL: "file:///etc"}, "invalid base URL"},
-		"a key in the URL":      {"m", &anthropic.Options{BaseURL: "https://me:s3cret@example.org"}, "example.org contains more than"},
+		"a key in the URL":      {"m", &anthropic.Options{BaseURL: "https://me:s3cret@example.org"}, "example.org must contain only"},
 		"a key in the query":    {"m", &anthropic.Options{BaseURL: "https://example.org/?key=s3cret"}, "pass the key separately"},
 	} {
 		m, err := anthropic.New(c.model, c.o)
@@ -129,7 +129,7 @@ func TestRefusals(t *testing.T) {
 		after  time.Duration
 		again  bool
 	}{
-		"a wrong key":          {refusal(401, said("authentication_error", "invalid x-api-key sk-ant-s3cret")), "authentication_error", "invalid x-api-key •••: the key was not taken: check ANTHROPIC_API_KEY", 0, false},
+		"a wrong key":          {refusal(401, said("authentication_error", "invalid x-api-key sk-ant-s3cret")), "authentication_error", "invalid x-api-key •••: the key was rejected: check ANTHROPIC_API_KEY", 0, false},
 		"no such model":        {refusal(404, said("not_found_error", "model: claude-opus-55")), "not_found_error", "model: claude-opus-55: check the name of the model", 0, false},
 		"too many":             {refusal(429, said("rate_limit_error", "slow down"), "Retry-After", "30"), "rate_limit_error", "slow down", 30 * time.Second, true},
 		"too many, in ms":      {refusal(429, said("rate_limit_error", "slow down"), "Retry-After-Ms", "1500"), "rate_limit_error", "slow down", 1500 * time.Millisecond, true},
@@ -176,7 +176,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = llm.Ask(t.Context(), m, hello, nil)
-	if err == nil || reached || !strings.Contains(err.Error(), "points elsewhere") {
+	if err == nil || reached || !strings.Contains(err.Error(), "redirects are not followed") {
 		t.Errorf("reached %v, %v", reached, err)
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// fault is an error as the vendor describes it.
+// fault is an error in the vendor's format.
 type fault struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// codes maps the error types to HTTP statuses, for errors that arrive inside a
+// codes maps the vendor's error types to HTTP statuses, for errors inside a
 // stream.
 var codes = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
@@ -30,27 +30,27 @@ var codes = map[string]int{
 	"timeout_error": 504, "overloaded_error": 529,
 }
 
-// next maps HTTP statuses to hints for the user.
-var next = map[int]string{
-	http.StatusUnauthorized: "the key was not taken: check ANTHROPIC_API_KEY, or the key in the configuration",
+// hints maps HTTP statuses to hints for the user.
+var hints = map[int]string{
+	http.StatusUnauthorized: "the key was rejected: check ANTHROPIC_API_KEY, or the key in the configuration",
 	http.StatusNotFound:     "check the name of the model, and the base URL",
 }
 
-// failed returns the error of an error event.
-func (m *Model) failed(e *event) error {
+// eventError returns the error that an error event describes.
+func (m *Model) eventError(e *event) error {
 	f := e.Error
 	if f == nil {
-		f = &fault{Message: "it did not say why"}
+		f = &fault{Message: "no reason given"}
 	}
 	code, ok := codes[f.Type]
 	if !ok {
 		code = http.StatusInternalServerError
 	}
-	return m.status(code, f, 0)
+	return m.statusError(code, f, 0)
 }
 
-// refused returns the error of a response that is not an answer.
-func (m *Model) refused(res *http.Response) error {
+// responseError returns the error for a response that is not an answer.
+func (m *Model) responseError(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	var said struct {
 		Error *fault `json:"error"`
@@ -59,25 +59,25 @@ func (m *Model) refused(res *http.Response) error {
 		said.Error = &fault{Message: string(body)}
 	}
 	if res.StatusCode/100 == 3 {
-		said.Error = &fault{Message: "it points elsewhere, where the key is not taken: give the base URL that it points to"}
+		said.Error = &fault{Message: "redirects are not followed, because the key must not go to another host: use the base URL of the redirect"}
 	}
-	return m.status(res.StatusCode, said.Error, after(res.Header))
+	return m.statusError(res.StatusCode, said.Error, retryAfter(res.Header))
 }
 
-func (m *Model) status(code int, f *fault, wait time.Duration) error {
-	msg := plain(m.conceal(f.Message), 1000)
+func (m *Model) statusError(code int, f *fault, wait time.Duration) error {
+	msg := plainLine(m.conceal(f.Message), 1000)
 	if msg == "" {
 		msg = http.StatusText(code)
 	}
-	if more, ok := next[code]; ok {
+	if more, ok := hints[code]; ok {
 		msg += ": " + more
 	}
-	return &llm.StatusError{Vendor: vendor, Code: code, Kind: plain(m.conceal(f.Type), 100), Message: msg, After: wait}
+	return &llm.StatusError{Vendor: vendor, Code: code, Kind: plainLine(m.conceal(f.Type), 100), Message: msg, After: wait}
 }
 
-// plain returns a server's text as one line of at most limit characters,
-// without control characters.
-func plain(s string, limit int) string {
+// plainLine removes control characters and line breaks from a server's text and
+// truncates it to limit characters.
+func plainLine(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if cut := []rune(s); len(cut) > limit {
 		s = string(cut[:limit]) + "…"
@@ -85,8 +85,9 @@ func plain(s string, limit int) string {
 	return s
 }
 
-// after returns how long the vendor asks to wait.
-func after(h http.Header) time.Duration {
+// retryAfter returns how long the vendor asks the client to wait before a
+// retry.
+func retryAfter(h http.Header) time.Duration {
 	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
 		if n, err := strconv.ParseFloat(h.Get(name), 64); err == nil && n > 0 {
 			return time.Duration(min(n, 1e6) * float64(unit))
@@ -98,9 +99,9 @@ func after(h http.Header) time.Duration {
 	return 0
 }
 
-// why returns an error without secrets, or the context's cause if the context
-// ended.
-func (m *Model) why(ctx context.Context, err error) error {
+// streamError removes secrets from an error. If ctx is done, it returns the
+// cause of ctx instead.
+func (m *Model) streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 		if errors.Is(err, errIdle) {
@@ -120,5 +121,5 @@ func (m *Model) why(ctx context.Context, err error) error {
 	return err
 }
 
-// conceal redacts keys and header values in text.
+// conceal redacts the key and the values of headers in a text.
 func (m *Model) conceal(text string) string { return m.redactor.String(text) }

@@ -4,14 +4,16 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 )
 
-// mark sets up to three cache breakpoints: after the tools and instructions,
-// which all conversations of a program share, at the end of this prompt, and at
-// the end of the prompt before, which is the last user message but one.
+// setBreakpoints sets up to three cache breakpoints: after the tools and
+// instructions, which all conversations of a program share; at the end of this
+// prompt; and at the end of the previous prompt, which is the last user message
+// but one.
 //
-// The last breakpoint alone suffices for short steps, because the vendor
-// searches its cache up to 20 blocks before a breakpoint. A step with more
-// calls and results needs the breakpoint at the end of the step before.
-func mark(p *sdk.MessageNewParams) {
+// For short steps the last breakpoint would suffice, because the vendor
+// searches its cache up to 20 blocks before a breakpoint. If a step has more
+// calls and results, the breakpoint at the end of the previous prompt is
+// needed.
+func setBreakpoints(p *sdk.MessageNewParams) {
 	if n := len(p.System); n > 0 {
 		p.System[n-1].CacheControl = sdk.NewCacheControlEphemeralParam()
 	} else if n := len(p.Tools); n > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// render returns the JSON body of a request. The same conversation always gives
-// the same bytes, except for the cache breakpoints.
+// render encodes the JSON body of a request. The same conversation is always
+// encoded to the same bytes, except for the cache breakpoints.
 func (m *Model) render(r *llm.Request) ([]byte, error) {
 	tools, err := renderTools(r.Tools)
 	if err != nil {
@@ -25,24 +25,24 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	}
 	messages := m.renderMessages(r.Messages)
 	if len(messages) == 0 {
-		return nil, errors.New("anthropic: the conversation contains no text")
+		return nil, errors.New("anthropic: conversation contains no text")
 	}
 	p := &sdk.MessageNewParams{Model: m.name, MaxTokens: int64(m.maxTokens), Tools: tools, Messages: messages}
 	if r.MaxTokens > 0 {
 		p.MaxTokens = int64(r.MaxTokens)
 	}
-	if !blank(r.Instructions) {
+	if !isBlank(r.Instructions) {
 		p.System = []sdk.TextBlockParam{{Text: r.Instructions}}
 	}
-	m.think(p, r.Thinking)
-	mark(p)
+	m.setThinking(p, r.Thinking)
+	setBreakpoints(p)
 	return json.Marshal(p)
 }
 
 func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
 	var out []sdk.ToolUnionParam
 	for _, t := range tools {
-		if t.Name == "" || len(t.Name) > 128 || identifier(t.Name) != t.Name {
+		if t.Name == "" || len(t.Name) > 128 || sanitizeCallID(t.Name) != t.Name {
 			return nil, fmt.Errorf("anthropic: invalid tool name %.140q: use 1 to 128 of a-z, A-Z, 0-9, _ and -", t.Name)
 		}
 		schema, err := renderSchema(t.InputSchema)
@@ -58,8 +58,8 @@ func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
 	return out, nil
 }
 
-// renderSchema returns the schema unchanged, or with the member "type" added if
-// it is missing, because the vendor refuses a schema without it.
+// renderSchema returns the schema with the member "type" added if it is
+// missing, because the vendor rejects schemas without it.
 func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), nil
@@ -78,25 +78,25 @@ func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return append([]byte(`{"type":"object"`), inner...), nil
 }
 
-// think enables thinking. Thinking tokens count towards the limit of the
-// answer, so a quarter of the limit is reserved for text.
-func (m *Model) think(p *sdk.MessageNewParams, tokens int) {
+// setThinking enables thinking. The limit of the answer includes thinking, so a
+// quarter of the limit is reserved for text.
+func (m *Model) setThinking(p *sdk.MessageNewParams, tokens int) {
 	const least = 1024 // the vendor's minimum
 	budget := min(max(int64(tokens), least), p.MaxTokens*3/4)
 	switch {
 	case tokens <= 0 || !m.adaptive && budget < least:
 	case m.adaptive:
-		// Newer models do not show their thinking unless a summary is
-		// requested.
+		// Newer models send their thinking only if a summary is requested.
 		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{Display: sdk.ThinkingConfigAdaptiveDisplaySummarized}
-		p.OutputConfig.Effort = effort(tokens)
+		p.OutputConfig.Effort = effortFor(tokens)
 	default:
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
 	}
 }
 
-// effort translates a token budget for models that accept only an effort level.
-func effort(tokens int) sdk.OutputConfigEffort {
+// effortFor translates a token budget to an effort level, for models that
+// accept only levels.
+func effortFor(tokens int) sdk.OutputConfigEffort {
 	switch {
 	case tokens <= 2048:
 		return sdk.OutputConfigEffortLow
@@ -107,8 +107,8 @@ func effort(tokens int) sdk.OutputConfigEffort {
 }
 
 // renderMessages merges the messages between two answers into one user message,
-// because the vendor requires alternating roles. It puts notices into one
-// message after it: a notice may come neither first nor before a user message.
+// because the vendor requires alternating roles. Notices follow it in one
+// message, because a notice must not come first or before a user message.
 func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {
@@ -121,7 +121,7 @@ func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 			n = len(all)
 		}
 		if assistant {
-			out = add(out, sdk.MessageParamRoleAssistant, assistantBlocks(all[:n]))
+			out = addMessage(out, sdk.MessageParamRoleAssistant, assistantBlocks(all[:n]))
 		} else {
 			out = m.addUser(out, all[:n])
 		}
@@ -130,9 +130,9 @@ func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	return out
 }
 
-// add appends a message, or extends the last one if it has the same role. It
-// skips empty messages, which the vendor refuses.
-func add(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
+// addMessage appends a message, or extends the last one if it has the same
+// role. It skips empty messages, which the vendor rejects.
+func addMessage(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
 	if len(blocks) == 0 {
 		return out
 	}
@@ -150,19 +150,19 @@ func (m *Model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.Message
 		// A system message must follow a user message.
 		_, blocks, notices = userBlocks(run, false)
 	}
-	out = add(out, sdk.MessageParamRoleUser, blocks)
-	return add(out, sdk.MessageParamRoleSystem, notices)
+	out = addMessage(out, sdk.MessageParamRoleUser, blocks)
+	return addMessage(out, sdk.MessageParamRoleSystem, notices)
 }
 
-// userBlocks returns the blocks of messages that are not the model's: the tool
-// results, which the vendor requires first, the other blocks in order, and, if
-// apart is set, the notices separately.
+// userBlocks returns the blocks of messages between two answers: the tool
+// results, which the vendor requires first, then the other blocks in order. If
+// separate is true, it returns the notices separately.
 func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
 	for _, msg := range run {
 		if msg.Role == llm.Notice {
 			text := msg.Words()
 			switch {
-			case blank(text):
+			case isBlank(text):
 			case apart:
 				notices = append(notices, sdk.NewTextBlock(text))
 			default:
@@ -175,14 +175,14 @@ func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.Con
 			case llm.Result:
 				results = append(results, sdk.ContentBlockParamUnion{OfToolResult: renderResult(part)})
 			case llm.Text:
-				if !blank(string(part)) {
+				if !isBlank(string(part)) {
 					rest = append(rest, sdk.NewTextBlock(string(part)))
 				}
 			case llm.Image:
-				if shown(part.MIMEType) {
+				if isSupportedImage(part.MIMEType) {
 					rest = append(rest, sdk.ContentBlockParamUnion{OfImage: renderImage(part)})
 				} else {
-					rest = append(rest, sdk.NewTextBlock(unshown(part)))
+					rest = append(rest, sdk.NewTextBlock(omittedImageText(part)))
 				}
 			}
 		}
@@ -196,21 +196,21 @@ func assistantBlocks(run []llm.Message) []sdk.ContentBlockParamUnion {
 		for _, part := range msg.Parts {
 			switch part := part.(type) {
 			case llm.Text:
-				if !blank(string(part)) {
+				if !isBlank(string(part)) {
 					out = append(out, sdk.NewTextBlock(string(part)))
 				}
 			case llm.Thinking:
 				out = append(out, renderThinking(part)...)
 			case llm.Call:
-				out = append(out, sdk.NewToolUseBlock(identifier(part.ID), arguments(part.Arguments), part.Name))
+				out = append(out, sdk.NewToolUseBlock(sanitizeCallID(part.ID), callArguments(part.Arguments), part.Name))
 			}
 		}
 	}
 	return out
 }
 
-// renderThinking returns the thinking that this vendor signed. The vendor
-// refuses thinking of other vendors and thinking without a signature.
+// renderThinking returns thinking only if this vendor signed it. The vendor
+// rejects thinking of other vendors and thinking without a signature.
 func renderThinking(t llm.Thinking) []sdk.ContentBlockParamUnion {
 	switch {
 	case t.Vendor != vendor:
@@ -223,41 +223,42 @@ func renderThinking(t llm.Thinking) []sdk.ContentBlockParamUnion {
 }
 
 func renderResult(r llm.Result) *sdk.ToolResultBlockParam {
-	out := &sdk.ToolResultBlockParam{ToolUseID: identifier(r.Call)}
+	out := &sdk.ToolResultBlockParam{ToolUseID: sanitizeCallID(r.Call)}
 	text := func(s string) {
 		out.Content = append(out.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: s}})
 	}
 	for _, part := range r.Parts {
 		switch part := part.(type) {
 		case llm.Text:
-			if !blank(string(part)) {
+			if !isBlank(string(part)) {
 				text(string(part))
 			}
 		case llm.Image:
-			if shown(part.MIMEType) {
+			if isSupportedImage(part.MIMEType) {
 				out.Content = append(out.Content, sdk.ToolResultBlockParamContentUnion{OfImage: renderImage(part)})
 			} else {
-				text(unshown(part))
+				text(omittedImageText(part))
 			}
 		}
 	}
 	if r.Error {
 		out.IsError = sdk.Bool(true)
 		if len(out.Content) == 0 {
-			text("It failed and said nothing.") // the vendor refuses errors without a text
+			text("It failed and said nothing.") // the vendor rejects errors without a text
 		}
 	}
 	return out
 }
 
-// shown reports whether the vendor accepts images of a type. An image that it
-// does not accept would make it refuse every later request of the conversation.
-func shown(mime string) bool {
+// isSupportedImage reports whether the vendor accepts images of a type. After
+// an unsupported image, the vendor would reject every later request of the
+// conversation.
+func isSupportedImage(mime string) bool {
 	return slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, mime)
 }
 
-func unshown(i llm.Image) string {
-	return fmt.Sprintf("[an image of type %.100q is left out: the model takes JPEG, PNG, GIF and WebP]", i.MIMEType)
+func omittedImageText(i llm.Image) string {
+	return fmt.Sprintf("[an image of type %.100q was omitted: the model accepts JPEG, PNG, GIF and WebP]", i.MIMEType)
 }
 
 func renderImage(i llm.Image) *sdk.ImageBlockParam {
@@ -266,11 +267,11 @@ func renderImage(i llm.Image) *sdk.ImageBlockParam {
 	}}}
 }
 
-// arguments returns the arguments of a call as the model wrote them. It wraps
-// arguments that are not a JSON object in the way that the vendor's
-// documentation describes.
-func arguments(text string) json.RawMessage {
-	if blank(text) {
+// callArguments returns the arguments of a call as the model wrote them. It
+// wraps arguments that are not a JSON object as the vendor's documentation
+// describes.
+func callArguments(text string) json.RawMessage {
+	if isBlank(text) {
 		return json.RawMessage("{}")
 	}
 	if t := strings.TrimSpace(text); t[0] == '{' && json.Valid([]byte(t)) {
@@ -280,9 +281,9 @@ func arguments(text string) json.RawMessage {
 	return wrapped
 }
 
-// identifier replaces the characters of a call ID that the vendor refuses. IDs
-// of other vendors may contain colons and dots.
-func identifier(id string) string {
+// sanitizeCallID replaces characters in a call ID that the vendor does not
+// accept. IDs of other vendors may contain colons and dots.
+func sanitizeCallID(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
@@ -291,4 +292,4 @@ func identifier(id string) string {
 	}, id)
 }
 
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

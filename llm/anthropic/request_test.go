@@ -110,7 +110,7 @@ func TestMessages(t *testing.T) {
 			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result:)`},
 		"images": {
 			[]llm.Message{user(llm.Image{MIMEType: "image/png", Data: []byte("x")}, llm.Image{MIMEType: "image/svg+xml", Data: []byte("x")})}, "",
-			`user(image:eA== text:[an image of type "image/svg+xml" is left out: the model takes JPEG, PNG, GIF and WebP])`},
+			`user(image:eA== text:[an image of type "image/svg+xml" was omitted: the model accepts JPEG, PNG, GIF and WebP])`},
 		"a notice of the user": {
 			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n"), user(llm.Text("c"))}, anthropic.NoticesUser,
 			"user(text:a) assistant(text:b) user(text:<notice>\nn\n</notice> text:c)"},
@@ -277,14 +277,14 @@ func TestUnsendableRequests(t *testing.T) {
 		return &llm.Request{Messages: hello.Messages, Tools: []llm.Tool{{Name: name, InputSchema: json.RawMessage(schema)}}}
 	}
 	for want, r := range map[string]*llm.Request{
-		`invalid tool name "read file"`:     tool("read file", "{}"),
-		`invalid tool name ""`:              tool("", "{}"),
-		"tool a: input":                     tool("a", "[]"),
-		"tool b: input":                     tool("b", "null"),
-		"tool c: input":                     tool("c", "{"),
-		"1 to 128 of a-z":                   tool(strings.Repeat("x", 129), "{}"),
-		"contains no text":                  {},
-		"the conversation contains no text": {Instructions: "I", Messages: []llm.Message{user(llm.Text(" "))}},
+		`invalid tool name "read file"`: tool("read file", "{}"),
+		`invalid tool name ""`:          tool("", "{}"),
+		"tool a: input":                 tool("a", "[]"),
+		"tool b: input":                 tool("b", "null"),
+		"tool c: input":                 tool("c", "{"),
+		"1 to 128 of a-z":               tool(strings.Repeat("x", 129), "{}"),
+		"contains no text":              {},
+		"conversation contains no text": {Instructions: "I", Messages: []llm.Message{user(llm.Text(" "))}},
 	} {
 		if _, err := send("m", nil, r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -18,13 +18,13 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxAnswer limits the received bytes of an answer. It allows for the longest
+// maxAnswer limits the bytes received for an answer. It allows for the longest
 // answers of current models, with about 130 bytes around each piece. The
 // vendor's library limits a line to half of it.
 const maxAnswer = 64 << 20
 
 var (
-	errIdle = errors.New("no data from the server for too long: try again, or raise the idle limit")
+	errIdle = errors.New("server sent no data before the idle timeout: try again, or raise the idle limit")
 	errLong = fmt.Errorf("answer too long (limit %d MiB, or half of that in one line)", maxAnswer>>20)
 )
 
@@ -43,7 +43,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 
 		res, err := m.send(own, body, func() { idle.Reset(m.idle) })
 		if err != nil {
-			yield(nil, m.why(own, err))
+			yield(nil, m.streamError(own, err))
 			return
 		}
 		defer res.Body.Close()
@@ -51,8 +51,9 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// send returns the response of a server that has started to stream. The body is
-// limited in size and calls alive for each piece received.
+// send sends a request and returns the response once the server has started to
+// stream. The body of the response is limited in size, and reading it calls
+// alive for each piece.
 func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
 	var res *http.Response
 	admit := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
@@ -60,37 +61,38 @@ func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Resp
 		if err != nil {
 			return nil, err
 		}
-		if err := m.admit(res); err != nil {
+		if err := m.checkResponse(res); err != nil {
 			res.Body.Close()
 			return nil, err
 		}
-		res.Body = &bounded{ReadCloser: res.Body, left: maxAnswer, alive: alive}
+		res.Body = &limitedBody{ReadCloser: res.Body, left: maxAnswer, alive: alive}
 		return res, nil
 	}
 	err := m.client.Post(ctx, "v1/messages", body, &res, option.WithJSONSet("stream", true), option.WithMiddleware(admit))
 	return res, err
 }
 
-// admit rejects responses that are not an event stream.
-func (m *Model) admit(res *http.Response) error {
+// checkResponse returns an error for a response that is not an event stream.
+func (m *Model) checkResponse(res *http.Response) error {
 	if res.StatusCode != http.StatusOK {
-		return m.refused(res)
+		return m.responseError(res)
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind != "text/event-stream" {
-		return fmt.Errorf("%s sent %.80q instead of an event stream: is the base URL that of a Messages API?", res.Request.URL.Host, kind)
+		return fmt.Errorf("%s sent %.80q instead of an event stream: check that the base URL serves the Messages API", res.Request.URL.Host, kind)
 	}
 	return nil
 }
 
-// bounded is a body that fails with errLong after a number of bytes.
-type bounded struct {
+// limitedBody is a response body that fails with errLong after a number of
+// bytes.
+type limitedBody struct {
 	io.ReadCloser
 	left  int
 	alive func()
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errLong
 	}
@@ -101,12 +103,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read yields the events of a response until the answer ends.
+// read yields the events of a response until the answer is complete.
 func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
 	var a answer
 	begun := false
 	fail := func(err error) {
-		switch err = m.why(ctx, err); {
+		switch err = m.streamError(ctx, err); {
 		case begun:
 			yield(nil, &llm.CutError{Answer: a.whole(), Err: err})
 		case err == nil:
@@ -117,7 +119,7 @@ func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Eve
 	}
 	events := ssestream.NewDecoder(res)
 	for events.Next() {
-		e, err := m.take(&a, events.Event())
+		e, err := m.addEvent(&a, events.Event())
 		if err != nil {
 			fail(err)
 			return
@@ -148,9 +150,9 @@ func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
 	yield(llm.Done{Answer: whole}, nil)
 }
 
-// take adds an event to the answer and returns the event to yield, or nil. It
-// ignores unknown events.
-func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
+// addEvent adds an event to the answer and returns the event to yield, or nil.
+// It ignores unknown events.
+func (m *Model) addEvent(a *answer, raw ssestream.Event) (llm.Event, error) {
 	data := strings.TrimSpace(string(raw.Data))
 	if raw.Type == "ping" || data == "" || data == "[DONE]" {
 		return nil, nil
@@ -160,7 +162,7 @@ func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
 		return nil, fmt.Errorf("anthropic: read event: %w", err)
 	}
 	if e.Type == "error" || raw.Type == "error" {
-		return nil, m.failed(&e)
+		return nil, m.eventError(&e)
 	}
 	return a.addEvent(&e)
 }

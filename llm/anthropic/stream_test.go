@@ -158,11 +158,11 @@ func TestTruncatedResponses(t *testing.T) {
 	}{
 		"overloaded":       {stream(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "Overloaded", 529},
 		"an unknown error": {stream(`{"type":"error","error":{"type":"new_error","message":"odd"}}`), "odd", 500},
-		"error without":    {"event: error\ndata: {}\n\n", "it did not say why", 500},
+		"error without":    {"event: error\ndata: {}\n\n", "no reason given", 500},
 		"no JSON":          {"event: content_block_delta\ndata: {\"type\n\n", "read event", 0},
 		"no such block":    {stream(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`), "block 7", 0},
-		"the end":          {"", "the stream ended", 0},
-		"half an event":    {"event: message_stop\ndata: {\"type\":\"message_stop\"}\n", "the stream ended", 0},
+		"the end":          {"", "stream ended", 0},
+		"half an event":    {"event: message_stop\ndata: {\"type\":\"message_stop\"}\n", "stream ended", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := llm.Ask(t.Context(), modelOf(t, text("half ", "an answer")+c.rest, nil), hello, nil)
@@ -266,7 +266,7 @@ func TestSilentStreamTimesOut(t *testing.T) {
 		}), &anthropic.Options{Idle: time.Minute})
 		start := time.Now()
 		_, err := llm.Ask(t.Context(), m, hello, nil)
-		if err == nil || !strings.Contains(err.Error(), "no data from the server") || time.Since(start) != 260*time.Second {
+		if err == nil || !strings.Contains(err.Error(), "sent no data before") || time.Since(start) != 260*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// chunk is a piece of an answer. Its id is ignored, because some servers change
-// it during an answer.
+// chunk is one event of a streamed answer. Its ID is ignored, because some
+// servers change it during an answer.
 type chunk struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -34,9 +34,9 @@ type delta struct {
 }
 
 type callFragment struct {
-	Index    *int       `json:"index"`
-	ID       string     `json:"id"`
-	Function calledWith `json:"function"`
+	Index    *int           `json:"index"`
+	ID       string         `json:"id"`
+	Function calledFunction `json:"function"`
 }
 
 type usage struct {
@@ -52,7 +52,7 @@ type usage struct {
 // answer is an answer that is being received.
 type answer struct {
 	vendor string
-	at     int // the number of messages before it
+	at     int // number of messages before the answer
 
 	text, thinking strings.Builder
 	refusal        bool
@@ -66,12 +66,12 @@ type answer struct {
 type partialCall struct {
 	index     *int
 	id, name  string
-	made      bool // the ID was generated here
+	made      bool // whether the ID was generated here
 	arguments strings.Builder
-	nesting   nesting // state of the arguments
+	nesting   nesting // nesting of the arguments received so far
 }
 
-// Limits for an answer.
+// Limits of an answer.
 const (
 	maxAnswer = 32 << 20
 	maxCalls  = 1000
@@ -79,7 +79,7 @@ const (
 
 var errTooLong = errors.New("answer too long")
 
-// add adds a chunk and returns the events to yield.
+// add adds a chunk to the answer and returns the events to yield.
 func (a *answer) add(data []byte) ([]llm.Event, error) {
 	if bytes.Contains(data, []byte(`"error"`)) {
 		if e := statusError(data); e != nil {
@@ -88,18 +88,18 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("read part of the answer: %w", err)
+		return nil, fmt.Errorf("parse chunk of the answer: %w", err)
 	}
 	if c.Model != "" {
 		a.model = c.Model
 	}
 	if c.Usage != nil {
-		a.usage = c.Usage.neutral() // the last count covers the whole answer
+		a.usage = c.Usage.neutral() // the last chunk counts the whole answer
 	}
 	var events []llm.Event
 	for i := range c.Choices {
 		if c.Choices[i].Index == 0 {
-			events = append(events, a.choose(&c.Choices[i])...)
+			events = append(events, a.addChoice(&c.Choices[i])...)
 		}
 	}
 	if a.size > maxAnswer || len(a.calls) > maxCalls {
@@ -108,12 +108,12 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 	return events, nil
 }
 
-func (a *answer) choose(c *choice) []llm.Event {
+func (a *answer) addChoice(c *choice) []llm.Event {
 	var events []llm.Event
 	d := &c.Delta
 	thinking := d.ReasoningContent
 	if thinking == "" {
-		thinking = d.Reasoning // some servers send both with the same text
+		thinking = d.Reasoning // some servers send the same text in both fields
 	}
 	a.size += len(thinking) + len(d.Content) + len(d.Refusal)
 	if thinking != "" {
@@ -128,7 +128,7 @@ func (a *answer) choose(c *choice) []llm.Event {
 		events = append(events, llm.TextDelta(said))
 	}
 	for i := range d.ToolCalls {
-		events = append(events, a.call(&d.ToolCalls[i])...)
+		events = append(events, a.addCall(&d.ToolCalls[i])...)
 	}
 	if c.FinishReason != "" {
 		a.reason = c.FinishReason
@@ -136,10 +136,10 @@ func (a *answer) choose(c *choice) []llm.Event {
 	return events
 }
 
-// call adds a fragment of a call. It returns no event for a call before the
-// name is known.
-func (a *answer) call(f *callFragment) []llm.Event {
-	at := a.continued(f)
+// call adds a fragment of a tool call. It returns no events until the name of
+// the tool is known.
+func (a *answer) addCall(f *callFragment) []llm.Event {
+	at := a.continuedCall(f)
 	if at < 0 {
 		at = len(a.calls)
 		a.calls = append(a.calls, &partialCall{index: f.Index})
@@ -164,21 +164,22 @@ func (a *answer) call(f *callFragment) []llm.Event {
 		}
 		return []llm.Event{llm.CallDelta{Index: at, Arguments: f.Function.Arguments}}
 	}
-	if c.id == "" || a.taken(c) { // the server sent no ID or a repeated one: generate an ID that is reproducible and unique in the conversation
+	if c.id == "" || a.isDuplicateID(c) { // the ID is missing or repeated: generate one that is reproducible and unique in the conversation
 		c.id, c.made = fmt.Sprintf("call_%d_%d", a.at, at), true
 	}
 	return []llm.Event{llm.CallDelta{Index: at, ID: c.id, Name: c.name, Arguments: c.arguments.String()}}
 }
 
-// taken reports whether another call of the answer has the ID of c.
-func (a *answer) taken(c *partialCall) bool {
+// isDuplicateID reports whether another call of the answer has the same ID as
+// c.
+func (a *answer) isDuplicateID(c *partialCall) bool {
 	return slices.ContainsFunc(a.calls, func(o *partialCall) bool { return o != c && o.id == c.id })
 }
 
-// continued returns the index of the call that a fragment continues, or -1 if
-// it starts a new call. The fragment's index alone is not enough: some servers
-// send none, and others send 0 for all calls.
-func (a *answer) continued(f *callFragment) int {
+// continuedCall returns the index of the call that a fragment continues, or -1
+// if it starts a new call. The index of the fragment is not enough: some
+// servers omit it, and others send 0 for all calls.
+func (a *answer) continuedCall(f *callFragment) int {
 	latest := -1
 	for at := len(a.calls) - 1; at >= 0; at-- {
 		c := a.calls[at]
@@ -199,18 +200,18 @@ func (a *answer) continued(f *callFragment) int {
 	return latest
 }
 
-// isOther reports whether a fragment belongs to another call than c.
+// isOther reports whether a fragment belongs to a call other than c.
 func (c *partialCall) isOther(f *callFragment) bool {
 	switch name := f.Function.Name; {
-	case name == "" || c.name == "": // no call starts without a name
+	case name == "" || c.name == "": // a new call always has a name
 		return false
 	case name != c.name:
 		return true
 	case f.ID != "" && c.id != "" && !c.made:
 		return f.ID != c.id
 	}
-	// The same name again is either repeated with each fragment or starts a
-	// second call.
+	// If the name is the same, it is either repeated in each fragment or starts
+	// a second call.
 	return f.Function.Arguments != "" && c.nesting.closed
 }
 
@@ -239,12 +240,13 @@ func (n *nesting) read(text string) {
 	}
 }
 
-func (a *answer) begun() bool {
+func (a *answer) hasStarted() bool {
 	return a.text.Len() > 0 || a.thinking.Len() > 0 || len(a.calls) > 0
 }
 
-// ended checks an answer whose stream has ended.
-func (a *answer) ended() error {
+// endError checks an answer whose stream has ended. It returns an error if the
+// answer is incomplete.
+func (a *answer) endError() error {
 	switch a.reason {
 	case "":
 		return errors.New("stream ended without finish_reason")
@@ -256,13 +258,13 @@ func (a *answer) ended() error {
 	}
 	for _, c := range a.calls {
 		if c.name == "" {
-			return errors.New("tool call without a name")
+			return errors.New("tool call has no name")
 		}
 	}
 	return nil
 }
 
-// whole returns everything received so far.
+// whole returns the part of the answer that was received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: a.stop(), Usage: a.usage, Model: a.model}
 	var parts []llm.Part
@@ -283,7 +285,7 @@ func (a *answer) whole() llm.Answer {
 
 func (a *answer) stop() llm.Stop {
 	switch {
-	case a.reason == "": // the answer broke off
+	case a.reason == "": // the answer is incomplete
 		return ""
 	case a.reason == "length" || a.reason == "max_tokens":
 		return llm.StopLength
@@ -295,7 +297,7 @@ func (a *answer) stop() llm.Stop {
 	return llm.StopEnd
 }
 
-// neutral converts the usage to the form of all vendors. It clamps counts that
+// neutral converts the usage to the vendor-neutral form. It clamps counts that
 // contradict each other.
 func (u *usage) neutral() llm.Usage {
 	prompt := max(u.Prompt, 0)

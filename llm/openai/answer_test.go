@@ -140,17 +140,17 @@ func TestTruncatedResponseIsAnErrorWithItsText(t *testing.T) {
 		says   string
 	}{
 		{"the connection breaks", cut(wrapped([]string{half})...), "half", "EOF"},
-		{"the connection breaks in a line", cut(append(wrapped([]string{half}), `data: {"choices":[{"del`)...), "half", "broke off"},
+		{"the connection breaks in a line", cut(append(wrapped([]string{half}), `data: {"choices":[{"del`)...), "half", "interrupted"},
 		{"the stream just ends", stream(wrapped([]string{half})...), "half", "[DONE]"},
 		{"no [DONE]", stream(wrapped([]string{half, stop})...), "half", "[DONE]"},
 		{"no reason", chunks(half), "half", "finish_reason"},
 		{"calls and no reason", chunks(half, call), "half", "finish_reason"},
 		{"calls and a reason that is not known", chunks(half, call, `{"delta":{},"finish_reason":"insufficient_system_resource"}`), "half", "insufficient_system_resource"},
-		{"what is no JSON", chunks(half, `{"delta":`), "half", "read part of the answer"},
+		{"what is no JSON", chunks(half, `{"delta":`), "half", "parse chunk of the answer"},
 		{"an error on the way", stream(append(wrapped([]string{half}), `data: {"error":{"message":"out of memory","type":"server_error","code":null}}`, "data: [DONE]")...), "half", "out of memory"},
 		{"an error on the way, by a number", stream(append(wrapped([]string{half}), `data: {"id":"x","error":{"code":502,"message":"upstream is gone"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`)...), "half", "502"},
 		{"an error on the way, as a text", stream(append(wrapped([]string{half}), `data: {"error":"out of memory"}`)...), "half", "out of memory"},
-		{"a call without a name", chunks(half, `{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}`), "half", "without a name"},
+		{"a call without a name", chunks(half, `{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}`), "half", "has no name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, _, err := ask(t, c.answer)

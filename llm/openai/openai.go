@@ -1,11 +1,10 @@
 // Package openai implements [llm.Model] for OpenAI's chat completions API and
-// compatible servers. The table behind [QuirksOf] lists how these servers
-// differ.
+// compatible servers. [QuirksOf] returns how a server differs from others.
 //
-// The package makes the requests itself. OpenAI's own library merges calls
-// without an index, adds up usage that is repeated with every chunk, and takes
-// a truncated stream for a whole one. It would also nearly double the size of
-// the program and add a quarter to its start time.
+// The package makes the requests itself, because OpenAI's own library merges
+// calls without an index, adds up usage that is repeated in every chunk, and
+// accepts a truncated stream as complete. The library would also nearly double
+// the size of the program and increase its start time by a quarter.
 package openai
 
 import (
@@ -21,26 +20,29 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options configure a model. The zero value selects OpenAI without a key.
+// Options configures a model. The zero value selects OpenAI without a key.
 type Options struct {
-	// Key is sent as a bearer token; "" sends none, which suits local servers.
+	// Key is sent as a bearer token; "" sends no token, which local servers
+	// accept.
 	Key string
-	// BaseURL is the URL before "/chat/completions"; "" selects OpenAI.
+	// BaseURL is the URL to which "/chat/completions" is appended; "" selects
+	// OpenAI.
 	BaseURL string
-	// MaxTokens limits the answer if a request does not; 0 leaves the limit to
-	// the server.
+	// MaxTokens limits the answer if the request sets no limit; 0 means the
+	// limit of the server.
 	MaxTokens int
 	// HTTP sends the requests; nil means [http.DefaultClient], which uses the
-	// proxy of the environment. It must have no Timeout, because that would
-	// truncate long answers.
+	// proxy from the environment. Its Timeout must be 0, because a timeout
+	// would truncate long answers.
 	HTTP *http.Client
-	// Quirks describe the server; nil means the result of [QuirksOf].
+	// Quirks describes the server; nil means the result of [QuirksOf].
 	Quirks *Quirks
 }
 
-// Model is a model with a chat completions API. It is safe for concurrent use.
+// Model is a model on a server with the chat completions API. It is safe for
+// concurrent use.
 type Model struct {
-	name      string // the server's name for the model
+	name      string // name of the model on the server
 	key       string
 	maxTokens int
 	quirks    Quirks
@@ -51,15 +53,15 @@ var _ llm.Model = (*Model)(nil)
 
 const openAI = "https://api.openai.com/v1"
 
-// New returns the model with the given name on its server. It sends nothing
-// before [Model.Stream]. It reads no key, address or header from the
-// environment, so that users who share a process do not share its keys.
+// New returns the model with the given name on its server. It does not connect.
+// It reads no key, address or header from the environment, so that users who
+// share a process do not share keys.
 func New(model string, opts *Options) (*Model, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("model name missing; use the name on the server")
+		return nil, errors.New("model name missing; use the name that the server uses")
 	}
 	base := opts.BaseURL
 	if base == "" {
@@ -81,7 +83,8 @@ func New(model string, opts *Options) (*Model, error) {
 	}, nil
 }
 
-// checkBase rejects URLs that contain credentials or parts that would be lost.
+// checkBase rejects URLs that contain credentials, or parts that would be
+// ignored.
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	switch {
@@ -97,11 +100,12 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Name returns the vendor of the quirks and the server's name for the model.
+// Name returns the vendor from the quirks and the name of the model on the
+// server.
 func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
 
-// Stream implements [llm.Model]. It sets no timeout of its own: it waits for a
-// silent server until ctx ends.
+// Stream implements [llm.Model]. It has no timeout: it waits for the server
+// until ctx is done.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
@@ -119,30 +123,30 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 		switch err := m.read(res, a, func(e llm.Event) bool { return yield(e, nil) }); {
 		case errors.Is(err, errStopped):
 		case err != nil:
-			yield(nil, m.broken(ctx, a, err))
+			yield(nil, m.streamError(ctx, a, err))
 		default:
 			yield(llm.Done{Answer: a.whole()}, nil)
 		}
 	}
 }
 
-// errStopped ends a stream whose consumer has stopped.
+// errStopped ends a stream whose consumer stopped.
 var errStopped = errors.New("stopped by the consumer")
 
 // read adds the events of a stream to the answer and yields them.
 func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {
-	events := newEvents(res.Body)
+	events := newEventReader(res.Body)
 	for {
 		data, err := events.next()
 		if err != nil {
 			return err
 		}
 		if string(data) == "[DONE]" {
-			return a.ended()
+			return a.endError()
 		}
 		if data == nil { // the stream has ended
 			if m.quirks.NoDone {
-				return a.ended()
+				return a.endError()
 			}
 			return errNoDone
 		}
@@ -160,19 +164,19 @@ func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) 
 
 var errNoDone = fmt.Errorf("stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
 
-// broken returns the error of a stream that failed. It is a CutError if part of
-// the answer had arrived.
-func (m *Model) broken(ctx context.Context, a *answer, err error) error {
+// streamError returns the error of a stream that failed. It is a
+// [*llm.CutError] if part of the answer was received.
+func (m *Model) streamError(ctx context.Context, a *answer, err error) error {
 	refused, ok := errors.AsType[*llm.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case ok:
-		refused.Vendor, refused.Message = m.quirks.Vendor, m.clean(refused.Message)
-	case !a.begun():
+		refused.Vendor, refused.Message = m.quirks.Vendor, m.redactKey(refused.Message)
+	case !a.hasStarted():
 		err = fmt.Errorf("no answer from %s: %w", m.quirks.Vendor, err)
 	}
-	if !a.begun() {
+	if !a.hasStarted() {
 		return err
 	}
 	return &llm.CutError{Answer: a.whole(), Err: err}

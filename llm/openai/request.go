@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// request is the JSON body of a request. Fields that stay the same during a
+// request is the JSON body of a request. Fields that do not change during a
 // conversation come before the messages.
 type request struct {
 	Model               string         `json:"model"`
@@ -45,19 +45,19 @@ type function struct {
 
 type message struct {
 	Role             string  `json:"role"`
-	Content          any     `json:"content"` // a string, parts, or null beside calls
+	Content          any     `json:"content"` // a string, parts, or null if there are only calls
 	ReasoningContent *string `json:"reasoning_content,omitempty"`
 	ToolCalls        []call  `json:"tool_calls,omitempty"`
 	ToolCallID       string  `json:"tool_call_id,omitempty"`
 }
 
 type call struct {
-	ID       string     `json:"id"`
-	Type     string     `json:"type"`
-	Function calledWith `json:"function"`
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	Function calledFunction `json:"function"`
 }
 
-type calledWith struct {
+type calledFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
@@ -72,15 +72,15 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// render returns the JSON body of a request. The JSON of a message depends only
-// on itself and the messages before it, so that a longer conversation begins
-// with the bytes of the shorter one.
+// render encodes the JSON body of a request. The JSON of a message depends only
+// on that message and earlier ones, so that a longer conversation starts with
+// the bytes of a shorter one.
 func (m *Model) render(r *llm.Request) ([]byte, error) {
 	out := request{Model: m.name, Stream: true}
 	if !m.quirks.NoUsage {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	m.bound(&out, r)
+	m.setLimits(&out, r)
 	for _, t := range r.Tools {
 		if !json.Valid(t.InputSchema) && len(t.InputSchema) > 0 {
 			return nil, fmt.Errorf("input schema of tool %s is not JSON", t.Name)
@@ -101,8 +101,8 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// bound sets the limits for the answer and the thinking.
-func (m *Model) bound(out *request, r *llm.Request) {
+// setLimits sets the limits of the answer and of thinking.
+func (m *Model) setLimits(out *request, r *llm.Request) {
 	limit := r.MaxTokens
 	if limit == 0 {
 		limit = m.maxTokens
@@ -113,7 +113,7 @@ func (m *Model) bound(out *request, r *llm.Request) {
 		out.MaxTokens = limit
 	}
 	if m.quirks.Effort && r.Thinking > 0 {
-		out.ReasoningEffort = effort(r.Thinking)
+		out.ReasoningEffort = effortFor(r.Thinking)
 	}
 	if m.quirks.Switch {
 		out.Thinking = &thinking{"disabled"}
@@ -123,9 +123,9 @@ func (m *Model) bound(out *request, r *llm.Request) {
 	}
 }
 
-// effort translates a number of tokens to one of the three levels that servers
-// support.
-func effort(tokens int) string {
+// effortFor translates a number of tokens to one of the three levels that
+// servers support.
+func effortFor(tokens int) string {
 	switch {
 	case tokens <= 2048:
 		return "low"
@@ -141,7 +141,7 @@ func (m *Model) messages(r *llm.Request) []message {
 	for i := range r.Messages {
 		w.add(&r.Messages[i])
 	}
-	w.completeCalls() // send unanswered calls with a result, because servers refuse them without one
+	w.completeCalls() // servers reject calls without a result
 	if w.out == nil {
 		return []message{}
 	}
@@ -152,8 +152,9 @@ func (m *Model) messages(r *llm.Request) []message {
 type writer struct {
 	quirks Quirks
 	out    []message
-	// open holds the IDs of calls without a result. Servers refuse any message
-	// between calls and results, so notices wait until the results are written.
+	// open lists the IDs of calls without a result. Servers reject messages
+	// between calls and their results, so notices wait until all results are
+	// written.
 	open    []string
 	waiting []string
 }
@@ -196,7 +197,7 @@ func (w *writer) assistant(m *llm.Message) {
 				thinking += p.Text
 			}
 		case llm.Call:
-			out.ToolCalls = append(out.ToolCalls, call{p.ID, "function", calledWith{p.Name, object(p.Arguments)}})
+			out.ToolCalls = append(out.ToolCalls, call{p.ID, "function", calledFunction{p.Name, objectArguments(p.Arguments)}})
 			w.open = append(w.open, p.ID)
 		}
 	}
@@ -209,10 +210,10 @@ func (w *writer) assistant(m *llm.Message) {
 	w.out = append(w.out, out)
 }
 
-// object returns the arguments of a call, or an empty object if they are not a
-// JSON object: some servers parse earlier arguments and fail. The result of the
-// call already reports the mistake.
-func object(arguments string) string {
+// objectArguments returns the arguments of a call, or an empty object if they
+// are not a JSON object, because some servers parse earlier arguments and fail.
+// The result of the call already reports the mistake.
+func objectArguments(arguments string) string {
 	var any map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &any) != nil || any == nil {
 		return "{}"
@@ -220,8 +221,8 @@ func object(arguments string) string {
 	return arguments
 }
 
-// user writes the results and then the user's message. Images of results are
-// moved to the user's message, because a tool message contains only text
+// user writes the results and then the user's message. Images in results are
+// moved to the user's message, because a tool message can contain only text
 // (openai/openai-openapi#523, vllm-project/vllm#43203).
 func (w *writer) user(m *llm.Message) {
 	var parts []part
@@ -244,7 +245,7 @@ func (w *writer) user(m *llm.Message) {
 	}
 }
 
-// result writes the message of a result and returns its images.
+// result writes the message for a result and returns the images in the result.
 func (w *writer) result(r llm.Result) (images []part) {
 	var text strings.Builder
 	if r.Error {
@@ -272,8 +273,9 @@ func (w *writer) result(r llm.Result) (images []part) {
 	return images
 }
 
-// completeCalls adds an error result for each call that has no result, because servers
-// refuse such calls. It then writes the notices that waited for results.
+// completeCalls adds an error result for each call that has no result, because
+// servers reject such calls. It then writes the notices that waited for the
+// results.
 func (w *writer) completeCalls() {
 	for _, id := range w.open {
 		w.out = append(w.out, message{Role: "tool", Content: "Error: this call was not made.", ToolCallID: id})
@@ -289,8 +291,8 @@ func image(i llm.Image) part {
 	return part{Type: "image_url", ImageURL: &imageURL{"data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}}
 }
 
-// content returns parts as one string if all of them are texts, because every
-// server accepts a string.
+// content returns the parts as one string if all of them are texts, because
+// every server accepts a string.
 func content(parts []part) any {
 	var text strings.Builder
 	for _, p := range parts {

@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// poster returns a function that sends the body of a request once. Only the
-// caller may retry a request that may have been answered. It does not follow
-// redirects, because another host must receive neither the key nor the
+// poster returns a function that sends the body of a request once. The function
+// does not retry, because only the caller knows whether that is safe. It does
+// not follow redirects, because no other host may receive the key and the
 // conversation.
 func poster(base, key string, client *http.Client) func(context.Context, []byte) (*http.Response, error) {
 	once := http.Client{}
@@ -41,16 +41,16 @@ func poster(base, key string, client *http.Client) func(context.Context, []byte)
 		if err != nil {
 			return nil, err
 		}
-		return streaming(res)
+		return checkResponse(res)
 	}
 }
 
-// send returns the response with the stream as its body.
+// send sends a request and returns the response, whose body is the stream.
 func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	res, err := m.post(ctx, body)
 	switch e, ok := errors.AsType[*llm.StatusError](err); {
 	case ok:
-		e.Vendor, e.Message = m.quirks.Vendor, m.clean(e.Message)
+		e.Vendor, e.Message = m.quirks.Vendor, m.redactKey(e.Message)
 		return nil, e
 	case ctx.Err() != nil:
 		if err == nil {
@@ -63,8 +63,9 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	return res, nil
 }
 
-// clean removes the key from a server's text, because some servers repeat it.
-func (m *Model) clean(text string) string {
+// redactKey removes the key from a server's text, because some servers repeat
+// it.
+func (m *Model) redactKey(text string) string {
 	if m.key != "" {
 		text = strings.ReplaceAll(text, m.key, "[key]")
 	}
@@ -73,40 +74,40 @@ func (m *Model) clean(text string) string {
 
 const (
 	maxRefusal = 64 << 10 // bytes read from an error response
-	maxMessage = 500      // characters shown of a text that is not a protocol error
+	maxMessage = 500      // characters that are shown of a text that is not a protocol error
 )
 
-// streaming returns an error for every response that is not a stream.
-func streaming(res *http.Response) (*http.Response, error) {
+// checkResponse returns an error for a response that is not a stream.
+func checkResponse(res *http.Response) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode == http.StatusOK && kind != "text/html" && kind != "application/json" {
 		return res, nil // some servers send streams as plain text
 	}
 	defer res.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // ignore read errors: a partial text explains more
+	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // a partial text explains more than a read error
 	e := statusError(b)
 	if e == nil {
-		e = &llm.StatusError{Message: plain(kind, b)}
+		e = &llm.StatusError{Message: responseText(kind, b)}
 		if res.StatusCode == http.StatusOK && kind == "application/json" {
-			e.Message = "it answered in one piece, where a stream was asked for"
+			e.Message = "response is not a stream"
 		}
 	}
-	e.After = after(res.Header)
+	e.After = retryAfter(res.Header)
 	if res.StatusCode != http.StatusOK || e.Code == 0 {
 		e.Code = res.StatusCode
 	}
 	return nil, e
 }
 
-// plain returns a message for a response that is neither a stream nor a
+// responseText returns a message for a response that is neither a stream nor a
 // protocol error.
-func plain(kind string, b []byte) string {
+func responseText(kind string, b []byte) string {
 	if kind == "text/html" {
-		return "it answered with a web page; check the base URL, which mostly ends in /v1"
+		return "response is a web page; check the base URL, which usually ends in /v1"
 	}
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "")), " ")
 	if text == "" {
-		return "it gave no reason"
+		return "no reason given"
 	}
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = string(runes[:maxMessage]) + "…"
@@ -114,13 +115,13 @@ func plain(kind string, b []byte) string {
 	return text
 }
 
-// statusError parses the error of a response or a chunk in any of the forms
+// statusError parses the error in a response or a chunk, in any of the formats
 // that servers use. It returns nil if there is none.
 func statusError(data []byte) *llm.StatusError {
 	var reply struct {
 		Error   json.RawMessage `json:"error"`
 		Object  string          `json:"object"`
-		Message string          `json:"message"` // sent by vLLM beside object "error"
+		Message string          `json:"message"` // vLLM sends it with object "error"
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
 	}
@@ -140,15 +141,15 @@ func statusError(data []byte) *llm.StatusError {
 		Code    json.RawMessage `json:"code"`
 	}
 	if json.Unmarshal(reply.Error, &detail.Message) != nil && json.Unmarshal(reply.Error, &detail) != nil {
-		detail.Message = plain("", reply.Error)
+		detail.Message = responseText("", reply.Error)
 	}
 	return newStatusError(detail.Message, detail.Type, detail.Code)
 }
 
-// newStatusError returns an error with the given fields. The code is an HTTP
-// status on some servers and a name on others.
+// newStatusError returns an error with the given fields. Some servers send an
+// HTTP status as the code, others a name.
 func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
-	e := &llm.StatusError{Kind: kind, Message: plain("", []byte(msg))}
+	e := &llm.StatusError{Kind: kind, Message: responseText("", []byte(msg))}
 	name := string(bytes.Trim(code, `"`))
 	if n, err := strconv.Atoi(name); err == nil {
 		e.Code = n
@@ -161,19 +162,19 @@ func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
 	return e
 }
 
-// codes maps the kinds of errors to HTTP statuses, for errors inside a stream.
+// codes maps kinds of errors to HTTP statuses, for errors inside a stream.
 var codes = map[string]int{
 	"server_error": 500, "internal_server_error": 500, "overloaded_error": 503, "service_unavailable_error": 503,
 	"rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
 	"invalid_request_error": 400, "authentication_error": 401,
 }
 
-// maxAfter limits the delay that a server may ask for.
+// maxAfter limits the delay that a server may request.
 const maxAfter = 24 * time.Hour
 
-// after returns how long the server asks to wait. It ignores dates, because
-// clocks differ.
-func after(h http.Header) time.Duration {
+// retryAfter returns how long the server asks the client to wait before a
+// retry. It ignores dates, because clocks differ.
+func retryAfter(h http.Header) time.Duration {
 	for _, unit := range []struct {
 		header string
 		length time.Duration

@@ -50,15 +50,15 @@ func TestRefusalsAreReported(t *testing.T) {
 		{"zero is no time", refuse(503, "application/json", `{"error":"busy"}`, "Retry-After", "0"), llm.StatusError{Code: 503, Message: "busy"}, true},
 		{"vLLM", refuse(400, "application/json", `{"object":"error","message":"System message must be at the beginning.","type":"BadRequestError","param":null,"code":400}`),
 			llm.StatusError{Code: 400, Kind: "BadRequestError", Message: "System message must be at the beginning."}, false},
-		{"a page", refuse(502, "text/html; charset=utf-8", "<html><h1>Bad gateway</h1>"), llm.StatusError{Code: 502, Message: "it answered with a web page; check the base URL, which mostly ends in /v1"}, true},
-		{"a page that looks fine", refuse(200, "text/html", "<html>Welcome"), llm.StatusError{Code: 200, Message: "it answered with a web page; check the base URL, which mostly ends in /v1"}, false},
+		{"a page", refuse(502, "text/html; charset=utf-8", "<html><h1>Bad gateway</h1>"), llm.StatusError{Code: 502, Message: "response is a web page; check the base URL, which usually ends in /v1"}, true},
+		{"a page that looks fine", refuse(200, "text/html", "<html>Welcome"), llm.StatusError{Code: 200, Message: "response is a web page; check the base URL, which usually ends in /v1"}, false},
 		{"plain words", refuse(404, "text/plain", "404 page\nnot found"), llm.StatusError{Code: 404, Message: "404 page not found"}, false},
-		{"no words", refuse(500, "application/json", ""), llm.StatusError{Code: 500, Message: "it gave no reason"}, true},
+		{"no words", refuse(500, "application/json", ""), llm.StatusError{Code: 500, Message: "no reason given"}, true},
 		{"many words", refuse(500, "text/plain", strings.Repeat("é", 1<<20)), llm.StatusError{Code: 500, Message: strings.Repeat("é", 500) + "…"}, true},
 		{"an error that is called fine", refuse(200, "application/json", `{"error":{"message":"no such model","code":404}}`), llm.StatusError{Code: 404, Message: "no such model"}, false},
-		{"no stream", refuse(200, "application/json", `{"choices":[{"message":{"content":"hi"}}]}`), llm.StatusError{Code: 200, Message: "it answered in one piece, where a stream was asked for"}, false},
+		{"no stream", refuse(200, "application/json", `{"choices":[{"message":{"content":"hi"}}]}`), llm.StatusError{Code: 200, Message: "response is not a stream"}, false},
 		{"an error as the first of a stream", stream(`data: {"error":{"message":"the engine is overloaded, sk-given","type":"server_error"}}`), llm.StatusError{Code: 500, Kind: "server_error", Message: "the engine is overloaded, [key]"}, true},
-		{"an answer that is somewhere else", refuse(304, "text/plain", ""), llm.StatusError{Code: 304, Message: "it gave no reason"}, false},
+		{"an answer that is somewhere else", refuse(304, "text/plain", ""), llm.StatusError{Code: 304, Message: "no reason given"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.answer)

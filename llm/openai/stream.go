@@ -7,32 +7,33 @@ import (
 	"io"
 )
 
-// Limits for a stream in bytes. A line holds at most a whole call. The whole
-// stream holds the longest answers of current models, including the JSON around
+// Limits of a stream in bytes. A line contains at most a whole call. A stream
+// contains the longest answers of current models, including the JSON around
 // each word.
 const (
 	maxLine   = 8 << 20
 	maxStream = 256 << 20
 )
 
-// events reads server-sent events, as far as chat completions use them.
-type events struct {
+// eventReader reads server-sent events, as far as chat completions use them.
+type eventReader struct {
 	lines *bufio.Reader
 	whole *io.LimitedReader
 	limit int // maximum length of a line
 }
 
-func newEvents(r io.Reader) *events { return limitedEvents(r, maxLine, maxStream) }
+func newEventReader(r io.Reader) *eventReader { return newLimitedReader(r, maxLine, maxStream) }
 
-func limitedEvents(r io.Reader, line int, stream int64) *events {
+func newLimitedReader(r io.Reader, line int, stream int64) *eventReader {
 	whole := &io.LimitedReader{R: r, N: stream}
-	return &events{bufio.NewReader(whole), whole, line}
+	return &eventReader{bufio.NewReader(whole), whole, line}
 }
 
-// next returns the data of the next event, or nil at the end. Data is one line,
-// because no server splits it and some omit the blank line between events. next
-// skips comments, which keep connections alive, and other fields.
-func (e *events) next() ([]byte, error) {
+// next returns the data of the next event, or nil at the end of the stream.
+// Data is a single line, because no server splits it and some servers omit the
+// blank line between events. next ignores other fields, and comments, which
+// keep connections alive.
+func (e *eventReader) next() ([]byte, error) {
 	for {
 		line, err := e.line()
 		if err != nil && err != io.EOF {
@@ -52,12 +53,12 @@ func (e *events) next() ([]byte, error) {
 	}
 }
 
-func (e *events) line() ([]byte, error) {
+func (e *eventReader) line() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := e.lines.ReadSlice('\n')
 		if len(line)+len(piece) > e.limit {
-			return nil, fmt.Errorf("line of the answer too long (limit %d bytes)", e.limit)
+			return nil, fmt.Errorf("line too long in the answer (limit %d bytes)", e.limit)
 		}
 		line = append(line, piece...)
 		if err != bufio.ErrBufferFull {

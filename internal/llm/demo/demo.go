@@ -1,8 +1,8 @@
-// Package demo implements [llm.Model] with a few fixed rules instead of a
-// language model. The rules find a skill, load it, and call a script or tool of
-// it that the user names. The model needs no key and no network. The same
-// conversation always gets the same answer, so first steps and tests use
-// everything but a real model.
+// Package demo implements [llm.Model] with fixed rules instead of a language
+// model. The rules find a skill, load it, and call a script or tool that the
+// user names. The model needs no key and no network. It always gives the same
+// answer to the same conversation, so that first steps and tests can use all of
+// Loadout without a real model.
 //
 // Every answer says that no language model wrote it. A turn makes each kind of
 // call at most once.
@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options configure the model. The zero value is valid.
+// Options configures the model. The zero value is valid.
 type Options struct {
-	// Next is a sentence that says how to configure a real model; "" means a
-	// general one.
+	// Next is a sentence that tells the user how to configure a real model; ""
+	// means a general sentence.
 	Next string
 }
 
@@ -40,14 +40,15 @@ func New(opts *Options) *Model {
 // Name returns "demo:rules".
 func (m *Model) Name() string { return "demo:rules" }
 
-// Stream implements [llm.Model]. It fails only if ctx ends. Usage is estimated.
+// Stream implements [llm.Model]. It fails only if ctx is done. The token usage
+// is an estimate.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		whole := m.answer(r)
 		answer := llm.Answer{Message: llm.Message{Role: llm.Assistant}}
-		for _, e := range pieces(&whole) {
+		for _, e := range answerEvents(&whole) {
 			if ctx.Err() != nil {
-				yield(nil, ended(ctx, answer))
+				yield(nil, contextError(ctx, answer))
 				return
 			}
 			if !yield(e, nil) {
@@ -58,15 +59,15 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 			}
 		}
 		if ctx.Err() != nil {
-			yield(nil, ended(ctx, answer))
+			yield(nil, contextError(ctx, answer))
 			return
 		}
 		yield(llm.Done{Answer: whole}, nil)
 	}
 }
 
-// ended returns the error of a stream whose context ended.
-func ended(ctx context.Context, answer llm.Answer) error {
+// contextError returns the error of a stream whose context is done.
+func contextError(ctx context.Context, answer llm.Answer) error {
 	if len(answer.Message.Parts) == 0 {
 		return context.Cause(ctx)
 	}
@@ -74,50 +75,51 @@ func ended(ctx context.Context, answer llm.Answer) error {
 }
 
 func (m *Model) answer(r *llm.Request) llm.Answer {
-	t := read(r)
-	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopEnd, Model: "rules", Usage: llm.Usage{Input: size(r)}}
+	t := readTurn(r)
+	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopEnd, Model: "rules", Usage: llm.Usage{Input: requestTokens(r)}}
 	if name, args, ok := t.next(); ok {
 		call := llm.Call{ID: fmt.Sprintf("demo_%d", len(r.Messages)), Name: name, Arguments: asJSON(args)}
 		out.Message.Parts = []llm.Part{call}
 		out.Stop = llm.StopTools
-		out.Usage.Output = tokens(name) + tokens(call.Arguments)
+		out.Usage.Output = textTokens(name) + textTokens(call.Arguments)
 		return out
 	}
-	text := t.say(m.next)
-	if short, cut := within(text, r.MaxTokens); cut {
+	text := t.finalAnswer(m.next)
+	if short, cut := limitTokens(text, r.MaxTokens); cut {
 		text, out.Stop = short, llm.StopLength
 	}
 	out.Message.Parts = []llm.Part{llm.Text(text)}
-	out.Usage.Output = tokens(text)
+	out.Usage.Output = textTokens(text)
 	return out
 }
 
-// within truncates a text to at most limit tokens; 0 means no limit.
-func within(text string, limit int) (short string, cut bool) {
+// limitTokens truncates a text to at most limit tokens; 0 means no limit. cut
+// reports whether the text was truncated.
+func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
 		return text, false
 	}
 	have := 0.0
 	for i, r := range text {
-		if have += weight(r); have > float64(limit) {
+		if have += tokenWeight(r); have > float64(limit) {
 			return text[:i], true
 		}
 	}
 	return text, false
 }
 
-// pieces splits an answer into events like those of a remote model.
-func pieces(a *llm.Answer) []llm.Event {
+// answerEvents splits an answer into events as a remote model would send them.
+func answerEvents(a *llm.Answer) []llm.Event {
 	var out []llm.Event
 	for _, p := range a.Message.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			for _, w := range split(string(p)) {
+			for _, w := range splitWords(string(p)) {
 				out = append(out, llm.TextDelta(w))
 			}
 		case llm.Call:
 			out = append(out, llm.CallDelta{ID: p.ID, Name: p.Name})
-			for _, w := range split(p.Arguments) {
+			for _, w := range splitWords(p.Arguments) {
 				out = append(out, llm.CallDelta{Arguments: w})
 			}
 		}
@@ -125,9 +127,9 @@ func pieces(a *llm.Answer) []llm.Event {
 	return out
 }
 
-// split splits a text after each word, or after a few letters in scripts
-// without spaces.
-func split(text string) []string {
+// splitWords splits a text after each word, or after a few letters in scripts
+// removeSkill spaces.
+func splitWords(text string) []string {
 	var out []string
 	start := 0
 	for i := 0; i < len(text); {
@@ -143,30 +145,30 @@ func split(text string) []string {
 	return out
 }
 
-// size estimates the number of tokens of a request.
-func size(r *llm.Request) int {
-	n := tokens(r.Instructions)
+// requestTokens estimates the number of tokens of a request.
+func requestTokens(r *llm.Request) int {
+	n := textTokens(r.Instructions)
 	for _, t := range r.Tools {
-		n += tokens(t.Name) + tokens(t.Description) + tokens(string(t.InputSchema))
+		n += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.InputSchema))
 	}
 	for _, m := range r.Messages {
-		n += sizeOf(m.Parts)
+		n += partTokens(m.Parts)
 	}
 	return n
 }
 
-const imageTokens = 1000 // about what vendors count for an image
+const imageTokens = 1000 // approximately what vendors count for an image
 
-func sizeOf(parts []llm.Part) int {
+func partTokens(parts []llm.Part) int {
 	n := 0
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
-			n += tokens(string(p))
+			n += textTokens(string(p))
 		case llm.Call:
-			n += tokens(p.Name) + tokens(p.Arguments)
+			n += textTokens(p.Name) + textTokens(p.Arguments)
 		case llm.Result:
-			n += sizeOf(p.Parts)
+			n += partTokens(p.Parts)
 		case llm.Image:
 			n += imageTokens
 		}
@@ -174,24 +176,24 @@ func sizeOf(parts []llm.Part) int {
 	return n
 }
 
-func tokens(text string) int {
+func textTokens(text string) int {
 	n := 0.0
 	for _, r := range text {
-		n += weight(r)
+		n += tokenWeight(r)
 	}
 	return int(n + 0.999)
 }
 
-// weight estimates the number of tokens of a letter.
-func weight(r rune) float64 {
-	if wide(r) {
+// tokenWeight estimates the number of tokens of a letter.
+func tokenWeight(r rune) float64 {
+	if isWide(r) {
 		return 0.67
 	}
 	return 0.25
 }
 
-// wide reports whether a letter belongs to a script without spaces between
+// isWide reports whether a letter belongs to a script without spaces between
 // words.
-func wide(r rune) bool {
+func isWide(r rune) bool {
 	return r >= 0x2e80 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7ff || r >= 0xf900 && r <= 0xfaff
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Results arrive as a tool's text or as its structured content in JSON. Both
-// are supported.
+// A result is either the text of a tool or its structured content in JSON.
 
 type hit struct {
 	Name        string  `json:"name"`
@@ -16,7 +15,7 @@ type hit struct {
 	Score       float64 `json:"score"`
 }
 
-// skill is the information about a skill in a load result.
+// skill is what a load result says about a skill.
 type skill struct {
 	name           string
 	instructions   string
@@ -37,19 +36,19 @@ func newStep(c llm.Call) *step {
 	return s
 }
 
-// asJSON returns the JSON of a value that was decoded from JSON or from text,
-// as a model would write it.
+// asJSON encodes a value as a model would write it. The value must come from
+// JSON or from text.
 func asJSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // the value always encodes
+		panic(err) // cannot fail for a value from JSON or from text
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// text returns an argument if it is a string, and otherwise "".
+// text returns the argument with the given name if it is a string, else "".
 func (s *step) text(name string) string {
 	v, _ := s.args[name].(string)
 	return v
@@ -58,7 +57,7 @@ func (s *step) text(name string) string {
 func readHits(result string) []hit {
 	var out struct{ Hits []hit }
 	if json.Unmarshal([]byte(result), &out) == nil {
-		return named(out.Hits)
+		return withName(out.Hits)
 	}
 	for line := range strings.Lines(result) {
 		if item, ok := strings.CutPrefix(line, "- "); ok {
@@ -66,10 +65,10 @@ func readHits(result string) []hit {
 			out.Hits = append(out.Hits, hit{Name: name, Description: description})
 		}
 	}
-	return named(out.Hits)
+	return withName(out.Hits)
 }
 
-func named(hits []hit) []hit {
+func withName(hits []hit) []hit {
 	var out []hit
 	for _, h := range hits {
 		if h.Name != "" {
@@ -79,12 +78,12 @@ func named(hits []hit) []hit {
 	return out
 }
 
-type toldTool struct {
+type listedTool struct {
 	Name        string          `json:"name"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-func toldTools(all []toldTool) []tool {
+func convertTools(all []listedTool) []tool {
 	var out []tool
 	for _, t := range all {
 		if t.Name != "" {
@@ -95,9 +94,9 @@ func toldTools(all []toldTool) []tool {
 }
 
 func readTools(result string) []tool {
-	var out struct{ Tools []toldTool }
+	var out struct{ Tools []listedTool }
 	if json.Unmarshal([]byte(result), &out) == nil {
-		return toldTools(out.Tools)
+		return convertTools(out.Tools)
 	}
 	var all []tool
 	for line := range strings.Lines(result) {
@@ -114,7 +113,8 @@ func readTools(result string) []tool {
 	return all
 }
 
-// readLoad returns the skill in a load result, after the skills that it needs.
+// readLoad returns the skills in a load result: the loaded skill, after the
+// skills that it depends on.
 func readLoad(result, name string) []*skill {
 	var told struct {
 		Name         string
@@ -123,7 +123,7 @@ func readLoad(result, name string) []*skill {
 			Path   string
 			Script bool
 		}
-		Tools []toldTool
+		Tools []listedTool
 	}
 	if json.Unmarshal([]byte(result), &told) != nil {
 		return readLoadText(result, name)
@@ -131,7 +131,7 @@ func readLoad(result, name string) []*skill {
 	if told.Name == "" {
 		told.Name = name
 	}
-	k := &skill{name: told.Name, instructions: told.Instructions, tools: toldTools(told.Tools)}
+	k := &skill{name: told.Name, instructions: told.Instructions, tools: convertTools(told.Tools)}
 	for _, f := range told.Files {
 		if f.Script {
 			k.scripts = append(k.scripts, f.Path)
@@ -151,22 +151,22 @@ func readLoadText(result, name string) []*skill {
 	}
 	k := &skill{name: name}
 	all := []*skill{k}
-	tools := -1 // start of the list of tools, which covers all skills
+	tools := -1 // start of the list of tools, which lists the tools of all skills
 	for line := range strings.Lines(result) {
 		line = strings.TrimRight(line, "\r\n")
-		if which, ok := loadedLine(line); ok {
-			if k = at(all, which); k == nil {
+		if which, ok := loadedName(line); ok {
+			if k = findOrAdd(all, which); k == nil {
 				k = &skill{name: which}
 				all = append([]*skill{k}, all...)
 			}
-		} else if list, ok := listed(line, "Scripts of this skill"); ok {
+		} else if list, ok := parseList(line, "Scripts of this skill"); ok {
 			k.scripts = append(k.scripts, list...)
-		} else if list, ok := listed(line, "Files of this skill"); ok {
+		} else if list, ok := parseList(line, "Files of this skill"); ok {
 			k.files = append(k.files, list...)
 		} else if strings.HasPrefix(line, "Tools of this skill") && strings.HasSuffix(line, ":") {
 			tools = strings.Index(result, line)
-		} else if heldLine(line, name) {
-			continue // its instructions were in an earlier result
+		} else if isAlreadyLoaded(line, name) {
+			continue // an earlier result contains the instructions
 		} else if tools < 0 && line != "" && len(k.instructions) < maxTold {
 			k.instructions += line + "\n"
 		}
@@ -177,9 +177,9 @@ func readLoadText(result, name string) []*skill {
 	return all
 }
 
-// loadedLine returns the name in a line such as "Skill NAME (from ORIGIN) is
-// loaded …".
-func loadedLine(line string) (string, bool) {
+// loadedName returns the name in a line such as "Skill NAME (from ORIGIN) is
+// loaded …". It returns false for other lines.
+func loadedName(line string) (string, bool) {
 	rest, ok := strings.CutPrefix(line, "Skill ")
 	if !ok {
 		return "", false
@@ -188,14 +188,15 @@ func loadedLine(line string) (string, bool) {
 	return name, ok && name != "" && strings.Contains(rest, ") is loaded")
 }
 
-// heldLine reports whether a line says that a skill was already loaded.
-func heldLine(line, name string) bool {
+// isAlreadyLoaded reports whether a line says that the named skill was already
+// loaded.
+func isAlreadyLoaded(line, name string) bool {
 	rest, ok := strings.CutPrefix(line, "Skill "+name+" is ")
 	return ok && (strings.HasPrefix(rest, "already loaded and unchanged;") || strings.HasPrefix(rest, "loaded again and unchanged;"))
 }
 
 // readInstructions returns the available skills, which the instructions list
-// one per line, and the loaded ones.
+// one per line, and the loaded skills.
 func readInstructions(text string) (available []hit, loaded []*skill) {
 	for _, h := range readHits(text) {
 		if !strings.ContainsAny(h.Name, " \t") && h.Description != "" {
@@ -205,7 +206,7 @@ func readInstructions(text string) (available []hit, loaded []*skill) {
 	return available, readLoaded(text)
 }
 
-// readLoaded returns the skills that a text reports as loaded.
+// readLoaded returns the skills that a text describes as loaded.
 func readLoaded(text string) []*skill {
 	const before = "\n" // not a valid skill name: stands for the text before the first skill
 	var out []*skill
@@ -217,7 +218,7 @@ func readLoaded(text string) []*skill {
 	return out
 }
 
-func at(all []*skill, name string) *skill {
+func findOrAdd(all []*skill, name string) *skill {
 	for _, k := range all {
 		if k.name == name {
 			return k
@@ -226,8 +227,9 @@ func at(all []*skill, name string) *skill {
 	return nil
 }
 
-// listed returns the list in a line such as "WHAT (in PLACE): a, b".
-func listed(line, what string) ([]string, bool) {
+// parseList returns the items in a line such as "WHAT (in PLACE): a, b". It
+// returns false for other lines.
+func parseList(line, what string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(line, what)
 	if !ok {
 		return nil, false
@@ -239,8 +241,8 @@ func listed(line, what string) ([]string, bool) {
 	return strings.Split(list, ", "), true
 }
 
-// output returns the part of a result to show to the user.
-func output(result string) string {
+// outputText returns the part of a result that the user should see.
+func outputText(result string) string {
 	var ran struct{ Stdout, Stderr *string }
 	if json.Unmarshal([]byte(result), &ran) == nil && ran.Stdout != nil {
 		result = *ran.Stdout

@@ -7,7 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// The tools that the rules know.
+// Names of the tools that the rules use.
 const (
 	search    = toolname.SearchSkills
 	load      = toolname.LoadSkill
@@ -17,17 +17,18 @@ const (
 	callTool  = toolname.CallTool
 )
 
-// turn is the user's last message and the steps since then.
+// turn holds the user's last message, the steps since then, and what earlier
+// results said.
 type turn struct {
 	words  string
 	has    map[string]bool // available tools
 	steps  []*step
-	skills []*skill // loaded in this conversation, the newest last
-	listed []hit    // listed in the instructions
-	tools  []tool   // found by a tool search
+	skills []*skill // skills loaded in this conversation, the newest last
+	listed []hit    // skills listed in the instructions
+	tools  []tool   // tools found by a tool search
 }
 
-// step is a call with its result.
+// step is a call and its result.
 type step struct {
 	id, name string
 	args     map[string]any
@@ -36,13 +37,13 @@ type step struct {
 	failed   bool
 }
 
-// read extracts the input of the rules from a conversation.
-func read(r *llm.Request) *turn {
+// readTurn extracts what the rules need from a conversation.
+func readTurn(r *llm.Request) *turn {
 	t := &turn{has: map[string]bool{}}
 	for _, tool := range r.Tools {
 		t.has[tool.Name] = true
 	}
-	t.listed, t.skills = readInstructions(bounded(r.Instructions, maxRead))
+	t.listed, t.skills = readInstructions(truncate(r.Instructions, maxRead))
 	open := map[string]*step{}
 	for i := range r.Messages {
 		m := &r.Messages[i]
@@ -55,48 +56,48 @@ func read(r *llm.Request) *turn {
 			case llm.Result:
 				if s := open[p.Call]; s != nil && !s.answered {
 					s.answered, s.failed = true, p.Error
-					s.result = bounded((&llm.Message{Parts: p.Parts}).Words(), maxRead)
-					t.learn(s)
+					s.result = truncate((&llm.Message{Parts: p.Parts}).Words(), maxRead)
+					t.addResult(s)
 				}
 			}
 		}
 		if m.Role == llm.Notice { // a skill was loaded by the user or at the start
-			for _, k := range readLoaded(bounded(m.Words(), maxRead)) {
-				t.skills = append(without(t.skills, k), k)
+			for _, k := range readLoaded(truncate(m.Words(), maxRead)) {
+				t.skills = append(removeSkill(t.skills, k), k)
 			}
 		}
 		if words := strings.TrimSpace(m.Words()); m.Role == llm.User && words != "" {
-			t.words, t.steps, t.tools = bounded(words, maxWords), nil, nil
+			t.words, t.steps, t.tools = truncate(words, maxWords), nil, nil
 		}
 	}
 	return t
 }
 
-// Limits for reading, because results may be of any size.
+// Limits of what the rules read, because results may have any size.
 const (
 	maxWords = 4000    // bytes of a user message
 	maxRead  = 1 << 20 // bytes of a result
 )
 
-// learn records the skills and tools in a result.
-func (t *turn) learn(s *step) {
+// addResult records the skills and tools that a result describes.
+func (t *turn) addResult(s *step) {
 	if s.failed {
 		return
 	}
 	switch s.name {
 	case load:
 		for _, k := range readLoad(s.result, s.text("name")) {
-			t.skills = append(without(t.skills, k), k)
+			t.skills = append(removeSkill(t.skills, k), k)
 		}
 	case findTools:
 		t.tools = readTools(s.result)
 	}
 }
 
-// without returns the known skills without k. If the older entry has more
-// information, it is merged, because a repeated load may only refer to the
+// removeSkill returns the known skills except k. If k has no details, it copies
+// them from the older entry, because a repeated load may only refer to the
 // first one.
-func without(known []*skill, k *skill) []*skill {
+func removeSkill(known []*skill, k *skill) []*skill {
 	var out []*skill
 	for _, old := range known {
 		if old.name != k.name {
@@ -113,8 +114,8 @@ func without(known []*skill, k *skill) []*skill {
 	return out
 }
 
-// next returns the next call, if there is one. A turn calls each tool at most
-// once and stops after a failure.
+// next returns the next call. ok is false if there is none: a turn calls each
+// tool at most once and stops after a failure.
 func (t *turn) next() (name string, args map[string]any, ok bool) {
 	for _, s := range t.steps {
 		if s.failed || !s.answered {
@@ -124,30 +125,30 @@ func (t *turn) next() (name string, args map[string]any, ok bool) {
 	if t.words == "" {
 		return "", nil, false
 	}
-	if t.asksWhatThereIs() {
-		return t.once(search, map[string]any{})
+	if t.asksForOverview() {
+		return t.callOnce(search, map[string]any{})
 	}
-	if t.acted() {
+	if t.hasActed() {
 		return "", nil, false
 	}
-	if name, args, ok := t.act(); ok {
+	if name, args, ok := t.finalCall(); ok {
 		return name, args, true
 	}
-	if t.has[search] && t.did(search) == nil {
-		return t.once(search, map[string]any{"query": bounded(t.words, 300), "limit": 5})
+	if t.has[search] && t.findStep(search) == nil {
+		return t.callOnce(search, map[string]any{"query": truncate(t.words, 300), "limit": 5})
 	}
 	if h := t.chooseSkill(); h != nil {
-		return t.once(load, map[string]any{"name": h.Name})
+		return t.callOnce(load, map[string]any{"name": h.Name})
 	}
-	return t.once(findTools, map[string]any{"query": bounded(t.words, 300)})
+	return t.callOnce(findTools, map[string]any{"query": truncate(t.words, 300)})
 }
 
-func (t *turn) once(name string, args map[string]any) (string, map[string]any, bool) {
-	return name, args, t.has[name] && t.did(name) == nil
+func (t *turn) callOnce(name string, args map[string]any) (string, map[string]any, bool) {
+	return name, args, t.has[name] && t.findStep(name) == nil
 }
 
-// did returns the step of this turn with a tool, or nil.
-func (t *turn) did(name string) *step {
+// findStep returns the step of this turn that called a tool, or nil.
+func (t *turn) findStep(name string) *step {
 	for _, s := range t.steps {
 		if s.name == name {
 			return s
@@ -156,18 +157,18 @@ func (t *turn) did(name string) *step {
 	return nil
 }
 
-// acted reports whether this turn already made its final call.
-func (t *turn) acted() bool {
-	return t.did(runScript) != nil || t.did(callTool) != nil || t.did(readFile) != nil
+// hasActed reports whether this turn already made its final call.
+func (t *turn) hasActed() bool {
+	return t.findStep(runScript) != nil || t.findStep(callTool) != nil || t.findStep(readFile) != nil
 }
 
-// act returns a call of a script, file or tool that the user names. It prefers
-// skills that are named, then newer skills.
-func (t *turn) act() (string, map[string]any, bool) {
+// finalCall returns a call of a script, file or tool that the user names. It
+// prefers skills that the user names, then newer skills.
+func (t *turn) finalCall() (string, map[string]any, bool) {
 	for _, named := range []bool{true, false} {
 		for i := len(t.skills) - 1; i >= 0; i-- {
 			if k := t.skills[i]; mentions(t.words, k.name) == named {
-				if name, args, ok := t.actWith(k); ok {
+				if name, args, ok := t.callOf(k); ok {
 					return name, args, true
 				}
 			}
@@ -176,7 +177,7 @@ func (t *turn) act() (string, map[string]any, bool) {
 	return t.callNamed(t.tools)
 }
 
-func (t *turn) actWith(k *skill) (string, map[string]any, bool) {
+func (t *turn) callOf(k *skill) (string, map[string]any, bool) {
 	if path := namedFile(t.words, k.scripts); path != "" && t.has[runScript] {
 		args := map[string]any{"skill": k.name, "script": path}
 		if list := scriptArguments(t.words, k.name, path); len(list) > 0 {
@@ -202,11 +203,11 @@ func (t *turn) callNamed(all []tool) (string, map[string]any, bool) {
 	return "", nil, false
 }
 
-// chooseSkill returns the skill to load: from the search results of this turn, or
-// from the listed skills if there is no search.
+// chooseSkill returns the skill to load: one of the search results of this turn
+// or, without a search, one of the listed skills.
 func (t *turn) chooseSkill() *hit {
 	hits := t.listed
-	if s := t.did(search); s != nil {
+	if s := t.findStep(search); s != nil {
 		hits = readHits(s.result)
 	}
 	for i := range hits {
@@ -215,12 +216,12 @@ func (t *turn) chooseSkill() *hit {
 		}
 	}
 	for i := range hits {
-		if hits[i].Score >= minScore || share(t.words, hits[i].Name+" "+hits[i].Description) {
+		if hits[i].Score >= minScore || shareWord(t.words, hits[i].Name+" "+hits[i].Description) {
 			return &hits[i]
 		}
 	}
 	return nil
 }
 
-// minScore is the search score of a skill with one significant word.
+// minScore is the score of a search result that matches one significant word.
 const minScore = 1.0

@@ -73,11 +73,11 @@ const (
 	maxListed = 20
 )
 
-// say returns the answer at the end of a turn: the steps, their results, and a
-// note about the demo model.
-func (t *turn) say(next string) string {
+// finalAnswer returns the answer that ends a turn. It describes the steps and
+// their results and says that this is the demo model.
+func (t *turn) finalAnswer(next string) string {
 	l := &english
-	if chinese(t.words) {
+	if isChinese(t.words) {
 		l = &chineseTongue
 	}
 	if next == "" {
@@ -90,8 +90,8 @@ func (t *turn) report(l *tongue) []string {
 	switch {
 	case len(t.steps) == 0 && t.words == "":
 		return []string{l.noWords}
-	case len(t.steps) == 0 && len(t.listed) > 0 && t.asksWhatThereIs():
-		return []string{tellList(l, t.listed)}
+	case len(t.steps) == 0 && len(t.listed) > 0 && t.asksForOverview():
+		return []string{describeList(l, t.listed)}
 	case len(t.steps) == 0 && !t.has[search] && !t.has[load]:
 		return []string{l.noTools}
 	case len(t.steps) == 0:
@@ -102,7 +102,7 @@ func (t *turn) report(l *tongue) []string {
 		out = append(out, t.describeStep(l, s)...)
 	}
 	last := t.steps[len(t.steps)-1]
-	if !last.failed && last.answered && !t.acted() && t.did(load) == nil && !t.asksWhatThereIs() {
+	if !last.failed && last.answered && !t.hasActed() && t.findStep(load) == nil && !t.asksForOverview() {
 		out = append(out, l.noFit)
 	}
 	return out
@@ -118,9 +118,9 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	}
 	switch s.name {
 	case search:
-		return t.tellSearch(l, s)
+		return t.describeSearch(l, s)
 	case load:
-		return t.tellLoad(l, s)
+		return t.describeLoad(l, s)
 	case runScript:
 		return []string{fmt.Sprintf(l.ran, s.text("script"), s.text("skill"), l.shown(s.args["args"])), quote(s.result)}
 	case callTool:
@@ -128,14 +128,14 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	case readFile:
 		return []string{fmt.Sprintf(l.looked, s.text("path"), s.text("skill")), quote(s.result)}
 	case findTools:
-		if names := toolNames(t.tools); len(names) > 0 && !t.acted() {
+		if names := toolNames(t.tools); len(names) > 0 && !t.hasActed() {
 			return []string{fmt.Sprintf(l.toolsFound, list(names))}
 		}
 	}
 	return nil
 }
 
-// subject returns the name of the subject of a call.
+// subject returns the name of the skill or tool that a call was for.
 func (t *turn) subject(s *step) string {
 	for _, arg := range []string{"script", "path", "name"} {
 		if of := s.text(arg); of != "" {
@@ -145,7 +145,7 @@ func (t *turn) subject(s *step) string {
 	return s.name
 }
 
-func (t *turn) tellSearch(l *tongue, s *step) []string {
+func (t *turn) describeSearch(l *tongue, s *step) []string {
 	hits := readHits(s.result)
 	query := s.text("query")
 	if query != "" {
@@ -155,28 +155,28 @@ func (t *turn) tellSearch(l *tongue, s *step) []string {
 		}
 		return []string{text}
 	}
-	return []string{tellList(l, hits)}
+	return []string{describeList(l, hits)}
 }
 
-func tellList(l *tongue, hits []hit) string {
+func describeList(l *tongue, hits []hit) string {
 	if len(hits) == 0 {
 		return l.listed + " " + l.nothing
 	}
 	text := l.listed
 	for _, h := range hits[:min(len(hits), maxListed)] {
-		text += "\n- " + h.Name + ": " + bounded(h.Description, 200)
+		text += "\n- " + h.Name + ": " + truncate(h.Description, 200)
 	}
 	return text
 }
 
-func (t *turn) tellLoad(l *tongue, s *step) []string {
+func (t *turn) describeLoad(l *tongue, s *step) []string {
 	out := []string{fmt.Sprintf(l.loaded, s.text("name"))}
-	k := at(t.skills, s.text("name"))
-	if k == nil || t.acted() {
+	k := findOrAdd(t.skills, s.text("name"))
+	if k == nil || t.hasActed() {
 		return out
 	}
 	if body := strings.TrimSpace(k.instructions); body != "" {
-		out = append(out, l.instructions, quote(bounded(body, maxTold)))
+		out = append(out, l.instructions, quote(truncate(body, maxTold)))
 	}
 	if len(k.scripts) > 0 {
 		out = append(out, fmt.Sprintf(l.scripts, list(k.scripts))+" "+fmt.Sprintf(l.how, k.scripts[0], k.name))
@@ -211,10 +211,10 @@ func list(names []string) string {
 	return strings.Join(names, ", ") + more
 }
 
-// quote returns a result as a quotation, truncated if it is long.
+// quote formats a result as a Markdown quotation and truncates a long one.
 func quote(result string) string {
-	text := strings.ToValidUTF8(output(result), "")
-	if short := bounded(text, maxShown); short != text {
+	text := strings.ToValidUTF8(outputText(result), "")
+	if short := truncate(text, maxShown); short != text {
 		text = short + " …"
 	}
 	if text == "" {
@@ -223,10 +223,10 @@ func quote(result string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// shown returns an argument as JSON.
+// shown formats an argument as JSON.
 func (l *tongue) shown(v any) string {
 	if text := asJSON(v); text != "null" && text != "{}" {
-		return bounded(text, maxTold)
+		return truncate(text, maxTold)
 	}
 	return l.empty
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// bounded truncates a text to at most limit bytes without splitting a letter.
-func bounded(text string, limit int) string {
+// truncate cuts a text to at most limit bytes without splitting a character.
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -23,10 +23,10 @@ func bounded(text string, limit int) string {
 	return text[:limit]
 }
 
-func chinese(text string) bool { return strings.ContainsFunc(text, wide) }
+func isChinese(text string) bool { return strings.ContainsFunc(text, isWide) }
 
 // mentions reports whether a text contains a name as a separate word. It
-// ignores case and accepts spaces for hyphens.
+// ignores case, and spaces match hyphens.
 func mentions(text, name string) bool {
 	name = strings.ToLower(name)
 	text = strings.ToLower(text)
@@ -46,7 +46,7 @@ func hasWord(text, word string) bool {
 			before, _ = utf8.DecodeLastRuneInString(rest[:i])
 		}
 		after := rest[i+len(word):]
-		if !joins(before) && !joinsOn(after) || wide(firstRune(word)) {
+		if !isWordRune(before) && !continuesWord(after) || isWide(firstRune(word)) {
 			return true
 		}
 		_, n := utf8.DecodeRuneInString(rest[i:])
@@ -57,21 +57,21 @@ func hasWord(text, word string) bool {
 
 func firstRune(s string) rune { r, _ := utf8.DecodeRuneInString(s); return r }
 
-// joins reports whether a letter continues an adjacent word or path.
-func joins(r rune) bool {
-	return r != 0 && !wide(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
+// isWordRune reports whether a character continues an adjacent word or path.
+func isWordRune(r rune) bool {
+	return r != 0 && !isWide(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
 }
 
-// joinsOn is like joins for the text after a word, where a full stop may end a
-// sentence.
-func joinsOn(after string) bool {
+// continuesWord is like isWordRune for the text after a word, where a full stop
+// may end a sentence.
+func continuesWord(after string) bool {
 	if after == "" {
 		return false
 	}
 	if rest, ok := strings.CutPrefix(after, "."); ok {
-		return rest != "" && joins(firstRune(rest))
+		return rest != "" && isWordRune(firstRune(rest))
 	}
-	return joins(firstRune(after))
+	return isWordRune(firstRune(after))
 }
 
 var (
@@ -81,8 +81,8 @@ var (
 		"你能做什么", "你会什么", "你可以做什么", "有哪些技能", "有什么技能", "列出技能", "你是谁", "帮助", "你好"}
 )
 
-// asksWhatThereIs reports whether the user only asks what is available.
-func (t *turn) asksWhatThereIs() bool {
+// asksForOverview reports whether the user only asks what is available.
+func (t *turn) asksForOverview() bool {
 	text := strings.Trim(strings.ToLower(t.words), " \t\r\n?!.,。？！，")
 	for _, q := range questions {
 		if text == q || strings.HasPrefix(text, q) && len(q) > 5 && len(text) < len(q)+20 {
@@ -102,8 +102,8 @@ func hasVerb(text string, verbs ...string) bool {
 	return false
 }
 
-// namedFile returns the file that a text names by its path, its name or, if the
-// text asks to run something, its name without the extension.
+// namedFile returns the file that a text names by its path or its base name. If
+// the text asks to run something, the extension may be missing.
 func namedFile(text string, paths []string) string {
 	lower := strings.ToLower(text)
 	for _, of := range []func(string) string{
@@ -126,8 +126,8 @@ func namedFile(text string, paths []string) string {
 	return ""
 }
 
-// namesTool reports whether a text names a tool by its full name or, if the
-// text asks for a call, by the last part of it.
+// namesTool reports whether a text names a tool by its full name. If the text
+// asks for a call, the last part of the name is sufficient.
 func namesTool(text, name string) bool {
 	if mentions(text, name) {
 		return true
@@ -139,22 +139,22 @@ func namesTool(text, name string) bool {
 	return len(own) >= 3 && hasVerb(text, slices.Concat(runs, uses)...) && mentions(text, own)
 }
 
-// given holds the values in a text: a JSON object, or key=value pairs, options
-// and quoted words in order.
-type given struct {
+// textValues holds the values in a text: a JSON object, or key=value pairs,
+// options and quoted words in order.
+type textValues struct {
 	object json.RawMessage
 	values []value
 }
 
 type value struct {
 	key, text string
-	raw       string // as typed
+	raw       string // as the user typed it
 }
 
 var valuePattern = lazyregexp.New(`([\p{L}_][\p{L}\p{N}_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s,;，；。]+))|(?:^|\s)(--?[A-Za-z][\w-]*(?:=\S+)?)|"([^"]+)"|“([^”]+)”|「([^」]+)」|` + "`([^`]+)`")
 
-func values(text string) given {
-	var g given
+func parseValues(text string) textValues {
+	var g textValues
 	if i := strings.IndexByte(text, '{'); i >= 0 {
 		d := json.NewDecoder(strings.NewReader(text[i:]))
 		var object map[string]json.RawMessage
@@ -179,10 +179,10 @@ func values(text string) given {
 
 const maxValues = 50
 
-// scriptArguments returns the arguments of a script: the values in a text, or
-// the words after "with".
+// scriptArguments returns the arguments for a script: the values in a text or,
+// removeSkill values, the words after "with".
 func scriptArguments(text, skill, script string) []string {
-	g := values(text)
+	g := parseValues(text)
 	var out []string
 	for _, v := range g.values {
 		if !isName(v.raw, skill, script) {
@@ -211,25 +211,25 @@ func scriptArguments(text, skill, script string) []string {
 	return nil
 }
 
-// isName reports whether a word names the skill or script and is therefore not
-// a value.
+// isName reports whether a word names the skill or the script, so that it is
+// not a value.
 func isName(word, skill, script string) bool {
 	return strings.EqualFold(word, skill) || strings.EqualFold(word, script) || strings.EqualFold(word, path.Base(script))
 }
 
-// toolArguments returns the arguments of a tool: a JSON object in the text, its
-// key=value pairs, or its quoted words as the required arguments in order.
+// toolArguments returns the arguments for a tool: a JSON object in the text,
+// key=value pairs, or quoted words in the order of the required arguments.
 func toolArguments(text string, t tool) any {
-	g := values(text)
+	g := parseValues(text)
 	if g.object != nil {
 		return g.object
 	}
 	out := map[string]any{}
-	places := required(t.schema)
+	places := requiredProperties(t.schema)
 	for _, v := range g.values {
 		switch {
 		case v.key != "":
-			out[v.key] = typed(v.text)
+			out[v.key] = parseScalar(v.text)
 		case len(places) > 0 && !mentions(v.text, t.name):
 			out[places[0]], places = v.text, places[1:]
 		}
@@ -237,8 +237,8 @@ func toolArguments(text string, t tool) any {
 	return out
 }
 
-// typed returns a number or boolean if the text is one, and otherwise the text.
-func typed(text string) any {
+// parseScalar returns a number or boolean if the text is one, else the text.
+func parseScalar(text string) any {
 	var v any
 	if strings.TrimSpace(text) == text && json.Unmarshal([]byte(text), &v) == nil {
 		switch v.(type) {
@@ -251,8 +251,9 @@ func typed(text string) any {
 	return text
 }
 
-// required returns the required properties of a schema, or its only property.
-func required(schema json.RawMessage) []string {
+// requiredProperties returns the required properties of a schema, or its only
+// property.
+func requiredProperties(schema json.RawMessage) []string {
 	var s struct {
 		Required   []string
 		Properties map[string]json.RawMessage
@@ -268,22 +269,22 @@ func required(schema json.RawMessage) []string {
 	return s.Required
 }
 
-// common lists words without significance for the topic of a text.
-var common = map[string]bool{
+// commonWords lists words that say nothing about the topic of a text.
+var commonWords = map[string]bool{
 	"with": true, "this": true, "that": true, "please": true, "what": true, "have": true, "from": true, "your": true, "skill": true, "skills": true,
 	"using": true, "make": true, "want": true, "need": true, "could": true, "would": true, "should": true, "about": true, "when": true, "some": true,
 	"them": true, "into": true, "script": true, "tool": true, "tell": true, "give": true, "show": true, "does": true, "will": true, "work": true,
 	"帮我": true, "一个": true, "请问": true, "使用": true, "技能": true, "我想": true, "可以": true, "什么": true, "这个": true, "怎么": true,
 }
 
-// share reports whether two texts have a significant word in common. Words
-// match if one is a prefix of the other; scripts without spaces need two common
-// letters.
-func share(a, b string) bool {
-	others := telling(b)
-	for _, w := range telling(a) {
+// shareWord reports whether two texts have a significant word in common. Words
+// match if one is a prefix of the other. In scripts without spaces, two common
+// letters are required.
+func shareWord(a, b string) bool {
+	others := significantWords(b)
+	for _, w := range significantWords(a) {
 		for _, o := range others {
-			if w == o || !chinese(w) && !chinese(o) && (strings.HasPrefix(w, o) || strings.HasPrefix(o, w)) {
+			if w == o || !isChinese(w) && !isChinese(o) && (strings.HasPrefix(w, o) || strings.HasPrefix(o, w)) {
 				return true
 			}
 		}
@@ -291,21 +292,21 @@ func share(a, b string) bool {
 	return false
 }
 
-func telling(text string) []string {
+func significantWords(text string) []string {
 	var out []string
 	add := func(w string, enough bool) {
-		if enough && !common[w] && len(out) < 500 {
+		if enough && !commonWords[w] && len(out) < 500 {
 			out = append(out, w)
 		}
 	}
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if !chinese(w) {
+		if !isChinese(w) {
 			add(w, len(w) >= 4)
 			continue
 		}
 		letters := []rune(w)
 		for i := 1; i < len(letters); i++ {
-			add(string(letters[i-1:i+1]), wide(letters[i-1]) && wide(letters[i]))
+			add(string(letters[i-1:i+1]), isWide(letters[i-1]) && isWide(letters[i]))
 		}
 	}
 	return out

@@ -8,13 +8,12 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Anthropic returns the format of the Messages API. The vendor's package sets
-// Open.
+// Anthropic returns the format of the Messages API. The caller must set Open.
 func Anthropic() *Vendor {
 	return &Vendor{
 		Answer: anthropicAnswer,
 		Refuse: func(turn *Turn) string {
-			return written(object{"type": "error", "error": object{"type": "some_error", "message": turn.Message}})
+			return toJSON(object{"type": "error", "error": object{"type": "some_error", "message": turn.Message}})
 		},
 		Prompt: anthropicPrompt,
 	}
@@ -23,11 +22,11 @@ func Anthropic() *Vendor {
 // object is a JSON object.
 type object = map[string]any
 
-// written returns a value as JSON.
-func written(v any) string {
+// toJSON encodes a value as JSON.
+func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the value always encodes
+		panic(err) // the values of tests always encode
 	}
 	return string(b)
 }
@@ -40,7 +39,7 @@ func anthropicAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 	var out strings.Builder
 	say := func(kind string, members object) {
 		members["type"] = kind
-		out.WriteString(SSE(kind, written(members)))
+		out.WriteString(SSE(kind, toJSON(members)))
 	}
 	u := turn.Usage
 	say("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-x", "content": []any{},
@@ -83,28 +82,29 @@ func anthropicAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 	return body, out.String()
 }
 
-// anthropicPrompt returns the parts that the vendor caches, in its order.
+// anthropicPrompt returns the parts of a request that the vendor caches, in the
+// vendor's order.
 func anthropicPrompt(body []byte) ([]any, error) {
 	var r struct{ Tools, System, Messages []any }
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("request of the Messages API: %w", err)
+		return nil, fmt.Errorf("parse request of the Messages API: %w", err)
 	}
 	all := append(append(r.Tools, r.System...), r.Messages...)
-	unmark(all)
+	removeBreakpoints(all)
 	return all, nil
 }
 
-// unmark removes the cache breakpoints.
-func unmark(v any) {
+// removeBreakpoints removes all cache breakpoints from a JSON value.
+func removeBreakpoints(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			unmark(e)
+			removeBreakpoints(e)
 		}
 	case object:
 		delete(v, "cache_control")
 		for _, e := range v {
-			unmark(e)
+			removeBreakpoints(e)
 		}
 	}
 }

@@ -1,11 +1,15 @@
-// Package llmtest is a conformance test for implementations of [llm.Model]. It
-// runs them against a server that answers in the vendor's format.
+// Package llmtest provides a conformance test for implementations of
+// [llm.Model]. The test runs an implementation against a server that answers in
+// the vendor's format.
 //
-// A vendor's test describes the format and calls [Run]:
+// The test of a vendor describes the format and calls [Run]:
 //
-//	func TestModel(t *testing.T) { llmtest.Run(t, &llmtest.Vendor{Open: …, Answer: …, Refuse: …, Prompt: …}) }
+//	func TestModel(t *testing.T) {
+//		llmtest.Run(t, &llmtest.Vendor{Open: …, Answer: …, Refuse: …, Prompt: …})
+//	}
 //
-// Each vendor's package tests its own features, with a [Server] if needed.
+// The package of each vendor tests its own features, with a [Server] if
+// necessary.
 package llmtest
 
 import (
@@ -30,28 +34,28 @@ import (
 // Key is the API key of the tested models. No error may contain it.
 const Key = "sk-llmtest-0123456789abcdef"
 
-// Vendor describes how to write and read a vendor's format.
+// Vendor describes the format of a vendor.
 type Vendor struct {
-	// Open returns a model that sends requests to a URL with [Key] and the
-	// given client.
+	// Open returns a model that sends requests to url with [Key] and the given
+	// client.
 	Open func(url string, client *http.Client) (llm.Model, error)
-	// Answer returns a turn as a stream in two parts: everything except the
-	// end, and the end with the stop reason. Texts and arguments should have
-	// more than one piece.
+	// Answer returns a turn as a stream in two parts: the content, and the end
+	// with the stop reason. Texts and arguments should be split into several
+	// pieces.
 	Answer func(turn *Turn, stop llm.Stop) (body, end string)
-	// Refuse returns the body of an error response with the message of a turn.
+	// Refuse returns the body of an error response with the turn's message.
 	Refuse func(turn *Turn) string
 	// Prompt extracts the prompt from the body of a request. It returns JSON
-	// values in the order of caching (tools, instructions, messages), without
-	// cache breakpoints.
+	// values in the order in which they are cached (tools, instructions,
+	// messages), without cache breakpoints.
 	Prompt func(body []byte) ([]any, error)
-	// NoThinking is set if thinking is not returned to the vendor.
+	// NoThinking is set if thinking is never sent back to the vendor.
 	NoThinking bool
-	// NoRefusal is set if the vendor cannot express [llm.StopRefuse].
+	// NoRefusal is set if the format cannot express [llm.StopRefuse].
 	NoRefusal bool
 }
 
-// Run tests a vendor's models.
+// Run tests a vendor's implementation of [llm.Model].
 func Run(t *testing.T, v *Vendor) {
 	for name, test := range map[string]func(*testing.T, *Vendor){
 		"Text":            testText,
@@ -77,7 +81,8 @@ func Run(t *testing.T, v *Vendor) {
 	}
 }
 
-// open starts a server and returns a model that uses it.
+// open starts a server with a script and returns a model that sends requests to
+// it.
 func open(t *testing.T, v *Vendor, script ...Turn) (llm.Model, *Server) {
 	t.Helper()
 	s := NewServer(t, v, script...)
@@ -203,7 +208,7 @@ func thinking(a *llm.Answer) llm.Thinking {
 	return llm.Thinking{}
 }
 
-// results returns the results of calls.
+// results returns a message with a result for each call.
 func results(calls ...llm.Call) llm.Message {
 	out := llm.Message{Role: llm.User}
 	for _, c := range calls {
@@ -212,7 +217,8 @@ func results(calls ...llm.Call) llm.Message {
 	return out
 }
 
-// A call that a token limit truncated must not be made with other arguments.
+// testCutByLength checks that a call truncated by the token limit is not made
+// with other arguments.
 func testCutByLength(t *testing.T, v *Vendor) {
 	cut := llm.Call{ID: "call_1", Name: "weather", Arguments: `{"place": "Ro`}
 	m, s := open(t, v, Turn{Calls: []llm.Call{cut}, Stop: llm.StopLength}, Turn{Text: []string{"Sorry."}})
@@ -241,7 +247,8 @@ func testCutStream(t *testing.T, v *Vendor) {
 	}
 }
 
-// Nothing was shown, so the request may be repeated.
+// testNothingCame checks that a request is repeated if no part of the answer
+// was shown.
 func testNothingCame(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Cut: true}, Turn{Text: []string{"Sunny."}})
 	a, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Wait: time.Millisecond}), conversation(), nil)
@@ -298,7 +305,8 @@ func testEndsWithContext(t *testing.T, v *Vendor) {
 	<-s.done
 }
 
-// The part that arrived may still be shown.
+// testEndsMidAnswer checks that the received part of an answer is returned, so
+// that it can be shown.
 func testEndsMidAnswer(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Text: []string{"It is"}, Hang: true})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -349,8 +357,8 @@ func testImageResult(t *testing.T, v *Vendor) {
 	}
 }
 
-// The prompt of a request begins with the prompt of the request before, element
-// by element.
+// testOnlyAddsTo checks that the prompt of each request starts with the prompt
+// of the previous request.
 func testOnlyAddsTo(t *testing.T, v *Vendor) {
 	m, s := open(t, v,
 		Turn{Text: []string{"I look."}, Calls: []llm.Call{rome, oslo}},
@@ -382,7 +390,7 @@ func testOnlyAddsTo(t *testing.T, v *Vendor) {
 	}
 }
 
-// The schema of a tool arrives completely.
+// testSchemas checks that the schema of a tool is sent completely.
 func testSchemas(t *testing.T, v *Vendor) {
 	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/point"},"unit":{"oneOf":[{"const":"C"},{"const":"F"}]}},"required":["at"],"additionalProperties":false,"$defs":{"point":{"type":"object","properties":{"x":{"type":"number"}}}}}`
 	m, s := open(t, v, Turn{Text: []string{"Sunny."}})
@@ -393,21 +401,21 @@ func testSchemas(t *testing.T, v *Vendor) {
 	if err := errors.Join(json.Unmarshal(s.Bodies()[0], &sent), json.Unmarshal([]byte(schema), &want)); err != nil {
 		t.Fatal(err)
 	}
-	if !holds(sent, want) || strings.Contains(string(s.Bodies()[0]), `"required":null`) {
+	if !contains(sent, want) || strings.Contains(string(s.Bodies()[0]), `"required":null`) {
 		t.Errorf("schema is not sent unchanged: %s", s.Bodies()[0])
 	}
 }
 
-// holds reports whether a JSON value equals or contains another one.
-func holds(v, want any) bool {
+// contains reports whether a JSON value equals or contains another value.
+func contains(v, want any) bool {
 	if reflect.DeepEqual(v, want) {
 		return true
 	}
 	switch v := v.(type) {
 	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return holds(e, want) })
+		return slices.ContainsFunc(v, func(e any) bool { return contains(e, want) })
 	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(e any) bool { return holds(e, want) })
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(e any) bool { return contains(e, want) })
 	}
 	return false
 }
@@ -432,7 +440,7 @@ func testConcurrent(t *testing.T, v *Vendor) {
 		go func() {
 			a, err := llm.Ask(t.Context(), m, r, nil)
 			if err == nil && (a.Message.Words() != "It is sunny." || len(a.Calls()) != 1) {
-				err = errors.New("another answer: " + a.Message.Words())
+				err = errors.New("unexpected answer: " + a.Message.Words())
 			}
 			done <- err
 		}()

@@ -7,13 +7,13 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// OpenAI returns the format of chat completions. The vendor's package sets Open
-// and NoThinking.
+// OpenAI returns the format of chat completions. The caller must set Open and
+// NoThinking.
 func OpenAI() *Vendor {
 	return &Vendor{
 		Answer: openaiAnswer,
 		Refuse: func(turn *Turn) string {
-			return written(object{"error": object{"message": turn.Message, "type": "some_error", "code": nil}})
+			return toJSON(object{"error": object{"message": turn.Message, "type": "some_error", "code": nil}})
 		},
 		Prompt: openaiPrompt,
 	}
@@ -23,7 +23,7 @@ var openaiReasons = map[llm.Stop]string{llm.StopEnd: "stop", llm.StopTools: "too
 
 func openaiAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 	delta := func(field string, value any) {
-		body += SSE("", written(object{"choices": []any{object{"delta": object{field: value}}}}))
+		body += SSE("", toJSON(object{"choices": []any{object{"delta": object{field: value}}}}))
 	}
 	if turn.Thinking != "" {
 		delta("reasoning_content", turn.Thinking)
@@ -39,15 +39,15 @@ func openaiAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 	u := turn.Usage
 	usage := object{"prompt_tokens": u.Prompt(), "completion_tokens": u.Output,
 		"prompt_tokens_details": object{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite}}
-	return body, SSE("", written(object{"choices": []any{object{"delta": object{}, "finish_reason": openaiReasons[stop]}}})) +
-		SSE("", written(object{"choices": []any{}, "usage": usage})) + SSE("", "[DONE]")
+	return body, SSE("", toJSON(object{"choices": []any{object{"delta": object{}, "finish_reason": openaiReasons[stop]}}})) +
+		SSE("", toJSON(object{"choices": []any{}, "usage": usage})) + SSE("", "[DONE]")
 }
 
-// openaiPrompt returns the tools and then the messages.
+// openaiPrompt returns the tools and then the messages of a request.
 func openaiPrompt(body []byte) ([]any, error) {
 	var r struct{ Tools, Messages []any }
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("request of chat completions: %w", err)
+		return nil, fmt.Errorf("parse request of chat completions: %w", err)
 	}
 	return append(r.Tools, r.Messages...), nil
 }

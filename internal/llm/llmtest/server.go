@@ -14,8 +14,8 @@ import (
 
 // Turn is the response of a server to one request.
 type Turn struct {
-	// From returns the turn for a request instead of the fields below, for
-	// example if a call needs part of a result. It may be nil.
+	// From, if set, returns the turn for a request in place of the fields
+	// below, for example if a call needs part of a result.
 	From func(body []byte) Turn
 
 	Thinking  string   // thinking before the answer
@@ -27,13 +27,13 @@ type Turn struct {
 	// else [llm.StopEnd].
 	Stop llm.Stop
 
-	// Cut closes the connection before the end of the answer.
+	// Cut closes the connection before the answer is complete.
 	Cut bool
-	// Hang keeps the connection open instead, until the client closes it.
+	// Hang keeps the connection open until the client closes it.
 	Hang bool
 
-	// Status is the HTTP status of a refusal, or 0. After is the Retry-After
-	// header.
+	// Status is the HTTP status of an error response, or 0. After is its
+	// Retry-After header.
 	Status  int
 	After   string
 	Message string
@@ -49,23 +49,23 @@ func (turn *Turn) stop() llm.Stop {
 	return llm.StopEnd
 }
 
-// Server answers each request with the next turn of a script and records the
-// requests. It listens on the loopback interface. It repeats the last turn if
-// there are more requests.
+// Server is an HTTP server on the loopback interface. It answers each request
+// with the next turn of a script, or with the last turn if there are no more,
+// and records the requests.
 type Server struct {
 	URL string
 
 	t      testing.TB
 	vendor *Vendor
-	hangs  chan struct{} // receives when a hanging turn has sent its content
-	done   chan struct{} // receives when a client left a hanging turn
+	hangs  chan struct{} // receives a value when a hanging turn has sent its content
+	done   chan struct{} // receives a value when a client has closed a hanging turn
 
 	mu     sync.Mutex
 	script []Turn
 	bodies [][]byte
 }
 
-// NewServer starts a server. It stops at the end of the test.
+// NewServer starts a server that runs until the test ends.
 func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
 	s := &Server{t: t, vendor: v, script: script, hangs: make(chan struct{}, 16), done: make(chan struct{}, 16)}
 	web := httptest.NewServer(s)
@@ -74,21 +74,21 @@ func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
 	return s
 }
 
-// Then adds turns to the script.
+// Then appends turns to the script.
 func (s *Server) Then(script ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, script...)
 }
 
-// Bodies returns the bodies of the requests so far.
+// Bodies returns the bodies of all requests so far.
 func (s *Server) Bodies() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.bodies)
 }
 
-// Prompts returns the prompts of the requests so far, as [Vendor.Prompt]
+// Prompts returns the prompts of all requests so far, as [Vendor.Prompt]
 // extracts them.
 func (s *Server) Prompts() [][]any {
 	var out [][]any
@@ -102,7 +102,8 @@ func (s *Server) Prompts() [][]any {
 	return out
 }
 
-// recordRequest records a request and returns its turn and its body.
+// recordRequest records a request. It returns the turn that answers the
+// request, and the body.
 func (s *Server) recordRequest(r *http.Request) (*Turn, []byte) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// SSE returns a server-sent event. The name may be empty.
+// SSE formats a server-sent event. The name may be "".
 func SSE(name, data string) string {
 	if name != "" {
 		name = "event: " + name + "\n"

@@ -8,14 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxDepth limits nested results. Conversations contain none.
+// maxDepth limits the nesting of results. Results of a conversation are not
+// nested.
 const maxDepth = 2
 
-// valid replaces invalid UTF-8, which JSON cannot represent.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validText replaces invalid UTF-8, which JSON cannot represent.
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func text(s string) *string {
-	s = valid(s)
+	s = validText(s)
 	return &s
 }
 
@@ -36,7 +37,7 @@ func (a *answer) check() error {
 
 func (m *message) check() error {
 	switch m.Role {
-	case llm.User, llm.Assistant, llm.Notice, "": // a truncated answer may have no role
+	case llm.User, llm.Assistant, llm.Notice, "": // the role of a truncated answer may be missing
 	default:
 		return fmt.Errorf("invalid role %.50q of a message", m.Role)
 	}
@@ -45,11 +46,11 @@ func (m *message) check() error {
 
 func checkParts(parts []part, depth int) error {
 	if depth == 0 && len(parts) > 0 {
-		return errors.New("nested result")
+		return errors.New("result contains another result")
 	}
 	for _, p := range parts {
 		if count(p.Text != nil, p.Image != nil, p.Thinking != nil, p.Call != nil, p.Result != nil) != 1 {
-			return errors.New("part is not exactly one of text, image, thinking, call and result")
+			return errors.New("part must have exactly one of text, image, thinking, call and result")
 		}
 		if p.Result != nil {
 			if err := checkParts(p.Result.Parts, depth-1); err != nil {
@@ -63,10 +64,10 @@ func checkParts(parts []part, depth int) error {
 func checkEvents(events []event) error {
 	for _, e := range events {
 		if count(e.Text != nil, e.Thinking != nil, e.Call != nil) != 1 {
-			return errors.New("event is not exactly one of text, thinking and call")
+			return errors.New("event must have exactly one of text, thinking and call")
 		}
 		if e.Call != nil && e.Call.Index < 0 {
-			return errors.New("event of an unknown call")
+			return errors.New("event belongs to an unknown call")
 		}
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// File formats. Each part and each event has exactly one field.
+// The types below define the file format. Each part and each event has exactly
+// one field.
 
 type request struct {
 	Instructions string    `json:"instructions,omitempty"`
@@ -83,13 +84,14 @@ type answer struct {
 	Model   string    `json:"model,omitempty"`
 }
 
-// failed is an error: a refusal, or the reason why the answer broke off.
-type failed struct {
-	Refused *refused `json:"refused,omitempty"`
+// failure is the error of a stream: a refusal, or the reason why the answer was
+// cut off.
+type failure struct {
+	Refused *refusal `json:"refused,omitempty"`
 	Cut     string   `json:"cut,omitempty"`
 }
 
-type refused struct {
+type refusal struct {
 	Vendor  string        `json:"vendor"`
 	Code    int           `json:"code"`
 	Kind    string        `json:"kind,omitempty"`
@@ -97,15 +99,16 @@ type refused struct {
 	After   time.Duration `json:"after_ns,omitempty"`
 }
 
-// newRequest fails if the schema of a tool is not valid JSON.
+// newRequest converts a request. It fails if the schema of a tool is not valid
+// JSON.
 func newRequest(r *llm.Request) (*request, error) {
-	q := &request{Instructions: valid(r.Instructions), MaxTokens: r.MaxTokens, Thinking: r.Thinking}
+	q := &request{Instructions: validText(r.Instructions), MaxTokens: r.MaxTokens, Thinking: r.Thinking}
 	for _, t := range r.Tools {
 		schema, err := compact(t.InputSchema)
 		if err != nil {
 			return nil, fmt.Errorf("input schema of tool %.100q is not JSON: %w", t.Name, err)
 		}
-		q.Tools = append(q.Tools, tool{valid(t.Name), valid(t.Description), schema})
+		q.Tools = append(q.Tools, tool{validText(t.Name), validText(t.Description), schema})
 	}
 	for _, m := range r.Messages {
 		q.Messages = append(q.Messages, newMessage(&m))
@@ -131,13 +134,13 @@ func newParts(parts []llm.Part) []part {
 		case llm.Text:
 			out = append(out, part{Text: text(string(p))})
 		case llm.Image:
-			out = append(out, part{Image: &image{valid(p.MIMEType), p.Data}})
+			out = append(out, part{Image: &image{validText(p.MIMEType), p.Data}})
 		case llm.Thinking:
-			out = append(out, part{Thinking: &thinking{valid(p.Vendor), valid(p.Text), valid(p.Signature), valid(p.Redacted)}})
+			out = append(out, part{Thinking: &thinking{validText(p.Vendor), validText(p.Text), validText(p.Signature), validText(p.Redacted)}})
 		case llm.Call:
-			out = append(out, part{Call: &call{valid(p.ID), valid(p.Name), valid(p.Arguments)}})
+			out = append(out, part{Call: &call{validText(p.ID), validText(p.Name), validText(p.Arguments)}})
 		case llm.Result:
-			out = append(out, part{Result: &result{valid(p.Call), newParts(p.Parts), p.Error}})
+			out = append(out, part{Result: &result{validText(p.Call), newParts(p.Parts), p.Error}})
 		}
 	}
 	return out
@@ -150,32 +153,33 @@ func newEvent(e llm.Event) event {
 	case llm.ThinkingDelta:
 		return event{Thinking: text(string(e))}
 	case llm.CallDelta:
-		return event{Call: &callDelta{e.Index, valid(e.ID), valid(e.Name), valid(e.Arguments)}}
+		return event{Call: &callDelta{e.Index, validText(e.ID), validText(e.Name), validText(e.Arguments)}}
 	}
-	panic(fmt.Sprintf("replay: no event is a %T", e))
+	panic(fmt.Sprintf("replay: unknown event type %T", e))
 }
 
 func newAnswer(a *llm.Answer) *answer {
-	return &answer{newMessage(&a.Message), a.Stop, a.Usage, valid(a.Model)}
+	return &answer{newMessage(&a.Message), a.Stop, a.Usage, validText(a.Model)}
 }
 
-// fail records an error and reports whether such errors are stored.
+// fail records the error of a stream. It returns false if such errors are not
+// stored.
 func (r *recording) fail(err error) bool {
 	if cut, ok := errors.AsType[*llm.CutError](err); ok {
-		r.Answer, r.Failed = newAnswer(&cut.Answer), &failed{}
+		r.Answer, r.Failed = newAnswer(&cut.Answer), &failure{}
 		if cut.Err != nil {
-			r.Failed.Cut = valid(cut.Err.Error())
+			r.Failed.Cut = validText(cut.Err.Error())
 		}
 		return true
 	}
 	if s, ok := errors.AsType[*llm.StatusError](err); ok && len(r.Events) == 0 {
-		r.Failed = &failed{Refused: &refused{valid(s.Vendor), s.Code, valid(s.Kind), valid(s.Message), s.After}}
+		r.Failed = &failure{Refused: &refusal{validText(s.Vendor), s.Code, validText(s.Kind), validText(s.Message), s.After}}
 		return true
 	}
 	return false
 }
 
-func (f *failed) err(a *answer) error {
+func (f *failure) err(a *answer) error {
 	if s := f.Refused; s != nil {
 		return &llm.StatusError{Vendor: s.Vendor, Code: s.Code, Kind: s.Kind, Message: s.Message, After: s.After}
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options configure a recorder.
+// Options configures a [Recorder].
 type Options struct {
-	// Secrets must not appear in any file. A request or an answer that contains
-	// one gives an error instead of a file. Secrets of fewer than 8 bytes are
-	// ignored.
+	// Secrets must not appear in any file. If a request or an answer contains
+	// one, Stream returns an error and stores nothing. Secrets shorter than 8
+	// bytes are ignored.
 	Secrets []string
 }
 
-// Recorder records the answers of another model. It is safe for concurrent use,
-// and several recorders may use one directory.
+// Recorder is a model that records the answers of another model. It is safe for
+// concurrent use, and several recorders may use the same directory.
 type Recorder struct {
 	model   llm.Model
 	dir     string
@@ -32,9 +32,9 @@ type Recorder struct {
 
 var _ llm.Model = (*Recorder)(nil)
 
-// Record returns a model that stores the requests to m and its answers in a
-// directory, which it creates if it is missing. It fails if the directory
-// contains recordings of another model or cannot be read.
+// Record returns a model that stores the requests to m, and the answers, in a
+// directory. It creates the directory if necessary. It fails if the directory
+// cannot be read or contains recordings of another model.
 func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record into %s: %w", dir, err)
@@ -56,11 +56,10 @@ func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 // Name returns the name of the recorded model.
 func (r *Recorder) Name() string { return r.model.Name() }
 
-// Stream implements [llm.Model] with the answers of the recorded model. It
-// stores an answer that ends normally or with a [*llm.CutError] or
-// [*llm.StatusError]. It stores nothing if ctx ends, the consumer stops, or the
-// vendor cannot be reached. If storing fails, the error replaces the end of the
-// stream.
+// Stream implements [llm.Model] by calling the recorded model. It stores an
+// answer that ends normally or with a [*llm.CutError] or [*llm.StatusError]. It
+// stores nothing if ctx is done, the consumer stops, or the vendor cannot be
+// reached. If storing fails, the stream ends with that error.
 func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		kept := recording{Model: r.Name()}
@@ -80,7 +79,7 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.E
 				continue
 			}
 			if wrong := r.store(req, &kept); wrong != nil {
-				yield(nil, kept.unkept(wrong))
+				yield(nil, kept.storeError(wrong))
 				return
 			}
 			yield(e, err)
@@ -89,16 +88,16 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.E
 	}
 }
 
-// unkept returns the error for a recording that could not be stored. It
-// includes the part of the answer that was already yielded.
-func (r *recording) unkept(err error) error {
+// storeError returns the error of a stream whose recording could not be stored.
+// It includes the part of the answer that was already yielded.
+func (r *recording) storeError(err error) error {
 	if len(r.Events) == 0 || r.Answer == nil {
 		return err
 	}
 	return &llm.CutError{Answer: r.Answer.answer(), Err: err}
 }
 
-// store stores a recording.
+// store writes a recording to its file.
 func (r *Recorder) store(req *llm.Request, kept *recording) error {
 	q, err := newRequest(req)
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *Recorder) store(req *llm.Request, kept *recording) error {
 	return nil
 }
 
-// write replaces a file in one step.
+// write replaces a file atomically.
 func write(dir, name string, data []byte) error {
 	if len(data) > maxFile {
 		return fmt.Errorf("recording too large (%d MiB, limit %d)", len(data)>>20, maxFile>>20)
@@ -130,7 +129,7 @@ func write(dir, name string, data []byte) error {
 	defer root.Close()
 	part := name + "." + strings.ToLower(rand.Text()[:8])
 	if err := root.WriteFile(part, data, 0o600); err != nil {
-		_ = root.Remove(part) // it may not exist
+		_ = root.Remove(part) // fails if the file does not exist
 		return err
 	}
 	return root.Rename(part, name)

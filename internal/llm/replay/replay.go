@@ -1,18 +1,18 @@
-// Package replay records the requests to a model and its answers in a
-// directory, and replays them. A replayed model costs nothing, needs no key and
-// always gives the same answer.
+// Package replay records requests to a model with their answers, and replays
+// them. A replayed model costs nothing, needs no key and always gives the same
+// answer.
 //
-// [Record] wraps a model. It stores each request in a file that is named after
-// the digest of the request. The file contains the request in readable JSON and
-// the events of the answer. A repeated request replaces its file. [Open]
-// returns a model that answers the requests of a directory. For any other
-// request the error is an [*UnknownError], which describes the first
-// difference.
+// [Record] wraps a model. It stores each request in a file whose name is
+// derived from the digest of the request. The file contains the request as
+// readable JSON and the events of the answer. If a request is repeated, its
+// file is replaced. [Open] returns a model that answers the requests recorded
+// in a directory. For any other request it returns an [*UnknownError], which
+// describes the first difference.
 //
-// A file contains only the conversation. Keys, URLs and headers are handled
-// below [llm.Model] and never visible here. Because a file contains the whole
-// conversation, only its owner can read it. The answer in a file may be edited.
-// The request may not, because the file name depends on it.
+// A file contains the whole conversation, so only its owner can read it. It
+// contains no keys, URLs or headers, because implementations of [llm.Model]
+// hide them. The answer in a file may be edited, but not the request, because
+// the file name depends on it.
 //
 // The package opens no connections and does not retry.
 package replay
@@ -36,38 +36,38 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Limits for a directory, which may be untrusted.
+// Limits of a directory with recordings, which may be untrusted.
 const (
 	maxFiles = 20_000
 	maxFile  = 32 << 20  // bytes
 	maxAll   = 512 << 20 // bytes of all files together
 )
 
-// fileName matches the names of recordings: half of a digest is enough to
+// fileName matches the file names of recordings. Half of a digest is enough to
 // distinguish them.
 var fileName = lazyregexp.New(`^[0-9a-f]{32}\.json$`)
 
 // recording is the content of one file.
 type recording struct {
-	Model   string  `json:"model"`
-	Request request `json:"request"`
-	Events  []event `json:"events,omitempty"`
-	Answer  *answer `json:"answer,omitempty"` // as far as it arrived
-	Failed  *failed `json:"failed,omitempty"`
+	Model   string   `json:"model"`
+	Request request  `json:"request"`
+	Events  []event  `json:"events,omitempty"`
+	Answer  *answer  `json:"answer,omitempty"` // the received part of the answer
+	Failed  *failure `json:"failed,omitempty"`
 }
 
-// Model answers from recordings. It is safe for concurrent use.
+// Model answers requests from recordings. It is safe for concurrent use.
 type Model struct {
 	name  string
-	known map[string]*recording // by file name
+	known map[string]*recording // recordings by file name
 	order []string              // sorted file names
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// Open reads the recordings in a directory. It ignores files with other names.
-// It fails if there are no recordings, if one cannot be read or does not match
-// its name, or if they belong to different models.
+// Open reads the recordings in a directory. It ignores other files. It fails if
+// there are no recordings, if one cannot be read or does not match its file
+// name, or if they belong to different models.
 func Open(dir string) (*Model, error) {
 	m, err := open(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// list returns the sorted names of the recordings in a directory.
+// list returns the file names of the recordings in a directory, sorted.
 func list(root *os.Root) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *recording) check() error {
 		return fmt.Errorf("invalid model name %q, want vendor:name", r.Model)
 	}
 	if (r.Answer == nil) == (r.Failed == nil || r.Failed.Refused == nil) {
-		return errors.New("expected either an answer or a refusal")
+		return errors.New("recording must have either an answer or a refusal")
 	}
 	return errors.Join(r.Request.check(), r.Answer.check(), checkEvents(r.Events))
 }
@@ -173,8 +173,9 @@ func (r *recording) check() error {
 // Name returns the name of the recorded model.
 func (m *Model) Name() string { return m.name }
 
-// Stream implements [llm.Model]. It yields the recorded events and the recorded
-// error, if any. The error for an unknown request is an [*UnknownError].
+// Stream implements [llm.Model]. It yields the recorded events and, if there is
+// one, the recorded error. If the request was not recorded, it returns an
+// [*UnknownError].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		asked, err := newRequest(r)
@@ -184,13 +185,13 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 		}
 		known := m.known[asked.file()]
 		if known == nil {
-			yield(nil, m.unknown(asked))
+			yield(nil, m.unknownError(asked))
 			return
 		}
 		var answer llm.Answer
 		for _, e := range known.Events {
 			if ctx.Err() != nil {
-				yield(nil, ended(ctx, answer))
+				yield(nil, contextError(ctx, answer))
 				return
 			}
 			if !yield(e.event(), nil) {
@@ -202,7 +203,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 			}
 		}
 		if ctx.Err() != nil {
-			yield(nil, ended(ctx, answer))
+			yield(nil, contextError(ctx, answer))
 			return
 		}
 		if known.Failed != nil {
@@ -213,17 +214,17 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// ended returns the error of a stream whose context ended.
-func ended(ctx context.Context, answer llm.Answer) error {
+// contextError returns the error of a stream whose context is done.
+func contextError(ctx context.Context, answer llm.Answer) error {
 	if answer.Message.Role == "" {
 		return context.Cause(ctx)
 	}
 	return &llm.CutError{Answer: answer, Err: context.Cause(ctx)}
 }
 
-// Digest returns the digest of a request: "sha256:" and the hash of everything
-// that is sent to a model, in hexadecimal. It replaces invalid UTF-8 in texts
-// by U+FFFD. It fails if the schema of a tool is not valid JSON.
+// Digest returns "sha256:" and the hexadecimal hash of everything in a request
+// that a model receives. It replaces invalid UTF-8 with U+FFFD. It fails if the
+// schema of a tool is not valid JSON.
 func Digest(r *llm.Request) (string, error) {
 	q, err := newRequest(r)
 	if err != nil {
@@ -239,7 +240,7 @@ func (q *request) digest() string {
 
 func (q *request) file() string { return q.digest()[:32] + ".json" }
 
-// encode returns the JSON of a value as it is stored in a file.
+// encode encodes a value as it is stored in a file.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

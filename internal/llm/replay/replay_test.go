@@ -140,13 +140,13 @@ func TestReplayEqualsRecording(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new")
 			want, wantErr := stream(t.Context(), m, question("Rome?"))
 			got, gotErr := stream(t.Context(), record(t, m, dir, nil), question("Rome?"))
-			same(t, "recorded", got, want, gotErr, wantErr)
+			commonItems(t, "recorded", got, want, gotErr, wantErr)
 			again := open(t, dir)
 			if again.Name() != "some:model" {
 				t.Errorf("it is named %s", again.Name())
 			}
 			got, gotErr = stream(t.Context(), again, question("Rome?"))
-			same(t, "replayed", got, want, gotErr, wantErr)
+			commonItems(t, "replayed", got, want, gotErr, wantErr)
 			for _, f := range files(t, dir) {
 				if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
 					t.Errorf("%s: %v %v", f, info.Mode(), err)
@@ -156,7 +156,7 @@ func TestReplayEqualsRecording(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, what string, got, want []llm.Event, gotErr, wantErr error) {
+func commonItems(t *testing.T, what string, got, want []llm.Event, gotErr, wantErr error) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
@@ -168,7 +168,7 @@ func same(t *testing.T, what string, got, want []llm.Event, gotErr, wantErr erro
 }
 
 // The conversation of the demonstration, whose requests hold what came before, is the
-// same without it.
+// commonItems without it.
 func TestConversationIsReplayed(t *testing.T) {
 	dir := t.TempDir()
 	talk := func(m llm.Model) (said []llm.Message) {
@@ -373,8 +373,8 @@ func TestBrokenRecordings(t *testing.T) {
 		{"an unknown field", "unknown field", func(s string) string { return strings.Replace(s, `"stop"`, `"stopped"`, 1) }},
 		{"two values", "after the recording", func(s string) string { return s + "{}" }},
 		{"no model", "want vendor:name", func(s string) string { return strings.Replace(s, "some:model", "model", 1) }},
-		{"a part of nothing", "not exactly one", func(s string) string { return strings.Replace(s, `"text": "Rome?"`, ``, 1) }},
-		{"an event of nothing", "not exactly one", func(s string) string { return strings.Replace(s, `"text": "Sunny."`, ``, 1) }},
+		{"a part of nothing", "must have exactly one", func(s string) string { return strings.Replace(s, `"text": "Rome?"`, ``, 1) }},
+		{"an event of nothing", "must have exactly one", func(s string) string { return strings.Replace(s, `"text": "Sunny."`, ``, 1) }},
 		{"another role", "role", func(s string) string { return strings.Replace(s, `"role": "user"`, `"role": "system"`, 1) }},
 		{"no answer", "either an answer", func(string) string { return `{"model": "some:model", "request": {}}` }},
 	} {

@@ -9,45 +9,44 @@ import (
 )
 
 // UnknownError reports that a request was not recorded. It describes the first
-// difference from the most similar recorded request.
+// difference from the most similar recording.
 type UnknownError struct {
 	Digest  string // digest of the request
 	Nearest string // name of the file with the most similar request
 	Where   string // position of the first difference, such as "message 3 (user)"
-	// Recorded and Asked are the texts at the difference, or a note that there
-	// is none.
+	// Recorded and Asked are the different texts, or notes that one is missing.
 	Recorded, Asked string
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no recording answers this request: it is as %s up to %s, where %s was recorded and %s is asked", e.Nearest, e.Where, e.Recorded, e.Asked)
+	return fmt.Sprintf("no recording for this request: %s matches up to %s, where it has %s instead of %s", e.Nearest, e.Where, e.Recorded, e.Asked)
 }
 
-// item is a piece of a request that is compared as a unit. Items of a section
-// are consecutive.
+// item is a piece of a request that is compared as a whole. All items of a
+// section are consecutive.
 type item struct {
 	section     int
 	where, text string
 }
 
-// items splits a request into items, ordered so that the first difference is
-// the most helpful.
+// items splits a request into items. Their order makes the first difference the
+// most helpful one.
 func (q *request) items() []item {
 	out := []item{
 		{0, "the limits", fmt.Sprintf("max_tokens %d, thinking %d", q.MaxTokens, q.Thinking)},
 		{1, "the instructions", q.Instructions},
 	}
 	for i, t := range q.Tools {
-		out = append(out, item{2, fmt.Sprintf("tool %d", i+1), line(t)})
+		out = append(out, item{2, fmt.Sprintf("tool %d", i+1), compactLine(t)})
 	}
 	for i, m := range q.Messages {
-		out = append(out, item{3, fmt.Sprintf("message %d (%s)", i+1, m.Role), line(m)})
+		out = append(out, item{3, fmt.Sprintf("message %d (%s)", i+1, m.Role), compactLine(m)})
 	}
 	return out
 }
 
-// line returns a value as JSON on one line.
-func line(v any) string {
+// compactLine encodes a value as JSON on one line.
+func compactLine(v any) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, encode(v)); err != nil {
 		panic(err) // encode returned valid JSON
@@ -55,27 +54,27 @@ func line(v any) string {
 	return b.String()
 }
 
-func (m *Model) unknown(q *request) error {
+func (m *Model) unknownError(q *request) error {
 	asked := q.items()
 	e := &UnknownError{Digest: "sha256:" + q.digest()}
 	most, longest := -1, -1
 	for _, name := range m.order {
 		recorded := m.known[name].Request.items()
-		n := same(recorded, asked)
-		a, b := apart(recorded, asked, n)
-		length := common(a.text, b.text)
+		n := commonItems(recorded, asked)
+		a, b := firstDifference(recorded, asked, n)
+		length := commonPrefix(a.text, b.text)
 		if n < most || n == most && length <= longest {
 			continue
 		}
 		most, longest = n, length
 		e.Nearest, e.Where = name, cmp.Or(b.where, a.where)
-		e.Recorded, e.Asked = shown(a, length), shown(b, length)
+		e.Recorded, e.Asked = excerpt(a, length), excerpt(b, length)
 	}
 	return e
 }
 
-// same returns the number of equal items at the start.
-func same(a, b []item) int {
+// commonItems returns the number of equal items at the start of a and b.
+func commonItems(a, b []item) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -83,9 +82,9 @@ func same(a, b []item) int {
 	return n
 }
 
-// apart returns the items at which two requests differ. The item is empty for a
-// request whose section has ended.
-func apart(recorded, asked []item, i int) (a, b item) {
+// firstDifference returns the items at which two requests differ. The item of a
+// request that has no more items is empty.
+func firstDifference(recorded, asked []item, i int) (a, b item) {
 	if i < len(recorded) {
 		a = recorded[i]
 	}
@@ -102,8 +101,8 @@ func apart(recorded, asked []item, i int) (a, b item) {
 	return a, b
 }
 
-// common returns the length in bytes of the common prefix of two texts.
-func common(a, b string) int {
+// commonPrefix returns the length in bytes of the common prefix of two texts.
+func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -111,8 +110,8 @@ func common(a, b string) int {
 	return n
 }
 
-// shown returns an excerpt of an item around the first different byte.
-func shown(i item, parts int) string {
+// excerpt returns the part of an item around its first different byte.
+func excerpt(i item, parts int) string {
 	const before, after = 20, 60
 	if i == (item{}) {
 		return "nothing"

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// CheckKeyTransport returns an error if a key would be sent unencrypted over a
-// network.
+// CheckKeyTransport returns an error if requests to base would send a key
+// unencrypted over a network.
 func CheckKeyTransport(base, key string, private []netip.Prefix) error {
 	if base == "" || key == "" {
 		return nil
@@ -32,9 +32,10 @@ func CheckKeyTransport(base, key string, private []netip.Prefix) error {
 	return nil
 }
 
-// PublicClient returns a client for public addresses and the given private
-// networks. It checks the address of each connection and follows no redirects,
-// because models defined by users must not reach into the network of the hub.
+// PublicClient returns an HTTP client that connects only to public addresses
+// and the given private networks. It checks the address of each connection and
+// follows no redirects, because a model that a user defines must not give
+// access to the network of the hub.
 func PublicClient(private []netip.Prefix) *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)

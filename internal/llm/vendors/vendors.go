@@ -1,6 +1,6 @@
-// Package vendors lists the vendors whose models the program supports. A new
-// vendor is one row of the table. The package finds no keys and chooses no
-// model; callers pass both.
+// Package vendors lists the supported vendors of models. A new vendor is a row
+// in the table. The package does not look up keys or choose models; callers
+// pass both.
 package vendors
 
 import (
@@ -22,18 +22,18 @@ const Demo = "demo"
 // Vendor is a company or program that serves models.
 type Vendor struct {
 	Name        string
-	Aliases     []string // other names in documents
-	KeyVariable string   // environment variable with the key; "" for none
-	Host        string   // of its own server; "" for none
+	Aliases     []string // other accepted names
+	KeyVariable string   // environment variable that holds the key; "" if no key is needed
+	Host        string   // host of the vendor's own server; "" if there is none
 	new         func(model string, o Options) (llm.Model, error)
 }
 
-// Options configure a model.
+// Options configures a model.
 type Options struct {
 	Key       string
 	BaseURL   string // "" for the vendor's own server
 	MaxTokens int
-	HTTP      *http.Client // nil for the default
+	HTTP      *http.Client // nil means the default client
 	Logger    *slog.Logger
 }
 
@@ -49,7 +49,7 @@ var table = []Vendor{
 	{Name: Demo, new: func(string, Options) (llm.Model, error) { return demo.New(nil), nil }},
 }
 
-// Lookup returns the vendor with a name or alias, in any case.
+// Lookup returns the vendor with the given name or alias, ignoring case.
 func Lookup(name string) (Vendor, bool) {
 	name = strings.ToLower(name)
 	i := slices.IndexFunc(table, func(v Vendor) bool { return v.Name == name || slices.Contains(v.Aliases, name) })
@@ -59,15 +59,15 @@ func Lookup(name string) (Vendor, bool) {
 	return table[i], true
 }
 
-// Parse splits vendor:NAME. It returns false for an unknown vendor or a missing
-// name.
+// Parse splits a full model name, vendor:NAME. It returns false if the vendor
+// is unknown or the name is missing.
 func Parse(name string) (v Vendor, model string, ok bool) {
 	vendor, model, _ := strings.Cut(name, ":")
 	v, ok = Lookup(vendor)
 	return v, model, ok && v.Name == vendor && (model != "" || v.Name == Demo)
 }
 
-// New returns a model of the vendor.
+// New returns a model of the vendor that connects when it is used.
 func (v Vendor) New(model string, o Options) (llm.Model, error) {
 	if v.new == nil {
 		return nil, fmt.Errorf("unknown vendor %q", v.Name)
