@@ -12,7 +12,7 @@ import (
 )
 
 // Model tests a language model. It sends short requests to m, which must answer
-// them; what it answers is not checked.
+// them. It does not check the content of the answers.
 func Model(t *testing.T, m llm.Model) {
 	t.Run("name", func(t *testing.T) { modelName(t, m) })
 	t.Run("answer", func(t *testing.T) { modelAnswer(t, m) })
@@ -27,7 +27,7 @@ func modelName(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelAnswer checks that the events of a stream make up its final answer.
+// modelAnswer checks that the events of a stream equal its final answer.
 func modelAnswer(t *testing.T, m llm.Model) {
 	var text strings.Builder
 	var calls []llm.CallDelta
@@ -70,7 +70,8 @@ func addCallDelta(t *testing.T, calls []llm.CallDelta, d llm.CallDelta) []llm.Ca
 	return calls
 }
 
-// checkAnswer compares an answer with the text and calls that were streamed.
+// checkAnswer compares an answer with the text and the calls that were
+// streamed.
 func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta) {
 	if a.Message.Role != llm.Assistant {
 		t.Errorf("role of the answer %q, want %q", a.Message.Role, llm.Assistant)
@@ -98,7 +99,8 @@ func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta
 	}
 }
 
-// modelRequest checks that a request is not changed and can be sent again.
+// modelRequest checks that a model does not change a request and that the
+// request can be sent again.
 func modelRequest(t *testing.T, m llm.Model) {
 	r := newRequest()
 	for range 2 {
@@ -111,7 +113,8 @@ func modelRequest(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelStopped stops after the first event. A stream that continues panics.
+// modelStopped stops a stream after its first event. It panics if the stream
+// continues.
 func modelStopped(t *testing.T, m llm.Model) {
 	for _, err := range m.Stream(t.Context(), newRequest()) {
 		if err != nil {

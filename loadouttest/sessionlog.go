@@ -14,7 +14,7 @@ import (
 )
 
 // SessionLog tests a log of session events. It calls open for a new, empty log
-// for each test; open also arranges for the log to be closed.
+// for each test. open must arrange that the log is closed when the test ends.
 func SessionLog(t *testing.T, open func(t *testing.T) session.Log) {
 	for name, test := range map[string]func(*testing.T, session.Log){
 		"new log":                      logEmpty,

@@ -27,7 +27,7 @@ func Source(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceLabel checks that a catalog accepts the label and that it is constant.
+// sourceLabel checks that the label of a source is valid and constant.
 func sourceLabel(t *testing.T, src catalog.Source) {
 	if _, err := catalog.New([]catalog.Source{src}, nil); err != nil {
 		t.Error(err)
@@ -82,7 +82,7 @@ func sourceFiles(t *testing.T, src catalog.Source) {
 	}
 }
 
-// compareEntry compares the facts that decide about a skill.
+// compareEntry compares the fields of entries on which decisions depend.
 func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	for _, fact := range []struct {
 		name      string
@@ -103,8 +103,8 @@ func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	}
 }
 
-// sourceMissing opens a skill that does not exist. A source that is a single
-// skill ignores the directory.
+// sourceMissing opens a skill that does not exist. If the source is a single
+// skill, it ignores the directory, so the test is skipped.
 func sourceMissing(t *testing.T, src catalog.Source) {
 	if l := listEntries(t, src); len(l) == 1 && l[0].Dir == "." {
 		t.Skip("the source is a single skill")
@@ -120,7 +120,8 @@ func sourceMissing(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceUnchanged checks that a second listing is not a change of the catalog.
+// sourceUnchanged checks that listing an unchanged source again does not change
+// the catalog.
 func sourceUnchanged(t *testing.T, src catalog.Source) {
 	c, err := catalog.New([]catalog.Source{src}, nil)
 	if err != nil {
@@ -134,7 +135,7 @@ func sourceUnchanged(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceCopies checks that the caller owns the slices of a listing.
+// sourceCopies checks that the caller may modify the slices that List returns.
 func sourceCopies(t *testing.T, src catalog.Source) {
 	l, err := src.List(t.Context())
 	if err != nil {
@@ -153,7 +154,7 @@ func sourceCopies(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceWatch checks that watching ends with its context.
+// sourceWatch checks that Watch returns when its context is done.
 func sourceWatch(t *testing.T, w catalog.Watcher) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,28 +11,28 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure [TestAttacks].
+// Options configures [TestAttacks].
 type Options struct {
-	// MayBreach lists the IDs of attacks that the back end is known not to contain. Any
-	// other breach fails the test.
+	// MayBreach lists the IDs of attacks that the back end is known not to
+	// contain. Any other breach fails the test.
 	MayBreach []string
-	// Beyond makes breaches of the additional attacks, which are not among the 63, fail
-	// the test too.
+	// Beyond makes breaches of the additional attacks fail the test, too. These
+	// are not among the 63 counted attacks.
 	Beyond bool
-	// Row receives each result in order; nil receives none. If the test runs again as
-	// another user, Row is called there.
+	// Row, if set, is called with each result in order. If the test runs again
+	// as another user, Row is called in that process.
 	Row func(Row)
-	// Spec, if not nil, modifies the spec of each attack's sandbox.
+	// Spec, if set, modifies the spec of the sandbox for each attack.
 	Spec func(*sandbox.Spec)
 }
 
 // Row is the result of one attack.
 type Row struct {
 	Number  int
-	ID      string // such as A01; additional attacks end in +
+	ID      string // such as A01; the IDs of additional attacks end in +
 	Attack  string
 	Verdict Verdict
-	By      string // what contained it according to the sandbox's state, or why it was skipped
+	By      string // layer that contained it according to the sandbox's state, or why it was skipped
 	Detail  string // what the attacker observed
 }
 
@@ -50,28 +50,28 @@ func (r Row) String() string {
 // Verdict is the outcome of an attack.
 type Verdict string
 
-// Verdicts.
+// Outcomes of an attack.
 const (
 	Contained Verdict = "contained"
 	Breached  Verdict = "breached"
 	Skipped   Verdict = "skipped"
 )
 
-// attack is one attack of the suite.
+// attack describes an attack of the suite.
 type attack struct {
 	id, name string
 	by       []string // layers and limits that may contain it, as in State.Enforced
 	needs    []need
-	run      func(*trial) bool // reports a breach
+	run      func(*trial) bool // reports whether the attack succeeded
 }
 
-// need returns why an attack cannot be tried here, or "".
+// need returns why an attack cannot be tried in a scene, or "".
 type need func(*scene) string
 
-// AttackCount is the number of counted attacks.
+// AttackCount is the number of attacks that are counted.
 const AttackCount = 63
 
-// allAttacks returns all attacks in order.
+// allAttacks returns all counted attacks in order.
 func allAttacks() []attack {
 	return slices.Concat(readAttacks(), writeAttacks(), networkAttacks(), hostAttacks(), resourceAttacks())
 }
@@ -116,7 +116,8 @@ func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 	report(t, b, rows)
 }
 
-// explainRow returns the message about a result and whether it fails the test.
+// explainRow returns a message about a result, and whether the result fails the
+// test.
 func explainRow(row Row, opts Options) (say string, fail bool) {
 	extra := strings.HasSuffix(row.ID, "+") && !opts.Beyond
 	allowed := slices.Contains(opts.MayBreach, row.ID)

@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// extraAttacks returns the additional attacks. They are not among the 63, so that the number of
-// attacks remains comparable. They are printed, and fail the test if [Options.Beyond] is
-// set.
+// extraAttacks returns the additional attacks. They are not counted, so that
+// the number of attacks remains comparable. They fail the test only if
+// [Options.Beyond] is set.
 func extraAttacks() []attack {
 	return []attack{
 		{"A08+", "any inherited descriptor, such as a directory", nil, nil, reportsBreach("A08+")},
@@ -26,7 +26,8 @@ func extraAttacks() []attack {
 	}
 }
 
-// swapsFiles collects repeatedly while the payload swaps files.
+// swapsFiles collects files repeatedly while the payload swaps files and
+// symlinks.
 func swapsFiles(x *trial) bool {
 	box := x.start()
 	k := &check{scene: x.scene, ctx: x.t.Context(), b: x.backend, mark: x.mark, spec: x.spec, box: box}
@@ -46,7 +47,7 @@ func swapsFiles(x *trial) bool {
 			return true
 		}
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("time %d: %w", rounds+1, err) // the file may have been removed meanwhile
+			failed = fmt.Errorf("time %d: %w", rounds+1, err) // the file may have been removed in between
 		}
 	}
 	x.state = box.State()
@@ -57,7 +58,7 @@ func swapsFiles(x *trial) bool {
 	return false
 }
 
-// exitOf returns how a command ended, or nil if it is running.
+// exitOf returns how a command exited, or nil if it is still running.
 func exitOf(p sandbox.Process) *sandbox.Exit {
 	done := make(chan sandbox.Exit, 1)
 	go func() { done <- p.Wait() }()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostAttacks returns the attacks on other processes and the kernel.
+// hostAttacks returns the attacks on other processes and on the kernel.
 func hostAttacks() []attack {
 	view, filter := []string{"processes_visible", "syscalls"}, []string{"syscalls"}
 	return []attack{
@@ -52,7 +52,8 @@ func hostAttacks() []attack {
 	}
 }
 
-// reportsVictimBreach is [told] for attacks that take the victim's PID.
+// reportsVictimBreach is like reportsBreach for attacks whose argument is the
+// victim's PID.
 func reportsVictimBreach(id string) func(*trial) bool {
 	return func(x *trial) bool { return reportsBreach(id, x.pid())(x) }
 }
@@ -65,7 +66,8 @@ func signalsVictim(id, counter string) func(*trial) bool {
 	}
 }
 
-// changesVictim compares a property of the victim before and after the attack.
+// changesVictim runs an attack and reports whether it changed a property of the
+// victim.
 func changesVictim(id string, of func(pid int) string) func(*trial) bool {
 	return func(x *trial) bool {
 		before := of(x.victim.PID)
@@ -109,7 +111,8 @@ func needTIOCSTI(*scene) string {
 	return ""
 }
 
-// injectsInput checks the pending input of the test's own terminal.
+// injectsInput runs the attack and reports whether it added input to the
+// terminal of the test.
 func injectsInput(x *trial) bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	requireNoError(x.t, err)

@@ -42,7 +42,8 @@ func needAddress(what string, of func(addresses) string) need {
 	}
 }
 
-// connectsToVictim runs an attack and checks a counter of the victim.
+// connectsToVictim runs an attack and reports whether a counter of the victim
+// increased.
 func connectsToVictim(id, counter string, args func(addresses) []string) func(*trial) bool {
 	return func(x *trial) bool {
 		before := x.victim.counts(x.t)
@@ -51,7 +52,8 @@ func connectsToVictim(id, counter string, args func(addresses) []string) func(*t
 	}
 }
 
-// acceptsFromHost makes the payload listen and connects to it from the host.
+// acceptsFromHost makes the payload listen, and reports whether the host can
+// connect to it.
 func acceptsFromHost(x *trial) bool {
 	secret := randomWord()
 	got := make(chan bool, 1)
@@ -65,7 +67,7 @@ func acceptsFromHost(x *trial) bool {
 	return <-got
 }
 
-// servesSecret reports whether the server at addr sends secret.
+// servesSecret reports whether the server at addr sends the secret.
 func servesSecret(addr, secret string) bool {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// reportsBreach runs an attack whose result the payload reports itself.
+// reportsBreach runs an attack whose outcome the payload reports.
 func reportsBreach(id string, args ...string) func(*trial) bool {
 	return func(x *trial) bool {
 		_, breach := x.attack(id, args...)
@@ -74,8 +74,8 @@ func needKeyring(s *scene) string {
 	return ""
 }
 
-// needOpenProc is for attacks that need ptrace access. On some machines another layer
-// (Yama) forbids that independently of the sandbox.
+// needOpenProc is for attacks that require ptrace access. On some machines Yama
+// denies that independently of the sandbox.
 func needOpenProc(s *scene) string {
 	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err == nil && len(b) > 0 && b[0] != '0' && os.Getuid() != 0 {

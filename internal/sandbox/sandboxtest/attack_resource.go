@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// resourceAttacks returns the attacks that exhaust the machine's resources.
+// resourceAttacks returns the attacks that exhaust resources of the machine.
 func resourceAttacks() []attack {
 	memory, disk := []string{"memory"}, []string{"disk"}
 	return []attack{
@@ -37,7 +37,7 @@ func resourceAttacks() []attack {
 	}
 }
 
-// needLimit is for attacks that the test's own limits would contain.
+// needLimit is for attacks that a limit of the test process would contain.
 func needLimit(resource int, minimum uint64) need {
 	return func(*scene) string {
 		var l unix.Rlimit
@@ -48,7 +48,7 @@ func needLimit(resource int, minimum uint64) need {
 	}
 }
 
-// runsForever runs an attack that does not terminate.
+// runsForever runs an attack that never exits.
 func runsForever(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		start := time.Now()
@@ -68,7 +68,8 @@ func outlivesClose(id string) func(*trial) bool {
 	}
 }
 
-// floodsOutput checks how much output the host stored, and by how much it grew.
+// floodsOutput reports whether the host stored too much output or used too much
+// memory.
 func floodsOutput(x *trial) bool {
 	before := rss()
 	res := x.exec(nil, "E10")
@@ -78,7 +79,8 @@ func floodsOutput(x *trial) bool {
 	return int64(len(res.Stdout)) > PolicyLimits().Output || !res.Truncated || grown > 64<<20
 }
 
-// usesTwoCores measures CPU use, unless the back end reports that it is not limited.
+// usesTwoCores measures the CPU use of an attack, unless the back end reports
+// that it does not limit the CPU share.
 func usesTwoCores(x *trial) bool {
 	x.start()
 	x.state = x.box.State()
@@ -99,7 +101,8 @@ func usesTwoCores(x *trial) bool {
 	return float64(cpu) > 1.3*float64(wall)
 }
 
-// nestsDirectories checks whether the host can remove the directories in reasonable time.
+// nestsDirectories reports whether the host needs too long to remove deeply
+// nested directories.
 func nestsDirectories(x *trial) bool {
 	before, _ := os.ReadDir(x.tmp)
 	x.attack("E17")

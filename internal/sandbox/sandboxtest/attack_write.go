@@ -17,8 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// writeAttacks returns the attacks that modify protected files, and those on the reader of
-// collected files.
+// writeAttacks returns the attacks that change protected files, and attacks on
+// the collection of files.
 func writeAttacks() []attack {
 	view, out := []string{"filesystem"}, []string{"collect", "disk"}
 	return []attack{
@@ -66,8 +66,8 @@ func (x *trial) outputHasText(res *sandbox.Result, s string) bool {
 	return bytes.Contains(res.Stdout, []byte(s))
 }
 
-// changesSkill lets the payload modify its skill, and checks it with a second command in
-// the same sandbox.
+// changesSkill lets the payload change its skill, and checks with a second
+// command whether the skill changed.
 func changesSkill(x *trial) bool {
 	_, breach := x.attack("B02")
 	res := x.exec(nil, "read", mountpoint.Skill+"/SKILL.md")
@@ -78,8 +78,8 @@ func changesSkill(x *trial) bool {
 	return breach
 }
 
-// collectsSecret reports whether the host collects any of these secrets. It must collect the
-// harmless file.
+// collectsSecret reports whether the host collects any of the secrets. The host
+// must collect the harmless file.
 func (x *trial) collectsSecret(secrets ...string) bool {
 	files, err := x.collected(5 * time.Second)
 	if err != nil {
@@ -88,7 +88,7 @@ func (x *trial) collectsSecret(secrets ...string) bool {
 	return x.containsSecret(files, secrets...)
 }
 
-// containsSecret reports whether the files contain any of these secrets.
+// containsSecret reports whether the files contain any of the secrets.
 func (x *trial) containsSecret(files map[string]string, secrets ...string) bool {
 	for _, name := range secrets {
 		for path, data := range files {
@@ -101,7 +101,8 @@ func (x *trial) containsSecret(files map[string]string, secrets ...string) bool 
 	return false
 }
 
-// setuidLeft reports whether a setuid file remains anywhere a back end may store files.
+// setuidLeft reports whether a setuid file remains where a back end may store
+// files.
 func (x *trial) setuidLeft() bool {
 	found := false
 	for _, dir := range []string{x.tmp, "/dev/shm", "/var/tmp"} {

@@ -17,7 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// TestBackend checks a back end against the contract of package sandbox.
+// TestBackend tests whether a back end fulfills the contract of package
+// sandbox.
 func TestBackend(t *testing.T, b sandbox.Backend) {
 	s := newScene(t)
 	for _, c := range allBehaviours() {
@@ -29,13 +30,13 @@ func TestBackend(t *testing.T, b sandbox.Backend) {
 	}
 }
 
-// behaviour is one requirement of the contract.
+// behaviour is a requirement of the contract with its test.
 type behaviour struct {
 	name string
 	try  func(*check) error
 }
 
-// check is one running behaviour test.
+// check is the state of a behaviour test.
 type check struct {
 	*scene
 	ctx  context.Context
@@ -60,7 +61,7 @@ func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) err
 	return c.try(k)
 }
 
-// run runs the payload in the sandbox of the check.
+// run runs the payload in the sandbox of the test.
 func (k *check) run(opts *sandbox.RunOptions, command string, args ...string) (*sandbox.Result, error) {
 	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
 }
@@ -84,7 +85,8 @@ func (k *check) start() error {
 	return nil
 }
 
-// expectOutput runs the payload and compares its output.
+// expectOutput runs the payload and returns an error if its output differs from
+// want.
 func (k *check) expectOutput(want, command string, args ...string) error {
 	res, err := k.run(nil, command, args...)
 	if err != nil {
@@ -96,7 +98,7 @@ func (k *check) expectOutput(want, command string, args ...string) error {
 	return nil
 }
 
-// expectFailure runs the payload, which must fail.
+// expectFailure runs the payload and returns an error if the payload succeeds.
 func (k *check) expectFailure(command string, args ...string) error {
 	res, err := k.run(nil, command, args...)
 	if err != nil {
@@ -213,7 +215,7 @@ func exitBehaviours() []behaviour {
 	}
 }
 
-// process starts the payload and discards its output.
+// process starts the payload in the sandbox and discards its output.
 func (k *check) process(command string, args ...string) (sandbox.Process, error) {
 	if err := k.start(); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// fileBehaviours returns the behaviours of files in a sandbox and of collected files.
+// fileBehaviours returns the requirements for files in a sandbox and for
+// collected files.
 func fileBehaviours() []behaviour {
 	return []behaviour{
 		{"the skill is present and read-only", func(k *check) error {
@@ -74,7 +75,7 @@ func fileBehaviours() []behaviour {
 		}},
 		{"writable trees", func(k *check) error {
 			given := treeOf(mountpoint.In, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
-			given.Files[0].SHA256 = "" // need not be verified
+			given.Files[0].SHA256 = "" // the tree need not be verified
 			k.spec.Trees = append(k.spec.Trees, given)
 			return joinErrors(k.expectOutput("given", "read", mountpoint.In+"/a.txt"), k.expectOutput("deep", "read", mountpoint.In+"/sub/b.txt"), k.expectOutput("written", "write", mountpoint.In+"/a.txt", "mine"))
 		}},
@@ -141,7 +142,8 @@ func fileBehaviours() []behaviour {
 	}
 }
 
-// workspace mounts a host directory, if the back end can.
+// workspace mounts a host directory and checks access to it, if the back end
+// can mount.
 func (k *check) workspace(writable bool) error {
 	dir, err := os.MkdirTemp(k.dir, "workspace-")
 	if err != nil {
@@ -194,7 +196,7 @@ func collectsFiles(k *check) error {
 	return nil
 }
 
-// changingFS is a file system in which a file changes each time it is opened.
+// changingFS is a file system in which a file changes whenever it is opened.
 type changingFS struct {
 	fs.FS
 	opened int

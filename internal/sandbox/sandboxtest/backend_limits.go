@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limitBehaviours returns the behaviours of exceeded limits, which are tested if the back end
-// enforces the limit.
+// limitBehaviours returns the requirements for exceeded limits. They are tested
+// only if the back end enforces the limit.
 func limitBehaviours() []behaviour {
 	return []behaviour{
 		{"too much CPU time", func(k *check) error {
@@ -32,10 +32,12 @@ func limitBehaviours() []behaviour {
 	}
 }
 
-// LayerNames are the keys that every back end's state must contain, possibly with "".
+// LayerNames lists the keys that the state of every back end must contain. The
+// value of a layer that is not enforced is "".
 var LayerNames = []string{"filesystem", "processes_visible", "syscalls", "privileges", "memory", "processes", "cpu", "cores", "file_size", "open_files", "disk", "inodes", "wall", "network"}
 
-// expectEnd checks that a command is killed for a reason and that the next one runs.
+// expectEnd returns an error unless the command is killed for the given reason
+// and another command can run afterwards.
 func (k *check) expectEnd(limit string, why sandbox.Reason, command string) error {
 	if err := k.start(); err != nil {
 		return err

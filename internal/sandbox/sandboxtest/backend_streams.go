@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// streamBehaviours returns the behaviours of standard input and output.
+// streamBehaviours returns the requirements for standard input and output.
 func streamBehaviours() []behaviour {
 	return []behaviour{
 		{"separate stdout and stderr", func(k *check) error {
@@ -117,7 +117,8 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
-// exchangesLines exchanges lines with a command, like an MCP server.
+// exchangesLines exchanges lines with a command, as an MCP client does with a
+// server.
 func exchangesLines(k *check) error {
 	if err := k.start(); err != nil {
 		return err
@@ -148,7 +149,8 @@ func exchangesLines(k *check) error {
 	return nil
 }
 
-// environmentBehaviours returns the behaviours of arguments, environment and state.
+// environmentBehaviours returns the requirements for arguments, environment and
+// state.
 func environmentBehaviours() []behaviour {
 	return []behaviour{
 		{"unchanged arguments", func(k *check) error {
@@ -245,7 +247,7 @@ func environmentBehaviours() []behaviour {
 			if len(enforced) == 0 {
 				return errors.New("nothing")
 			}
-			enforced["mine"] = "changed" // must not affect the sandbox
+			enforced["mine"] = "changed" // changing the map must not affect the sandbox
 			if k.box.State().Enforced["mine"] != "" {
 				return errors.New("the map is shared")
 			}

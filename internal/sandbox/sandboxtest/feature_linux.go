@@ -17,7 +17,8 @@ const (
 	Landlock       = "Landlock"
 )
 
-// withoutVariable names the feature disabled in a test process.
+// withoutVariable is the environment variable that names the feature disabled
+// in a test process.
 const withoutVariable = "LOADOUT_TEST_WITHOUT"
 
 // RunWithout disables a kernel feature. It runs the calling test again in a process
@@ -47,8 +48,8 @@ func RunWithout(t *testing.T, feature string) bool {
 	return false
 }
 
-// disableFeature makes the system calls of a feature fail, as in a kernel without it or without
-// permission.
+// disableFeature makes the system calls of a feature fail, as in a kernel
+// without the feature or without permission to use it.
 func disableFeature(feature string) error {
 	rules, errno := seccomp.NewSyscallRules(), unix.ENOSYS
 	switch feature {

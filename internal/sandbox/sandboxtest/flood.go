@@ -9,12 +9,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxGrowth limits the memory growth of the host after 300 MB of output.
+// maxGrowth limits how much the memory of the host process may grow because of
+// 300 MB of output.
 const maxGrowth = 5 << 20
 
-// TestOutputFlood checks that excessive output is cheap for the host. A command with 300
-// MB of output must be killed, the stored output limited, and the test's own memory must
-// grow by less than 5 MB.
+// TestOutputFlood tests that excessive output costs the host little. A command
+// that writes 300 MB must be killed, the stored output must be limited, and the
+// memory of the test process must grow by less than 5 MB.
 func TestOutputFlood(t *testing.T, b sandbox.Backend) {
 	x := &trial{t: t, scene: newScene(t), backend: b, mark: "flood-" + randomWord()}
 	defer func() { x.close(); sweep(x.mark) }()

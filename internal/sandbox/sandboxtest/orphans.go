@@ -17,12 +17,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// orphanVariable contains the mark for the processes of a host that will be killed.
+// orphanVariable is the environment variable with the mark of the processes of
+// a host that will be killed.
 const orphanVariable = "LOADOUT_TEST_ORPHAN"
 
-// TestOrphans checks that no process of a sandbox outlives the program that started it,
-// even if that was killed. It runs the test binary again for the calling test, up to the
-// call.
+// TestOrphans tests that no process of a sandbox outlives the program that
+// started it, even if that program was killed. It runs the test binary again
+// for the calling test, up to this call.
 func TestOrphans(t *testing.T, b sandbox.Backend) {
 	if mark := os.Getenv(orphanVariable); mark != "" {
 		runAbandoned(t, b, mark)
@@ -33,7 +34,7 @@ func TestOrphans(t *testing.T, b sandbox.Backend) {
 	}
 }
 
-// runAbandoned starts a sandbox and waits to be killed.
+// runAbandoned starts a sandbox and waits until it is killed.
 func runAbandoned(t *testing.T, b sandbox.Backend, mark string) {
 	k := &check{ctx: context.Background(), b: b, mark: mark, spec: newSpec(t)}
 	requireNoError(t, k.start())
@@ -41,7 +42,7 @@ func runAbandoned(t *testing.T, b sandbox.Backend, mark string) {
 	requireNoError(t, err)
 	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
 	requireNoError(t, err)
-	_, err = k.run(nil, "E11") // leaves a process behind if it can
+	_, err = k.run(nil, "E11") // leaves a process behind if possible
 	fmt.Printf("\nSTARTED %q %v\n", line, err)
 	time.Sleep(20 * time.Second)
 }

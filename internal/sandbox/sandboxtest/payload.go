@@ -19,14 +19,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Digest is the digest in all specs of this package, for back ends that require an
-// approved digest.
+// Digest is the digest in all specs of this package, for back ends that require
+// an approved digest.
 const Digest = "sha256:5a6db0c5a4d0ba0f5ec9f2f5b36fc8a24b0ad2df5a6c4b8e5f1f7d3f00000063"
 
 const payloadPackage = "internal/sandbox/sandboxtest/internal/payload"
 
-// payloadVariable names an existing payload, for tests that run again as a user without
-// access to the build cache.
+// payloadVariable is the environment variable with the path of the payload, for
+// tests that run again as a user without access to the build cache.
 const payloadVariable = "LOADOUT_TEST_PAYLOAD"
 
 var payload struct {
@@ -35,7 +35,8 @@ var payload struct {
 	err   error
 }
 
-// payloadBytes returns the program to run in sandboxes, built once.
+// payloadBytes returns the program to run in sandboxes. It builds the program
+// once.
 func payloadBytes(t *testing.T) []byte {
 	t.Helper()
 	payload.once.Do(func() { payload.bytes, payload.err = buildPayload() })
@@ -65,7 +66,8 @@ func skillTree(program []byte) sandbox.Tree {
 
 const skillText = "---\nname: attacker\ndescription: Attacks.\n---\n\nUnchanged.\n"
 
-// treeOf returns a verified tree of files. A file named payload is executable.
+// treeOf returns a verified tree with the given files. A file named payload is
+// executable.
 func treeOf(place string, files map[string][]byte) sandbox.Tree {
 	t := sandbox.Tree{Path: place}
 	m := fstest.MapFS{}
@@ -83,7 +85,7 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// PolicyLimits returns the policy under test.
+// PolicyLimits returns the limits that the tests set.
 func PolicyLimits() sandbox.Limits {
 	return sandbox.Limits{
 		Memory: 256 << 20, Processes: 64, CPU: 5 * time.Second, Cores: 1, Wall: 6 * time.Second,
@@ -100,5 +102,5 @@ func payloadCmd(command, mark string, args ...string) *sandbox.Cmd {
 	return &sandbox.Cmd{Args: append([]string{mountpoint.Skill + "/payload", command, mark}, args...)}
 }
 
-// cores returns the number of CPUs available to this process.
+// cores returns the number of CPUs that this process can use.
 func cores() int { return runtime.NumCPU() }

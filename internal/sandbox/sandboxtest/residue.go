@@ -13,14 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// TestResidue runs n commands and ends them in every possible way at random but
-// reproducible times. It checks that no process, mount, control group, descriptor or file
-// remains.
+// TestResidue runs n commands and ends them in every possible way, at random
+// but reproducible times. It tests that no process, mount, control group,
+// descriptor or file remains.
 func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	x := &trial{t: t, scene: newScene(t), backend: b, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
-	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // creates permanent caches
+	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // the first run creates permanent caches
 	before := tracesOf(x.tmp, x.mark)
 	start := time.Now()
 	x.runMany(n, rnd, 0)
@@ -31,7 +31,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	}
 }
 
-// within reports whether tr contains nothing new compared to before.
+// within reports whether tr contains nothing that before does not contain.
 func (tr traces) within(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
@@ -41,10 +41,10 @@ func (tr traces) within(before traces) bool {
 	return tr.mounts <= before.mounts && tr.cgroups <= before.cgroups && tr.fds <= before.fds && len(tr.marked) == 0
 }
 
-// ways are the ways in which a run ends.
+// ways lists the ways in which a run can end.
 var ways = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
 
-// runMany runs commands one after another, at most limit if that is not zero.
+// runMany runs n commands. If limit is not 0, it runs at most limit of them.
 func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	x.t.Helper()
 	for i := range n {
@@ -59,8 +59,8 @@ func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	}
 }
 
-// endsIn runs a command that ends in the given way after a time, and reports whether all
-// calls returned.
+// endsIn runs a command that ends in the given way after some time. It reports
+// whether all calls returned.
 func (x *trial) endsIn(way string, after time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -79,7 +79,7 @@ func (x *trial) runOnce(way string, after time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	spec := newSpec(x.t)
-	cmd := payloadCmd("E12", x.mark) // leaves a process that holds its output
+	cmd := payloadCmd("E12", x.mark) // leaves a process that holds its output open
 	if way == "itself" {
 		cmd = payloadCmd("both", x.mark, "out", "err")
 	}
@@ -88,7 +88,7 @@ func (x *trial) runOnce(way string, after time.Duration) {
 		cmd.Timeout = after + time.Millisecond
 	}
 	switch way {
-	case "start": // the context ends during the start of the sandbox
+	case "start": // the context is cancelled while the sandbox starts
 		time.AfterFunc(after/4, cancel)
 		if box, err := x.backend.Start(ctx, spec); err == nil {
 			box.Close()
@@ -105,7 +105,7 @@ func (x *trial) runOnce(way string, after time.Duration) {
 	}
 }
 
-// endsFrom ends a command by Kill or by closing its sandbox.
+// endsFrom ends a command with Kill or by closing its sandbox.
 func (x *trial) endsFrom(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
 	box, err := x.backend.Start(ctx, spec)
 	if err != nil {

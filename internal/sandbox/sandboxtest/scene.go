@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scene is the environment of the attacks: a home directory with secrets, and a victim
-// process that represents the hub.
+// scene is the environment of the attacks: a home directory with secrets, and a
+// victim process that represents the hub.
 type scene struct {
-	dir     string // contains all of it
+	dir     string // parent of all directories of the scene
 	home    string
 	tmp     string // TMPDIR of the test, where back ends store files
 	bin     string // payload for the host to run
@@ -36,7 +36,7 @@ type scene struct {
 	victim  *victim
 }
 
-// addresses contains the addresses of the victim.
+// addresses are the addresses of the victim.
 type addresses struct {
 	PID                            int
 	TCP, TCP6, LAN, Abstract, Unix string
@@ -54,7 +54,7 @@ type victim struct {
 
 func randomWord() string { return strings.ToLower(rand.Text()[:16]) }
 
-// newScene creates a scene that ends with the test.
+// newScene creates a scene that is removed when the test ends.
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +86,8 @@ func requireNoError(t *testing.T, err error) {
 	}
 }
 
-// leakFD opens a secret file without close-on-exec, like a careless parent process.
+// leakFD opens a secret file without close-on-exec, as a careless parent
+// process might.
 func (s *scene) leakFD(t *testing.T) {
 	fd, err := unix.Open(s.home+"/held", unix.O_RDONLY, 0)
 	requireNoError(t, err)
@@ -119,7 +120,7 @@ func (s *scene) startVictim(t *testing.T) *victim {
 	return v
 }
 
-// counts returns the victim's counters.
+// counts returns the counters of the victim.
 func (v *victim) counts(t *testing.T) map[string]int {
 	t.Helper()
 	if _, err := fmt.Fprintln(v.in, "counts"); err != nil {
@@ -133,8 +134,9 @@ func (v *victim) counts(t *testing.T) map[string]int {
 	return c
 }
 
-// counterGrew reports whether a counter exceeds its earlier value. It waits for data in transit,
-// longer if the attacker believes that it sent something.
+// counterGrew reports whether a counter exceeds its earlier value. It waits for
+// data in transit, and waits longer if the attacker believes that it sent
+// something.
 func (v *victim) counterGrew(t *testing.T, before map[string]int, sent bool, name string) bool {
 	t.Helper()
 	wait := 100 * time.Millisecond
@@ -155,8 +157,8 @@ func lanAddress() string {
 	return ""
 }
 
-// setuidVariable names a setuid copy of the payload, created by root for the test of
-// another user.
+// setuidVariable is the environment variable with the path of a setuid copy of
+// the payload, which root created for the test of another user.
 const setuidVariable = "LOADOUT_TEST_SETUID"
 
 // findSetuid returns a working setuid program.
@@ -177,8 +179,8 @@ func (s *scene) findSetuid(t *testing.T) string {
 	return p
 }
 
-// feature runs part of an attack outside of any sandbox. It returns why it does not work
-// there, or "".
+// feature runs part of an attack outside any sandbox. It returns why that part
+// does not work on this system, or "".
 func (s *scene) feature(name string) string {
 	cmd := exec.Command(s.bin, "feature", "feature", name)
 	cmd.Env = []string{}

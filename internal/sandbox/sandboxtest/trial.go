@@ -15,10 +15,11 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hangTimeout is the time after the policy's wall time until a run counts as hanging.
+// hangTimeout is how long after the policy's wall time a run is considered to
+// hang.
 const hangTimeout = 20 * time.Second
 
-// trial is one running attack.
+// trial is the state of an attack that is being run.
 type trial struct {
 	*scene
 	t       *testing.T
@@ -32,7 +33,8 @@ type trial struct {
 	detail string // details of the result
 }
 
-// execute runs an attack and cleans up.
+// execute runs an attack and cleans up. It reports whether the attack
+// succeeded.
 func (x *trial) execute(a attack) bool {
 	x.detail = ""
 	defer func() {
@@ -42,7 +44,7 @@ func (x *trial) execute(a attack) bool {
 	return a.run(x)
 }
 
-// start starts the sandbox.
+// start starts the sandbox of the attack.
 func (x *trial) start() sandbox.Sandbox {
 	x.t.Helper()
 	if x.box != nil {
@@ -62,7 +64,7 @@ func (x *trial) start() sandbox.Sandbox {
 	return box
 }
 
-// exec runs the payload, which must start.
+// exec runs the payload. The test fails if the payload does not start.
 func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Result {
 	x.t.Helper()
 	x.start()
@@ -79,8 +81,8 @@ func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Res
 	return res
 }
 
-// attack runs the payload's part of an attack, and returns whether the payload believes
-// that it succeeded.
+// attack runs the payload's part of an attack. It returns the result, and
+// whether the payload believes that the attack succeeded.
 func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 	x.t.Helper()
 	res := x.exec(nil, id, args...)
@@ -101,8 +103,9 @@ func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 	return res, false
 }
 
-// mayBeKilled reports whether an attacker without a result was stopped by the sandbox and did
-// not just crash. That applies to resource attacks and forbidden system calls.
+// mayBeKilled reports whether the sandbox stopped an attacker that printed no
+// result. This is possible in resource attacks and after forbidden system
+// calls. Otherwise the attacker crashed.
 func mayBeKilled(id string, res *sandbox.Result) bool {
 	if bytes.Contains(res.Stderr, []byte("panic: ")) {
 		return false
@@ -110,7 +113,8 @@ func mayBeKilled(id string, res *sandbox.Result) bool {
 	return id[0] == 'E' || res.Reason == sandbox.Denied || res.Signal == "SIGSYS"
 }
 
-// requireStart fails the test if the payload did not start, because that proves nothing.
+// requireStart fails the test if the payload did not start, because then the
+// result proves nothing.
 func (x *trial) requireStart(res *sandbox.Result) {
 	x.t.Helper()
 	if !bytes.HasPrefix(res.Stdout, []byte("ready\n")) {
@@ -135,7 +139,7 @@ func (x *trial) outputHasSecret(res *sandbox.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 
-// collected returns the files collected from the sandbox, by path.
+// collected returns the files that were collected from the sandbox, by path.
 func (x *trial) collected(d time.Duration) (map[string]string, error) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -165,7 +169,7 @@ func (x *trial) collected(d time.Duration) (map[string]string, error) {
 
 var errHung = errors.New("collecting hung")
 
-// close closes the sandbox, with a timeout.
+// close closes the sandbox. The test fails if that takes too long.
 func (x *trial) close() {
 	x.t.Helper()
 	if x.box == nil {
@@ -185,8 +189,8 @@ func (x *trial) close() {
 	}
 }
 
-// hasSurvivors closes the sandbox and reports whether any process of the attack is still
-// running.
+// hasSurvivors closes the sandbox and reports whether a process of the attack
+// is still running.
 func (x *trial) hasSurvivors() bool {
 	x.t.Helper()
 	x.close()
@@ -197,7 +201,7 @@ func (x *trial) hasSurvivors() bool {
 	return !gone
 }
 
-// containedBy returns the possible layers that the sandbox has.
+// containedBy returns those of the named layers that the sandbox enforces.
 func (x *trial) containedBy(names []string) string {
 	var all []string
 	for _, n := range names {

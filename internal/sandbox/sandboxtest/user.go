@@ -20,21 +20,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// againVariable marks a test binary that was started by itself.
+// againVariable marks the process of a test that runs again.
 const againVariable = "LOADOUT_TEST_AGAIN"
 
-// userNumber returns the unprivileged UID for tests run by root. It is unused on normal
-// systems and differs between packages, because some limits apply per user and packages
-// are tested concurrently.
+// userNumber returns the unprivileged UID for tests that root runs. The UID is
+// unused on normal systems and differs between packages, because some limits
+// apply per user and packages are tested concurrently.
 func userNumber() int {
 	h := fnv.New32a()
 	h.Write([]byte(filepath.Base(os.Args[0])))
 	return 60600 + int(h.Sum32()%500)
 }
 
-// AsUser runs the calling test again as an unprivileged user if it runs as root. It
-// reports whether it did; then the caller returns. Results of subtests become subtests of
-// t. The test gets its own terminal, see [InTerminal].
+// AsUser runs the calling test again as an unprivileged user if it runs as
+// root. It reports whether it did that; then the caller must return. The
+// results of subtests become subtests of t. The test gets its own terminal; see
+// [InTerminal].
 func AsUser(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -45,8 +46,9 @@ func AsUser(t *testing.T) bool {
 	return true
 }
 
-// InTerminal runs the calling test again in its own terminal if it has none, and reports
-// whether it did. Attacks on the terminal are skipped without one.
+// InTerminal runs the calling test again in a terminal if it has none, and
+// reports whether it did that. Without a terminal, attacks on the terminal are
+// skipped.
 func InTerminal(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(againVariable) != "" || needTTY(nil) == "" {
@@ -60,7 +62,7 @@ func runAgain(t *testing.T, uid, gid int) {
 	t.Helper()
 	dir := t.TempDir()
 	for d := filepath.Dir(dir); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
-		requireNoError(t, os.Chmod(d, 0o711)) // testing creates them for its own user only
+		requireNoError(t, os.Chmod(d, 0o711)) // package testing creates them for its own user only
 	}
 	requireNoError(t, os.Mkdir(dir+"/tmp", 0o700))
 	requireNoError(t, copyFile("/proc/self/exe", dir+"/test", 0o755))
@@ -69,7 +71,7 @@ func runAgain(t *testing.T, uid, gid int) {
 	for _, p := range []string{dir, dir + "/tmp", dir + "/test", dir + "/payload"} {
 		requireNoError(t, os.Chown(p, uid, gid))
 	}
-	if os.Getuid() == 0 && uid != 0 { // in a directory owned by that user
+	if os.Getuid() == 0 && uid != 0 { // the test needs a directory owned by that user
 		requireNoError(t, os.Chmod(dir, 0o700))
 		requireNoError(t, os.WriteFile(dir+"/setuid", payloadBytes(t), 0o755))
 		requireNoError(t, os.Chmod(dir+"/setuid", 0o755|os.ModeSetuid))
@@ -111,7 +113,7 @@ func subtests() string {
 
 var resultLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
 
-// forward turns the results in a test's output into subtests.
+// forward converts the results in the output of a test to subtests.
 func forward(t *testing.T, out string, err error) {
 	t.Helper()
 	results := map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll polls ok until it returns true or d has passed.
+// poll calls ok until it returns true or until d has passed.
 func poll(d time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
 		if ok() {
@@ -25,7 +25,8 @@ func poll(d time.Duration, ok func() bool) bool {
 	}
 }
 
-// processesWithMark returns the host processes that have mark as an argument.
+// processesWithMark returns the PIDs of the host processes that have mark as an
+// argument.
 func processesWithMark(mark string) []int {
 	var pids []int
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -47,8 +48,8 @@ func isZombie(pid int) bool {
 	return err != nil || i < 0 || len(b) < i+3 || b[i+2] == 'Z' || b[i+2] == 'X'
 }
 
-// sweep kills the remaining processes of an attack and removes its files outside the
-// sandbox.
+// sweep kills the remaining processes of an attack and removes its files
+// outside the sandbox.
 func sweep(mark string) {
 	poll(3*time.Second, func() bool {
 		pids := processesWithMark(mark)
@@ -68,7 +69,7 @@ func sweep(mark string) {
 // rss returns the resident memory of this process in bytes.
 func rss() int64 { return statusField("self", "VmRSS:") << 10 }
 
-// statusField returns a number from a process's status, or -1.
+// statusField returns a number from the status of a process, or -1.
 func statusField(pid, field string) int64 {
 	b, _ := os.ReadFile("/proc/" + pid + "/status")
 	for line := range strings.Lines(string(b)) {
@@ -82,7 +83,7 @@ func statusField(pid, field string) int64 {
 	return -1
 }
 
-// traces are the objects that sandboxes may leave on a host.
+// traces lists what sandboxes may leave on a host.
 type traces struct {
 	mounts  int
 	cgroups int
@@ -99,8 +100,8 @@ func tracesOf(tmp, mark string) traces {
 	return tr
 }
 
-// countCgroups counts the control groups with this process's PID in their names, because
-// tests of other packages run concurrently.
+// countCgroups counts the control groups whose name contains the PID of this
+// process, because tests of other packages run concurrently.
 func countCgroups() int {
 	n, pid := 0, strconv.Itoa(os.Getpid())
 	filepath.WalkDir("/sys/fs/cgroup", func(_ string, d os.DirEntry, err error) error {

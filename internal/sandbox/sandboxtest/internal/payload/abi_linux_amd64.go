@@ -2,10 +2,11 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// int80 makes a system call like a 32-bit program.
+// int80 makes a system call with the 32-bit ABI.
 func int80(nr, a, b, c uint32) (r int32)
 
-// foreignABI makes system calls that a filter for this architecture alone misinterprets.
+// foreignABI makes system calls that a filter misinterprets if it ignores the
+// ABI.
 func foreignABI(t *tally) {
 	const x32 = 0x40000000
 	fd, _, e := unix.RawSyscall(x32|unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0)

@@ -18,8 +18,8 @@ import (
 
 const mib = 1 << 20
 
-// burn uses more processor time than any test allows, however long that takes
-// beside other programs.
+// burn uses more CPU time than any test allows, even if other programs slow it
+// down.
 func burn() {
 	const enough = 10 // seconds
 	for {
@@ -51,13 +51,14 @@ func forkBomb(t *tally) {
 			kids = append(kids, pid)
 		}
 	}
-	pause(200 * time.Millisecond) // give watchers time to react
+	pause(200 * time.Millisecond) // gives watchers time to react
 	n := countRunning(kids)
 	killAll(kids)
 	t.try(fmt.Sprintf("%d processes", n), errorIfExceeded(n, 80, e))
 }
 
-// errorIfExceeded returns nil if n exceeds the policy's limit with some slack.
+// errorIfExceeded returns nil if n exceeds the policy's limit by more than some
+// tolerance.
 func errorIfExceeded(n, most int, e unix.Errno) error {
 	if n > most {
 		return nil
@@ -72,8 +73,8 @@ func memoryOne(t *tally) {
 
 func memoryFour(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
 
-// allocateInChildren starts children that each allocate memory, and checks whether they could hold it
-// for a while.
+// allocateInChildren starts children that allocate memory. It returns nil if
+// they could keep the memory for a while.
 func allocateInChildren(children int, size int64, kind uintptr) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -94,7 +95,7 @@ func allocateInChildren(children int, size int64, kind uintptr) error {
 	w.Close()
 	defer func() { killAll(kids) }()
 	full := 0
-	for buf := make([]byte, children); full < children && err == nil; { // an ended child has closed its end
+	for buf := make([]byte, children); full < children && err == nil; { // a child that exited has closed its end
 		var n int
 		n, err = r.Read(buf)
 		full += n
@@ -114,7 +115,8 @@ func bigFile(t *tally) {
 	t.try(fmt.Sprintf("%d MB in a file", n), err)
 }
 
-// writeMegabytes writes a file of size MB and returns the size reached.
+// writeMegabytes writes a file of size MB. It returns the size that it could
+// write.
 func writeMegabytes(path string, size int) (int, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -130,8 +132,8 @@ func writeMegabytes(path string, size int) (int, error) {
 	return size, nil
 }
 
-// writeManyFiles writes much more than the limit, because a watcher reacts late on a busy
-// machine.
+// writeManyFiles writes much more than the limit, because a watcher reacts late
+// on a busy machine.
 func writeManyFiles(dir, mark string) (int, error) {
 	const most = 640
 	total := 0
@@ -201,7 +203,7 @@ func flood(*tally) {
 	}
 }
 
-// daemon starts a process that is detached from this one.
+// daemon starts a process that is detached from this process.
 func daemon(t *tally) {
 	cmd, err := startSelf("between", t.mark, nil)
 	if err == nil {
@@ -217,13 +219,14 @@ func startAndExit([]string) {
 	}
 }
 
-// holdStdout starts a process that keeps this one's output open.
+// holdStdout starts a process that keeps the standard output of this process
+// open.
 func holdStdout(t *tally) {
 	_, err := startSelf("stay", t.mark, os.Stdout)
 	t.try("child", err)
 }
 
-// startSelf starts this program in its own session.
+// startSelf starts this program again in its own session.
 func startSelf(what, mark string, out *os.File) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -251,7 +254,8 @@ func openMany(t *tally) {
 	t.try(strconv.Itoa(n)+" descriptors", err)
 }
 
-// spinTwo runs two spinning children for seconds, and prints their CPU time.
+// spinTwo runs two busy children for some seconds and prints the CPU time that
+// they used.
 func spinTwo(t *tally) {
 	runtime.LockOSThread()
 	seconds, _ := strconv.ParseInt(t.args[0], 10, 64)
@@ -305,7 +309,7 @@ func memfd(t *tally) {
 	t.try(fmt.Sprintf("%d MB in a memfd", n), err)
 }
 
-// memfds exceeds the limit with several memfds.
+// memfds exceeds the memory limit with several memfds.
 func memfds(t *tally) {
 	total := 0
 	for total < 400 {
@@ -336,7 +340,7 @@ func fillMemfd(size int) (int, error) {
 	return size, nil
 }
 
-// nest creates nested directories.
+// nest creates deeply nested directories.
 func nest(t *tally) {
 	dir, err := unix.Open(workDir(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	n := 0

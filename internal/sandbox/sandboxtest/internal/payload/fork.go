@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The children below are copies of a Go process with one thread. They must only make raw
-// system calls and touch memory.
+// The children below are copies of a Go process with one thread. They may only
+// make raw system calls and access memory.
 
-// noCall means no system call.
+// noCall is the number of no system call.
 const noCall = ^uintptr(0)
 
 //go:nosplit
@@ -86,7 +86,7 @@ func rawClone3(args unsafe.Pointer, size uintptr) (uintptr, unix.Errno) {
 	return pid, e
 }
 
-// reap waits for a child whose exit code is an errno.
+// reap waits for a child whose exit code is an error number.
 func reap(pid uintptr) error {
 	var ws unix.WaitStatus
 	for {
@@ -203,7 +203,8 @@ func killAll(pids []int) {
 	}
 }
 
-// countRunning counts the running children, without reaping the others.
+// countRunning returns the number of running children. It does not reap the
+// others.
 func countRunning(pids []int) int {
 	n := 0
 	for _, pid := range pids {

@@ -22,17 +22,17 @@ import (
 func (t *tally) pid() int {
 	n, err := strconv.Atoi(t.args[0])
 	if err != nil || n <= 1 {
-		panic("no pid of a victim")
+		panic("victim has no PID")
 	}
 	return n
 }
 
 func signalVictim(t *tally) {
-	signal.Ignore(unix.SIGUSR1) // in case the PID is our own in this namespace
+	signal.Ignore(unix.SIGUSR1) // the PID may be that of this process in its namespace
 	t.try("kill", unix.Kill(t.pid(), unix.SIGUSR1))
 }
 
-// signalAll uses a harmless signal.
+// signalAll sends a harmless signal to all processes.
 func signalAll(t *tally) { t.try("kill -1", unix.Kill(-1, unix.SIGWINCH)) }
 
 func errnoOf(e unix.Errno) error {
@@ -57,9 +57,9 @@ func limitVictim(t *tally) {
 	t.try("prlimit", err)
 }
 
-// limitFirst reads the limits of process 1, which is the watcher in a sandbox. A process
-// that may read them may also change them. It only reads, because without a sandbox
-// process 1 is the host's init.
+// limitFirst reads the limits of process 1, which watches commands in a
+// sandbox. A process that may read them may also change them. It only reads
+// them, because without a sandbox process 1 is the host's init.
 func limitFirst(t *tally) {
 	var old unix.Rlimit
 	t.try("prlimit of process 1", unix.Prlimit(1, unix.RLIMIT_NOFILE, nil, &old))
@@ -73,7 +73,7 @@ func pinVictim(t *tally) {
 	t.try("sched_setaffinity", unix.SchedSetaffinity(t.pid(), &set))
 }
 
-// gainRoot executes a setuid copy of this program, if there is one.
+// gainRoot runs a setuid copy of this program if there is one.
 func gainRoot(t *tally) {
 	if t.args[0] != "" {
 		b, err := exec.Command(t.args[0]).Output()
@@ -89,7 +89,8 @@ func gainRoot(t *tally) {
 	}
 }
 
-// runSetuid starts a program that waits for input and prints its user.
+// runSetuid starts a setuid program that waits for input, and returns an error
+// unless it gained privileges.
 func runSetuid(p string) error {
 	cmd := exec.Command(p)
 	in, err := cmd.StdinPipe()
@@ -160,7 +161,8 @@ func (t *tally) tryFD(what string, fd uintptr, e unix.Errno) {
 	t.try(what, errnoOf(e))
 }
 
-// injectInput types a line into the terminal of the sandbox's starter.
+// injectInput writes a line to the input of the terminal of the process that
+// started the sandbox.
 func injectInput(t *tally) {
 	fds := map[string]int{"stdin": 0, "stdout": 1, "stderr": 2}
 	if fd, err := unix.Open("/dev/tty", unix.O_RDWR, 0); err == nil {
@@ -201,7 +203,7 @@ func enterNamespace(t *tally) {
 	t.try("setns pidfd", err)
 }
 
-// writeProc opens protected files for writing, without writing to them.
+// writeProc opens protected files for writing, but does not write to them.
 func writeProc(t *tally) {
 	for _, p := range []string{"/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/proc/irq/default_smp_affinity"} {
 		fd, err := unix.Open(p, unix.O_WRONLY|unix.O_CLOEXEC, 0)

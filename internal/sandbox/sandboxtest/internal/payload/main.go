@@ -1,14 +1,14 @@
 //go:build linux
 
-// Command payload is the program that sandboxtest runs inside sandboxes. It has one
-// subcommand for each attack, a few tools for tests, and the victim that represents the
-// hub on the host. Everything it does is bounded, and it gives an attacker no new
-// abilities.
+// Command payload is the program that sandboxtest runs inside sandboxes. It has
+// a subcommand for each attack, some tools for tests, and a victim that
+// represents the hub on the host. All of its actions are bounded, and it gives
+// an attacker no new abilities.
 //
 //	payload COMMAND MARK [ARGUMENT...]
 //
-// The host finds the process by MARK. An attack prints "ready" first and, as its last
-// line, "BREACH" or "BLOCKED" with details, as far as it can tell.
+// The host finds the process by MARK. An attack first prints "ready". Its last
+// line is "BREACH" or "BLOCKED" with details, as far as the attack can tell.
 package main
 
 import (
@@ -19,14 +19,15 @@ import (
 	"time"
 )
 
-// bound is the maximum lifetime of any process of the payload.
+// bound is the maximum lifetime of a payload process.
 const bound = 20 * time.Second
 
-// bounded is false for the victim, which ends with its input.
+// bounded reports whether bound applies. It is false for the victim, which runs
+// until its input ends.
 var bounded = true
 
 func main() {
-	if os.Geteuid() != os.Getuid() { // the setuid copy of D07 does nothing else
+	if os.Geteuid() != os.Getuid() { // the setuid copy for attack D07 does nothing else
 		fmt.Println("euid", os.Geteuid())
 		return
 	}
@@ -39,7 +40,7 @@ func main() {
 			os.Exit(3)
 		}
 	})
-	debug.SetGCPercent(-1) // the forks below require a single thread
+	debug.SetGCPercent(-1) // forks require a process with a single thread
 	name, args := os.Args[1], os.Args[3:]
 	if run := tools[name]; run != nil {
 		run(args)
@@ -67,14 +68,14 @@ var attacks = map[string]func(*tally){
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
 }
 
-// tally records the attempts and their results.
+// tally records attempts and their results.
 type tally struct {
 	mark     string
 	args     []string
 	got, not []string
 }
 
-// try records an attempt: without an error it is a breach.
+// try records an attempt. If err is nil, the attempt was a breach.
 func (t *tally) try(what string, err error) {
 	if err == nil {
 		t.got = append(t.got, what)

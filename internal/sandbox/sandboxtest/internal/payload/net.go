@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial takes pairs of network and address.
+// dial connects to addresses. Its arguments are pairs of a network and an
+// address.
 func dial(t *tally) {
 	for i := 0; i+1 < len(t.args); i += 2 {
 		c, err := net.DialTimeout(t.args[i], t.args[i+1], time.Second)
@@ -65,7 +66,7 @@ func ioURing(t *tally) {
 	t.try("io_uring_setup", e)
 }
 
-// listen takes a word to send to each client.
+// listen accepts connections. Its argument is a word to send to each client.
 func listen(t *tally) {
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -82,8 +83,8 @@ func listen(t *tally) {
 	t.try("accept", err)
 }
 
-// feature checks whether the kernel has what an attack needs. The host runs it outside of
-// any sandbox.
+// feature checks whether the kernel has the feature that an attack needs. The
+// host runs it outside any sandbox.
 func feature(args []string) {
 	t := &tally{}
 	switch args[0] {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// printFile prints the beginning of a file for the host to check.
+// printFile prints the start of a file, which the host compares with a secret.
 func printFile(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -63,7 +63,8 @@ func pids() []string {
 	return all
 }
 
-// readEnviron takes the victim's PID.
+// readEnviron reads environments of other processes. Its argument is the PID of
+// the victim.
 func readEnviron(t *tally) {
 	for _, pid := range append(pids(), t.args...) {
 		if pid == strconv.Itoa(os.Getpid()) {
@@ -93,7 +94,8 @@ func listProcesses(t *tally) {
 	}
 }
 
-// climb takes a host file and the victim's PID.
+// climb looks for a host file through other processes. Its arguments are the
+// file and the PID of the victim.
 func climb(t *tally) {
 	file, pid := t.args[0], t.args[1]
 	up := strings.Repeat("../", 40)
@@ -133,8 +135,8 @@ func readFDs(t *tally) {
 	}
 }
 
-// inheritedFDs looks for descriptors that were open before this program started. The
-// runtime's own descriptors have no file type.
+// inheritedFDs looks for descriptors that were open before this program
+// started. Descriptors of the Go runtime have no file type.
 func inheritedFDs(t *tally) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
@@ -164,7 +166,8 @@ func readKernelLog(t *tally) {
 	}
 }
 
-// searchKeyring takes the description of the victim's key.
+// searchKeyring looks for a key of the victim. Its argument is the description
+// of the key.
 func searchKeyring(t *tally) {
 	for _, ring := range []int{unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING, unix.KEY_SPEC_SESSION_KEYRING} {
 		id, err := unix.KeyctlSearch(ring, "user", t.args[0], 0)
@@ -190,7 +193,8 @@ func showKey(id int) error {
 	return nil
 }
 
-// readMemory takes the victim's PID, an address and a length.
+// readMemory reads memory of the victim. Its arguments are a PID, an address
+// and a length.
 func readMemory(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])
 	addr, _ := strconv.ParseUint(t.args[1], 10, 64)
@@ -212,7 +216,8 @@ func readMemory(t *tally) {
 	t.try("/proc/PID/mem", err)
 }
 
-// stealFD takes the victim's PID and one of its descriptors.
+// stealFD duplicates a descriptor of the victim. Its arguments are a PID and a
+// descriptor.
 func stealFD(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])
 	fd, _ := strconv.Atoi(t.args[1])

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tools are commands for the host and for behaviour tests. They print only the requested
-// data.
+// tools are commands for the host and for behaviour tests. They print only the
+// requested data.
 var tools = map[string]func([]string){
 	"victim":  victim,
 	"feature": feature,
@@ -65,7 +65,7 @@ func sum([]string) {
 	printResult(fmt.Sprintf("%d %x", n, h.Sum(nil)), err)
 }
 
-// talk answers each input line.
+// talk answers each line of input.
 func talk([]string) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		fmt.Printf("heard %s\n", in.Text())
@@ -84,7 +84,7 @@ func fillOutput(n int) {
 	}
 }
 
-// links creates entries that must not be collected next to one that must.
+// links creates a file that must be collected and others that must not.
 func links([]string) {
 	dir := outDir()
 	os.WriteFile(filepath.Join(dir, "real"), []byte("real"), 0o644)
@@ -116,13 +116,13 @@ func ifaces([]string) {
 		names = append(names, i.Name)
 	}
 	b, _ := json.Marshal(names)
-	if err != nil { // no netlink
+	if err != nil { // netlink is not available
 		b = []byte("null")
 	}
 	fmt.Println(string(b))
 }
 
-// countSignals counts the signals that a victim reports.
+// countSignals counts the signals that the victim receives.
 func countSignals(c *counter) {
 	usr, win := make(chan os.Signal, 64), make(chan os.Signal, 64)
 	signal.Notify(usr, unix.SIGUSR1)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counter counts events of the victim.
+// counter counts events by name.
 type counter struct {
 	mu   sync.Mutex
 	seen map[string]int // guarded by mu
@@ -33,9 +33,10 @@ func (c *counter) print(enc *json.Encoder) {
 	enc.Encode(c.seen)
 }
 
-// victim represents the hub. It takes a directory for its socket, the host's LAN address
-// or "", a file to keep open, and a secret for its memory and the user's keyring. It
-// prints its addresses, and its counters for each line of input. It ends with its input.
+// victim represents the hub. Its arguments are a directory for its socket, the
+// host's LAN address or "", a file to keep open, and a secret for its memory
+// and for the user's keyring. It prints its addresses, and its counters for
+// each line of input. It runs until its input ends.
 func victim(args []string) {
 	bounded = false
 	dir, lan, file, secret := args[0], args[1], args[2], os.Getenv("LOADOUT_TEST_HUB_MEMORY")
@@ -95,7 +96,7 @@ func (c *counter) accept(what, network, addr string) string {
 	return l.Addr().String()
 }
 
-// addKey adds the secret to the user's keyring.
+// addKey adds the secret to the user's keyring. forget removes it.
 func addKey(name, secret string, at map[string]any) (forget func()) {
 	at["key"] = ""
 	id, err := unix.AddKey("user", name, []byte(secret), unix.KEY_SPEC_USER_KEYRING)
