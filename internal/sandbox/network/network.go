@@ -1,5 +1,5 @@
-// Package network connects a sandbox to the proxy for its allow-list. It serves
-// the listener that the stage passes out of the sandbox.
+// Package network connects a sandbox to the proxy that enforces its host
+// allowlist. It serves the listener that the stage passes out of the sandbox.
 package network
 
 import (
@@ -16,26 +16,26 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Port is the port of the proxy in a sandbox.
+// Port is the port on which the proxy listens in a sandbox.
 const Port = 3128
 
-// bundleFile is the path of the CA bundle in a sandbox, with the system's roots
-// and the proxy's CA.
+// bundleFile is the path in a sandbox of the root certificates of the system
+// and the proxy.
 const bundleFile = "/run/loadout/roots.pem"
 
-// Proxy is the proxy of one sandbox. A nil Proxy is valid and means none.
+// Proxy is the proxy of one sandbox. A nil *Proxy is valid and means that there
+// is no proxy.
 type Proxy struct {
 	server  *proxy.Server
 	serving sync.WaitGroup
 	ca      []byte
 	bundle  []byte
-	// Address is the address of the proxy in the sandbox. The default is Port
-	// on 127.0.0.1.
+	// Address is the address of the proxy in the sandbox. The default is port
+	// [Port] on 127.0.0.1.
 	Address string
 }
 
-// New returns the proxy for the network of a spec, or nil if the spec does not
-// request one.
+// New returns the proxy that a spec requests, or nil if it requests none.
 func New(spec *sandbox.Spec) (*Proxy, error) {
 	n := &spec.Network
 	if n.Mode != sandbox.ProxyNetwork {
@@ -64,7 +64,7 @@ func New(spec *sandbox.Spec) (*Proxy, error) {
 	return p, nil
 }
 
-// Files returns the files that the sandbox needs for the proxy.
+// Files returns the files that the sandbox needs to use the proxy.
 func (p *Proxy) Files() []stage.Text {
 	if p == nil || p.ca == nil {
 		return nil
@@ -72,7 +72,7 @@ func (p *Proxy) Files() []stage.Text {
 	return []stage.Text{{Path: bundleFile, Data: string(p.bundle), Mode: 0o444}}
 }
 
-// Environment returns a copy of the spec with the proxy variables.
+// Environment returns a copy of the spec whose environment selects the proxy.
 func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 	if p == nil {
 		return spec
@@ -87,8 +87,8 @@ func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(Port))
 	}
 	maps.Copy(s.Env, proxy.Env(address))
-	// Make all programs trust the root certificates of the system. Some programs have
-	// their own, without those of a company.
+	// Make all programs trust the root certificates of the system. Some
+	// programs use their own list, which lacks the roots of a company.
 	roots := proxy.RootFile()
 	if p.ca != nil {
 		roots = bundleFile
@@ -102,12 +102,13 @@ func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 	return &s
 }
 
-// Serve serves the listener until the proxy is closed.
+// Serve accepts connections on the listener until the proxy is closed. It does
+// not block.
 func (p *Proxy) Serve(l net.Listener) {
-	p.serving.Go(func() { p.server.Serve(l) }) // returns an error when closed
+	p.serving.Go(func() { p.server.Serve(l) }) // returns an error when the proxy is closed
 }
 
-// Denied returns the refused hosts.
+// Denied returns the hosts to which connections were refused.
 func (p *Proxy) Denied() []string {
 	if p == nil {
 		return nil
@@ -115,7 +116,7 @@ func (p *Proxy) Denied() []string {
 	return p.server.Denied()
 }
 
-// Close ends all connections and waits.
+// Close closes all connections and waits.
 func (p *Proxy) Close() {
 	if p == nil {
 		return

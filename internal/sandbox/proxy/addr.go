@@ -14,15 +14,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// dialTimeout limits resolving and connecting together.
+// dialTimeout limits the time to resolve a host and connect to it.
 const dialTimeout = 15 * time.Second
 
-// refusal is an error caused by policy, not by the network.
+// refusal is an error that policy causes, not the network.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
-// check refuses a non-public address, or one of this machine, unless the
+// check refuses a non-public address, or an address of this machine, unless the
 // operator allows it.
 func (s *Server) check(a netip.Addr) error {
 	if a.Zone() == "" {
@@ -42,16 +42,16 @@ func (s *Server) check(a netip.Addr) error {
 	return nil
 }
 
-// dial resolves a normalized host, checks the addresses, and connects to a
-// checked address. It never connects to the name, whose meaning could change
-// after the check.
+// dial resolves a normalized host, checks its addresses, and connects to one of
+// them. It never connects by name, because the name could resolve to another
+// address after the check.
 func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
 	if !s.startWork() {
 		return nil, net.ErrClosed
 	}
 	defer s.wg.Done()
-	// The transport does not dial for a particular request, so its context does
-	// not end with the server's.
+	// The context of the transport is not cancelled when the server is closed,
+	// because the transport does not dial for a particular request.
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -96,7 +96,7 @@ func (s *Server) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	if s.opts.Resolve != nil {
 		return s.opts.Resolve(ctx, host)
 	}
-	// A trailing dot prevents the use of search lists.
+	// A trailing dot prevents the resolver from using search lists.
 	if strings.Contains(host, ".") {
 		host += "."
 	}
@@ -104,7 +104,7 @@ func (s *Server) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	// An address that does not answer leaves time for the next.
+	// Leave time for the next address if this one does not answer.
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout/3)
 	defer cancel()
 	if s.opts.Dial != nil {
@@ -113,14 +113,14 @@ func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 	d := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		got, err := netip.ParseAddrPort(address)
 		if err != nil || got.Addr().Unmap() != to.Addr() || got.Port() != to.Port() {
-			return &refusal{fmt.Sprintf("unchecked address %s", address)}
+			return &refusal{fmt.Sprintf("address %s was not checked", address)}
 		}
 		return s.check(got.Addr().Unmap())
 	}}
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialTransport is dial for an http.Transport, with a target as the address.
+// dialTransport is dial for an http.Transport. The address is a target.
 func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn, error) {
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
@@ -137,5 +137,5 @@ func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn
 	return c, nil
 }
 
-// errQuota ends connections when the server exceeded its byte limit.
+// errQuota closes connections when the server has exceeded its byte limit.
 var errQuota = errors.New("byte limit for this skill exceeded")

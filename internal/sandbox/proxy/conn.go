@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// conn is a connection of the server, from a script or to a host. It is closed
-// when no byte passes in either direction for the idle timeout. An explicit
-// deadline takes precedence until it is cleared: request headers have one, so
-// that a slow script cannot keep a connection open.
+// conn is a connection to a script or to a host. It is closed when no byte
+// passes in either direction for the idle timeout. An explicit deadline takes
+// precedence until it is cleared. Request headers have such a deadline, so that
+// a slow script cannot keep a connection open.
 type conn struct {
 	net.Conn
 	server  *Server
 	idle    time.Duration
-	metered bool   // counts against Options.MaxBytes
-	release func() // releases its slot
+	metered bool   // whether its bytes count towards Options.MaxBytes
+	release func() // releases its slot in the listener
 
 	passed atomic.Int64
 	closed sync.Once
@@ -34,7 +34,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.mu.Lock()
 		if c.recording {
-			// the limit of net/http
+			// This is the limit of net/http.
 			c.head = append(c.head, p[:min(n, 2*maxHeader-len(c.head))]...)
 		}
 		c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// recordBytes records n bytes.
+// recordBytes counts n transferred bytes. It fails if the limit is exceeded.
 func (c *conn) recordBytes(n int) error {
 	c.passed.Add(int64(n))
 	c.resetIdle()
@@ -103,7 +103,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// CloseWrite signals the end of the data to the other side.
+// CloseWrite tells the other side that no more data follows.
 func (c *conn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
@@ -123,7 +123,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// takeHead returns the data read so far and stops recording.
+// takeHead returns the data that was recorded so far and stops recording.
 func (c *conn) takeHead() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,8 @@ func (c *conn) takeHead() []byte {
 	return head
 }
 
-// listener limits the number of connections. Others wait in the system's queue.
+// listener limits the number of open connections. Further connections wait in
+// the queue of the system.
 type listener struct {
 	net.Listener
 	server *Server
@@ -160,8 +161,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// singleListener is a listener for one existing connection. Its second Accept returns
-// when the connection has ended.
+// singleListener is a listener for a single existing connection. Its second
+// Accept returns after that connection is closed.
 type singleListener struct {
 	*innerConn
 	once sync.Once
@@ -179,7 +180,8 @@ func (l *singleListener) Accept() (net.Conn, error) {
 
 func (l *singleListener) Addr() net.Addr { return l.LocalAddr() }
 
-// innerConn carries requests for one target inside a CONNECT.
+// innerConn is a connection inside a CONNECT tunnel, for requests to one
+// target.
 type innerConn struct {
 	net.Conn
 	target target
@@ -193,7 +195,7 @@ func (c *innerConn) Close() error {
 	return err
 }
 
-// replayConn is a connection that returns already read data first.
+// replayConn is a connection that first returns data that was already read.
 type replayConn struct {
 	*conn
 	r io.Reader

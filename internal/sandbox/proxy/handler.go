@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// serveProxy answers a request to the proxy.
+// serveProxy handles a request to the proxy.
 func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 	d := &Decision{Time: time.Now(), Method: r.Method}
 	head := r.Context().Value(connKey{}).(*conn).takeHead()
@@ -29,7 +29,7 @@ func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		t.host, t.port, err = splitAuthority(r.RequestURI)
 		if err == nil && t.port == 0 {
-			err = errors.New("CONNECT needs host:port")
+			err = errors.New("CONNECT requires host:port")
 		}
 	} else {
 		t, err = absoluteTarget(r, head)
@@ -49,17 +49,16 @@ func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 	s.forward(w, r, d, t)
 }
 
-// serveInner answers a request inside a CONNECT that was allowed for its
-// target.
+// serveInner handles a request inside a CONNECT tunnel to an allowed target.
 func (s *Server) serveInner(w http.ResponseWriter, r *http.Request) {
 	t := r.Context().Value(connKey{}).(*innerConn).target
 	d := &Decision{Time: time.Now(), Method: r.Method, Host: t.host, Port: t.port}
 	var fault string
 	switch {
 	case r.Method == http.MethodConnect || r.URL.Host != "" || r.URL.Scheme != "":
-		fault = "a proxy inside the proxy"
+		fault = "proxy request inside a tunnel"
 	case !t.isHost(r.Host) && (r.Host != "" || r.ProtoAtLeast(1, 1)):
-		fault = "the Host header names another host"
+		fault = "Host header does not match the tunnel"
 	}
 	if fault != "" {
 		s.refuse(w, r, d, http.StatusBadRequest, "invalid request: "+fault, "")
@@ -70,25 +69,25 @@ func (s *Server) serveInner(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// absoluteTarget returns the target of a request with an absolute address. It
-// rejects ambiguous addresses.
+// absoluteTarget returns the target of a request with an absolute URL. It
+// rejects ambiguous URLs.
 func absoluteTarget(r *http.Request, head []byte) (target, error) {
 	scheme, rest, ok := strings.Cut(r.RequestURI, "://")
 	switch {
 	case !ok:
-		return target{}, errors.New("not an absolute address, as a proxy needs")
+		return target{}, errors.New("proxy requires an absolute URL")
 	case strings.EqualFold(scheme, "https"):
 		return target{}, errors.New("https requires CONNECT")
 	case !strings.EqualFold(scheme, "http"):
-		return target{}, errors.New("scheme is not http")
+		return target{}, errors.New("unsupported scheme, want http")
 	}
 	written := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		written = rest[:i]
 	}
-	// No user and no escapes that net/url reads differently.
+	// Reject user information, and escapes that net/url interprets differently.
 	if r.URL.User != nil || r.URL.Opaque != "" || r.URL.Host != written {
-		return target{}, errors.New("address has no plain host")
+		return target{}, errors.New("invalid host in URL")
 	}
 	host, port, err := splitAuthority(written)
 	if err != nil {
@@ -99,21 +98,20 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 		t.port = t.defaultPort()
 	}
 	if t.port == 443 {
-		return target{}, errors.New("port 443 is for https")
+		return target{}, errors.New("port 443 requires https")
 	}
-	// A server that used the Host header would be another one than the list
-	// allows.
+	// A server might use a Host header that differs from the allowed host.
 	header, err := headerOf(head)
 	if err != nil {
-		return target{}, errors.New("invalid header")
+		return target{}, errors.New("invalid request header")
 	}
 	if hosts := header["Host"]; len(hosts) > 1 || len(hosts) == 1 && !t.isHost(hosts[0]) {
-		return target{}, errors.New("the Host header and the address differ")
+		return target{}, errors.New("Host header does not match the URL")
 	}
 	return t, nil
 }
 
-// headerOf parses a header again, for fields that net/http removes.
+// parseHeader parses the header again, to get the fields that net/http removes.
 func headerOf(head []byte) (textproto.MIMEHeader, error) {
 	tr := textproto.NewReader(bufio.NewReader(bytes.NewReader(head)))
 	if _, err := tr.ReadLine(); err != nil {
@@ -122,8 +120,8 @@ func headerOf(head []byte) (textproto.MIMEHeader, error) {
 	return tr.ReadMIMEHeader()
 }
 
-// checkPolicy reports whether policy allows the request. If not, it answers the
-// request.
+// checkPolicy reports whether policy allows a request. If not, it also sends
+// the response.
 func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision, t target) bool {
 	rule, ok := s.findRule(t)
 	switch {
@@ -135,8 +133,9 @@ func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision
 		}
 		s.refuse(w, r, d, http.StatusForbidden, "host "+t.String()+" is not allowed for this skill", hint+".")
 	case r.Method == http.MethodTrace:
-		// Its response would contain the request with the added headers.
-		s.refuse(w, r, d, http.StatusForbidden, "the method TRACE is not allowed", "")
+		// The response to TRACE would contain the request with the added
+		// headers.
+		s.refuse(w, r, d, http.StatusForbidden, "method TRACE is not allowed", "")
 	case !s.spendQuota(0):
 		s.refuse(w, r, d, http.StatusForbidden, errQuota.Error(), "")
 	default:
@@ -146,8 +145,8 @@ func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision
 	return false
 }
 
-// refuse answers and logs a refusal. The text is for the output of a script,
-// and must not contain anything from the script except a normalized host.
+// refuse logs a refusal and sends the response. Scripts may print the text, so
+// it must contain nothing from the script except a normalized host.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, d *Decision, status int, text, hint string) {
 	d.Allowed = false
 	if d.Reason == "" {
@@ -163,8 +162,8 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, status int, text, hint 
 		body += hint + "\n"
 	}
 	if r.Method == http.MethodConnect {
-		// Most programs show at most the reason phrase of a refused CONNECT,
-		// and net/http would replace it.
+		// Most programs show at most the reason phrase when CONNECT is refused,
+		// and net/http would replace that phrase.
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
@@ -181,16 +180,16 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, status int, text, hint 
 	io.WriteString(w, body)
 }
 
-// forward forwards a request and its response. Scripts follow redirects with a
-// new request that is checked again.
+// forward forwards a request and the response. If a script follows a redirect,
+// it sends a new request, which is checked again.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
 	var sent, received atomic.Int64
-	defer func() { // also if copying a body panics
+	defer func() { // in a deferred call, because copying a body may panic
 		d.Bytes = sent.Load() + received.Load()
 		s.log(d)
 	}()
 	if u := r.Header.Get("Upgrade"); u != "" && !strings.EqualFold(u, "websocket") {
-		r.Header.Del("Upgrade") // HTTP/2 could carry more requests
+		r.Header.Del("Upgrade") // an HTTP/2 connection could carry more requests
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &countingReader{ReadCloser: r.Body, n: &sent}
@@ -206,7 +205,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t 
 				p.Out.URL.Scheme = "https"
 			}
 			p.Out.URL.Host = t.String()
-			p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // do not normalize the query
 			p.Out.Host = t.hostHeader()
 			for _, in := range add {
 				p.Out.Header.Set(in.header, in.value)
@@ -237,9 +236,9 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail answers that an allowed host could not be reached. The caller logs the
-// outcome. Errors of net/http may quote the host's response, which may contain
-// a secret, so only fixed texts are returned.
+// fail responds that an allowed host could not be reached. The caller logs the
+// outcome. The response contains only fixed texts, because errors of net/http
+// may quote a response with a secret.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, d *Decision, t target, err error) {
 	var (
 		no    *refusal

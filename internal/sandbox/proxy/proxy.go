@@ -1,25 +1,26 @@
 // Package proxy is the only way out of a sandbox: an HTTP proxy that allows
-// connections to the hosts on a list.
+// connections to the hosts of an allowlist.
 //
-// A sandbox has its own network with only loopback. Its first process listens
-// there and passes the listener out, and [Server.Serve] accepts connections on
-// it. Each sandbox has its own [Server], so it needs no credentials. [Env]
-// returns the proxy variables for common programs.
+// A sandbox has its own network with only a loopback interface. Its first
+// process listens there and passes the listener to [Server.Serve] outside the
+// sandbox. Each sandbox has its own [Server], so the server needs no
+// credentials. [Env] returns the proxy variables for common programs.
 //
-// The proxy accepts plain HTTP with absolute addresses, and CONNECT. A host is
-// normalized once ([NormalizeHost]), compared with the list and resolved, and
-// the server connects to the checked address. Inside a CONNECT the server name
-// of the TLS handshake must be the requested host. Data other than TLS is
-// refused on port 443 and served as HTTP for that host on port 80.
+// The proxy accepts plain HTTP requests with absolute URLs, and CONNECT. It
+// normalizes a host once ([NormalizeHost]), compares it with the allowlist,
+// resolves it, and connects to an address that it has checked. Inside a CONNECT
+// tunnel, the server name in the TLS handshake must be the requested host. Data
+// other than TLS is refused on port 443. On port 80 it is served as HTTP for
+// the requested host.
 //
-// Scripts need not know secrets: an [Injection] adds a header to requests to a
-// host. The proxy then decrypts requests to that host, with a certificate
-// authority that exists only in memory, is trusted only in the sandbox and is
-// limited to these hosts ([Server.CA]). All other TLS passes unread.
+// Scripts do not need to know secrets: an [Injection] adds a header to requests
+// to a host. The proxy then decrypts requests to that host with a certificate
+// authority that exists only in memory, is trusted only in the sandbox, and is
+// limited to such hosts ([Server.CA]). Other TLS connections are not decrypted.
 //
-// Limits: code can send data to any allowed host that accepts it, and many
-// hosts serve many users. In TLS that is not decrypted, an allowed host behind
-// a shared front end can be asked for another one by its Host header. A host
+// The proxy has limits. Code can send data to any allowed host that accepts it,
+// and many hosts serve many users. If TLS is not decrypted, a front end that
+// serves several hosts can be asked for another host by the Host header. A host
 // that echoes request headers reveals an injected secret.
 package proxy
 
@@ -47,38 +48,38 @@ const (
 	headerTimeout = 10 * time.Second
 )
 
-// Options configure a [Server]. The zero value allows nothing.
+// Options configures a [Server]. The zero value allows no host.
 type Options struct {
-	Allow   []string       // rules as ParseRule reads them
+	Allow   []string       // rules for ParseRule
 	Private []netip.Prefix // allowed non-public addresses
 	Secrets []Injection
 
-	// Log receives each decision after the request or tunnel has ended. It is
-	// called concurrently and must not call methods of the Server.
+	// Log is called with each decision after the request or tunnel has ended.
+	// It is called concurrently and must not call methods of the Server.
 	Log func(Decision)
 
-	MaxConns    int           // concurrent connections of scripts; others wait. 0: 64
-	MaxBytes    int64         // total to and from hosts. 0: 1 GiB, negative: unlimited
-	IdleTimeout time.Duration // closes idle connections. 0: 2 minutes
+	MaxConns    int           // concurrent connections of scripts; others wait. 0 means 64
+	MaxBytes    int64         // total to and from hosts. 0 means 1 GiB, a negative value unlimited
+	IdleTimeout time.Duration // closes idle connections. 0 means 2 minutes
 
-	Roots *x509.CertPool // for hosts with secrets. nil: the system's roots
+	Roots *x509.CertPool // for hosts with secrets. nil means the roots of the system
 
-	// For tests. Dial receives a checked address.
+	// Dial connects to a checked address. Tests replace it.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Decision is the outcome of a request or tunnel. It contains no path or
-// header.
+// Decision describes the outcome of a request or a tunnel. It contains no path
+// or header.
 type Decision struct {
 	Time    time.Time // start time
-	Host    string    // normalized; empty if the request has no valid host
+	Host    string    // normalized; "" if the request has no valid host
 	Port    uint16
 	Method  string
 	Allowed bool
-	Reason  string   // the rule that allowed it, or why it was refused or failed
-	Secrets []string // names of the applied injections
-	Bytes   int64    // to and from the host; request bodies, or all data of a tunnel
+	Reason  string   // rule that allowed the request, or why it was refused or failed
+	Secrets []string // names of the secrets that were added
+	Bytes   int64    // to and from the host: bodies of requests, or all data of a tunnel
 }
 
 // Server is the proxy of one sandbox. Its methods are safe for concurrent use.
@@ -87,16 +88,16 @@ type Server struct {
 	rules   []Rule
 	private []netip.Prefix
 	secrets []injection
-	ca      *authority // nil without secrets
+	ca      *authority // nil if there are no secrets
 	idle    time.Duration
 	slots   chan struct{}
 	max     int64
 	used    atomic.Int64
 
-	ctx       context.Context // ends with Close
+	ctx       context.Context // cancelled by Close
 	cancel    context.CancelFunc
-	outer     *http.Server // for the sandbox's listener
-	inner     *http.Server // for requests inside a CONNECT
+	outer     *http.Server // serves the listener of the sandbox
+	inner     *http.Server // serves requests inside CONNECT tunnels
 	transport *http.Transport
 	quiet     *log.Logger
 	wg        sync.WaitGroup
@@ -105,11 +106,11 @@ type Server struct {
 	closed bool
 	conns  map[*conn]bool
 	denied map[string]bool
-	more   bool // denied is full
+	more   bool // whether denied is full
 }
 
-// New returns a server. Call Serve to start it. The error joins all faults of
-// the options, with a [*RuleError] for each invalid entry of Allow.
+// New returns a server, which the caller starts with Serve. The error joins all
+// faults of the options, with a [*RuleError] for each invalid entry of Allow.
 func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts:    opts,
@@ -160,10 +161,10 @@ func New(opts Options) (*Server, error) {
 	s.slots = make(chan struct{}, conns)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.outer = s.newHTTP(s.serveProxy)
-	// net/http drops the Host header of a request with an absolute address, but
-	// the server compares the two. So it records the head of each connection,
-	// and a connection has only one request. That is cheap over loopback, and
-	// connections to hosts are reused.
+	// The server compares the Host header of a request with its URL, but
+	// net/http drops the header if the URL is absolute. So the server records
+	// the head of each connection, and a connection serves only one request.
+	// This is cheap over loopback, and connections to hosts are reused.
 	s.outer.SetKeepAlivesEnabled(false)
 	s.inner = s.newHTTP(s.serveInner)
 	s.transport = &http.Transport{
@@ -202,8 +203,8 @@ func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 	}
 }
 
-// Serve accepts connections until [Server.Close], then returns nil. It closes
-// the listener. It may be called for several listeners.
+// Serve accepts connections until [Server.Close] is called, and then returns
+// nil. It closes the listener. Serve may be called for several listeners.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.startWork() {
 		l.Close()
@@ -217,8 +218,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Close ends all connections and waits until all decisions are logged. It may
-// be called several times.
+// Close closes all connections and waits until all decisions are logged. It may
+// be called more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -236,7 +237,8 @@ func (s *Server) Close() error {
 }
 
 // Denied returns the refused targets as host:port, sorted and without
-// duplicates. It stores up to 100, then appends "and more".
+// duplicates. It returns up to 100 targets, followed by "and more" if there are
+// more.
 func (s *Server) Denied() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +249,7 @@ func (s *Server) Denied() []string {
 	return list
 }
 
-// startWork registers work that Close waits for. It returns false after Close.
+// startWork registers work for which Close waits. It returns false after Close.
 func (s *Server) startWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,14 +274,15 @@ func (s *Server) untrack(c *conn) {
 	delete(s.conns, c)
 }
 
-// spendQuota subtracts n bytes from the remaining quota and reports whether it was
-// sufficient.
+// spendQuota subtracts n bytes from the remaining quota. It returns false if
+// the quota is exceeded.
 func (s *Server) spendQuota(n int64) bool {
 	used := s.used.Add(n)
 	return s.max < 0 || used <= s.max
 }
 
-// findRule returns the first rule that matches a target.
+// findRule returns the first rule that matches a target. It returns false if
+// there is none.
 func (s *Server) findRule(t target) (Rule, bool) {
 	for _, r := range s.rules {
 		if r.Match(t.host, t.port) {
@@ -307,15 +310,15 @@ func (s *Server) recordDenied(hostPort string) {
 	}
 }
 
-// Env returns the environment variables for a proxy at host:port. curl, wget,
-// git, pip, requests, httpx, urllib, npm, cargo, Go, Ruby and Node 24 use them.
-// Programs that ignore them cannot connect. Loopback is excluded, because a
-// test may have a server there.
+// Env returns the environment variables for a proxy at the address host:port.
+// curl, wget, git, pip, requests, httpx, urllib, npm, cargo, Go, Ruby and Node
+// 24 use them. Programs that ignore them cannot connect. Loopback addresses are
+// excluded, because a test may run a server there.
 func Env(address string) map[string]string {
 	url := "http://" + address
 	const direct = "localhost,127.0.0.1,::1"
 	return map[string]string{
-		// curl only reads the lower-case name, because of httpoxy.
+		// curl reads only the lower-case name, because of httpoxy.
 		"http_proxy": url, "HTTP_PROXY": url,
 		"https_proxy": url, "HTTPS_PROXY": url,
 		"all_proxy": url, "ALL_PROXY": url,

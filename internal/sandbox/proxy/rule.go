@@ -12,16 +12,16 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Rule is an entry of an allow list: a host or all names below a domain, with
-// one port or ports 80 and 443. The zero Rule matches nothing.
+// Rule is an entry of a host allowlist: a host, or all names below a domain,
+// with one port or with ports 80 and 443. The zero Rule matches nothing.
 type Rule struct {
 	host string // from NormalizeHost
-	port uint16 // 0: 80 and 443
-	sub  bool   // names below host, but not host
-	all  bool   // every host
+	port uint16 // 0 means 80 and 443
+	sub  bool   // matches names below host, but not host
+	all  bool   // matches every host
 }
 
-// RuleError reports an invalid entry of an allow list.
+// RuleError reports an invalid entry of a host allowlist.
 type RuleError struct {
 	Entry  string
 	Reason string
@@ -31,10 +31,10 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("allowed host %q: %s", e.Entry, e.Reason)
 }
 
-// ParseRule parses host, host:port, *.domain and *.domain:port, where host may
-// be an IP address, with brackets for IPv6. * and *:port match every public
-// host. Without a port a rule matches ports 80 and 443. *.domain matches names
-// at any depth below domain, but not domain. The error is a [*RuleError].
+// ParseRule parses host, host:port, *.domain and *.domain:port. The host may be
+// an IP address, with brackets for IPv6. * and *:port match every public host.
+// A rule without a port matches ports 80 and 443. *.domain matches names at any
+// depth below domain, but not domain itself. The error is a [*RuleError].
 //
 // A rule for a non-public address is valid but has no effect unless
 // [Options.Private] contains the address.
@@ -52,7 +52,7 @@ func ParseRule(s string) (Rule, error) {
 	if port, ok := strings.CutPrefix(s, "*:"); ok {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return fault("the port is not a number from 1 to 65535")
+			return fault("port is not a number from 1 to 65535")
 		}
 		return Rule{all: true, port: uint16(n)}, nil
 	}
@@ -73,7 +73,7 @@ func ParseRule(s string) (Rule, error) {
 	return Rule{host: host, port: port, sub: sub}, nil
 }
 
-// String formats the rule for [ParseRule], normalized.
+// String formats the rule in normalized form for [ParseRule].
 func (r Rule) String() string {
 	s := r.host
 	if strings.Contains(s, ":") {
@@ -91,7 +91,8 @@ func (r Rule) String() string {
 	return s
 }
 
-// Match reports whether the rule covers a host from [NormalizeHost] at a port.
+// Match reports whether the rule covers a host, as returned by [NormalizeHost],
+// and a port.
 func (r Rule) Match(host string, port uint16) bool {
 	switch {
 	case host == "" || r.host == "" && !r.all:
@@ -107,9 +108,9 @@ func (r Rule) Match(host string, port uint16) bool {
 	return host == r.host
 }
 
-// The profile is that of browsers for lookups, except for two rules. The hyphen rule would
-// reject names in use (r3---sn.example). The character rule is replaced by the check
-// below, which permits underscores.
+// lookup is the profile that browsers use for lookups, except for two rules.
+// The hyphen rule would reject names that are in use (r3---sn.example). The
+// character rule is replaced with the check below, which allows underscores.
 var lookup = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
@@ -117,14 +118,15 @@ var lookup = idna.New(
 	idna.CheckHyphens(false),
 )
 
-// NormalizeHost returns the canonical form of a host, in which it is compared, resolved
-// and dialled: ASCII, lower case, no trailing dot; an IP address in canonical form without
-// brackets. It rejects everything that a resolver or C library could interpret
-// differently: numbers, shortened or mapped addresses, zones, escapes, user information,
-// control characters and empty labels. It is idempotent.
+// NormalizeHost returns the canonical form of a host, which is used to compare,
+// resolve and dial it: ASCII, lower case, without a trailing dot, or an IP
+// address in canonical form without brackets. It rejects everything that a
+// resolver or a C library could interpret differently: numbers, shortened or
+// mapped addresses, zones, escapes, user information, control characters and
+// empty labels. It is idempotent.
 func NormalizeHost(s string) (string, error) {
 	if s == "" {
-		return "", errors.New("empty host")
+		return "", errors.New("host is empty")
 	}
 	if len(s) > 1024 {
 		return "", errors.New("host too long")
@@ -132,9 +134,9 @@ func NormalizeHost(s string) (string, error) {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		switch {
 		case addr.Zone() != "":
-			return "", errors.New("address with a zone")
+			return "", errors.New("address must not have a zone")
 		case addr.Is4In6():
-			return "", errors.New("IPv4 address in IPv6 form")
+			return "", errors.New("IPv4 address must not be in IPv6 form")
 		}
 		return addr.String(), nil
 	}
@@ -164,15 +166,15 @@ func NormalizeHost(s string) (string, error) {
 			}
 		}
 	}
-	// As in the URL Standard, a name whose last label is a number is an IPv4 address.
-	// Canonical addresses were parsed above.
+	// As in the URL Standard, a name whose last label is a number is an IPv4
+	// address. Canonical addresses were parsed above.
 	if isNumber(labels[len(labels)-1]) {
-		return "", errors.New("number as host")
+		return "", errors.New("host must not be a number")
 	}
 	return host, nil
 }
 
-// isNumber reports whether inet_aton would read a label as a number.
+// isNumber reports whether inet_aton would interpret a label as a number.
 func isNumber(label string) bool {
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(hex, "0123456789abcdef") == ""
@@ -185,23 +187,23 @@ func isIP(host string) bool {
 	return err == nil
 }
 
-// splitAuthority strictly parses host, host:port, [v6] and [v6]:port, and normalizes the
-// host. The port is 0 if absent.
+// splitAuthority strictly parses host, host:port, [v6] and [v6]:port, and
+// normalizes the host. The port is 0 if it is missing.
 func splitAuthority(s string) (host string, port uint16, err error) {
 	name, after := s, ""
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return "", 0, errors.New("missing closing bracket")
+			return "", 0, errors.New("closing bracket missing")
 		}
 		name, after = s[1:end], s[end+1:]
 		if !strings.Contains(name, ":") {
-			return "", 0, errors.New("brackets without an IPv6 address")
+			return "", 0, errors.New("brackets require an IPv6 address")
 		}
 	} else if i := strings.IndexByte(s, ':'); i >= 0 {
 		name, after = s[:i], s[i:]
 		if strings.Contains(after[1:], ":") {
-			return "", 0, errors.New("IPv6 address without brackets, or more than one port")
+			return "", 0, errors.New("invalid port, or IPv6 address without brackets")
 		}
 	}
 	if after != "" {
@@ -216,16 +218,16 @@ func splitAuthority(s string) (host string, port uint16, err error) {
 	return host, port, err
 }
 
-// target is the destination of a request.
+// target is the host and port of a request.
 type target struct {
 	host string // normalized
 	port uint16
-	tls  bool // this server terminates TLS to it
+	tls  bool // whether the proxy decrypts TLS to it
 }
 
 func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
 
-// hostHeader returns the target as a client writes it in a Host header.
+// hostHeader formats the target as in a Host header.
 func (t target) hostHeader() string {
 	if t.port != t.defaultPort() {
 		return t.String()

@@ -23,13 +23,14 @@ import (
 	"time"
 )
 
-// Injection is a header that the proxy sets on requests to a host, so that scripts do not
-// need the value. A header of that name from the script is dropped. The host also needs a
-// rule in Options.Allow.
+// Injection is a header with a secret that the proxy adds to requests to a
+// host, so that scripts do not need the value. If the script sends a header
+// with the same name, the proxy drops that header. Options.Allow must also
+// contain a rule for the host.
 //
-// The header is added to HTTPS requests, which the proxy decrypts for these hosts. It is
-// only added to plain HTTP if Plain is set. Otherwise a script could expose the secret on
-// the network by using http instead of https.
+// The header is added to HTTPS requests, which the proxy decrypts for these
+// hosts. It is added to plain HTTP requests only if Plain is set. Otherwise a
+// script could expose the secret on the network by using http instead of https.
 type Injection struct {
 	Host   string // rule for ParseRule
 	Header string
@@ -44,13 +45,14 @@ type injection struct {
 	plain               bool
 }
 
-// String omits the value.
+// String returns a description without the value.
 func (in Injection) String() string { return fmt.Sprintf("secret %q for %q", in.Name, in.Host) }
 
 // GoString is like String.
 func (in Injection) GoString() string { return in.String() }
 
-// forbiddenHeaders are headers that control the transmission of a message and cannot be set.
+// forbiddenHeaders are headers that control how a message is transmitted. They
+// cannot be set.
 var forbiddenHeaders = []string{
 	"Host", "Connection", "Proxy-Connection", "Proxy-Authorization", "Keep-Alive", "Te", "Trailer",
 	"Transfer-Encoding", "Content-Length", "Upgrade", "Expect",
@@ -72,11 +74,11 @@ func (in Injection) parse() (injection, error) {
 	}
 	for _, c := range []byte(in.Value) {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return injection{}, fmt.Errorf("secret %q: control character in value, perhaps a newline", in.Name)
+			return injection{}, fmt.Errorf("secret %q: value contains a control character, perhaps a newline", in.Name)
 		}
 	}
 	if strings.TrimSpace(in.Value) == "" {
-		return injection{}, fmt.Errorf("secret %q: empty value", in.Name)
+		return injection{}, fmt.Errorf("secret %q: value is empty", in.Name)
 	}
 	return injection{rule: rule, header: header, value: in.Value, name: in.Name, plain: in.Plain}, nil
 }
@@ -97,9 +99,10 @@ func (s *Server) intercepts(t target) bool {
 	return slices.ContainsFunc(s.secrets, func(in injection) bool { return in.rule.Match(t.host, t.port) })
 }
 
-// CA returns the PEM certificate of the authority for hosts with secrets, or nil without
-// secrets. Node accepts it as an additional root (NODE_EXTRA_CA_CERTS). For programs that
-// need a complete root file, see [Server.CABundle].
+// CA returns the certificate of the authority for hosts with secrets as PEM, or
+// nil if there are no secrets. Node accepts it as an additional root
+// (NODE_EXTRA_CA_CERTS). For programs that need all roots in one file, see
+// [Server.CABundle].
 func (s *Server) CA() []byte {
 	if s.ca == nil {
 		return nil
@@ -107,8 +110,8 @@ func (s *Server) CA() []byte {
 	return bytes.Clone(s.ca.pem)
 }
 
-// rootFiles are the root certificate files of various systems, in the order of
-// crypto/x509.
+// rootFiles are the files with root certificates on various systems, in the
+// order of crypto/x509.
 var rootFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch
 	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL 6
@@ -117,7 +120,7 @@ var rootFiles = []string{
 	"/etc/ssl/cert.pem",                                 // Alpine, macOS
 }
 
-// RootFile returns the root certificate file of this system, or "".
+// RootFile returns the file with the root certificates of this system, or "".
 func RootFile() string {
 	for _, name := range rootFiles {
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
@@ -127,9 +130,9 @@ func RootFile() string {
 	return ""
 }
 
-// CABundle returns [Server.CA] and the system's roots, for SSL_CERT_FILE,
-// REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. It fails on a system without a root file; then CA
-// alone works for hosts with secrets, but for no others.
+// CABundle returns [Server.CA] and the root certificates of the system, for
+// SSL_CERT_FILE, REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. It fails if the system
+// has no such file. CA alone then works only for hosts with secrets.
 func (s *Server) CABundle() ([]byte, error) {
 	for _, name := range rootFiles {
 		roots, err := os.ReadFile(name)
@@ -147,12 +150,12 @@ func (s *Server) CABundle() ([]byte, error) {
 	return nil, errors.New("no root certificate file on this system")
 }
 
-// authority issues certificates for the hosts with secrets of one sandbox. Its key exists
-// only in memory.
+// authority issues certificates for the hosts with secrets of one sandbox. Its
+// key exists only in memory.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	leaf *ecdsa.PrivateKey // key of all certificates
+	leaf *ecdsa.PrivateKey // key of all certificates it issues
 	pem  []byte
 
 	mu    sync.Mutex // guards made
@@ -162,7 +165,7 @@ type authority struct {
 const (
 	maxLeaves = 100
 	leafLife  = 24 * time.Hour
-	caLife    = 365 * 24 * time.Hour // long enough for a sandbox of a server; nothing else trusts it
+	caLife    = 365 * 24 * time.Hour // longer than any sandbox runs; nothing outside the sandbox trusts it
 	clockSkew = time.Hour
 )
 
@@ -195,7 +198,7 @@ func newAuthority(secrets []injection) (*authority, error) {
 		}
 		template.PermittedDNSDomains = append(template.PermittedDNSDomains, in.rule.host)
 	}
-	// Name types without a constraint are unrestricted, so constrain each type.
+	// A name type without constraints is unrestricted, so constrain each type.
 	if template.PermittedDNSDomains == nil {
 		template.PermittedDNSDomains = []string{"invalid"}
 	}
@@ -220,7 +223,7 @@ func newAuthority(secrets []injection) (*authority, error) {
 	}, nil
 }
 
-// certificate returns a new or cached certificate for a host.
+// certificate returns a cached or new certificate for a host.
 func (a *authority) certificate(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -229,7 +232,7 @@ func (a *authority) certificate(host string) (*tls.Certificate, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
-		Subject:      pkix.Name{CommonName: "host of a secret"}, // differs from the issuer, so that the certificate does not look self-signed
+		Subject:      pkix.Name{CommonName: "host of a secret"}, // must differ from the issuer, or the certificate looks self-signed
 		NotBefore:    time.Now().Add(-clockSkew),
 		NotAfter:     time.Now().Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,

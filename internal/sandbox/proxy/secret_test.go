@@ -266,12 +266,12 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 allowed host "a*b": a * must be the whole first label, as in *.example.com
 allowed host "http://x.test": remove the scheme, only a host can be allowed
 allowed host "*.com": a whole top-level domain cannot be allowed
-allowed host "10.0.0.256": number as host
+allowed host "10.0.0.256": host must not be a number
 secret "A": allowed host "a/b": remove the path, only a host can be allowed
 secret "B": invalid header name "X y"
 secret "C": header "Content-length" cannot be set
-secret "D": control character in value, perhaps a newline
-secret "E": empty value`, "\n")
+secret "D": value contains a control character, perhaps a newline
+secret "E": value is empty`, "\n")
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}

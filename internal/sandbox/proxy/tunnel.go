@@ -11,16 +11,19 @@ import (
 	"time"
 )
 
-// maxHello limits the data of a script before the end of its TLS ClientHello.
+// maxHello limits the data that a script may send before the end of its TLS
+// ClientHello.
 const maxHello = 128 << 10
 
-// tunnel answers a permitted CONNECT. It serves requests if a secret must be added, and on
-// port 80. Otherwise it checks the server name and copies bytes in both directions.
+// tunnel serves an allowed CONNECT request. If a secret must be added, or on
+// port 80, it serves the requests in the tunnel. Otherwise it checks the server
+// name and copies bytes in both directions.
 func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
 	reads := s.intercepts(t) || t.port == 80
 	var up *conn
 	if !reads {
-		// Connect before answering, so that the answer can contain the error.
+		// Connect before responding, so that the response can contain the
+		// error.
 		var err error
 		if up, err = s.dial(r.Context(), t); err != nil {
 			s.fail(w, r, d, t, err)
@@ -36,12 +39,12 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 		return
 	}
 	var down sync.WaitGroup
-	defer down.Wait() // after both ends are closed
+	defer down.Wait() // waits until both ends are closed
 	defer client.Close()
 	if up != nil {
 		defer up.Close()
 	}
-	// A server may speak first, except where the script must start with TLS.
+	// The host may send data first, unless the script must start with TLS.
 	if up != nil && t.port != 443 {
 		down.Go(func() { transfer(client, up) })
 	}
@@ -59,7 +62,7 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 		s.intercept(client, d, t)
 		return
 	case reads && !isTLS:
-		s.serveConn(client, t) // each request is a decision
+		s.serveConn(client, t) // each request is logged as a decision
 		return
 	case up == nil: // TLS on port 80
 		if up, err = s.dial(s.ctx, t); err != nil {
@@ -81,7 +84,7 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	s.log(d)
 }
 
-// establish hijacks the connection from net/http and confirms the tunnel.
+// establish takes over the connection from net/http and confirms the tunnel.
 func establish(w http.ResponseWriter) (*replayConn, error) {
 	raw, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -96,13 +99,13 @@ func establish(w http.ResponseWriter) (*replayConn, error) {
 	return &replayConn{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
 }
 
-// inspect returns the fault of the first bytes of a tunnel, or "".
+// inspect returns what is wrong with the first bytes of a tunnel, or "".
 func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	switch {
 	case err != nil:
 		return "the tunnel does not start with a valid TLS handshake"
 	case !isTLS && t.port == 443:
-		return "traffic on port 443 that is not TLS"
+		return "traffic on port 443 is not TLS"
 	case !isTLS:
 		return ""
 	case name == "" && isIP(t.host):
@@ -110,7 +113,7 @@ func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	case name == "":
 		return "the TLS handshake names no server"
 	}
-	// With encrypted client hello this is the outer name.
+	// With encrypted client hello, this is the outer name.
 	host, err := NormalizeHost(name)
 	if err != nil {
 		return "the TLS handshake names no valid server"
@@ -123,15 +126,15 @@ func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	return ""
 }
 
-// clientHello reads from a connection until crypto/tls has parsed a ClientHello. It
-// returns the server name and all bytes read, and sends nothing. Without an error, isTLS
-// false means that the data is not TLS.
+// clientHello reads from a connection until crypto/tls has parsed a
+// ClientHello. It sends nothing. It returns the server name and all bytes that
+// it has read. If err is nil and isTLS is false, the data is not TLS.
 func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	rec := &recorder{Conn: c}
 	err = tls.Server(rec, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			name, isTLS = h.ServerName, true
-			return nil, errors.New("seen enough")
+			return nil, errors.New("handshake was inspected")
 		},
 	}).Handshake()
 	var header tls.RecordHeaderError
@@ -141,7 +144,8 @@ func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	return name, isTLS, rec.read, err
 }
 
-// recorder is a connection that records reads and discards writes.
+// recorder is a connection that records what is read from it and discards what
+// is written to it.
 type recorder struct {
 	net.Conn
 	read []byte
@@ -149,7 +153,7 @@ type recorder struct {
 
 func (r *recorder) Read(p []byte) (int, error) {
 	if len(r.read) >= maxHello {
-		return 0, errors.New("too much")
+		return 0, errors.New("ClientHello is too large")
 	}
 	n, err := r.Conn.Read(p)
 	r.read = append(r.read, p[:n]...)
@@ -160,8 +164,8 @@ func (r *recorder) Write(p []byte) (int, error)      { return len(p), nil }
 func (r *recorder) Close() error                     { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
-// transfer copies one direction. It forwards EOF as a half-close; an error closes both
-// directions.
+// transfer copies data in one direction. At EOF it closes that direction; an
+// error closes both.
 func transfer(to, from interface {
 	net.Conn
 	CloseWrite() error
@@ -174,7 +178,7 @@ func transfer(to, from interface {
 	to.CloseWrite()
 }
 
-// intercept terminates the script's TLS connection in place of the host.
+// intercept terminates the TLS connection of a script in place of the host.
 func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	leaf, err := s.ca.certificate(t.host)
 	if err != nil {
@@ -198,7 +202,7 @@ func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	s.serveConn(c, t)
 }
 
-// serveConn serves the requests for one target on a connection until it ends.
+// serveConn serves requests to one target on a connection until it is closed.
 func (s *Server) serveConn(c net.Conn, t target) {
 	inner := &innerConn{Conn: c, target: t, done: make(chan struct{})}
 	s.inner.Serve(&singleListener{innerConn: inner})

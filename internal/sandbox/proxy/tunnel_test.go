@@ -125,14 +125,14 @@ func TestTunnelStart(t *testing.T) {
 		{"other name", "test.allowed:443", shake("evil.com"), "the TLS handshake names evil.com"},
 		{"name below", "test.allowed:443", shake("x.test.allowed"), "the TLS handshake names x.test.allowed"},
 		{"no name", "test.allowed:443", shake(""), "the TLS handshake names no server"},
-		{"no TLS", "test.allowed:443", say("GET / HTTP/1.1\r\nHost: evil.com\r\n\r\n"), "traffic on port 443 that is not TLS"},
+		{"no TLS", "test.allowed:443", say("GET / HTTP/1.1\r\nHost: evil.com\r\n\r\n"), "traffic on port 443 is not TLS"},
 		{"broken TLS", "test.allowed:443", say("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"), "the tunnel does not start with a valid TLS handshake"},
 		{"endless hello", "test.allowed:443", say(strings.Repeat("\x16\x03\x01\x3f\xff\x01\xff\xff\xff"+strings.Repeat("x", 0x3fff-4), 20)), "the tunnel does not start with a valid TLS handshake"},
 		{"nothing", "test.allowed:443", func(c net.Conn) { c.(*net.TCPConn).CloseWrite(); io.Copy(io.Discard, c) }, "the tunnel does not start with a valid TLS handshake"},
 		{"other name, other port", "test.allowed:9000", shake("evil.com"), "the TLS handshake names evil.com"},
 		{"other name, port 80", "test.allowed:80", shake("evil.com"), "the TLS handshake names evil.com"},
 		{"address, other name", "93.184.215.14:443", shake("evil.com"), "the TLS handshake names evil.com"},
-		{"address, no TLS", "93.184.215.14:443", say("SSH-2.0-x\r\n"), "traffic on port 443 that is not TLS"},
+		{"address, no TLS", "93.184.215.14:443", say("SSH-2.0-x\r\n"), "traffic on port 443 is not TLS"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
