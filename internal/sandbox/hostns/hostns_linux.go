@@ -1,6 +1,6 @@
-// Package hostns runs a sandbox in the host's namespaces: a stage under a
-// guard, in a [rundir.Dir]. The landlock back end adds access rules; the
-// process back end does not.
+// Package hostns runs a sandbox in the namespaces of the host. It starts a
+// stage and its guard in a [rundir.Dir]. The landlock back end adds access
+// rules; the process back end does not.
 package hostns
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure a [Sandbox].
+// Options configures a [Sandbox].
 type Options struct {
 	Backend  string
-	Stage    string // default is this executable
-	UID      int    // user of the code if this program runs as root
+	Stage    string // the default is the current executable
+	UID      int    // user that runs the code if this program runs as root
 	Dir      string
 	Cache    string
 	NoGroups bool
-	// Restrict adds restrictions other than limits. Nil adds none.
+	// Restrict adds restrictions to the limits. Nil adds none.
 	Restrict func(*stage.Restrictions, *rundir.Dir)
-	// Filter returns the seccomp program. Nil means none.
+	// Filter returns the seccomp program. Nil means no program.
 	Filter func() ([]byte, error)
-	// Enforced returns what the sandbox enforces.
+	// Enforced returns the mechanism that enforces each limit and layer.
 	Enforced func(*launcher.Sandbox, *cgroup.Group, *sandbox.Spec) map[string]string
 }
 
@@ -41,14 +41,14 @@ type Options struct {
 type Sandbox struct {
 	*launcher.Sandbox
 	enforced  map[string]string
-	watched   chan struct{} // closed when the disk watch has ended
-	removeErr *error        // error of removing the directory
+	watched   chan struct{} // closed when the disk watch has stopped
+	removeErr *error        // error when the directory was removed
 }
 
 // State implements [sandbox.Sandbox].
 func (s *Sandbox) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
 
-// Close ends everything in the sandbox and removes its directory.
+// Close kills all processes in the sandbox and removes its directory.
 func (s *Sandbox) Close() error {
 	s.Sandbox.Close()
 	<-s.watched
@@ -78,7 +78,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	}
 	var group *cgroup.Group
 	if !opts.NoGroups {
-		group = cfg.Group(limits, limits.Work+limits.Tmp) // these files use page cache; other memory is watched
+		group = cfg.Group(limits, limits.Work+limits.Tmp) // files use the page cache; the stage watches other memory
 	}
 	cfg.Restrictions.Rlimits = rlimits(limits, uid, CountsUser(group))
 	var left error
@@ -116,14 +116,15 @@ func command(exe string, uid int) *exec.Cmd {
 	return cmd
 }
 
-// CountsUser reports whether processes are limited per user, because there is no control
-// group for them. Then another sandbox of the user can exhaust the limit.
+// CountsUser reports whether the limit on processes applies to all processes of
+// the user, because there is no control group. Then another sandbox of the same
+// user can use up the limit.
 func CountsUser(g *cgroup.Group) bool {
 	return g == nil || !slices.Contains(g.Controllers(), "pids")
 }
 
-// rlimits returns the resource limits of commands. If processes are limited per user, the
-// existing processes of the user are added.
+// rlimits returns the resource limits of commands. If the limit on processes
+// applies to the user, the existing processes of the user are added to it.
 func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	if !countsUser {
 		return launcher.Rlimits(l, false)
@@ -135,7 +136,7 @@ func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	return launcher.Rlimits(l, true)
 }
 
-// threads counts the threads of a user.
+// threads returns the number of threads of a user.
 func threads(uid int) (n int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Close ends the stage and everything in the sandbox.
+// Close stops the stage and everything else in the sandbox.
 func (s *Sandbox) Close() error {
 	s.closing.Do(func() {
 		s.end()
@@ -25,9 +25,9 @@ func (s *Sandbox) Close() error {
 	return nil
 }
 
-// end ends the sandbox without waiting. If the kernel does not end all
-// processes with the first one, that process is asked to do it, and is killed
-// if it does not.
+// end stops the sandbox without waiting. If the kernel does not kill all
+// processes together with the first one, end asks the first process to do that,
+// and kills it if it does not.
 func (s *Sandbox) end() {
 	s.conn.CloseWrite()
 	if !s.cfg.Graceful {
@@ -41,8 +41,8 @@ func (s *Sandbox) end() {
 	}()
 }
 
-// Stop kills all running commands, with the given reason. The sandbox
-// continues.
+// Stop kills all running commands, which report the given reason. The sandbox
+// remains usable.
 func (s *Sandbox) Stop(why sandbox.Reason, detail string) {
 	s.mu.Lock()
 	var all []*process
@@ -65,10 +65,11 @@ func (s *Sandbox) Busy() bool {
 	return len(s.procs) > 0
 }
 
-// Ended returns a channel that is closed when the first process ended.
+// Ended returns a channel that is closed when the first process of the sandbox
+// has exited.
 func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
-// lastingThread is a thread that lives as long as this program.
+// lastingThread runs functions on a thread that lives as long as this program.
 var lastingThread = sync.OnceValue(func() chan func() {
 	c := make(chan func())
 	go func() {
@@ -80,7 +81,8 @@ var lastingThread = sync.OnceValue(func() chan func() {
 	return c
 })
 
-// onLastingThread calls f on a thread that lives as long as this program.
+// onLastingThread calls f on a thread that lives as long as this program, and
+// returns its result.
 func onLastingThread(f func() error) error {
 	done := make(chan error)
 	lastingThread() <- func() { done <- f() }

@@ -4,7 +4,8 @@ package launcher
 
 import "strings"
 
-// fixFor returns how to make a failed step of the stage possible.
+// fixFor returns what the user can do to make a failed step of the stage
+// succeed.
 func fixFor(step string) string {
 	switch {
 	case step == "Landlock":

@@ -16,10 +16,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Group adds control groups to the configuration. It returns nil if none can be
-// made; [AddEnforced] shows what is then not enforced. files is the size of the
-// in-memory file systems, which count as memory. The caller removes the group
-// in OnClose.
+// Group creates control groups for the sandbox and adds them to the
+// configuration. If that is impossible, it returns nil; [AddEnforced] then
+// reports what is not enforced. files is the size of the in-memory file
+// systems, which count as memory. The caller must remove the group in OnClose.
 func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
 	g, err := cgroup.New(cgroup.Limits{Memory: l.Memory + files, Processes: l.Processes + SpareThreads, Cores: l.Cores})
 	if err != nil {
@@ -38,25 +38,25 @@ func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
 	return g
 }
 
-// attachTree attaches a process and its children: a guard has already started
-// the stage, which starts nothing before it is restricted. Later children join
-// the group automatically.
+// attachTree attaches a process and its children to a group, because a guard
+// may already have started the stage. The stage starts nothing before it is
+// restricted. Children started later belong to the group automatically.
 func attachTree(g *cgroup.Group, pid int) error {
 	if err := g.Attach(pid); err != nil {
 		return err
 	}
 	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	if err == nil && len(threads) == 0 {
-		err = errors.New("kernel does not list the children of a process")
+		err = errors.New("kernel does not support listing child processes")
 		if syscall.Kill(pid, 0) == syscall.ESRCH {
-			err = nil // it has ended; the reason is reported elsewhere
+			err = nil // the process has exited; the reason is reported elsewhere
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("attach to control group: %w", err)
 	}
 	for _, t := range threads {
-		b, _ := os.ReadFile(t) // after the end of a thread, another one has its children
+		b, _ := os.ReadFile(t) // when a thread exits, its children move to another thread
 		for word := range strings.FieldsSeq(string(b)) {
 			child, err := strconv.Atoi(word)
 			if err == nil {
@@ -70,7 +70,7 @@ func attachTree(g *cgroup.Group, pid int) error {
 	return nil
 }
 
-// AddEnforced adds the limits of control groups to what a sandbox enforces.
+// AddEnforced adds the limits that control groups enforce to e.
 func AddEnforced(e map[string]string, g *cgroup.Group) {
 	if g == nil {
 		return

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package launcher starts a stage (package stage) and communicates with it. The
-// Linux back ends share it. It streams verified files to the stage and
-// implements [sandbox.Sandbox] on top of its messages. The back end that uses
-// it decides how to isolate.
+// Package launcher starts a stage (package stage) and communicates with it, for
+// all Linux back ends. It streams verified files to the stage and implements
+// [sandbox.Sandbox] with the messages of the stage. The back end decides how to
+// isolate the stage.
 package launcher
 
 import (
@@ -28,54 +28,55 @@ type Config struct {
 	// Command starts the stage. Its first extra file becomes the socket. Start
 	// closes all extra files.
 	Command *exec.Cmd
-	// Bound is set if the command ends with the thread that started it, because
-	// of a parent-death signal.
+	// Bound is set if a parent-death signal kills the command when the
+	// thread that started it exits.
 	Bound bool
 	Setup stage.Setup
-	Trees []sandbox.Tree // streamed to the stage; read-only ones are verified
-	// Filter returns the seccomp program. Nil means none.
+	Trees []sandbox.Tree // streamed to the stage; read-only trees are verified
+	// Filter returns the seccomp program. Nil means no program.
 	Filter       func() ([]byte, error)
 	Restrictions stage.Restrictions
 	// Attach, if set, is called with the PID of the stage before the stage
 	// starts anything.
 	Attach func(pid int) error
-	// Serve is called with the listener that Setup requested in the sandbox.
+	// Serve is called with the listener in the sandbox that Setup requested.
 	Serve func(net.Listener)
-	// HostPath returns the path of a layout path. Nil means the same
-	// path.
+	// HostPath returns the host path of a path in the layout. Nil means
+	// the same path.
 	HostPath func(string) string
-	// Graceful asks the started process to end its children, and kills it only
-	// if it does not. Use it if the kernel does not end them itself, see
+	// Graceful asks the started process to kill its children before it is
+	// killed itself. It is needed if the kernel does not kill them; see
 	// [stage.Guard].
 	Graceful bool
-	// EndReason returns why a sandbox may have ended by itself.
+	// EndReason returns why a sandbox may have ended on its own.
 	EndReason func() (sandbox.Reason, string)
-	// OnClose is called after everything has ended.
+	// OnClose is called after all processes have exited.
 	OnClose func()
 }
 
-// grace is how long a stage may take for an immediate action.
+// grace is how long a stage may take for an action that should be immediate.
 const grace = 2 * time.Second
 
-// Sandbox is a running stage. It implements [sandbox.Sandbox] except State.
+// Sandbox controls a running stage. It implements [sandbox.Sandbox] except for
+// State.
 type Sandbox struct {
 	cfg    *Config
 	spec   *sandbox.Spec
 	conn   *net.UnixConn
 	stderr *headBuffer
-	ended  chan struct{} // closed when the stage has ended
-	// Landlock is the active ABI, 0 for none.
+	ended  chan struct{} // closed when the stage has exited
+	// Landlock is the ABI version in use, or 0.
 	Landlock int
 
 	writing sync.Mutex
 	mu      sync.Mutex
 	next    int
-	waiting map[int]chan answer // Exec and Collect
+	waiting map[int]chan answer // pending Exec and Collect requests
 	procs   map[int]*process
 	closing sync.Once
 }
 
-// answer is the stage's answer to a request.
+// answer is the response of the stage to a request.
 type answer struct {
 	started   stage.Started
 	collected stage.Collected
@@ -138,8 +139,8 @@ func (s *Sandbox) launch() error {
 	return nil
 }
 
-// prepare sends the setup to the stage and waits for its answer. It sends
-// everything without intermediate waits.
+// prepare sends the setup to the stage and waits for the response. It sends all
+// of the setup without waiting in between.
 func (s *Sandbox) prepare(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.end)
 	defer stop()
@@ -175,7 +176,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 	return nil
 }
 
-// setupError returns an error for a failed step of the stage.
+// setupError returns the error for a step of the stage that failed.
 func (s *Sandbox) setupError(r *stage.Ready) error {
 	var err error = errors.New(r.Error)
 	if r.Errno != 0 {
@@ -190,7 +191,7 @@ func (s *Sandbox) sendSetup(attached <-chan error) error {
 	}
 	for i := range s.cfg.Trees {
 		if err := s.stream(&s.cfg.Trees[i]); err != nil {
-			s.conn.CloseWrite() // the stage ends when nothing more comes
+			s.conn.CloseWrite() // the stage exits when the socket is closed
 			return err
 		}
 	}
@@ -211,7 +212,7 @@ func (s *Sandbox) sendSetup(attached <-chan error) error {
 	return s.send(stage.KindRestrict, &s.cfg.Restrictions)
 }
 
-// isClosed reports whether a write error only means that the stage has ended.
+// isClosed reports whether a write error means only that the stage has exited.
 func isClosed(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
@@ -245,7 +246,7 @@ func (s *Sandbox) sendBytes(kind uint32, b []byte) error {
 	return err
 }
 
-// readReady reads the stage's answer and the listener that comes with it.
+// readReady reads the response of the stage and the listener that it sends.
 func (s *Sandbox) readReady() (*stage.Ready, net.Listener, error) {
 	header := make([]byte, len(stage.FrameBytes(0, 0)))
 	oob := make([]byte, syscall.CmsgSpace(4))

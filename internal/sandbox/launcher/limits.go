@@ -11,24 +11,24 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// SpareThreads are the threads of a stage, which count towards the sandbox's
-// limit.
+// SpareThreads is the number of threads of a stage, which count towards the
+// sandbox's limit.
 const SpareThreads = 12
 
-// IdleThreads is how many threads a stage creates before commands start, for
-// reaping, watching and collecting. Creating one takes 0.2 ms.
+// IdleThreads is the number of threads that a stage creates before commands
+// start, for reaping, watching and collecting. Creating a thread takes 0.2 ms.
 const IdleThreads = 3
 
-// Environment returns the environment of a stage. It makes its runtime collect
-// garbage early, because the stage shares the memory limit and must not exceed
-// it.
+// Environment returns the environment of a stage. It makes the Go runtime
+// collect garbage early, because the stage shares the memory limit of the
+// sandbox and must not exceed it.
 func Environment() []string {
 	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=24MiB", "GOTRACEBACK=single"}
 }
 
-// Rlimits returns the resource limits of commands, which the stage shares.
-// Without processes it omits the limit on processes of a user, which would
-// count processes outside the sandbox.
+// Rlimits returns the resource limits of commands, which also apply to the
+// stage. If processes is false, it omits the limit on processes, which would
+// count all processes of the user, also outside the sandbox.
 func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 	same := func(resource int, n int64) stage.Rlimit {
 		return stage.Rlimit{Resource: resource, Soft: uint64(n), Hard: uint64(n)}
@@ -49,7 +49,8 @@ func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 	return out
 }
 
-// TreeSize returns the size and number of inodes of a file system for a tree.
+// TreeSize returns the size and the number of inodes that a file system needs
+// for a tree.
 func TreeSize(t *sandbox.Tree) (size int64, inodes int) {
 	const page = 4096
 	size = 1 << 20

@@ -12,7 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// readBody reads the body of a message after its header.
+// readBody reads the body of a message whose header was already read. It
+// returns the kind of the message.
 func (s *Sandbox) readBody(header []byte, v any) (uint32, error) {
 	kind, size, err := stage.ParseHeader(header)
 	if err != nil {
@@ -25,7 +26,7 @@ func (s *Sandbox) readBody(header []byte, v any) (uint32, error) {
 	return kind, json.Unmarshal(b, v)
 }
 
-// dispatch dispatches the messages of the stage until it ends.
+// dispatch handles the messages of the stage until it exits.
 func (s *Sandbox) dispatch() {
 	defer s.failAll()
 	header := make([]byte, len(stage.FrameBytes(0, 0)))
@@ -61,7 +62,8 @@ func (s *Sandbox) dispatch() {
 	}
 }
 
-// addRequest registers a request and returns its ID. The caller sends it.
+// addRequest registers a request that the caller then sends. It returns the ID
+// of the request.
 func (s *Sandbox) addRequest() (int, chan answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +83,7 @@ func (s *Sandbox) deliver(id int, a answer) {
 	}
 }
 
-// failAll fails all pending requests and commands after the stage has ended.
+// failAll fails all pending requests and commands after the stage has exited.
 func (s *Sandbox) failAll() {
 	<-s.ended
 	s.mu.Lock()
@@ -98,8 +100,8 @@ func (s *Sandbox) failAll() {
 
 var errGone = sandbox.ErrEnded
 
-// headBuffer stores the beginning of a stage's standard error. A stage only writes to it when it
-// crashes, with the reason first.
+// headBuffer stores the start of a stage's standard error. A stage writes to it
+// only when it crashes, with the reason first.
 type headBuffer struct {
 	mu sync.Mutex
 	b  []byte

@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// process is one command.
+// process is a command that runs in the sandbox.
 type process struct {
 	s                     *Sandbox
 	id                    int
@@ -29,7 +29,7 @@ type process struct {
 	done                  chan struct{}
 	exit                  sandbox.Exit
 
-	// Guarded by s.mu.
+	// overdue and stopped are guarded by s.mu.
 	overdue *time.Timer    // set by Kill
 	stopped sandbox.Reason // set by Stop
 	detail  string
@@ -41,7 +41,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output is the read end of a pipe that closes itself at the end.
+// output is a reader that closes itself at the end of the data.
 type output struct{ f *os.File }
 
 func (o output) Read(b []byte) (int, error) {
@@ -55,14 +55,14 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits for the end of the command.
+// Wait waits until the command has exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
 }
 
-// Kill kills the command. It ends the whole sandbox if the stage does not
-// answer.
+// Kill kills the command. If the stage does not respond, Kill stops the whole
+// sandbox.
 func (p *process) Kill() {
 	select {
 	case <-p.done:
@@ -74,10 +74,10 @@ func (p *process) Kill() {
 		p.overdue = time.AfterFunc(grace, p.s.end)
 	}
 	p.s.mu.Unlock()
-	p.s.send(stage.KindKill, &stage.Kill{ID: p.id}) // a failure means that the stage has ended
+	p.s.send(stage.KindKill, &stage.Kill{ID: p.id}) // a failure means that the stage has exited
 }
 
-// finish records how the command ended. It is called once.
+// finish records how the command exited. It is called once.
 func (p *process) finish(e sandbox.Exit) {
 	p.s.mu.Lock()
 	if p.overdue != nil {
@@ -85,11 +85,11 @@ func (p *process) finish(e sandbox.Exit) {
 	}
 	p.s.mu.Unlock()
 	p.exit = e
-	p.stdin.Close() // the reader is closed
+	p.stdin.Close() // the read end is closed
 	close(p.done)
 }
 
-// fail finishes a command whose stage has ended.
+// fail finishes a command whose stage has exited.
 func (p *process) fail() {
 	e := sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.Exited}
 	if p.s.cfg.EndReason != nil {
@@ -103,7 +103,7 @@ func (p *process) fail() {
 // Exec starts a command.
 func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return nil, errors.New("sandbox: command has no program")
+		return nil, errors.New("sandbox: empty command")
 	}
 	var ours, theirs [3]*os.File
 	closeAll := func(files [3]*os.File) {
@@ -174,7 +174,7 @@ func translateDir(dir string, at func(string) string) string {
 	return c.Arguments(at)[0]
 }
 
-// finishCommand finishes a command after the stage reported its end.
+// finishCommand finishes a command after the stage reported that it exited.
 func (s *Sandbox) finishCommand(m *stage.Exited) {
 	s.mu.Lock()
 	p := s.procs[m.ID]
@@ -185,8 +185,8 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 		return
 	}
 	if !alone {
-		// Its children continue to run, and must not block readers of its
-		// output.
+		// Children of the command continue to run, but readers of its output
+		// must not wait for them.
 		for _, f := range []*os.File{p.stdout, p.stderr} {
 			f.SetReadDeadline(time.Now().Add(grace))
 		}
@@ -206,14 +206,14 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 	p.finish(e)
 }
 
-// endReason returns why a signal ended a command.
+// endReason returns the reason why a signal killed a command.
 func (s *Sandbox) endReason(m *stage.Exited) (sandbox.Reason, string) {
 	l := s.spec.Limits.WithDefaults()
 	switch sig := syscall.Signal(m.Signal); {
 	case m.OOM:
 		return sandbox.OOM, fmt.Sprintf("memory limit exceeded (%d MiB)", l.Memory>>20)
 	case m.Full:
-		return sandbox.FileSize, fmt.Sprintf("more than %d files", l.Inodes)
+		return sandbox.FileSize, fmt.Sprintf("too many files (limit %d)", l.Inodes)
 	case m.Spent:
 		return sandbox.CPU, fmt.Sprintf("CPU time limit exceeded (%v)", l.CPU)
 	case sig == syscall.SIGXFSZ:
@@ -250,8 +250,8 @@ func (s *Sandbox) Collect(ctx context.Context, visit func(sandbox.File, io.Reade
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err // from visit
 	}
-	r.Close()       // no more writes
-	a := <-answered // the answer says why the list ended early
+	r.Close()       // stops further writes
+	a := <-answered // the response says why the list ended early
 	if a.err == nil && a.collected.Error != "" {
 		a.err = errors.New(a.collected.Error)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// stream sends the files of a tree and hashes them. The stage may continue only
-// if all files match the manifest.
+// stream sends and hashes the files of a tree. It returns an error unless all
+// files match the manifest; then the stage must not continue.
 func (s *Sandbox) stream(t *sandbox.Tree) error {
 	for _, f := range t.Files {
 		if err := s.streamFile(t, f); err != nil {
@@ -25,11 +25,11 @@ func (s *Sandbox) stream(t *sandbox.Tree) error {
 	return nil
 }
 
-// chunk is the size of the data messages of a file.
+// chunk is the size of the messages that contain the data of a file.
 const chunk = 256 << 10
 
 func (s *Sandbox) streamFile(t *sandbox.Tree, f sandbox.File) error {
-	mode := uint32(0o644) // the copy is for the script to change; the mount is read-only
+	mode := uint32(0o644) // scripts may change the copy; a read-only mount protects other trees
 	if f.Exec {
 		mode |= 0o111
 	}
@@ -70,7 +70,8 @@ func changedError(t *sandbox.Tree, f sandbox.File, err error) error {
 	return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err}
 }
 
-// openRegular opens a regular file. It never opens pipes, which would block.
+// openRegular opens a regular file. It does not open pipes, because that would
+// block.
 func openRegular(fsys fs.FS, path string) (fs.File, error) {
 	fi, err := fs.Stat(fsys, path)
 	if err == nil && !fi.Mode().IsRegular() {

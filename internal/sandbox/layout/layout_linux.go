@@ -1,6 +1,6 @@
-// Package layout defines the file system view of a sandbox with its own mounts.
-// native and bwrap create the same view. Its lists of host paths also serve
-// back ends that only have access rules.
+// Package layout defines the file system view of a sandbox that has its own
+// mounts. The back ends native and bwrap create the same view. Other back ends
+// use its lists of host paths for access rules.
 package layout
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// system are the host directories with programs. One that is a symlink on the
+// system lists the host directories that contain programs. A symlink on the
 // host becomes a symlink in the sandbox.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 
-// settings are the parts of /etc that programs need. None is secret.
+// settings lists the parts of /etc that programs need. None of them is secret.
 var settings = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types", "magic", "fonts", "ssl/certs", "ssl/openssl.cnf",
 	"ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "crypto-policies", "perl", "php", "ImageMagick-*", "java-*", "python3*", "texmf", "protocols", "services",
 }
 
-// LandlockMinABI is the first Landlock version that also restricts signals and
-// abstract sockets.
+// LandlockMinABI is the first Landlock ABI version that also restricts signals
+// and abstract sockets.
 const LandlockMinABI = 6
 
-// devices are safe to expose.
+// devices lists the devices that are safe to expose.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// View returns the file system of a sandbox without its read-only trees.
+// View returns the file system of a sandbox, except its read-only trees.
 func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := stage.Setup{Root: true, Proc: true, Hostname: "loadout", Loopback: spec.Network.Mode != sandbox.HostNetwork}
 	addSystem(&s)
@@ -44,7 +44,7 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	for _, t := range spec.Trees {
 		if t.Writable() {
 			size, inodes := launcher.TreeSize(&t)
-			if t.Path == mountpoint.Work { // a working directory does not grow between runs
+			if t.Path == mountpoint.Work { // the size of a working directory is fixed between runs
 				work.Size, work.Inodes = max(work.Size, size), max(work.Inodes, inodes)
 			} else {
 				work.Size, work.Inodes = work.Size+size, work.Inodes+inodes
@@ -75,7 +75,8 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	return s
 }
 
-// Readable returns the existing host files and directories that View shows.
+// Readable returns the host files and directories that View shows and that
+// exist.
 func Readable() []string {
 	var s stage.Setup
 	addSystem(&s)
@@ -97,7 +98,7 @@ func Devices() []string {
 	return out
 }
 
-// addSystem adds the programs of the host and what they need.
+// addSystem adds the programs of the host and the files that they need.
 func addSystem(s *stage.Setup) {
 	for _, dir := range system {
 		fi, err := os.Lstat(dir)
@@ -131,8 +132,8 @@ func addSystem(s *stage.Setup) {
 		stage.Text{Path: "/etc/group", Data: "loadout:x:1000:\nnogroup:x:65534:\n", Mode: 0o644})
 }
 
-// hostFile returns a bind of a host file or directory at the same path, if it
-// exists.
+// hostFile returns a bind of a host file or directory at the same path, or nil
+// if it does not exist.
 func hostFile(path string) []stage.Bind {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -141,8 +142,8 @@ func hostFile(path string) []stage.Bind {
 	return []stage.Bind{{Host: path, Path: path, File: !fi.IsDir(), Optional: true, NoExec: true}}
 }
 
-// ReadOnly returns the mounts that become read-only after their files are
-// written.
+// ReadOnly returns the mounts that become read-only after files are written to
+// them.
 func ReadOnly(s *stage.Setup) []string {
 	out := []string{"/dev"}
 	for _, t := range s.Tmpfs {
@@ -155,7 +156,8 @@ func ReadOnly(s *stage.Setup) []string {
 	return append(out, "/")
 }
 
-// Rules returns the same restrictions for Landlock, in case a mount is wrong.
+// Rules returns the restrictions of the view as Landlock rules, in case a mount
+// is wrong.
 func Rules(s *stage.Setup) *stage.Landlock {
 	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}}
 	for _, d := range devices {

@@ -1,7 +1,7 @@
-// Package seccomp builds the seccomp programs of the Linux back ends. They
-// refuse system calls that scripts do not need and that were used to attack
-// kernels and other processes; all other calls are allowed. Calls of a foreign
-// architecture kill the process, because their numbers have other meanings.
+// Package seccomp builds the seccomp programs of the Linux back ends. The
+// programs deny system calls that scripts do not need and that were used to
+// attack kernels and other processes, and allow all others. A call of a foreign
+// architecture kills the process, because its number has another meaning.
 package seccomp
 
 import (
@@ -17,26 +17,27 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Isolated returns the program for code in its own namespaces. It allows
-// internet and Unix sockets, which reach only what the sandbox has.
+// Isolated returns the program for code in its own namespaces. The program
+// allows internet and Unix sockets, because they reach only what the sandbox
+// contains.
 var Isolated = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true, unix: true}) })
 
 // IsolatedNoUnix is like Isolated for code with access to the user's directory,
-// which may contain sockets of other programs. It only allows Unix socket
-// pairs.
+// which may contain sockets of other programs. The program allows only pairs of
+// connected Unix sockets.
 var IsolatedNoUnix = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true}) })
 
-// HostNamespaces returns the program for code in the host's namespaces. It
-// refuses sockets and calls that affect other processes.
+// HostNamespaces returns the program for code in the namespaces of the host.
+// The program denies sockets and calls that affect other processes.
 var HostNamespaces = sync.OnceValues(func() ([]byte, error) { return program(kind{}) })
 
 // HostUser is like HostNamespaces for code that runs as a user who owns files.
-// Landlock does not restrict changing modes, owners and attributes by name, so
-// these calls are refused.
+// The program also denies changing modes, owners and attributes by name, which
+// Landlock does not restrict.
 var HostUser = sync.OnceValues(func() ([]byte, error) { return program(kind{more: slices.Concat(byName, byNameHere)}) })
 
-// IsolatedFor returns Isolated, or IsolatedNoUnix if the spec mounts the user's
-// directory.
+// IsolatedFor returns IsolatedNoUnix if the spec mounts the user's directory,
+// else Isolated.
 func IsolatedFor(spec *sandbox.Spec) func() ([]byte, error) {
 	for _, m := range spec.Mounts {
 		if m.Path == mountpoint.Workspace {
@@ -46,10 +47,10 @@ func IsolatedFor(spec *sandbox.Spec) func() ([]byte, error) {
 	return Isolated
 }
 
-// kind selects a program.
+// kind selects the program to build.
 type kind struct {
-	isolated bool // in its own namespaces
-	unix     bool // may open Unix sockets
+	isolated bool // code runs in its own namespaces
+	unix     bool // code may open Unix sockets
 	more     []uintptr
 }
 
@@ -84,23 +85,23 @@ func program(k kind) ([]byte, error) {
 		other[arg] = seccomp.NotEqual(0)
 		rule := seccomp.Or{other}
 		if nr == unix.SYS_SETPRIORITY {
-			rule = append(rule, argument(0, unix.PRIO_USER)) // all processes of the user
+			rule = append(rule, argument(0, unix.PRIO_USER)) // affects all processes of the user
 		}
 		deny.Set(nr, rule)
 	}
 	if !k.isolated {
-		affinity := seccomp.PerArg{seccomp.NotEqual(0)} // libraries bind their own threads this way
+		affinity := seccomp.PerArg{seccomp.NotEqual(0)} // libraries use 0 to bind their own threads
 		deny.Set(unix.SYS_SCHED_SETAFFINITY, affinity)
 		for _, nr := range forbiddenShared {
 			deny.Set(nr, seccomp.MatchAll{})
 		}
 	}
 	unknown := seccomp.NewSyscallRules()
-	unknown.Set(unix.SYS_CLONE3, seccomp.MatchAll{}) // its flags cannot be checked; libraries fall back to clone
-	// Only control groups limit memory that belongs to no process.
+	unknown.Set(unix.SYS_CLONE3, seccomp.MatchAll{}) // a filter cannot check its flags; libraries fall back to clone
+	// Only control groups limit memory that does not belong to a process.
 	unknown.Set(unix.SYS_MEMFD_CREATE, seccomp.MatchAll{})
 	unknown.Set(unix.SYS_SHMGET, seccomp.MatchAll{})
-	unknown.Set(unix.SYS_OPENAT2, seccomp.MatchAll{}) // its mode cannot be checked, see modes
+	unknown.Set(unix.SYS_OPENAT2, seccomp.MatchAll{}) // a filter cannot check its mode; see modes
 	p := seccomp.Program{
 		RuleSets: []seccomp.RuleSet{
 			{Rules: unknown, Action: errno(unix.ENOSYS)},
@@ -125,15 +126,15 @@ func program(k kind) ([]byte, error) {
 
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// argument matches the low 32 bits of an argument. The kernel ignores the
-// others.
+// argument matches the low 32 bits of an argument. The kernel ignores the other
+// bits.
 func argument(n int, value uint32) seccomp.PerArg {
 	rule := seccomp.PerArg{}
 	rule[n] = seccomp.MaskedEqual(0xffffffff, uintptr(value))
 	return rule
 }
 
-// anyFlag matches an argument with at least one of the flags.
+// anyFlag matches an argument that has at least one of the flags set.
 func anyFlag(n int, flags uintptr) seccomp.Or {
 	var or seccomp.Or
 	for bit := uintptr(1); bit <= flags; bit <<= 1 {
@@ -146,9 +147,9 @@ func anyFlag(n int, flags uintptr) seccomp.Or {
 	return or
 }
 
-// forbidden are calls that are always refused.
+// forbidden lists calls that are always denied.
 var forbidden = []uintptr{
-	// looking into other processes
+	// access to other processes
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
 	// file systems and namespaces
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
@@ -157,27 +158,29 @@ var forbidden = []uintptr{
 	// keys, and large parts of the kernel
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_MEMFD_SECRET, unix.SYS_LOOKUP_DCOOKIE,
-	// the machine
+	// control of the machine
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// forbiddenShared are calls also refused if other processes are visible.
+// forbiddenShared lists calls that are also denied if other processes are
+// visible.
 var forbiddenShared = []uintptr{unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PROCESS_MRELEASE}
 
-// byName are calls that change modes, owners or attributes of files by name.
+// byName lists calls that change modes, owners or attributes of files by name.
 var byName = []uintptr{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, 463, 466} // the last two are setxattrat and removexattrat
 
-// foreign maps calls to the index of the argument that names a process; 0 means the
-// caller. The stage runs as the same user and must be protected.
+// foreign maps a call to the index of the argument that identifies a process; 0
+// means the caller. These calls must not affect the stage, which runs as the
+// same user.
 var foreign = map[uintptr]int{
 	unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0,
 	unix.SYS_SCHED_SETATTR: 0, unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1,
 }
 
-// modes are calls with the index of the mode argument. They may not set setuid
-// or setgid bits.
+// modes maps a call to the index of its mode argument, which must not contain
+// setuid or setgid bits.
 var modes = func() map[uintptr]int {
 	m := map[uintptr]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3, unix.SYS_MKDIRAT: 2, unix.SYS_MKNODAT: 2}
 	for nr, arg := range modesHere {

@@ -8,8 +8,8 @@ import (
 
 var neverHere = []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
 
-// prologue rejects system calls of the x32 ABI, which have the same architecture with
-// other numbers.
+// prologue returns instructions that reject calls of the x32 ABI, which has
+// other numbers for the same architecture.
 func prologue() []bpf.Instruction {
 	const x32 = 0x40000000
 	return []bpf.Instruction{

@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of collected files, because untrusted commands make them.
+// Limits of collected files, which untrusted commands create.
 const (
 	maxCollected = 100_000
 	maxDepth     = 64
 	maxPath      = 4096
 )
 
-// collect writes the files below the work directory to the descriptor, and
-// reports the end. It only opens regular files and follows no symlinks.
+// collect writes the files below the work directory to the descriptor fd and
+// then reports the end. It opens only regular files and follows no symlinks.
 func (s *stage) collect(c Collect, fd int) {
 	out := os.NewFile(uintptr(fd), "collect")
 	w := bufio.NewWriterSize(out, 64<<10)
@@ -54,7 +54,7 @@ func writeTree(w io.Writer, dir, skip string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() && device(d.Info()) != own: // a mount, which no command can create
+		case d.IsDir() && device(d.Info()) != own: // it is a mount, which no command can create
 			return fs.SkipDir
 		case !d.Type().IsRegular() || device(d.Info()) != own || len(p) > maxPath || !utf8.ValidString(p):
 			return nil
@@ -70,7 +70,7 @@ func writeTree(w io.Writer, dir, skip string) error {
 	return json.NewEncoder(w).Encode(Entry{End: true})
 }
 
-// device returns the device of a file.
+// device returns the device number of a file.
 func device(fi fs.FileInfo, err error) uint64 {
 	if err == nil {
 		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
@@ -83,7 +83,7 @@ func device(fi fs.FileInfo, err error) uint64 {
 func writeEntry(w io.Writer, root *os.Root, p string) error {
 	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // removed or replaced meanwhile
+		return nil // the file was removed or replaced meanwhile
 	}
 	defer f.Close()
 	fi, err := f.Stat()
@@ -95,12 +95,12 @@ func writeEntry(w io.Writer, root *os.Root, p string) error {
 	}
 	n, err := io.Copy(w, io.LimitReader(f, fi.Size()))
 	if err != nil && n == 0 {
-		err = nil // unreadable: zero-pad
+		err = nil // an unreadable file is zero-padded
 	}
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(w, zeros{}, fi.Size()-n) // the file shrank
+	_, err = io.CopyN(w, zeros{}, fi.Size()-n) // a file that shrank is zero-padded
 	return err
 }
 

@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// headerSize is the size of a message header: kind and length. Descriptors are
-// sent with the header.
+// headerSize is the size of the header of a message: its kind and length.
+// Descriptors are sent with the header.
 const headerSize = 8
 
-// appendHeader returns the header of a message.
+// appendHeader appends the header of a message to b.
 func appendHeader(b []byte, kind uint32, size int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, kind)
 	return binary.LittleEndian.AppendUint32(b, uint32(size))
 }
 
-// Frame returns a message with a JSON body.
+// Frame encodes a message with a JSON body.
 func Frame(kind uint32, body any) ([]byte, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -26,10 +26,10 @@ func Frame(kind uint32, body any) ([]byte, error) {
 	return append(appendHeader(nil, kind, len(data)), data...), nil
 }
 
-// FrameBytes returns the header of a message of n bytes.
+// FrameBytes encodes the header of a message with n bytes of data.
 func FrameBytes(kind uint32, n int) []byte { return appendHeader(nil, kind, n) }
 
-// ParseHeader parses a header.
+// ParseHeader decodes the header of a message.
 func ParseHeader(b []byte) (kind uint32, size int, err error) {
 	kind, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	if n > MaxMessage {
@@ -38,11 +38,11 @@ func ParseHeader(b []byte) (kind uint32, size int, err error) {
 	return kind, int(n), nil
 }
 
-// conn is the stage's end of the socket. Descriptors are blocking, because a
+// conn is the stage's end of the socket. Its descriptor is blocking, because a
 // stage has few goroutines and needs no poller.
 type conn struct{ fd int }
 
-// send writes a message with optional descriptors.
+// send writes a message and sends the given descriptors.
 func (c conn) send(kind uint32, body any, fds ...int) error {
 	b, err := Frame(kind, body)
 	if err != nil {
@@ -68,7 +68,8 @@ func (c conn) send(kind uint32, body any, fds ...int) error {
 	return nil
 }
 
-// header reads the header of the next message and its descriptors.
+// header reads the header of the next message, and the descriptors that were
+// sent with it.
 func (c conn) header() (kind uint32, size int, fds []int, err error) {
 	var buf [headerSize]byte
 	oob := make([]byte, syscall.CmsgSpace(4*4))
@@ -111,7 +112,7 @@ func descriptors(oob []byte) ([]int, error) {
 	return fds, nil
 }
 
-// read fills b.
+// read reads exactly len(b) bytes.
 func (c conn) read(b []byte) error {
 	for len(b) > 0 {
 		n, err := syscall.Read(c.fd, b)
@@ -128,7 +129,7 @@ func (c conn) read(b []byte) error {
 	return nil
 }
 
-// body reads the JSON body of a message.
+// body reads the JSON body of a message into v.
 func (c conn) body(size int, v any) error {
 	b := make([]byte, size)
 	if err := c.read(b); err != nil {

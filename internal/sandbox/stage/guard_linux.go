@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// guard watches a stage without a PID namespace. Code could kill or stop such a
-// stage and continue without limits, but not the guard, which starts the stage
-// before the stage restricts signals. When the stage has ended, or the starter
-// of the guard has ended or requests it, the guard kills all processes below it
-// and exits.
+// guard supervises a stage that has no PID namespace. Code could kill or stop
+// such a stage and continue without limits, but not the guard, which starts the
+// stage before the stage restricts signals. The guard kills all of its
+// descendants and exits when the stage exits, or when the parent of the guard
+// exits or asks for it.
 func guard() {
 	runtime.LockOSThread()
 	closeInherited()
@@ -39,7 +39,7 @@ func guard() {
 			break
 		}
 	}
-	// Killed processes start no others, so this loop ends.
+	// Killed processes start no other processes, so this loop ends.
 	for {
 		killDescendants()
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.ECHILD {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Landlock rights, see the kernel's linux/landlock.h.
+// Landlock access rights; see the kernel's linux/landlock.h.
 const (
 	llExecute = 1 << iota
 	llWriteFile
@@ -37,7 +37,8 @@ const (
 
 type landlockAttr struct{ fs, net, scoped uint64 }
 
-// LandlockABI returns the ABI version of the kernel, or 0 without Landlock.
+// LandlockABI returns the Landlock ABI version of the kernel, or 0 if the
+// kernel has no Landlock.
 func LandlockABI() int {
 	v, _, e := syscall.RawSyscall(sysLandlockCreate, 0, 0, 1)
 	if e != 0 {
@@ -46,12 +47,12 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// restrict applies the rules to this thread and its future children. Creating
-// devices is never allowed.
+// restrict applies the rules to this thread and its future children. It never
+// permits to create devices.
 func (l *Landlock) restrict() (abi int, err error) {
 	abi = LandlockABI()
 	if abi < max(l.Least, 1) {
-		return abi, fmt.Errorf("kernel has Landlock ABI %d, need %d", abi, l.Least)
+		return abi, fmt.Errorf("Landlock ABI too old: kernel has version %d, want %d", abi, l.Least)
 	}
 	handled := uint64(llAll)
 	switch {

@@ -11,8 +11,8 @@ import (
 )
 
 // probe tries forbidden actions from inside a sandbox and prints a [Probed] as
-// JSON. It runs if ProbeName is the first argument. The next one is a
-// [ProbeInput] as JSON, or a marker for the process to leave behind.
+// JSON. It runs if the first argument of the process is [ProbeName]. arg is a
+// [ProbeInput] as JSON, or the marker of a process to leave behind.
 func probe(arg string) {
 	var in ProbeInput
 	if json.Unmarshal([]byte(arg), &in) != nil {
@@ -46,8 +46,8 @@ func openable(path string) bool {
 	return err == nil
 }
 
-// startTime returns when a process started, in ticks since boot. Together with
-// the PID it identifies a process.
+// startTime returns the start time of a process in ticks since boot. PID and
+// start time identify a process.
 func startTime(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -76,7 +76,7 @@ func connectable(port int) bool {
 func unshareUser() error {
 	_, _, e := syscall.RawSyscall(syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER, 0, 0)
 	if e == syscall.EINVAL {
-		return nil // it was examined, and only refused because this process has threads
+		return nil // the filter allowed the call, which failed only because this process has several threads
 	}
 	return errnoOf(e)
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// init runs the stage, if the process was started as one. It never returns
-// then; see the package comment.
+// init runs the stage if the process was started as a stage. It then never
+// returns; see the package comment.
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == ProbeName {
 		probe(os.Args[2])
@@ -20,20 +20,20 @@ func init() {
 	}
 	var st syscall.Stat_t
 	if syscall.Fstat(ControlFD, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFSOCK {
-		os.Stderr.WriteString(Name + ": this is not a command; it is started by a sandbox\n")
+		os.Stderr.WriteString(Name + ": not a command; a sandbox starts this program\n")
 		os.Exit(2)
 	}
 	if len(os.Args) > 1 && os.Args[1] == Guard {
 		guard()
 	}
-	// Package initialization runs on the main thread. Rights that it gives up
-	// are given up for all threads and processes it starts.
+	// Packages are initialized on the main thread. Privileges that this thread
+	// drops are also dropped for all threads and processes that it starts.
 	runtime.LockOSThread()
 	run(conn{ControlFD})
 	os.Exit(0)
 }
 
-// stage is the state of a running stage.
+// stage is the state of a stage process.
 type stage struct {
 	conn
 	sending sync.Mutex
@@ -41,18 +41,18 @@ type stage struct {
 	listen  int
 
 	execs   chan request
-	mu      sync.Mutex // also held while a command starts, see reap
+	mu      sync.Mutex // also held while a command starts; see reap
 	running map[int]*command
-	started chan struct{} // reports a new child to reap
+	started chan struct{} // signals that there is a child to reap
 }
 
-// request is work for the restricted thread.
+// request is an action for the restricted thread.
 type request struct {
 	exec Exec
 	fds  []int
 }
 
-// command is a running command.
+// command is a command that is running.
 type command struct {
 	id, pid int
 	oom     bool
@@ -102,11 +102,11 @@ func (s *stage) reply(kind uint32, body any, fds ...int) {
 	defer s.sending.Unlock()
 	if s.send(kind, body, fds...) != nil {
 		s.killAll()
-		os.Exit(0) // the starter has ended
+		os.Exit(0) // the process that started the stage has exited
 	}
 }
 
-// prepare follows instructions until the sandbox is restricted.
+// prepare handles messages until the sandbox is restricted.
 func (s *stage) prepare() (abi int, err error) {
 	var filter []byte
 	for {
@@ -152,7 +152,7 @@ func (s *stage) prepare() (abi int, err error) {
 	}
 }
 
-// writeFileData writes a file whose content follows.
+// writeFileData writes a file whose content follows in data messages.
 func (s *stage) writeFileData(f File) error {
 	makeParents(f.Path)
 	fd, err := syscall.Open(f.Path, syscall.O_CREAT|syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW|syscall.O_EXCL, f.Mode)
@@ -187,7 +187,7 @@ func (s *stage) writeFileData(f File) error {
 	return nil
 }
 
-// restrictSelf applies the restrictions.
+// restrictSelf applies the restrictions to this process.
 func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	l := &s.seal
 	syscall.Umask(0o022) // the default that programs expect
@@ -198,7 +198,7 @@ func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	}
 	spareThreads(l.Threads)
 	if l.Nice > 0 {
-		syscall.Setpriority(syscall.PRIO_PROCESS, 0, l.Nice) // optional, so ignore errors
+		syscall.Setpriority(syscall.PRIO_PROCESS, 0, l.Nice) // the priority is optional, so errors are ignored
 	}
 	for _, r := range l.Rlimits {
 		if err := setrlimit(r); err != nil {
@@ -229,8 +229,8 @@ func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	return abi, nil
 }
 
-// spareThreads creates n idle threads of the runtime. When commands have filled
-// the process table, no more can be created.
+// spareThreads creates n idle threads of the Go runtime, because no more can be
+// created when commands have filled the process table.
 func spareThreads(n int) {
 	var all sync.WaitGroup
 	gate := make(chan struct{})

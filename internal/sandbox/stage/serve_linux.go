@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dispatch dispatches requests until the socket is closed.
+// dispatch handles requests until the socket is closed.
 func (s *stage) dispatch() {
 	defer close(s.execs)
 	for {
@@ -47,7 +47,7 @@ func (s *stage) start(r request) {
 	}()
 	path, err := lookPath(r.exec.Path, r.exec.Env)
 	pid := 0
-	s.mu.Lock() // so that reap does not see its exit before it is registered
+	s.mu.Lock() // so that the command is registered before reap sees it exit
 	if err == nil {
 		pid, err = syscall.ForkExec(path, r.exec.Args, &syscall.ProcAttr{
 			Dir: r.exec.Dir, Env: r.exec.Env,
@@ -73,7 +73,8 @@ func (s *stage) start(r request) {
 	s.reply(KindStarted, started)
 }
 
-// reap waits for all child processes: commands and their orphans.
+// reap waits for all child processes: commands, and orphaned processes that
+// they started.
 func (s *stage) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -82,7 +83,7 @@ func (s *stage) reap() {
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.ECHILD:
-			<-s.started // no children until a command is started
+			<-s.started // there are no children before a command is started
 		case err != nil:
 			os.Exit(1)
 		case status.Exited() || status.Signaled():
@@ -98,7 +99,7 @@ func (s *stage) handleExit(pid int, status syscall.WaitStatus, use *syscall.Rusa
 	last := len(s.running) == 0
 	s.mu.Unlock()
 	if c == nil {
-		return // an orphan
+		return // the process was an orphan
 	}
 	e := Exited{ID: c.id, OOM: c.oom, Full: c.full, CPU: use.Utime.Nano() + use.Stime.Nano(), MaxRSS: use.Maxrss << 10}
 	if status.Signaled() {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// stepError is an error with the failed step of a stage.
+// stepError is the error of a step of the stage, with the name of the step.
 type stepError struct {
 	step string
 	err  error
@@ -23,7 +23,7 @@ func wrapStep(err error, format string, args ...any) error {
 	return &stepError{fmt.Sprintf(format, args...), err}
 }
 
-// buildView creates the view of the sandbox and enters it.
+// buildView creates the file system view of the sandbox and enters it.
 func (s *Setup) buildView() error {
 	if s.Reap {
 		if err := prctl(prSetSubreaper, 1, 0); err != nil {
@@ -63,8 +63,8 @@ func (s *Setup) buildView() error {
 	return nil
 }
 
-// switchUser switches the user. The previous user may have no ID in this namespace, so this is
-// irreversible.
+// switchUser switches to another user. This is irreversible, because the
+// previous user may have no ID in this namespace.
 func switchUser(uid int) error {
 	if syscall.Getuid() == uid && syscall.Getgid() == uid {
 		return nil
@@ -78,8 +78,8 @@ func switchUser(uid int) error {
 	return syscall.Setresuid(uid, uid, uid)
 }
 
-// openMounts opens copies of the host's mounts. It runs before the user changes, because the new
-// user may not be able to reach them.
+// openMounts opens detached copies of the host's mounts. It must run before the
+// user changes, because the new user may have no access to them.
 func (s *Setup) openMounts() ([]int, error) {
 	trees := make([]int, len(s.Binds))
 	for i, b := range s.Binds {
@@ -109,9 +109,10 @@ func (s *Setup) openMounts() ([]int, error) {
 	return trees, nil
 }
 
-// enterRoot creates an in-memory root directory, populates it, and detaches the host's root.
+// enterRoot creates an in-memory root directory, fills it, and detaches the
+// root of the host.
 func (s *Setup) enterRoot(trees []int) error {
-	const staging = "/tmp" // any directory that exists everywhere; it is only mounted over
+	const staging = "/tmp" // a directory that exists everywhere; it is only used as a mount point
 	syscall.Umask(0)
 	if err := syscall.Mount("tmpfs", staging, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=755,size=4m,nr_inodes=4k"); err != nil {
 		return wrapStep(err, "make a root directory")
@@ -179,7 +180,7 @@ func (t *Tmpfs) mount(root string) error {
 	return syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
-// mountProc mounts a new /proc and hides the parts about the machine.
+// mountProc mounts a new /proc and hides the parts that describe the machine.
 func mountProc(root string) error {
 	proc := root + "/proc"
 	if err := makePoint(proc, false); err != nil {
@@ -201,7 +202,8 @@ func mountProc(root string) error {
 	return nil
 }
 
-// coverPath mounts from over to, read-only. A missing target needs no cover.
+// coverPath mounts from over to, read-only. It does nothing if to does not
+// exist.
 func coverPath(from, to string) error {
 	var st syscall.Stat_t
 	if syscall.Lstat(to, &st) == syscall.ENOENT {
@@ -223,7 +225,7 @@ func makePoint(path string, file bool) error {
 	makeParents(path)
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err == nil && (st.Mode&syscall.S_IFMT == syscall.S_IFREG) == file {
-		return nil // inside an existing mount
+		return nil // the path is inside an existing mount
 	}
 	if !file {
 		if err := syscall.Mkdir(path, 0o755); err != nil && err != syscall.EEXIST {
@@ -238,7 +240,8 @@ func makePoint(path string, file bool) error {
 	return syscall.Close(fd)
 }
 
-// makeParents creates the parent directories of path. Errors show in the next operation.
+// makeParents creates the parent directories of path. It ignores errors,
+// because the next operation then fails.
 func makeParents(path string) {
 	for _, p := range parents(path) {
 		syscall.Mkdir(p, 0o755)

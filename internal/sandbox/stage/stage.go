@@ -1,34 +1,35 @@
-// Package stage implements the first process of a sandbox and its protocol. The
-// stage creates the view of the sandbox, gives up its rights, starts and reaps
-// commands, watches memory, and sends files back.
+// Package stage implements the first process of a sandbox and the protocol to
+// control it. The stage creates the view of the sandbox, drops its privileges,
+// starts and reaps commands, watches memory, and sends files back.
 //
-// The stage is this executable, started again: in a program that links this
-// package, init runs the stage if the process was started under [Name] with a
-// socket as file descriptor 3. So the package uses only a small part of the
+// The stage is the current executable, started again. In a program that links
+// this package, init runs the stage if the process was started under [Name]
+// with a socket as file descriptor 3. The package uses only a small part of the
 // standard library: the runtime initializes a package as soon as its imports
-// are initialized, and the stage starts within a millisecond, before the rest
-// of the program.
+// are initialized, so the stage starts within a millisecond, before the rest of
+// the program.
 //
-// The stage never starts anything by itself, and only trusts its socket.
+// The stage never acts on its own, and trusts only its socket.
 package stage
 
-// Name is the suffix of the process name (argv[0]) that makes an executable a
-// stage.
+// Name is the suffix of the process name (argv[0]) that makes an executable run
+// as a stage.
 const Name = "loadout-stage"
 
-// ProbeName is the first argument that makes an executable run a probe in a
+// ProbeName is the first argument that makes an executable run a probe inside a
 // sandbox.
 const ProbeName = "loadout-stage-probe"
 
-// Guard is the argument with which a stage is started under a guard: a process
-// that kills all remaining processes after the stage ended. Back ends without a
-// PID namespace need it.
+// Guard is the argument that starts a stage under a guard, which kills all
+// remaining processes when the stage exits. Back ends without a PID namespace
+// need it.
 const Guard = "guard"
 
-// ControlFD is the descriptor of the socket to the starter of a stage.
+// ControlFD is the file descriptor of the socket by which a stage is
+// controlled.
 const ControlFD = 3
 
-// Kinds of messages to the stage.
+// Kinds of messages to a stage.
 const (
 	KindSetup    = 1 // Setup
 	KindFile     = 2 // File; its content follows
@@ -40,7 +41,7 @@ const (
 	KindCollect  = 8 // Collect, with one descriptor
 )
 
-// Kinds of messages from the stage.
+// Kinds of messages from a stage.
 const (
 	KindReady     = 20 // Ready, with a listener if requested
 	KindStarted   = 21 // Started
@@ -51,24 +52,24 @@ const (
 // MaxMessage limits the size of a message in bytes.
 const MaxMessage = 8 << 20
 
-// Setup describes the view of the sandbox. Without Root the stage keeps the
-// view that it was started with.
+// Setup describes the file system view of the sandbox. If Root is false, the
+// stage keeps the view with which it was started.
 type Setup struct {
-	Root     bool    // create and enter a root directory
+	Root     bool    // create a root directory and enter it
 	UID      int     // user and group to switch to; 0 means none
-	Tmpfs    []Tmpfs // parents first
+	Tmpfs    []Tmpfs // parents come first
 	Binds    []Bind
-	Dirs     []string // created after the mounts
+	Dirs     []string // directories to create after mounting
 	Links    []Link
 	Files    []Text
 	Proc     bool
 	Hostname string
 	Loopback bool   // enable the loopback interface
-	Listen   uint16 // port on 127.0.0.1 to listen on for the starter; 0 means none
-	Reap     bool   // adopt orphans, if not the first process of a PID namespace
+	Listen   uint16 // port on 127.0.0.1 on which to open the listener that is passed out; 0 means none
+	Reap     bool   // adopt orphaned processes; only needed without a PID namespace
 }
 
-// Tmpfs is an in-memory file system.
+// Tmpfs is an in-memory file system to mount.
 type Tmpfs struct {
 	Path   string
 	Size   int64
@@ -76,48 +77,48 @@ type Tmpfs struct {
 	Mode   uint32
 }
 
-// Bind is a part of the host that is visible in the sandbox.
+// Bind is a file or directory of the host that is visible in the sandbox.
 type Bind struct {
 	Host     string
 	Path     string
 	Writable bool
-	Optional bool // ignore it if it does not exist on the host
+	Optional bool // ignored if it does not exist on the host
 	NoExec   bool
-	File     bool // it is not a directory
+	File     bool // it is a file, not a directory
 }
 
 // Link is a symbolic link.
 type Link struct{ Path, Target string }
 
-// Text is a small file.
+// Text is a small file to create.
 type Text struct {
 	Path string
 	Data string
 	Mode uint32
 }
 
-// File announces a file, whose content follows in data messages.
+// File announces a file whose content follows in data messages.
 type File struct {
 	Path string // absolute
 	Size int64
 	Mode uint32
 }
 
-// Restrictions are applied before commands run.
+// Restrictions are applied before any command runs.
 type Restrictions struct {
 	ReadOnly []string // mounts to make read-only
 	Rlimits  []Rlimit
 	Landlock *Landlock
-	Seccomp  bool // install the filter sent before
+	Seccomp  bool // install the filter that was sent before
 	Caps     bool // drop all capabilities
 	Memory   int64
-	CPU      int64 // seconds; to explain why a command ended
-	Inodes   int64 // limit of used inodes in each file system of Counted
+	CPU      int64 // limit in seconds, to explain why a command was killed
+	Inodes   int64 // limit of used inodes in each file system in Counted
 	Counted  []string
-	Work     string // directory to collect from
-	Skip     string // subdirectory that is not collected
+	Work     string // directory whose files are collected
+	Skip     string // subdirectory whose files are not collected
 	Nice     int
-	Threads  int // created in advance, so that a full process table does not end the stage
+	Threads  int // created in advance, because a full process table would crash the stage
 }
 
 // Rlimit is a resource limit.
@@ -126,16 +127,18 @@ type Rlimit struct {
 	Soft, Hard uint64
 }
 
-// Landlock are access rules. A kernel with an ABI lower than Least is an error.
+// Landlock describes access rules. It is an error if the ABI of the kernel is
+// lower than Least.
 type Landlock struct {
 	Least int
-	Read  []string // readable and executable
-	Write []string // writable
+	Read  []string // paths that are readable and executable
+	Write []string // paths that are writable
 	Files []string // files that may be opened for writing
-	TCP   bool     // refuse to bind and connect
+	TCP   bool     // deny bind and connect
 }
 
-// Exec starts a command, with three descriptors as its standard files.
+// Exec starts a command. Three descriptors, which become its standard files,
+// are sent with it.
 type Exec struct {
 	ID   int
 	Path string // absolute, or looked up in the PATH of Env
@@ -144,21 +147,22 @@ type Exec struct {
 	Dir  string
 }
 
-// Kill ends a command.
+// Kill kills a command.
 type Kill struct{ ID int }
 
-// Collect writes the files below the work directory to its descriptor.
+// Collect requests the files below the work directory. The descriptor to write
+// them to is sent with it.
 type Collect struct{ ID int }
 
-// Ready reports that the sandbox is prepared, or why it is not.
+// Ready reports that the sandbox is prepared, or why that failed.
 type Ready struct {
 	Error    string
-	Step     string // the failed step
+	Step     string // step that failed
 	Errno    int
-	Landlock int // active ABI
+	Landlock int // ABI version in use
 }
 
-// Started answers Exec.
+// Started is the response to Exec.
 type Started struct {
 	ID    int
 	PID   int
@@ -166,7 +170,7 @@ type Started struct {
 	Errno int
 }
 
-// Exited reports how a command ended.
+// Exited reports how a command exited.
 type Exited struct {
 	ID     int
 	Code   int
@@ -178,32 +182,33 @@ type Exited struct {
 	Spent  bool  // exceeded the CPU time limit
 }
 
-// Collected answers Collect.
+// Collected is the response to Collect.
 type Collected struct {
 	ID    int
 	Error string
 }
 
-// Entry is a line of JSON that precedes the content of a file in the output of
-// Collect. The last one has End.
+// Entry is a line of JSON before the content of each file in the output of
+// Collect. The last line has End set.
 type Entry struct {
-	Path []byte `json:"path,omitempty"` // bytes, because JSON strings must be UTF-8
+	Path []byte `json:"path,omitempty"` // base64 in JSON, because a path may not be UTF-8
 	Size int64  `json:"size,omitempty"`
 	Exec bool   `json:"exec,omitempty"`
 	End  bool   `json:"end,omitempty"`
 }
 
-// ProbeInput is the argument of a probe: what it tries to reach.
+// ProbeInput is the argument of a probe. It describes what the probe tries to
+// access.
 type ProbeInput struct {
-	Canary  string `json:"canary"` // a host file
-	PID     int    `json:"pid"`    // a host process and its start time
+	Canary  string `json:"canary"` // a file of the host
+	PID     int    `json:"pid"`    // a process of the host, which the start time identifies
 	Started string `json:"started"`
-	Port    int    `json:"port"`   // on the host's 127.0.0.1
+	Port    int    `json:"port"`   // a port on 127.0.0.1 of the host
 	Marker  string `json:"marker"` // argument of a process to leave behind
 }
 
-// Probed reports what a probe could do. In a sandbox all fields except Seccomp
-// and LeftBehind are false.
+// Probed reports what a probe could do. In a sandbox that isolates, only
+// Seccomp and LeftBehind are true.
 type Probed struct {
 	File       bool `json:"file"`
 	Process    bool `json:"process"`
@@ -211,6 +216,6 @@ type Probed struct {
 	Namespaces bool `json:"namespaces"`
 	Mount      bool `json:"mount"`
 	Privileges bool `json:"privileges"`
-	Seccomp    bool `json:"seccomp"`     // a filter is active
+	Seccomp    bool `json:"seccomp"`     // a seccomp filter is active
 	LeftBehind bool `json:"left_behind"` // a process was left behind
 }

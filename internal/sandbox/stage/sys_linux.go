@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// System calls and constants that package syscall lacks. Numbers from 424 on are the same
-// on all architectures.
+// System calls and constants that package syscall lacks. Numbers from 424 on
+// are the same on all architectures.
 const (
 	sysCloseRange     = 436
 	sysOpenTree       = 428
@@ -38,7 +38,7 @@ const (
 	prSetSubreaper    = 36
 	prSetName         = 15
 
-	// All secure bits, locked: uid 0 has no special capabilities.
+	// All secure bits, locked: UID 0 then has no special capabilities.
 	secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 	seccompSetFilter = 1
@@ -64,11 +64,12 @@ func closeRange(first, last uint) error {
 	return errnoOf(e)
 }
 
-// closeInherited closes inherited descriptors. If a package initialized before this one
-// has opened a file, the runtime has an epoll instance and crashes without it. That
-// descriptor stays open; it differs from inherited ones by its close-on-exec flag.
+// closeInherited closes inherited descriptors. If a package that was
+// initialized before this one has opened a file, the runtime has an epoll
+// descriptor and would crash without it. Unlike inherited descriptors, it has
+// the close-on-exec flag, so it stays open.
 func closeInherited() {
-	const most = 64 // consecutive unused numbers; the runtime's descriptors are among the lowest
+	const most = 64 // consecutive unused numbers; descriptors of the runtime have low numbers
 	first := uint(ControlFD + 1)
 	for fd, free := first, 0; free < most; fd++ {
 		flags, _, e := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
@@ -79,7 +80,7 @@ func closeInherited() {
 		free = 0
 		var st syscall.Stat_t
 		if flags&syscall.FD_CLOEXEC == 0 || syscall.Fstat(int(fd), &st) != nil || st.Mode&syscall.S_IFMT != 0 {
-			continue // inherited, or a file
+			continue // the descriptor is inherited or a file
 		}
 		if fd > first {
 			closeRange(first, fd-1)
@@ -102,7 +103,7 @@ func openTree(path string) (int, error) {
 
 type mountAttr struct{ set, clr, propagation, userns uint64 }
 
-// setAttr changes the mount attributes of a tree from openTree.
+// setAttr changes the attributes of mounts that openTree returned.
 func setAttr(fd int, set uint64) error {
 	p, _ := cstr("")
 	attr := mountAttr{set: set}
@@ -121,7 +122,7 @@ func setAttrAt(path string, set uint64) error {
 	return errnoOf(e)
 }
 
-// moveMount attaches a tree from openTree at path.
+// moveMount attaches mounts that openTree returned at path.
 func moveMount(fd int, path string) error {
 	empty, _ := cstr("")
 	p, err := cstr(path)
@@ -136,7 +137,7 @@ func moveMount(fd int, path string) error {
 func setrlimit(r Rlimit) error {
 	lim := syscall.Rlimit{Cur: r.Soft, Max: r.Hard}
 	if r.Resource == syscall.RLIMIT_NOFILE {
-		// The runtime restores the original limit in commands unless it is set this way.
+		// This call also sets the limit that the runtime restores in commands.
 		return syscall.Setrlimit(r.Resource, &lim)
 	}
 	_, _, e := syscall.RawSyscall6(sysPrlimit, 0, uintptr(r.Resource), uintptr(unsafe.Pointer(&lim)), 0, 0, 0)
@@ -150,7 +151,7 @@ func dropCapabilities() error {
 	}
 	for c := uintptr(0); c < 64; c++ {
 		if err := prctl(prCapBsetDrop, c, 0); err == syscall.EINVAL {
-			break // past the last capability
+			break // there are no more capabilities
 		} else if err != nil {
 			return err
 		}
@@ -177,17 +178,18 @@ func loadFilter(program []byte) error {
 		insns unsafe.Pointer
 	}{uint16(len(program) / 8), unsafe.Pointer(&program[0])}
 	thread, _, e := syscall.RawSyscall(sysSeccomp, seccompSetFilter, seccompTsync, uintptr(unsafe.Pointer(&fprog)))
-	if e == 0 && thread != 0 { // a thread that could not install the program
+	if e == 0 && thread != 0 { // thread is the ID of a thread that could not install the program
 		return syscall.EBUSY
 	}
 	return errnoOf(e)
 }
 
-// resetSignals resets the runtime's signal handlers. Commands run as the same user and could use
-// these signals to end the first process of their namespace. Without a handler, the kernel
-// drops signals to it from inside.
+// resetSignals removes the runtime's signal handlers. Commands run as the same
+// user and could otherwise use these signals to stop the first process of their
+// namespace. If there is no handler, the kernel drops signals that come from
+// inside the namespace.
 func resetSignals() {
-	const preempts, child = syscall.SIGURG, syscall.SIGCHLD // used by the runtime itself, and harmless
+	const preempts, child = syscall.SIGURG, syscall.SIGCHLD // the runtime uses them, and they are harmless
 	var byDefault [4]uint64
 	for sig := syscall.SIGHUP; sig <= syscall.SIGSYS; sig++ {
 		if sig != preempts && sig != child {
@@ -230,7 +232,7 @@ func listen(port uint16) (int, error) {
 	return fd, nil
 }
 
-// parents yields the directories above path, outermost first, without "/".
+// parents returns the directories above path, except "/", outermost first.
 func parents(path string) []string {
 	var out []string
 	for i := 1; i < len(path); i++ {

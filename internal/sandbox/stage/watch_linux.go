@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// interval is the interval of memory checks.
+// interval is the time between two memory checks.
 const interval = 50 * time.Millisecond
 
-// watch kills all commands when they exceed the limit of memory or files together. It
-// replaces a missing control group for memory, and file system limits for inodes.
+// watch kills all commands when together they exceed the limit of memory or of
+// files. It replaces a missing control group for memory, and missing file
+// system limits for inodes.
 func (s *stage) watch() {
 	for wait := interval; ; {
 		time.Sleep(wait)
@@ -35,7 +36,8 @@ func (s *stage) watch() {
 	}
 }
 
-// withinMemoryLimit reports whether memory is within its limit. If it cannot be measured, it is not.
+// withinMemoryLimit reports whether the memory use is within its limit. It
+// returns false if the memory use cannot be measured.
 func (s *stage) withinMemoryLimit() bool {
 	pids, err := commandProcesses()
 	if err != nil {
@@ -49,16 +51,16 @@ func (s *stage) withinMemoryLimit() bool {
 	return err == nil && n+buffers <= s.seal.Memory
 }
 
-// socketBuffers returns the memory that sockets of the sandbox may hold beyond normal use,
-// because it belongs to no process.
+// socketBuffers returns how much memory the sockets of the sandbox may hold
+// beyond normal use. This memory belongs to no process.
 func socketBuffers() int64 {
-	const usual, most = 128, 416 << 10 // sockets; bytes that one can buffer
+	const usual, most = 128, 416 << 10 // number of sockets; bytes that one socket can buffer
 	if !isInit() {
-		return 0 // counts the whole machine
+		return 0 // the file counts the sockets of the whole machine
 	}
 	b, err := os.ReadFile("/proc/net/sockstat")
 	if err != nil {
-		return 0 // some kernels lack it
+		return 0 // some kernels lack the file
 	}
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
@@ -69,10 +71,12 @@ func socketBuffers() int64 {
 	return 0
 }
 
-// filesPerSecond is an upper bound of the file creation rate.
+// filesPerSecond is an upper bound of the rate at which commands can create
+// files.
 const filesPerSecond = 200_000
 
-// freeInodes returns how many more files the fullest of the counted file systems may have.
+// freeInodes returns how many more files can be created in the fullest of the
+// file systems in Counted.
 func (s *stage) freeInodes() int64 {
 	room := int64(filesPerSecond)
 	for _, p := range s.seal.Counted {
@@ -84,7 +88,7 @@ func (s *stage) freeInodes() int64 {
 	return room
 }
 
-// killCommands kills all commands and marks the reason.
+// killCommands kills all commands. mark records the reason in each.
 func (s *stage) killCommands(mark func(*command)) {
 	s.mu.Lock()
 	for _, c := range s.running {
@@ -94,8 +98,8 @@ func (s *stage) killCommands(mark func(*command)) {
 	s.killAll()
 }
 
-// residentMemory returns the resident memory of processes. Shared pages count for each process,
-// so it is an upper bound.
+// residentMemory returns the resident memory of processes. It is an upper
+// bound, because shared pages are counted for each process.
 func residentMemory(pids []int) (n int64, err error) {
 	page := int64(os.Getpagesize())
 	for _, pid := range pids {
@@ -114,14 +118,14 @@ func residentMemory(pids []int) (n int64, err error) {
 	return n, nil
 }
 
-// processEnded reports whether err means that a process has ended.
+// processEnded reports whether err means that a process has exited.
 func processEnded(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
 }
 
-// proportionalMemory returns the anonymous memory of processes, with shared pages divided among
-// their users. It is slower than resident. Shared mappings are not anonymous for the
-// kernel, but count.
+// proportionalMemory returns the anonymous memory of processes, with shared
+// pages divided by the number of their users. It also counts shared mappings,
+// which the kernel does not call anonymous. It is slower than residentMemory.
 func proportionalMemory(pids []int) (n int64, err error) {
 	for _, pid := range pids {
 		b, err := readProc(pid, "smaps_rollup")
@@ -155,11 +159,11 @@ func readProc(pid int, name string) ([]byte, error) {
 	return b[:max(n, 0)], err
 }
 
-// isInit reports whether the stage is the init process of a PID namespace, so that its end
-// kills all others.
+// isInit reports whether the stage is the init process of a PID namespace, so
+// that the kernel kills all other processes when it exits.
 func isInit() bool { return os.Getpid() == 1 }
 
-// commandProcesses returns the processes started by commands.
+// commandProcesses returns the processes that commands started.
 func commandProcesses() ([]int, error) {
 	if !isInit() {
 		return descendants(os.Getpid(), nil), nil
@@ -177,7 +181,8 @@ func commandProcesses() ([]int, error) {
 	return pids, nil
 }
 
-// descendants appends the direct and indirect children of a process.
+// descendants appends the direct and indirect children of a process to the
+// list.
 func descendants(pid int, to []int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(dir)
@@ -192,7 +197,8 @@ func descendants(pid int, to []int) []int {
 	return to
 }
 
-// kill kills a command's process group, and all processes if no other command runs.
+// kill kills the process group of a command. If no other command is running, it
+// kills all processes.
 func (s *stage) kill(id int) {
 	s.mu.Lock()
 	alone := len(s.running) == 1
@@ -226,8 +232,8 @@ func (s *stage) killAll() {
 
 // killDescendants kills all descendants of this process.
 func killDescendants() {
-	// New processes can appear between listing and killing, so repeat until there are no
-	// new ones. Dead processes stay listed until they are reaped.
+	// New processes may appear between listing and killing, so repeat until
+	// there are none. Dead processes are listed until they are reaped.
 	signalled := map[int]bool{}
 	for range 100 {
 		fresh := false

@@ -1,5 +1,6 @@
-// Package stagetest builds a stage for tests. Test binaries are stages too, but with -race
-// they need more memory than a sandbox allows its first process.
+// Package stagetest builds a stage for tests. Test binaries can run as stages
+// too, but with -race they need more memory than a sandbox allows its first
+// process.
 package stagetest
 
 import (
@@ -11,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
-// Variable names an existing stage, for tests that run again as a user without access to
-// the build cache.
+// Variable is the environment variable with the path of a stage, for tests that
+// run again as a user without access to the build cache.
 const Variable = "LOADOUT_TEST_STAGE"
 
-// Main runs the tests with the path of a stage in *to. TestMain calls it. Every user can
-// reach the stage.
+// Main runs the tests of m and exits. It builds a stage that every user can
+// execute and stores its path in *to. Call it from TestMain.
 func Main(m *testing.M, to *string) {
 	os.Exit(Run(m.Run, to))
 }
@@ -47,13 +48,13 @@ func build(dir, to string) error {
 	return testprogram.Program{Package: "internal/sandbox/stage/stagetest/stage"}.Install(to)
 }
 
-// OpenDir returns a temporary directory that every user can reach. It is removed with its
-// read-only content.
+// OpenDir returns a temporary directory that every user can access. It is
+// removed with its content, even if that is read-only.
 func OpenDir(t *testing.T) string {
 	t.Helper()
 	parent := ""
 	if os.Geteuid() == 0 {
-		parent = "/tmp" // the tests' own may be inaccessible
+		parent = "/tmp" // other users may have no access to the directory of the tests
 	}
 	dir, err := os.MkdirTemp(parent, "stagetest-")
 	if err == nil {
@@ -74,8 +75,8 @@ func OpenDir(t *testing.T) string {
 	return dir
 }
 
-// Open makes a path below the temporary directory accessible to every user. A program that
-// runs sandboxes as root must do the same.
+// Open makes a path below the temporary directory accessible to every user.
+// Programs that run sandboxes as root must do the same.
 func Open(t *testing.T, path string) {
 	t.Helper()
 	for p := path; len(p) > len(os.TempDir()) && p != "/tmp"; p = filepath.Dir(p) {

@@ -1,4 +1,4 @@
-// Stage is an executable that only contains a stage, for tests.
+// Stage is an executable for tests that contains only a stage.
 package main
 
 import (
