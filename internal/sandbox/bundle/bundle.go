@@ -1,9 +1,9 @@
 // Package bundle caches verified copies of read-only trees on the host, for
-// back ends that cannot copy files into a running sandbox. A copy is at
-// bundles/KEY in a cache directory, where KEY is derived from the paths and
-// hashes in the manifest, so a changed skill gets another bundle.
+// back ends that cannot copy files into a running sandbox. A copy is stored at
+// bundles/KEY in a cache directory. KEY is derived from the paths and hashes in
+// the manifest, so a changed skill gets another bundle.
 //
-// Copies are never trusted: before each use, the tree is read and hashed again
+// Copies are never trusted. Before each use, the tree is read and hashed again
 // and compared with the copy byte by byte. A copy that differs, or has missing
 // or additional files, is replaced.
 package bundle
@@ -25,33 +25,34 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxAge is the age at which unused bundles are removed.
+// maxAge is the age at which an unused bundle is removed.
 const maxAge = 30 * 24 * time.Hour
 
-// Bundle is a copy of a tree. It is not removed before it is closed.
+// Bundle is a cached copy of a tree. It is not removed from the cache while it
+// is open.
 type Bundle struct {
 	Dir  string
 	held *os.File
 }
 
-// Close releases the bundle. It stays in the cache.
+// Close releases the bundle, which stays in the cache.
 func (b *Bundle) Close() {
 	if b != nil && b.held != nil {
 		b.held.Close()
 	}
 }
 
-// Open returns a copy of the tree in the cache and creates it if necessary.
-// Everyone can read it, nobody can write to it. The error is a
-// [*sandbox.ChangedError] if the tree does not match its manifest. It is safe
-// for concurrent use by several processes.
+// Open returns a cached copy of the tree, and creates it if necessary. All
+// users can read the copy, and none can write to it. If the tree does not match
+// its manifest, the error is a [*sandbox.ChangedError]. Open is safe for
+// concurrent use by several processes.
 func Open(cache string, t *sandbox.Tree) (*Bundle, error) {
 	all := filepath.Join(cache, "bundles")
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		return nil, fmt.Errorf("create bundle cache: %w", err)
 	}
 	dir := filepath.Join(all, key(t))
-	for range 3 { // other processes may interfere twice
+	for range 3 { // another process may interfere up to two times
 		b, err := reuse(dir, t)
 		if b != nil || err != nil {
 			return b, err
@@ -60,10 +61,10 @@ func Open(cache string, t *sandbox.Tree) (*Bundle, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("bundle %s keeps changing", dir)
+	return nil, fmt.Errorf("bundle %s was changed by another process in each of 3 attempts", dir)
 }
 
-// key returns a hash of the content and modes of a tree.
+// key returns a hash of the contents and modes of a tree.
 func key(t *sandbox.Tree) string {
 	h := sha256.New()
 	for _, f := range t.Files {
@@ -72,7 +73,7 @@ func key(t *sandbox.Tree) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// reuse returns the bundle at dir, or nil if there is none or it differs from
+// reuse returns the bundle at dir, or nil if there is none or it does not equal
 // the tree.
 func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 	held, err := openLocked(dir)
@@ -93,11 +94,12 @@ func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 		return nil, nil
 	}
 	now := time.Now()
-	os.Chtimes(dir, now, now) // for sweep
+	os.Chtimes(dir, now, now) // the time of the last use, for sweep
 	return &Bundle{Dir: dir, held: held}, nil
 }
 
-// openLocked opens and locks dir, so that sweep ignores it.
+// openLocked opens and locks the directory dir, so that sweep does not remove
+// it.
 func openLocked(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -111,12 +113,12 @@ func openLocked(dir string) (*os.File, error) {
 	now, err2 := os.Lstat(dir)
 	if err == nil && (err2 != nil || !os.SameFile(have, now)) {
 		f.Close()
-		return nil, fs.ErrNotExist // removed before it was locked
+		return nil, fs.ErrNotExist // it was removed before it was locked
 	}
 	return f, err
 }
 
-// compare verifies the whole tree and reports whether dir is an exact copy.
+// compare verifies the tree and reports whether dir is an exact copy of it.
 func compare(dir string, t *sandbox.Tree) (bool, error) {
 	same := hasShape(dir, t)
 	root, err := os.OpenRoot(dir)
@@ -144,7 +146,8 @@ func compare(dir string, t *sandbox.Tree) (bool, error) {
 	return same, nil
 }
 
-// comparer compares written data with the data of a reader.
+// comparer is a writer that compares the written data with the data of a
+// reader.
 type comparer struct {
 	r    io.Reader
 	same bool
@@ -162,8 +165,8 @@ func (d *comparer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hasShape reports whether dir has exactly the files of the tree, with their
-// sizes and modes.
+// hasShape reports whether dir contains exactly the files of the tree, with the
+// same sizes and modes.
 func hasShape(dir string, t *sandbox.Tree) bool {
 	want := map[string]*sandbox.File{}
 	dirs := map[string]bool{".": true}
@@ -204,14 +207,14 @@ func mode(f *sandbox.File) fs.FileMode {
 	return 0o444
 }
 
-// create creates the bundle in a temporary directory and renames it.
+// create creates a bundle in a temporary directory and renames it to dir.
 func create(all, dir string, t *sandbox.Tree) error {
 	sweep(all)
 	tmp := filepath.Join(all, ".new-"+rand.Text())
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return fmt.Errorf("create bundle: %w", err)
 	}
-	defer remove(tmp) // does nothing after a successful rename
+	defer remove(tmp) // has no effect after a successful rename
 	root, err := os.OpenRoot(tmp)
 	if err != nil {
 		return fmt.Errorf("create bundle: %w", err)
@@ -256,7 +259,7 @@ func copyFile(root *os.Root, t *sandbox.Tree, f sandbox.File) error {
 	return w.Close()
 }
 
-// protect makes the directories read-only.
+// protect makes all directories of a bundle read-only.
 func protect(dir string) error {
 	return filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
@@ -266,7 +269,7 @@ func protect(dir string) error {
 	})
 }
 
-// discard moves a wrong bundle away and removes it.
+// discard renames and removes an invalid bundle.
 func discard(dir string) {
 	away := filepath.Join(filepath.Dir(dir), ".old-"+rand.Text())
 	if os.Rename(dir, away) == nil {
@@ -274,7 +277,7 @@ func discard(dir string) {
 	}
 }
 
-// remove removes a bundle with read-only directories.
+// remove removes a bundle, whose directories are read-only.
 func remove(dir string) {
 	filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if e != nil && e.IsDir() {
@@ -285,7 +288,8 @@ func remove(dir string) {
 	os.RemoveAll(dir)
 }
 
-// sweep removes bundles that were not used for long, and incomplete ones.
+// sweep removes incomplete bundles and those that have not been used for
+// maxAge.
 func sweep(all string) {
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {

@@ -13,14 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Copy writes the content of a file of the tree. It fails with a
-// [*sandbox.ChangedError] if the content does not match the manifest, which it
-// only knows after writing all of it.
+// Copy writes the content of a file of the tree to w. It verifies the content
+// while it copies, so it may write content that does not match the manifest
+// before it fails with a [*sandbox.ChangedError].
 func Copy(w io.Writer, t *sandbox.Tree, f sandbox.File) error {
 	changed := func(err error) error { return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err} }
 	fi, err := fs.Stat(t.FS, f.Path)
 	if err == nil && !fi.Mode().IsRegular() {
-		err = errors.New("not a regular file") // opening a pipe would block
+		err = errors.New("not a regular file") // checked first, because opening a pipe would block
 	}
 	if err != nil {
 		return changed(err)
@@ -44,7 +44,8 @@ func Copy(w io.Writer, t *sandbox.Tree, f sandbox.File) error {
 	return nil
 }
 
-// source records read errors, to distinguish them from write errors.
+// source is a reader that records its error, to distinguish read errors from
+// write errors.
 type source struct {
 	r   io.Reader
 	err error
@@ -58,8 +59,8 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Cache returns the default directory of bundles. Only this user can change it,
-// and programs can be executed from it.
+// Cache returns the default cache directory. Only this user can change it, and
+// programs in it can be executed.
 func Cache() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/loadout", nil
@@ -68,8 +69,8 @@ func Cache() (string, error) {
 	return filepath.Join(dir, "loadout"), err
 }
 
-// Program returns the path of a copy of an executable in the cache, for users
-// who cannot reach the original.
+// Program returns the path of a cached copy of an executable, for users who
+// cannot access the original.
 func Program(cache, exe string) (string, *Bundle, error) {
 	f, err := os.Open(exe)
 	if err != nil {
@@ -90,7 +91,7 @@ func Program(cache, exe string) (string, *Bundle, error) {
 	return filepath.Join(b.Dir, name), b, nil
 }
 
-// singleFile is a file system with one file.
+// singleFile is a file system that contains one file.
 type singleFile struct{ name, path string }
 
 func (a singleFile) Open(name string) (fs.File, error) {

@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// lock does not lock, so unused bundles are never removed on this system.
+// lock does nothing on this system. It fails for exclusive locks, so that
+// unused bundles are never removed.
 func lock(_ *os.File, exclusive bool) error {
 	if exclusive {
 		return errors.ErrUnsupported
@@ -16,5 +17,5 @@ func lock(_ *os.File, exclusive bool) error {
 	return nil
 }
 
-// hasMode always returns true: this system has no such permissions.
+// hasMode returns true, because this system has no such permissions.
 func hasMode(fs.FileInfo, fs.FileMode) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock locks an open directory while it is open. Shared locks wait, exclusive
-// locks fail.
+// lock locks an open directory until it is closed. A shared lock waits; an
+// exclusive lock fails if it is not available.
 func lock(f *os.File, exclusive bool) error {
 	how := syscall.LOCK_SH
 	if exclusive {
@@ -22,8 +22,8 @@ func lock(f *os.File, exclusive bool) error {
 	}
 }
 
-// hasMode reports whether this user owns a file with the permissions that it was
-// created with.
+// hasMode reports whether the file belongs to this user and has the permissions
+// perm.
 func hasMode(fi fs.FileInfo, perm fs.FileMode) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid() && fi.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) == perm

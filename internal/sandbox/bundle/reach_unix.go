@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Reachable returns an error if another user without groups cannot reach path
-// or could replace it.
+// Reachable returns an error if the user uid, without any groups, cannot access
+// path or could replace it.
 func Reachable(path string, uid int) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func Reachable(path string, uid int) error {
 		case !ok || int(st.Uid) == uid:
 			return fmt.Errorf("%s belongs to user %d", dir, uid)
 		case fi.Mode()&0o001 == 0:
-			return fmt.Errorf("%s is not accessible to others", dir)
+			return fmt.Errorf("%s is not accessible to other users", dir)
 		case fi.Mode()&0o002 != 0 && fi.Mode()&os.ModeSticky == 0:
 			return fmt.Errorf("%s is writable by everyone", dir)
 		}
@@ -39,7 +39,8 @@ func Reachable(path string, uid int) error {
 	}
 }
 
-// Searchable returns an error if another user without groups cannot reach path.
+// Searchable returns an error if the user uid, without any groups, cannot
+// access path.
 func Searchable(path string, uid int) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -56,7 +57,7 @@ func Searchable(path string, uid int) error {
 			bit = 0o100
 		}
 		if fi.Mode()&bit == 0 {
-			return fmt.Errorf("%s is not accessible to it", dir)
+			return fmt.Errorf("%s is not searchable", dir)
 		}
 	}
 	return nil

@@ -14,25 +14,26 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// sandboxID is the user and group ID of code in the sandbox.
+// sandboxID is the user and group ID of processes in the sandbox.
 const sandboxID = "1000"
 
-// stagePath is the path of the stage in a sandbox.
+// stagePath is the path of the stage in the sandbox.
 const stagePath = "/run/loadout/" + stage.Name
 
-// firstFile is the descriptor of the first extra file, after the socket.
+// firstFile is the first file descriptor after the socket.
 const firstFile = stage.ControlFD + 1
 
 // arguments returns the arguments with which bubblewrap creates the view and
-// starts the stage. texts are the contents of small files, for descriptors from
-// firstFile on. The descriptor after them is for the status output.
+// starts the stage. texts are the contents of small files, which bubblewrap
+// reads from descriptors starting at firstFile. The next descriptor is for its
+// status output.
 //
-// It does not use --die-with-parent: if bubblewrap is killed before it releases
-// its child, the child waits forever, because it holds a write end of the pipe
-// itself (https://github.com/containers/bubblewrap/issues/633). Without it
-// bubblewrap continues after this program was killed. The stage then ends
-// because its socket is closed, and as the first process of its namespace it
-// ends the sandbox.
+// It does not use --die-with-parent. If bubblewrap is killed before it releases
+// its child, the child would wait forever, because it holds a write end of the
+// pipe itself (https://github.com/containers/bubblewrap/issues/633). Without
+// the option, bubblewrap continues after this program is killed. The stage then
+// exits because its socket is closed, and as the first process of its namespace
+// it ends the sandbox.
 func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args []string, texts []string) {
 	add := func(words ...string) { args = append(args, words...) }
 	add("--unshare-user", "--unshare-all")
@@ -78,7 +79,7 @@ func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args
 	return args, texts
 }
 
-// hiddenFiles are files in /proc with information about the machine.
+// hiddenFiles are files in /proc that reveal information about the host.
 var hiddenFiles = []string{"/proc/kcore", "/proc/keys", "/proc/kallsyms", "/proc/kmsg", "/proc/config.gz", "/proc/timer_list", "/proc/sched_debug", "/proc/sysrq-trigger"}
 
 func bindOption(b *stage.Bind) string {
@@ -95,7 +96,7 @@ func bindOption(b *stage.Bind) string {
 	return option
 }
 
-// textFile returns an in-memory file with a text, for bubblewrap to read.
+// textFile returns an in-memory file that bubblewrap can read.
 func textFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("text", unix.MFD_CLOEXEC)
 	if err != nil {

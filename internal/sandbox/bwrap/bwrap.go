@@ -1,16 +1,15 @@
-// Package bwrap isolates code with bubblewrap, for systems that allow that
-// program to create user namespaces but not others. The sandbox is the same as
-// that of package native: bubblewrap creates the namespaces and mounts, and its
-// first process is the stage, which sets limits, seccomp and, if available,
-// Landlock.
+// Package bwrap isolates code with bubblewrap, for systems that allow only that
+// program to create user namespaces. The sandbox is the same as that of package
+// native: bubblewrap creates the namespaces and mounts, and its first process
+// is the stage, which sets limits, seccomp and, if available, Landlock.
 //
-// Read-only trees come from verified copies on the host (package bundle),
-// because bubblewrap can only mount. It cannot limit the number of files, so
-// they are watched.
+// Read-only trees are mounted from verified copies on the host (package
+// bundle), because bubblewrap cannot copy files into the sandbox. It cannot
+// limit the number of files, so the stage watches that number.
 //
-// If root started bubblewrap, the kernel would treat code as root, who may
-// write most of /proc/sys, including core_pattern. So if this program is root,
-// it starts bubblewrap as another user.
+// If root ran bubblewrap, the kernel would treat the code as root, which may
+// write most of /proc/sys, including core_pattern. So if this program runs as
+// root, it runs bubblewrap as another user.
 package bwrap
 
 import (
@@ -19,22 +18,22 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure the back end. The zero value is ready to use.
+// Options configures the back end. The zero value is ready to use.
 type Options struct {
 	// Program is the bubblewrap executable. The default is bwrap in PATH.
 	Program string
-	// Stage is an executable that links package stage. The default is this
-	// executable.
+	// Stage is an executable that links package stage. The default is the
+	// current executable.
 	Stage string
-	// UID is the host user and group that bubblewrap runs as if this program is
-	// root. The default is 65534. The user must not own anything and must be
-	// able to reach Cache.
+	// UID is the host user and group as which bubblewrap runs if this program
+	// runs as root. The default is 65534. That user must not own any files, and
+	// must have access to Cache.
 	UID int
 	// Cache is the directory for verified copies of trees. Only this user may
 	// be able to change it. The default is loadout in the user's cache
-	// directory, for root /var/cache/loadout.
+	// directory, or /var/cache/loadout for root.
 	Cache string
-	// NoGroups disables control groups.
+	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 
@@ -43,10 +42,10 @@ type Backend struct {
 	opts Options
 
 	mu    sync.Mutex
-	found *program // guarded by mu; nil until found
+	found *program // guarded by mu; nil until it was found
 }
 
-// program is an installed bubblewrap.
+// program describes an installed bubblewrap.
 type program struct {
 	path  string
 	major int

@@ -123,7 +123,7 @@ func TestRefusesRootOutOfReach(t *testing.T) {
 	b.opts.Cache = dir
 	_, err := b.Start(t.Context(), &sandbox.Spec{})
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
-	if !ok || !strings.Contains(e.Missing, "65534") || e.Fix == "" || !strings.Contains(err.Error(), "not accessible to others") {
+	if !ok || !strings.Contains(e.Missing, "65534") || e.Fix == "" || !strings.Contains(err.Error(), "not accessible to other users") {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,7 +15,7 @@ func (p *program) atLeast(major, minor int) bool {
 	return p.major > major || p.major == major && p.minor >= minor
 }
 
-// findProgram finds bubblewrap once.
+// findProgram finds bubblewrap and its version, once.
 func (b *Backend) findProgram(ctx context.Context) (*program, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -65,10 +65,10 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	setup.Files = append(setup.Files, proxy.Files()...)
 	cfg := &launcher.Config{
 		Backend: b.Name(), Trees: writable(spec), Filter: seccomp.IsolatedFor(spec),
-		Graceful: true, // killing bubblewrap does not kill its child, see arguments
+		Graceful: true, // killing bubblewrap does not kill its child; see arguments
 		Restrictions: stage.Restrictions{
 			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
-			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap only limits sizes
+			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap limits only sizes
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
@@ -103,7 +103,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// bundles are the copies that a sandbox uses.
+// bundles are the cached copies that a sandbox uses.
 type bundles []*bundle.Bundle
 
 func (h bundles) close() {
@@ -137,7 +137,7 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 		setup.Binds = append(setup.Binds, stage.Bind{Host: c.Dir, Path: t.Path})
 	}
 	for _, m := range spec.Mounts {
-		if err := bundle.Searchable(m.Host, b.opts.UID); b.root() && err != nil && !errors.Is(err, fs.ErrNotExist) { // bubblewrap reports missing paths
+		if err := bundle.Searchable(m.Host, b.opts.UID); b.root() && err != nil && !errors.Is(err, fs.ErrNotExist) { // bubblewrap itself reports missing paths
 			return "", &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("%s for user %d, as whom bubblewrap runs: %v", m.Host, b.opts.UID, err),
 				Fix: "let others search its parent directories, use native, or run this program as another user"}
 		}
@@ -156,8 +156,8 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 	return exe, nil
 }
 
-// stage returns the executable to start in the sandbox: this one, or a copy if
-// it was replaced or another user cannot reach it.
+// stage returns the executable of the stage: the current executable, or a copy
+// if it was replaced or is not accessible to another user.
 func (b *Backend) stage(cache string, held *bundles) (string, error) {
 	exe := b.opts.Stage
 	if exe == "" {
@@ -168,7 +168,7 @@ func (b *Backend) stage(cache string, held *bundles) (string, error) {
 		now, err := os.Stat(exe)
 		self, err2 := os.Stat("/proc/self/exe")
 		if err != nil || err2 != nil || !os.SameFile(now, self) {
-			exe = "/proc/self/exe" // it was replaced
+			exe = "/proc/self/exe" // the file was replaced
 		}
 	}
 	if !b.root() && exe != "/proc/self/exe" {
@@ -182,7 +182,7 @@ func (b *Backend) stage(cache string, held *bundles) (string, error) {
 	return path, nil
 }
 
-// writable returns the trees that are streamed to the running stage.
+// writableTrees returns the trees that are streamed to the stage.
 func writable(spec *sandbox.Spec) []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, t := range spec.Trees {
@@ -193,7 +193,8 @@ func writable(spec *sandbox.Spec) []sandbox.Tree {
 	return out
 }
 
-// rules returns the Landlock rules, in addition to the mounts.
+// rules returns the Landlock rules, which restrict access in addition to the
+// mounts.
 func rules(s *stage.Setup) *stage.Landlock {
 	if stage.LandlockABI() == 0 {
 		return nil
@@ -203,8 +204,8 @@ func rules(s *stage.Setup) *stage.Landlock {
 	return l
 }
 
-// command completes the configuration with the bubblewrap command. The returned
-// file has its status output.
+// command adds the bubblewrap command to the configuration. info is the status
+// output of bubblewrap.
 func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (info *os.File, err error) {
 	args, texts := arguments(p, s, spec, exe)
 	cmd := &exec.Cmd{Path: p.path, Args: append([]string{"bwrap"}, args...), Env: []string{}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
@@ -230,11 +231,11 @@ func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec
 		return nil, err
 	}
 	cmd.ExtraFiles = append(cmd.ExtraFiles, w)
-	// bubblewrap holds a read end itself, so that it does not fail on a write
-	// after this program was killed, while its child waits.
+	// bubblewrap also gets a read end. Otherwise it would fail to write the
+	// status after this program was killed, and its child would wait forever.
 	fd, err := unix.FcntlInt(info.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
-		err = syscall.SetNonblock(int(info.Fd()), true) // Fd made it blocking
+		err = syscall.SetNonblock(int(info.Fd()), true) // Fd made the file blocking
 	}
 	if err != nil {
 		info.Close()
@@ -245,25 +246,26 @@ func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec
 	return info, nil
 }
 
-// child is the process that bubblewrap starts in the sandbox, which becomes the
-// stage.
+// child is the process that bubblewrap starts in the sandbox and that becomes
+// the stage.
 type child struct {
 	mu sync.Mutex
-	fd int // pidfd, guarded by mu; 0 until known
+	fd int // pidfd; guarded by mu; 0 until known
 }
 
-// attach adds the child to the group, if there is one. bubblewrap reports its
-// PID; it starts nothing before it is restricted, which happens later.
+// attach adds the child to the control group, if there is one. The status
+// output of bubblewrap contains its PID. The child starts no processes before
+// it is restricted, which happens later.
 func (c *child) attach(g *cgroup.Group, info io.Reader) error {
 	var body struct {
 		Child int `json:"child-pid"`
 	}
 	err := json.NewDecoder(info).Decode(&body)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil // bubblewrap has ended; the reason is reported elsewhere
+		return nil // bubblewrap has exited; the reason is reported elsewhere
 	}
 	if err == nil && body.Child <= 0 {
-		err = errors.New("bubblewrap did not report its child")
+		err = errors.New("bubblewrap did not report the PID of its child")
 	}
 	if err != nil {
 		return fmt.Errorf("start bubblewrap: %w", err)
@@ -277,23 +279,24 @@ func (c *child) attach(g *cgroup.Group, info io.Reader) error {
 		return nil
 	}
 	if err = g.Attach(body.Child); errors.Is(err, syscall.ESRCH) {
-		return nil // the same
+		return nil // the child has exited
 	}
 	return err
 }
 
-// kill kills the child if bubblewrap has ended without it.
+// kill kills the child if bubblewrap has exited without it.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fd > 0 {
-		unix.PidfdSendSignal(c.fd, unix.SIGKILL, nil, 0) // no effect if it has ended
+		unix.PidfdSendSignal(c.fd, unix.SIGKILL, nil, 0) // no effect if the child has exited
 		unix.Close(c.fd)
 		c.fd = 0
 	}
 }
 
-// explain adds a fix if bubblewrap may not create namespaces.
+// explain adds instructions to an error that occurs if bubblewrap may not
+// create namespaces.
 func explain(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if ok && e.Fix == "" && e.Err != nil && (strings.Contains(e.Err.Error(), "namespace") || strings.Contains(e.Err.Error(), "ermission")) {
@@ -302,7 +305,7 @@ func explain(err error) error {
 	return err
 }
 
-// enforced returns the mechanism for each limit and layer.
+// enforced returns the mechanism that enforces each limit and layer.
 func enforced(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace",

@@ -1,6 +1,7 @@
 // Package cgroup limits the memory, processes and CPU share of a sandbox with
-// control groups, if this process may create them: as root, or in a delegated
-// subtree. It supports both versions and requires neither.
+// control groups. It works if this process may create control groups: as root,
+// or in a delegated subtree. It supports both versions of control groups, and
+// sandboxes work without it.
 package cgroup
 
 import (
@@ -20,17 +21,17 @@ import (
 	"time"
 )
 
-// Limits are the limits of a group.
+// Limits holds the limits of a group.
 type Limits struct {
 	Memory    int64 // bytes
 	Processes int
 	Cores     float64
 }
 
-// Group is a set of control groups, one for each hierarchy. The caller removes
-// it.
+// Group is a set of control groups, one per hierarchy. The caller must call
+// Remove.
 type Group struct {
-	dirs    map[string]string // by controller; "" is version 2
+	dirs    map[string]string // directories by controller; "" is version 2
 	unified bool
 	oom     int
 }
@@ -43,10 +44,10 @@ var (
 	places = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
 )
 
-// controllers are the controllers used in version 1.
+// controllers lists the controllers that are used in version 1.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// New creates a group. The error says why none can be created.
+// New creates a group. If that is impossible, the error says why.
 func New(l Limits) (*Group, error) {
 	return newGroup(places(), l)
 }
@@ -55,7 +56,7 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 	swept.Do(func() { sweep(at) })
 	g := &Group{dirs: map[string]string{}}
 	name := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), count.Add(1))
-	var reason error = errors.New("no control groups")
+	var reason error = errors.New("no control groups found")
 	for _, c := range controllers {
 		if at[c] == "" {
 			continue
@@ -80,11 +81,11 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-// limit sets the limits of a version 1 controller.
+// setLimits sets the limits of a version 1 controller.
 func (g *Group) limit(controller, dir string, l Limits) error {
 	switch controller {
 	case "memory":
-		// Swap counts too, if it is accounted.
+		// The limit includes swap if the kernel accounts swap.
 		if err := writeValue(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
 			return err
 		}
@@ -101,10 +102,11 @@ func (g *Group) limit(controller, dir string, l Limits) error {
 	return writeValue(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
 }
 
-// makeUnified creates a version 2 group with the available controllers.
+// makeUnified creates a version 2 group with the controllers that are
+// available.
 func (g *Group) makeUnified(dir string, l Limits) error {
 	for _, c := range controllers {
-		writeValue(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // the group's own controllers are checked below
+		writeValue(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // errors are ignored, because the controllers of the group are checked below
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -128,7 +130,7 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 		writeValue(dir, "memory.swap.max", "0") // not supported everywhere
 	}
 	if err == nil && n == 0 {
-		err = errors.New("no controller is delegated")
+		err = errors.New("no control group controller is delegated")
 	}
 	if err != nil {
 		os.Remove(dir)
@@ -148,7 +150,8 @@ func writeValue(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Controllers returns the controllers of the group: memory, pids, cpu.
+// Controllers returns those of the controllers memory, pids and cpu that the
+// group has.
 func (g *Group) Controllers() []string {
 	var out []string
 	for _, c := range controllers {
@@ -159,7 +162,8 @@ func (g *Group) Controllers() []string {
 	return out
 }
 
-// Attach adds a process and its future children to the group.
+// Attach adds a process to the group. Children that the process starts later
+// also belong to the group.
 func (g *Group) Attach(pid int) error {
 	for _, dir := range g.unique() {
 		if err := writeValue(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -179,8 +183,8 @@ func (g *Group) unique() []string {
 	return out
 }
 
-// OOM reports whether the kernel killed a process of the group for its memory
-// use.
+// OOM reports whether the kernel killed a process of the group because of its
+// memory use.
 func (g *Group) OOM() bool { return g.kills() > g.oom }
 
 func (g *Group) kills() int {
@@ -201,10 +205,10 @@ func (g *Group) kills() int {
 	return 0
 }
 
-// Remove removes the groups. Nothing may run in them any more.
+// Remove removes the control groups. All processes in them must have exited.
 func (g *Group) Remove() {
 	for _, dir := range g.unique() {
-		// The kernel may need a moment to release ended processes.
+		// The kernel may need a moment to release processes that have exited.
 		for wait := time.Millisecond; wait < time.Second; wait *= 2 {
 			if err := syscall.Rmdir(dir); err != syscall.EBUSY {
 				break
@@ -214,7 +218,7 @@ func (g *Group) Remove() {
 	}
 }
 
-// sweep removes groups of killed programs.
+// sweep removes the groups of programs that were killed.
 func sweep(at map[string]string) {
 	for _, dir := range at {
 		left, _ := filepath.Glob(filepath.Join(dir, prefix+"*-*"))
@@ -222,14 +226,14 @@ func sweep(at map[string]string) {
 			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), prefix), "-")
 			pid, err := strconv.Atoi(owner)
 			if err == nil && pid > 0 && (syscall.Kill(pid, 0) == syscall.ESRCH || pid == os.Getpid()) {
-				syscall.Rmdir(d) // fails if something runs in it
+				syscall.Rmdir(d) // fails if the group still has processes
 			}
 		}
 	}
 }
 
-// findGroups returns the path of this process's group by controller, "" for version
-// 2.
+// findGroups returns the paths of this process's control groups by controller,
+// with "" for version 2.
 func findGroups(mountinfo, cgroup string) map[string]string {
 	out := map[string]string{}
 	own := map[string]string{}
@@ -262,7 +266,8 @@ func findGroups(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
-// groupPath returns the path of a group in a mount that shows the subtree at root.
+// groupPath returns the path of a group below a mount that shows the subtree at
+// root.
 func groupPath(mount, root, group string) string {
 	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
 		group = rest

@@ -14,25 +14,27 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Users in a container: one idles, the other runs commands.
+// Users in a container: one keeps the container running, the other runs
+// commands.
 const (
 	idler = "65532:65532"
 	user  = "1000:1000"
 )
 
-// stateDir contains the PIDs of the commands in a container.
+// stateDir is the directory in a container with the PIDs of its commands.
 const stateDir = "/run/loadout"
 
-// label marks the containers of this program.
+// label marks containers that this program created.
 const label = "dev.loadout"
 
-// bind is a host directory mounted in a container.
+// bind is a host directory that is mounted in a container.
 type bind struct {
 	host, path string
 	writable   bool
 }
 
-// createArguments returns the arguments that create a container.
+// createArguments returns the arguments of the engine command that creates a
+// container.
 func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, binds []bind) []string {
 	l := spec.Limits.WithDefaults()
 	memory := strconv.FormatInt(memoryLimit(l), 10)
@@ -64,16 +66,19 @@ func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, bi
 	return append(args, "--entrypoint", "sleep", b.opts.Image, "2147483647")
 }
 
-// memoryLimit returns the memory limit of a container, including its in-memory files.
+// memoryLimit returns the memory limit of a container. It includes the
+// in-memory file systems.
 func memoryLimit(l sandbox.Limits) int64 { return l.Memory + l.Work + l.Tmp + l.Shm }
 
-// idleProcesses is the number of processes of the container itself and of calls into it.
+// idleProcesses is the number of processes that the container and exec sessions
+// need when no command runs.
 const idleProcesses = 8
 
-// tmpfs returns an in-memory file system shared by the users of the container.
+// tmpfs returns the option for an in-memory file system to which all users of
+// the container can write.
 func (b *Backend) tmpfs(e *engine, path string, size int64, inodes int) string {
 	s := path + ":rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(size, 10)
-	if e.kind == "docker" { // not supported by Podman
+	if e.kind == "docker" { // Podman does not support it
 		s += ",nr_inodes=" + strconv.Itoa(inodes)
 	}
 	return s
@@ -91,7 +96,8 @@ func workSize(spec *sandbox.Spec, l sandbox.Limits) int64 {
 	return size
 }
 
-// String formats the bind as a value of --mount, which engines parse as CSV.
+// String formats the bind as a value of --mount. Engines parse the value as
+// CSV.
 func (m bind) String() string {
 	fields := []string{"type=bind", "source=" + m.host, "target=" + m.path}
 	if !m.writable {
@@ -99,24 +105,27 @@ func (m bind) String() string {
 	}
 	var s strings.Builder
 	w := csv.NewWriter(&s)
-	w.Write(fields) // to memory
+	w.Write(fields) // cannot fail when writing to memory
 	w.Flush()
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// hostID identifies this machine, because several machines can share an engine.
+// hostID identifies this machine, because several machines can use the same
+// engine.
 func hostID() string {
 	name, _ := os.Hostname()
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:4])
 }
 
-// newName returns a container name that contains the machine and PID of its creator.
+// newName returns a name for a container. The name contains the machine and the
+// PID of this process.
 func newName() string {
 	return "loadout-" + hostID() + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:12])
 }
 
-// ownerPID returns the PID of the creator of a container, or 0 if it is on another machine.
+// ownerPID returns the PID of the process that created a container, or 0 if
+// that process is on another machine.
 func ownerPID(name string) int {
 	rest, ok := strings.CutPrefix(name, "loadout-"+hostID()+"-")
 	if !ok {

@@ -1,18 +1,20 @@
-// Package container isolates code in Docker or Podman containers, using their command-line
-// clients. It serves systems without Linux namespaces, and skills that need the content of
-// an image.
+// Package container isolates code in Docker or Podman containers by calling
+// their command-line clients. It is for systems without Linux namespaces, and
+// for skills that need the content of an image.
 //
-// A container has no network, a read-only root, no capabilities, no_new_privs, control
-// group limits and in-memory file systems for all written data. One user idles in it.
-// Commands run as another user, so that they can be killed together but cannot kill the
-// container. It is removed with the sandbox. If this program was killed, the next start
-// removes it.
+// A container has no network, a read-only root, no capabilities, no_new_privs,
+// control group limits, and in-memory file systems for all data that is
+// written. One user keeps the container running. Commands run as another user,
+// so that they can be killed together but cannot kill the container. Closing
+// the sandbox removes the container. If this program was killed, its next start
+// removes the container.
 //
-// An engine may ignore options. So each container is inspected from inside before it runs
-// code. A container without seccomp, with capabilities or with a network is rejected, and
-// missing limits are reported as not enforced.
+// Engines may ignore options. So each container is inspected from inside before
+// it runs code. A container without seccomp, with capabilities or with a
+// network is rejected, and missing limits are reported as not enforced.
 //
-// The image must contain sh, tar and sleep. It is only pulled if [Options.Pull] is set.
+// The image must contain sh, tar and sleep. It is pulled only if [Options.Pull]
+// is set.
 package container
 
 import (
@@ -21,23 +23,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// DefaultImage is the default image. It is not pulled automatically.
+// DefaultImage is the default image. It is not pulled unless [Options.Pull] is
+// set.
 const DefaultImage = "python:3-slim"
 
-// Options configure the back end. The zero value is ready to use.
+// Options configures the back end. The zero value is ready to use.
 type Options struct {
-	// Engine is the client: docker, podman or the path of one. The default is the first
-	// one found, in this order.
+	// Engine is docker, podman, or the path of a client. The default is the
+	// first of docker and podman that is found.
 	Engine string
-	// Image is the image of containers. The default is [DefaultImage].
+	// Image is the image of the containers. The default is [DefaultImage].
 	Image string
-	// Pull pulls a missing image.
+	// Pull allows the back end to pull a missing image.
 	Pull bool
-	// Runtime is the engine's runtime, such as runsc. The default is the engine's own.
+	// Runtime is the runtime that the engine uses, such as runsc. The default
+	// is the engine's default runtime.
 	Runtime string
-	// Cache is the directory for verified copies of trees. Only this user may be able to
-	// change it, and the engine must see it. The default is loadout in the user's cache
-	// directory, for root /var/cache/loadout.
+	// Cache is the directory for verified copies of trees. Only this user may
+	// be able to change it, and the engine must have access to it. The default
+	// is loadout in the user's cache directory, or /var/cache/loadout for root.
 	Cache string
 }
 

@@ -14,25 +14,28 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// callTimeout is the timeout of short engine calls, such as removing a container.
+// callTimeout is the timeout of engine commands that should take little time,
+// such as removing a container.
 const callTimeout = 30 * time.Second
 
-// engine is the client of a container engine. It inherits this program's environment,
-// which configures it. A container gets none of it.
+// engine is the command-line client of a container engine. The client inherits
+// the environment of this program, because environment variables configure it.
+// Containers do not inherit it.
 type engine struct {
 	path    string
 	kind    string // docker or podman
 	version string
 }
 
-// command prepares a call of the client, without a shell.
+// command returns a command that runs the client, without a shell.
 func (e *engine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// callError is a failed call with the client's message.
+// callError is the error of a client call, with the last line of the client's
+// output.
 type callError struct {
 	args []string
 	said string
@@ -112,7 +115,8 @@ var (
 	}
 )
 
-// ensureImage checks that the image exists, and pulls it if that is allowed.
+// ensureImage checks that the image exists. If it does not, ensureImage pulls
+// it if that is allowed.
 func (b *Backend) ensureImage(ctx context.Context, e *engine) error {
 	_, err := e.call(ctx, nil, "image", "inspect", "--format", "{{.Id}}", b.opts.Image)
 	if err == nil || ctx.Err() != nil {
@@ -122,7 +126,7 @@ func (b *Backend) ensureImage(ctx context.Context, e *engine) error {
 	if !b.opts.Pull {
 		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Fix: "run " + fix}
 	}
-	cmd := e.command(ctx, "pull", b.opts.Image) // without a timeout
+	cmd := e.command(ctx, "pull", b.opts.Image) // pulling an image has no timeout
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Err: errors.Join(err, errors.New(lastLine(string(out)))), Fix: "run " + fix}
 	}

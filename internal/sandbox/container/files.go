@@ -20,14 +20,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Limits of collected files, because untrusted commands make them.
+// Limits of collected files, which untrusted commands create.
 const (
 	maxCollected = 20_000
 	maxDepth     = 64
 )
 
-// writeArchive writes a tar of the files for the container: the directories of the layout,
-// writable trees and secrets.
+// writeArchive writes a tar archive for the container: the directories of the
+// layout, writable trees and secrets.
 func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 	tw := tar.NewWriter(w)
 	made := map[string]bool{"work": true}
@@ -82,8 +82,9 @@ func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 	return tw.Close()
 }
 
-// Collect visits the files below the work directory in order. It stores the container's
-// tar in a temporary file, because tar has its own order.
+// Collect calls visit for each file in the work directory, in order. It first
+// stores the archive from the container in a temporary file, because tar uses
+// another order.
 func (s *instance) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
 	spool, err := os.CreateTemp("", "loadout-files-")
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *instance) Collect(ctx context.Context, visit func(sandbox.File, io.Read
 	return nil
 }
 
-// spool writes a tar of the work directory to w.
+// spool writes a tar archive of the work directory to w.
 func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,14 +124,14 @@ func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case room.left < 0:
-		return errors.New("collect files: more data than the work directory can hold")
-	case err != nil && exitCode(err) != 1: // 1: a file changed meanwhile or was unreadable
+		return errors.New("collect files: archive exceeds the size of the work directory")
+	case err != nil && exitCode(err) != 1: // with code 1, a file changed meanwhile or was unreadable
 		return &callError{[]string{"collect files"}, lastLine(stderr.String()), err}
 	}
 	return nil
 }
 
-// limitedWriter is a writer that discards everything beyond a limit.
+// limitedWriter discards all data after a limit.
 type limitedWriter struct {
 	w    io.Writer
 	left int64
@@ -143,14 +144,14 @@ func (l *limitedWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// entry is a file in a tar.
+// entry is a regular file in a tar archive.
 type entry struct {
 	sandbox.File
 	at int64
 }
 
-// listEntries returns the sorted regular files in a tar of the work directory. It ignores
-// everything else, and invalid paths.
+// listEntries returns the regular files in an archive of the work directory,
+// sorted. It ignores other files and invalid paths.
 func listEntries(r io.ReadSeeker) ([]entry, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func listEntries(r io.ReadSeeker) ([]entry, error) {
 		if h.Typeflag != tar.TypeReg || isSparse(h) || !fs.ValidPath(name) || name == "." || name == "in" || strings.HasPrefix(name, "in/") || strings.Count(name, "/") > maxDepth {
 			continue
 		}
-		at, err := r.Seek(0, io.SeekCurrent) // headers are read exactly
+		at, err := r.Seek(0, io.SeekCurrent) // the reader reads no further than the header
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +181,8 @@ func listEntries(r io.ReadSeeker) ([]entry, error) {
 	return slices.CompactFunc(found, func(a, b entry) bool { return a.Path == b.Path }), nil
 }
 
-// isSparse reports whether a file is stored sparsely, which tar was not asked to do.
+// isSparse reports whether a file is stored in a sparse format, which tar uses
+// only on request.
 func isSparse(h *tar.Header) bool {
 	for k := range h.PAXRecords {
 		if strings.HasPrefix(k, "GNU.sparse.") {
@@ -201,7 +203,7 @@ func report(b *Backend, e *engine, enforced map[string]string) *sandbox.Report {
 		case name == "memory", name == "processes", name == "cores":
 			l.By, l.Fix = "the container has no such control group limit", "give "+e.kind+" access to the memory, pids and cpu control groups: see the warnings of "+e.kind+" info"
 		default:
-			l.By = e.kind + " was given the limit, but the container does not have it"
+			l.By = e.kind + " received the limit but did not apply it to the container"
 		}
 		r.Layers = append(r.Layers, l)
 	}

@@ -2,8 +2,9 @@
 
 package container
 
-// environmentFile is empty: this system has no paths for open files.
+// environmentFile is "", because this system has no paths for open files.
 const environmentFile = ""
 
-// processEnded always returns false, because it cannot know. So nothing in use is removed.
+// processEnded returns false, because this system has no way to check. So no
+// container that may be in use is removed.
 func processEnded(int) bool { return false }

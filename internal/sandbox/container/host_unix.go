@@ -4,8 +4,8 @@ package container
 
 import "syscall"
 
-// environmentFile is the first extra file of the client.
+// environmentFile is the path by which the client opens its first extra file.
 const environmentFile = "/dev/fd/3"
 
-// processEnded reports whether a process does not exist any more.
+// processEnded reports whether the process no longer exists.
 func processEnded(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }

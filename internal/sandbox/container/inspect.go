@@ -12,9 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// inspectScript unpacks files and prints the properties of the container for [read]. Its argument
-// is the PID of a host process. It only uses shell built-ins. It reads the control groups
-// of all ancestors, because each can set a limit.
+// inspectScript unpacks an archive and prints the properties of the container
+// for [parseFacts]. Its argument is the PID of a host process. It uses only
+// shell built-ins. It reads the control groups of all ancestors, because each
+// can set a limit.
 const inspectScript = `tar -x -f - -C / || exit
 for f in /proc/self/status /proc/self/limits /proc/self/mountinfo /proc/net/dev /proc/net/route /proc/net/ipv6_route /proc/version "/proc/$0/stat"; do
 [ -r "$f" ] || continue
@@ -40,20 +41,20 @@ esac
 done </proc/self/cgroup 2>/dev/null
 exit 0`
 
-// facts are the properties of a container, seen from inside.
+// facts holds the properties of a container as seen from inside.
 type facts struct {
-	status  map[string]string    // of a command
-	limits  map[string]int64     // rlimits of a command, by name
-	groups  map[string][]float64 // control group limits, by file
-	mounts  map[string][2]string // type and options, by path
+	status  map[string]string    // process status of a command
+	limits  map[string]int64     // resource limits of a command, by name
+	groups  map[string][]float64 // control group limits by file
+	mounts  map[string][2]string // type and options by path
 	devices []string             // network devices
 	routes  []string             // devices with routes
-	net     bool                 // devices and routes are known
+	net     bool                 // whether devices and routes are known
 	version string               // kernel version
-	host    string               // stat of the process with the PID of a host process
+	host    string               // stat of the process in the container that has the PID of the host process
 }
 
-// parseFacts parses the output of look.
+// parseFacts parses the output of inspectScript.
 func parseFacts(output string) *facts {
 	f := &facts{status: map[string]string{}, limits: map[string]int64{}, groups: map[string][]float64{}, mounts: map[string][2]string{}}
 	file, dev, route := "", false, false
@@ -76,7 +77,7 @@ func parseFacts(output string) *facts {
 			for _, name := range []string{"Max cpu time", "Max file size", "Max open files"} {
 				if rest, ok := strings.CutPrefix(line, name+" "); ok {
 					soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-					if n, err := strconv.ParseInt(soft, 10, 64); err == nil { // otherwise unlimited
+					if n, err := strconv.ParseInt(soft, 10, 64); err == nil { // else unlimited
 						f.limits[name] = n
 					}
 				}
@@ -101,7 +102,7 @@ func parseFacts(output string) *facts {
 			f.version = line
 		case "groups":
 			if len(words) > 1 {
-				if n, err := strconv.ParseFloat(words[1], 64); err == nil && n >= 0 { // otherwise max
+				if n, err := strconv.ParseFloat(words[1], 64); err == nil && n >= 0 { // else the value is max
 					if words[0] == "cpu.cfs_quota_us" {
 						n /= 100_000 // engines set this period
 					} else if period, err := strconv.ParseFloat(words[len(words)-1], 64); words[0] == "cpu.max" && err == nil {
@@ -118,10 +119,12 @@ func parseFacts(output string) *facts {
 	return f
 }
 
-// inactiveDevices are devices that the kernel creates in each network namespace.
+// inactiveDevices are network devices that the kernel creates in each network
+// namespace.
 var inactiveDevices = []string{"lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
 
-// networkAccess returns the available network besides loopback, or "".
+// networkAccess describes the network that the container can use besides
+// loopback, or returns "".
 func (f *facts) networkAccess() string {
 	for _, d := range f.devices {
 		if !slices.Contains(inactiveDevices, d) {
@@ -136,7 +139,7 @@ func (f *facts) networkAccess() string {
 	return ""
 }
 
-// minLimit returns the lowest of the control group limits in files.
+// minLimit returns the lowest of the control group limits in the given files.
 func (f *facts) minLimit(files ...string) float64 {
 	least := math.Inf(1)
 	for _, file := range files {
@@ -147,25 +150,26 @@ func (f *facts) minLimit(files ...string) float64 {
 	return least
 }
 
-// hasOwnKernel reports whether the container has another kernel than this machine.
+// hasOwnKernel reports whether the container runs on another kernel than this
+// machine.
 func (f *facts) hasOwnKernel() bool {
 	b, _ := os.ReadFile("/proc/version")
 	return f.version != "" && f.version != strings.TrimSpace(string(b))
 }
 
-// faults returns why the container does not isolate.
+// faults returns the reasons why the container does not isolate code.
 func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 	var out []string
 	virtual := b.isVirtual(f)
 	if b.Tier() == sandbox.Virtual && !virtual {
-		out = append(out, "the runtime "+b.opts.Runtime+" is not active: the container has this machine's kernel")
+		out = append(out, "the runtime "+b.opts.Runtime+" is not active: the container runs on the kernel of this machine")
 	}
 	if f.status["Seccomp"] != "2" && !virtual {
-		out = append(out, "no active seccomp filter")
+		out = append(out, "seccomp filter is not active")
 	}
 	for _, set := range []string{"CapEff", "CapPrm", "CapAmb"} {
 		have, told := f.status[set]
-		if !told && set == "CapAmb" && virtual { // some kernels have none
+		if !told && set == "CapAmb" && virtual { // some kernels do not report it
 			continue
 		}
 		if !told || strings.Trim(have, "0") != "" {
@@ -187,7 +191,7 @@ func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 	return out
 }
 
-// isVirtual reports whether the runtime provides its own kernel.
+// isVirtual reports whether the container runtime provides its own kernel.
 func (b *Backend) isVirtual(f *facts) bool {
 	return b.opts.Runtime != "" && b.opts.Runtime != "runc" && b.opts.Runtime != "crun" && f.hasOwnKernel()
 }
@@ -197,7 +201,7 @@ func ownStat() string {
 	return string(b)
 }
 
-// startTime returns the start time in a process's stat.
+// startTime returns the start time in the stat of a process.
 func startTime(stat string) string {
 	_, rest, _ := strings.Cut(stat, ") ")
 	if f := strings.Fields(rest); len(f) > 19 {
@@ -206,7 +210,7 @@ func startTime(stat string) string {
 	return ""
 }
 
-// enforced returns the observed mechanism for each limit and layer.
+// enforced returns the mechanism that was observed for each limit and layer.
 func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
 	l := spec.Limits.WithDefaults()
 	seen := func(is bool, by string) string {
@@ -222,7 +226,7 @@ func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]s
 	sized := func(option string) bool {
 		for _, dir := range []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"} {
 			if m := f.mounts[dir]; m[0] != "tmpfs" || !strings.Contains(m[1], ","+option+"=") {
-				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // cannot be set for /dev/shm
+				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // this option cannot be set for /dev/shm
 			}
 		}
 		return true

@@ -51,7 +51,7 @@ func TestEngineWithoutLimits(t *testing.T) {
 
 // A container that does not isolate is not used, by a probe or otherwise.
 func TestEngineThatDoesNotIsolate(t *testing.T) {
-	for fault, want := range map[string]string{"network": "network access: the interface ", "seccomp": "no active seccomp filter", "privileges": "can gain privileges"} {
+	for fault, want := range map[string]string{"network": "network access: the interface ", "seccomp": "seccomp filter is not active", "privileges": "can gain privileges"} {
 		if fault == "network" {
 			if n := parseFacts("= /proc/net/dev\n" + file(t, "/proc/net/dev")).networkAccess(); n == "" {
 				t.Log("this machine has no network")

@@ -17,21 +17,24 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Shell scripts for containers. They are constant; variable parts are arguments.
+// Shell scripts that run in containers. They are constant; variable parts are
+// arguments.
 const (
-	// existsScript tests whether a program exists.
+	// existsScript checks whether a program exists.
 	existsScript = `case $0 in */*) [ -f "$0" ] && [ -x "$0" ];; *) command -v -- "$0" >/dev/null;; esac`
 	// startScript records the PID of a command and executes it.
 	startScript = `echo "$$" >"$0" && unset PWD OLDPWD SHLVL _ && exec "$@"`
-	// killScript kills a command's process group, endAll all processes of its user.
+	// killScript kills the process group of a command. killAllScript kills all
+	// processes of the user that runs commands.
 	killScript    = `read -r p <"$0" && { kill -9 -- "-$p" || kill -9 "$p"; }`
 	killAllScript = `kill -9 -1`
 )
 
-// killTimeout is the time that the client has to notice that a command was killed.
+// killTimeout is how long the client may take to notice that its command was
+// killed.
 const killTimeout = 5 * time.Second
 
-// process is a command with its attached client.
+// process is a command in a container. The client stays attached to it.
 type process struct {
 	s        *instance
 	id       string
@@ -52,7 +55,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output closes itself at the end of the data.
+// output is a reader that closes itself at the end of the data.
 type output struct{ r io.ReadCloser }
 
 func (o output) Read(b []byte) (int, error) {
@@ -66,7 +69,7 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits for the end of the command.
+// Wait waits until the command has exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
@@ -75,7 +78,7 @@ func (p *process) Wait() sandbox.Exit {
 // Exec starts a command.
 func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return nil, errors.New("sandbox: command has no program")
+		return nil, errors.New("sandbox: empty command")
 	}
 	dir := cmd.Dir
 	if dir == "" {
@@ -106,8 +109,8 @@ func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process,
 	return p, nil
 }
 
-// checkProgram checks that a program exists, because the client does not distinguish a missing one
-// from a program's exit code.
+// checkProgram returns an error if a program does not exist, because the client
+// does not distinguish a missing program from the program's own exit code.
 func (s *instance) checkProgram(ctx context.Context, program, dir string) error {
 	key := program
 	if strings.Contains(program, "/") && program[0] != '/' {
@@ -124,7 +127,7 @@ func (s *instance) checkProgram(ctx context.Context, program, dir string) error 
 	case err == nil:
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case code == 1 || code == 126 || code == 127: // 126 and 127 come from the engine, for example for a missing directory
+	case code == 1 || code == 126 || code == 127: // the engine uses 126 and 127, for example for a missing directory
 		return &sandbox.StartError{Program: program, Err: errors.New("program not found in the image, or not executable")}
 	default:
 		return err
@@ -146,7 +149,7 @@ func (p *process) start() error {
 	var theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
-			f.Close() // also if nil
+			f.Close() // may be nil
 		}
 	}()
 	var ours [3]*os.File
@@ -190,18 +193,18 @@ func (p *process) wait() {
 	p.exit = sandbox.Exit{Code: code, Reason: sandbox.Exited}
 	l := p.s.spec.Limits.WithDefaults()
 	if p.killed.Load() {
-		code = -1 // whether the command ended first is unknown and does not matter
+		code = -1 // it does not matter whether the command exited first
 	}
 	switch code {
 	case 0:
 		p.exit.Reason = sandbox.OK
-	case -1: // or the client was killed
+	case -1: // the command or the client was killed
 		p.exit.Code, p.exit.Signal = 137, "SIGKILL"
 	case 137:
 		p.exit.Signal = "SIGKILL"
 		if out, err := p.s.engine.call(context.Background(), nil, "inspect", "--format", "{{.State.OOMKilled}}", p.s.name); err == nil && out == "true" {
 			p.exit.Reason, p.exit.Detail = sandbox.OOM, "memory limit exceeded ("+strconv.FormatInt(l.Memory>>20, 10)+" MiB)"
-		} else if time.Since(p.started) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not report the reason
+		} else if time.Since(p.started) >= l.CPU/time.Duration(runtime.NumCPU()) { // the engine does not report why a process was killed
 			p.exit.Reason, p.exit.Detail = sandbox.CPU, "killed, probably because of the CPU time limit ("+l.CPU.String()+")"
 		}
 	case 152:
@@ -220,8 +223,8 @@ func (p *process) wait() {
 	close(p.done)
 }
 
-// Kill kills the command in the container, because it does not end with its client. If
-// that fails, Kill kills the container.
+// Kill kills the command inside the container, because the command outlives the
+// client. If that fails, Kill kills the container.
 func (p *process) Kill() {
 	p.killOnce.Do(func() {
 		p.s.mu.Lock()
@@ -240,7 +243,7 @@ func (p *process) Kill() {
 
 func (p *process) runKill(script []string) {
 	ctx := context.Background()
-	p.s.engine.call(ctx, nil, append([]string{"exec", "--user", user, p.s.name}, script...)...) // only whether the command has ended matters
+	p.s.engine.call(ctx, nil, append([]string{"exec", "--user", user, p.s.name}, script...)...) // an error does not matter, only whether the command exits
 	t := time.NewTimer(killTimeout)
 	defer t.Stop()
 	select {
@@ -257,12 +260,12 @@ func (p *process) runKill(script []string) {
 	}
 }
 
-// maxLine is slightly below the line length that clients accept in a file.
+// maxLine is slightly less than the line length that clients accept in a file.
 const maxLine = 32 << 10
 
-// environmentArguments passes the variables of a command to the client in a file, so that they do
-// not appear in process arguments. Only variables that such a file cannot express become
-// arguments.
+// environmentArguments passes environment variables to the client in a file, so
+// that they do not appear in process arguments. Only variables that such a file
+// cannot represent become arguments.
 func environmentArguments(vars []string) (args []string, files []*os.File, err error) {
 	var lines strings.Builder
 	for _, kv := range vars {
@@ -280,7 +283,7 @@ func environmentArguments(vars []string) (args []string, files []*os.File, err e
 		return nil, nil, err
 	}
 	go func() {
-		io.WriteString(w, lines.String()) // ends when the client has read it or has ended
+		io.WriteString(w, lines.String()) // returns when the client has read the text or has exited
 		w.Close()
 	}()
 	return append(args, "--env-file", environmentFile), []*os.File{r}, nil

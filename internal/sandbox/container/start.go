@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start creates an idle container.
+// Start creates a container in which commands can run.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	if spec.Network.Mode == sandbox.ProxyNetwork {
-		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network with an allow-list", Fix: "use native or bwrap"}
+		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network with a host allowlist", Fix: "use native or bwrap"}
 	}
 	e, err := b.findEngine(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// instance is a container.
+// instance is a running container. It implements [sandbox.Sandbox].
 type instance struct {
 	b      *Backend
 	engine *engine
@@ -50,11 +50,11 @@ type instance struct {
 	enforced map[string]string
 
 	mu      sync.Mutex
-	known   map[string]bool // existing programs
+	known   map[string]bool // programs that are known to exist
 	running map[*process]bool
 	next    int
 	closed  bool
-	calls   sync.WaitGroup // background calls
+	calls   sync.WaitGroup // calls that run in the background
 }
 
 func (s *instance) start(ctx context.Context) error {
@@ -74,7 +74,8 @@ func (s *instance) start(ctx context.Context) error {
 	if _, err := s.engine.call(ctx, nil, "start", s.name); err != nil {
 		return unavailable("starting a container", err)
 	}
-	// Files are streamed, because engines do not copy into in-memory file systems.
+	// Files are sent as a stream, because engines cannot copy files into
+	// in-memory file systems.
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
@@ -90,7 +91,7 @@ func (s *instance) start(ctx context.Context) error {
 	if err != nil {
 		return unavailable("copying files into a container", err)
 	}
-	// Engines ignore options that they cannot apply, at most with a warning.
+	// Engines ignore options that they cannot apply, and may not even warn.
 	seen := parseFacts(said)
 	if faults := s.b.faults(seen, s.spec); len(faults) > 0 {
 		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "isolation on this machine", Err: errors.New(strings.Join(faults, "; ")),
@@ -100,7 +101,7 @@ func (s *instance) start(ctx context.Context) error {
 	return nil
 }
 
-// binds returns the host directories mounted in the container.
+// binds returns the host directories to mount in the container.
 func (s *instance) binds() ([]bind, error) {
 	cache := s.b.opts.Cache
 	if cache == "" {
@@ -123,7 +124,7 @@ func (s *instance) binds() ([]bind, error) {
 		out = append(out, bind{host: c.Dir, path: t.Path})
 	}
 	for _, m := range s.spec.Mounts {
-		if _, err := os.Stat(m.Host); err != nil { // engines would create it
+		if _, err := os.Stat(m.Host); err != nil { // engines would create a missing directory
 			return nil, fmt.Errorf("start sandbox: %w", err)
 		}
 		out = append(out, bind{m.Host, m.Path, m.Writable})
@@ -131,7 +132,8 @@ func (s *instance) binds() ([]bind, error) {
 	return out, nil
 }
 
-// sweep removes, once, containers of this machine whose program has ended.
+// sweep removes containers of this machine whose program has exited. It runs
+// once.
 func (b *Backend) sweep(ctx context.Context, e *engine) {
 	b.mu.Lock()
 	first := !b.swept
@@ -146,15 +148,16 @@ func (b *Backend) sweep(ctx context.Context, e *engine) {
 	}
 	for name := range strings.FieldsSeq(out) {
 		if pid := ownerPID(name); pid > 0 && processEnded(pid) {
-			e.call(ctx, nil, "rm", "--force", "--volumes", name) // a failure is retried at the next start
+			e.call(ctx, nil, "rm", "--force", "--volumes", name) // ignore the error; the next start tries again
 		}
 	}
 }
 
-// State returns what is enforced, as observed from inside at the start.
+// State returns what the container enforces, as observed from inside when it
+// started.
 func (s *instance) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
 
-// Close removes the container and everything that runs in it.
+// Close removes the container and kills everything in it.
 func (s *instance) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -174,7 +177,7 @@ func (s *instance) Close() error {
 	}
 	for _, p := range all {
 		if err != nil {
-			p.cmd.Process.Kill() // the container may remain, but the caller continues
+			p.cmd.Process.Kill() // the container may remain, but the caller must not hang
 		}
 		<-p.done
 	}
@@ -188,8 +191,8 @@ func (s *instance) Close() error {
 	return nil
 }
 
-// Probe runs a command in a container and reports what is enforced, as observed from
-// inside.
+// Probe runs a command in a container and reports what the container enforces,
+// as observed from inside.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	e, err := b.findEngine(ctx)
 	if err != nil {

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package direct runs commands in a [rundir.Dir] with means of every Unix: each
-// command gets its own session and is killed as a group. It only limits the
-// size of written files. The process and seatbelt back ends use it outside of
-// Linux.
+// Package direct runs commands in a [rundir.Dir] with the features of every
+// Unix system: each command runs in its own session and is killed as a process
+// group. It limits only the size of written files. The process and seatbelt
+// back ends use it on systems other than Linux.
 package direct
 
 import (
@@ -25,22 +25,23 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure a [Sandbox].
+// Options configures a [Sandbox].
 type Options struct {
 	Dir rundir.Options
 	// Wrap returns the arguments that run a command under another program, such
-	// as a confining one. Nil changes nothing. It is called once for each
-	// command.
+	// as one that confines it. Nil runs the command directly. Wrap is called
+	// once per command.
 	Wrap func(*rundir.Dir, []string) []string
-	// Enforced is what the sandbox enforces.
+	// Enforced is the mechanism that enforces each limit and layer.
 	Enforced map[string]string
-	// Denied returns the refused hosts. Nil means none.
+	// Denied returns the hosts to which connections were refused. Nil means
+	// none.
 	Denied func() []string
-	// OnClose, if set, is called after the sandbox was closed.
+	// OnClose, if set, is called after the sandbox has been closed.
 	OnClose func()
 }
 
-// Sandbox is a directory with the processes started in it.
+// Sandbox is a directory and the processes that run in it.
 type Sandbox struct {
 	opts    Options
 	spec    *sandbox.Spec
@@ -55,7 +56,7 @@ type Sandbox struct {
 
 var _ sandbox.Sandbox = (*Sandbox)(nil)
 
-// Start creates the directory.
+// Start creates the directory of a sandbox.
 func Start(spec *sandbox.Spec, opts Options) (*Sandbox, error) {
 	x, err := rundir.New(opts.Dir, spec)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Sandbox) commands() []*process {
 
 func (s *Sandbox) isBusy() bool { return len(s.commands()) > 0 }
 
-// stopAll kills all commands because a disk limit is exceeded.
+// stopAll kills all commands, because a disk limit was exceeded.
 func (s *Sandbox) stopAll(why string) {
 	for _, p := range s.commands() {
 		p.mu.Lock()
@@ -93,7 +94,7 @@ func (s *Sandbox) stopAll(why string) {
 	}
 }
 
-// Dir returns the sandbox's directory.
+// Dir returns the directory of the sandbox.
 func (s *Sandbox) Dir() *rundir.Dir { return s.box }
 
 // State implements [sandbox.Sandbox].
@@ -135,7 +136,7 @@ func (s *Sandbox) Close() error {
 // Exec starts a command.
 func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return nil, errors.New("sandbox: command has no program")
+		return nil, errors.New("sandbox: empty command")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func lookPath(program string, env []string) (string, error) {
 	return "", syscall.ENOENT
 }
 
-// process is one command.
+// process is a command that runs in the sandbox.
 type process struct {
 	s                     *Sandbox
 	cmd                   *exec.Cmd
@@ -197,8 +198,8 @@ type process struct {
 	exit                  sandbox.Exit
 
 	mu      sync.Mutex
-	reaped  bool   // then its PID may be reused
-	stopped string // why it was killed here
+	reaped  bool   // whether it was reaped, so that its PID may be reused
+	stopped string // reason why this program killed it, or ""
 }
 
 var _ sandbox.Process = (*process)(nil)
@@ -207,7 +208,7 @@ func (p *process) start() error {
 	var theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
-			f.Close() // also if nil
+			f.Close() // may be nil
 		}
 	}()
 	ours := [3]**os.File{&p.stdin, &p.stdout, &p.stderr}
@@ -245,7 +246,7 @@ func (p *process) wait() {
 	p.mu.Lock()
 	p.reaped = true
 	p.mu.Unlock()
-	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its children: the group ID is not reused while the group has members
+	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // kill its children: the group ID is not reused while the group has members
 	ws, _ := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	p.exit = sandbox.Exit{Code: ws.ExitStatus(), Reason: sandbox.Exited, CPU: p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()}
 	if use, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -273,7 +274,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output is the read end of a pipe that closes itself at the end.
+// output is a reader that closes itself at the end of the data.
 type output struct{ f *os.File }
 
 func (o output) Read(b []byte) (int, error) {
@@ -287,13 +288,13 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits for the end of the command.
+// Wait waits until the command has exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
 }
 
-// Kill kills the command's process group.
+// Kill kills the process group of the command.
 func (p *process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
 package direct
 
-// rssUnit is the unit of the memory in what a process has used.
+// rssUnit is the unit of Rusage.Maxrss in bytes.
 const rssUnit = 1

@@ -2,5 +2,5 @@
 
 package plain
 
-// rssUnit is the unit of the memory in what a process has used.
+// rssUnit is the unit of Rusage.Maxrss in bytes.
 const rssUnit = 1024

@@ -1,38 +1,38 @@
-// Package landlock confines code in the host's view of the system, for systems
-// without namespaces. Landlock restricts files, TCP and signals, seccomp
-// refuses sockets and access to other processes, and there are limits, a watch
-// over memory and disk, and a guard that ends all processes with the sandbox.
-// It is weaker than namespaces, so it is only used if the operator names it.
+// Package landlock confines code that sees the host's file system, for systems
+// without namespaces. Landlock restricts files, TCP and signals, seccomp denies
+// sockets and access to other processes, limits apply, memory and disk use are
+// watched, and a guard kills all processes when the sandbox is closed. This is
+// weaker than namespaces, so it is used only if the operator selects it.
 //
-// The layout is in a directory of the host. It is removed with the sandbox, or
-// at the next start if this program was killed. There is no /proc, /dev/shm,
+// The layout is in a directory of the host. It is removed with the sandbox or,
+// if this program was killed, at the next start. There is no /proc, /dev/shm,
 // /etc/passwd or network. If code runs as the user of this program, it cannot
 // change modes, owners and attributes by name, because Landlock would permit
-// that for all files of the user. So chmod fails, and programs that need it.
-// Code can still change file times.
+// that for all files of the user. So chmod fails, and programs that need it
+// fail too. Code can still change the times of files.
 package landlock
 
 import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure the back end. The zero value is ready to use.
+// Options configures the back end. The zero value is ready to use.
 type Options struct {
-	// Stage is an executable that links package stage. The default is this
-	// executable.
+	// Stage is an executable that links package stage. The default is the
+	// current executable.
 	Stage string
-	// UID is the user and group of code if this program is root. The default is
-	// 65534. The user must not own anything and must be able to reach Dir and
-	// Cache.
+	// UID is the user and group that run the code if this program runs as root.
+	// The default is 65534. That user must not own any files, and must have
+	// access to Dir and Cache.
 	UID int
-	// Dir contains the directories of sandboxes. Only this user may be able to
-	// change it. The default is run in Cache.
+	// Dir is the parent of the directories of sandboxes. Only this user may be
+	// able to change it. The default is run in Cache.
 	Dir string
 	// Cache is the directory for verified copies of trees. Only this user may
 	// be able to change it. The default is loadout in the user's cache
-	// directory, for root /var/cache/loadout.
+	// directory, or /var/cache/loadout for root.
 	Cache string
-	// NoGroups disables control groups.
+	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 

@@ -14,10 +14,10 @@ func unavailable() error {
 		Fix: "use a container engine, or run it on Linux"}
 }
 
-// Probe returns an error: Landlock needs Linux.
+// Probe returns an error, because Landlock requires Linux.
 func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
 
-// Start returns an error: Landlock needs Linux.
+// Start returns an error, because Landlock requires Linux.
 func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
 	return nil, unavailable()
 }

@@ -32,7 +32,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	program := seccomp.HostUser
 	if os.Geteuid() == 0 {
-		program = seccomp.HostNamespaces // code runs as a user without files
+		program = seccomp.HostNamespaces // the user that runs the code owns no files
 	}
 	s, err := hostns.Start(ctx, spec, hostns.Options{
 		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups,
@@ -45,7 +45,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// rules let code read the host's programs and its own files, and write its own.
+// rules returns rules that let code read the programs of the host and its own
+// files, and write its own files.
 func rules(x *rundir.Dir) *stage.Landlock {
 	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
 	l.Read = append(append(layout.Readable(), x.Root), x.Read...)
@@ -58,7 +59,7 @@ func rules(x *rundir.Dir) *stage.Landlock {
 	return l
 }
 
-// enforced returns the mechanism for each limit and layer.
+// enforced returns the mechanism that enforces each limit and layer.
 func enforced(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if os.Geteuid() == 0 {

@@ -1,27 +1,27 @@
-// Package native isolates code with the Linux kernel alone: user, mount, PID,
-// network, IPC, UTS and cgroup namespaces, its own root directory, no
-// capabilities, no_new_privs, Landlock, seccomp, resource limits, a memory
-// watch, and control groups if available. It needs neither root nor a container
-// engine.
+// Package native isolates code with features of the Linux kernel alone: user,
+// mount, PID, network, IPC, UTS and cgroup namespaces, a separate root
+// directory, no capabilities, no_new_privs, Landlock, seccomp, resource limits,
+// a memory watch, and control groups if available. It needs neither root nor a
+// container engine.
 //
-// The first process of a sandbox is this executable, started as a stage (see
-// package stage). Any program that links this package can be one; [Options] can
-// name another.
+// The first process of a sandbox is the current executable, started as a stage
+// (see package stage). Any program that links this package can be the stage;
+// [Options] can name another one.
 package native
 
 import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure the back end. The zero value is ready to use.
+// Options configures the back end. The zero value is ready to use.
 type Options struct {
-	// Stage is an executable that links package stage. The default is this
-	// executable.
+	// Stage is an executable that links package stage. The default is the
+	// current executable.
 	Stage string
-	// UID is the host user and group of code if this program is root. The
-	// default is 65534. The user must not own anything.
+	// UID is the host user and group that run the code if this program runs as
+	// root. The default is 65534. That user must not own any files.
 	UID int
-	// NoGroups disables control groups.
+	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 

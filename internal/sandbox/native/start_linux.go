@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Inside is the user and group ID of code in the sandbox.
+// sandboxID is the user and group ID of processes in the sandbox.
 const sandboxID = 1000
 
 type instance struct {
@@ -73,7 +73,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// explain names what is missing if the kernel creates no namespaces.
+// explain adds what is missing to an error that occurs if the kernel creates no
+// namespaces.
 func explain(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if !ok {
@@ -90,20 +91,20 @@ func explain(err error) error {
 	return e
 }
 
-// group adds control groups to the configuration, if available.
+// group adds control groups to the configuration if they are available.
 func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec) *cgroup.Group {
 	if b.opts.NoGroups {
 		return nil
 	}
 	files := l.Work + l.Tmp + l.Shm
-	for i := range spec.Trees { // they are in memory too
+	for i := range spec.Trees { // trees are in memory too
 		size, _ := launcher.TreeSize(&spec.Trees[i])
 		files += size
 	}
 	return cfg.Group(l, files)
 }
 
-// command starts the stage in its own namespaces.
+// command returns the command that starts the stage in its own namespaces.
 func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 	exe := b.opts.Stage
 	if exe == "" {
@@ -131,11 +132,12 @@ func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 	}
 }
 
-// capabilities lists what the stage needs in its own namespaces until it is restricted:
-// DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
+// capabilities lists the capabilities that the stage needs in its own
+// namespaces until it is restricted: DAC_OVERRIDE, KILL, SETGID, SETUID,
+// SETPCAP, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
 var capabilities = []uintptr{1, 5, 6, 7, 8, 12, 19, 21}
 
-// enforced returns the mechanism for each limit and layer.
+// enforced returns the mechanism that enforces each limit and layer.
 func enforced(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace, Landlock ABI " + strconv.Itoa(s.Landlock),

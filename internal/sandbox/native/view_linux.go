@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// view returns the file system of a sandbox. Each read-only tree is an
+// view returns the file system of a sandbox. Each read-only tree gets an
 // in-memory file system of its size.
 func view(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := layout.View(spec, l)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package probe tests whether a back end isolates. It starts a real sandbox and
+// Package probe tests whether a back end isolates code. It starts a sandbox and
 // tries forbidden actions from inside. All Linux back ends use it.
 package probe
 
@@ -21,13 +21,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limit is the timeout of a probe.
+// limit is the time limit of a probe.
 const limit = 10 * time.Second
 
-// Run probes the back end with an executable that links package stage, or this
-// one for "". must lists what the back end's tier requires: file, process,
-// network, namespaces, mount, privileges, syscalls, survivors. It returns an
-// error if any of these is not contained.
+// Run probes the back end with the executable exe, which must link package
+// stage; "" means the current executable. must lists what the tier of the back
+// end requires: file, process, network, namespaces, mount, privileges,
+// syscalls, survivors. Run returns an error if any of these is not contained.
 func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sandbox.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -67,7 +67,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	return report(b, res.Enforced, leaked, must)
 }
 
-// words describe what leaked.
+// words describes each kind of leak.
 var words = map[string]string{
 	"file": "a host file is readable", "process": "host processes are visible", "network": "the host's network can be reached",
 	"namespaces": "new user namespaces can be created", "mount": "file systems can be mounted", "privileges": "privileges are left",
@@ -100,7 +100,7 @@ func report(b sandbox.Backend, enforced map[string]string, leaked map[string]boo
 	return r, nil
 }
 
-// missing says why a limit is often not enforced, and how to enforce it.
+// missing returns why a limit is commonly not enforced, and how to enforce it.
 func missing(name string) (by, fix string) {
 	switch name {
 	case "cores":
@@ -111,7 +111,7 @@ func missing(name string) (by, fix string) {
 	return "nothing", ""
 }
 
-// canary is what a probe tries to reach.
+// canary is what a probe tries to access from inside the sandbox.
 type canary struct {
 	input stage.ProbeInput
 	dir   string
@@ -120,8 +120,8 @@ type canary struct {
 }
 
 func newCanary() (*canary, error) {
-	// The canary is in the user's home, like the files to protect. If that is
-	// not writable, another directory outside the sandbox is used.
+	// The canary is in the user's home directory, like the files to protect. If
+	// that is not writable, it is in another directory outside the sandbox.
 	dir, err := os.MkdirTemp(os.Getenv("HOME"), ".loadout-probe-")
 	if err != nil {
 		if dir, err = os.MkdirTemp("/var/tmp", ".loadout-probe-"); err != nil {
@@ -156,7 +156,7 @@ func newCanary() (*canary, error) {
 	return c, nil
 }
 
-// reached reports whether anything connected.
+// reached reports whether the canary received a connection.
 func (c *canary) reached() bool {
 	select {
 	case <-c.conns:
@@ -166,11 +166,12 @@ func (c *canary) reached() bool {
 	}
 }
 
-// survives reports whether the process left behind is still running.
+// survives reports whether the process that the probe left behind is still
+// running.
 func (c *canary) survives() bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
-		// Other processes have the marker inside of an argument.
+		// In other processes the marker is only a part of an argument.
 		if b, err := os.ReadFile(f); err == nil && strings.HasSuffix(string(b), "\x00"+c.input.Marker+"\x00") {
 			return true
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Probe runs a command like Start and reports what is enforced.
+// Probe runs a command in a sandbox and reports what is enforced.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	mine := New(&b.opts)
-	mine.opts.Allow = func(string) bool { return true } // for the probe's own command
+	mine.opts.Allow = func(string) bool { return true } // only the command of the probe runs in it
 	spec := &sandbox.Spec{Digest: "probe", Network: sandbox.Network{Mode: sandbox.HostNetwork}}
 	res, err := sandbox.Run(ctx, mine, spec, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {

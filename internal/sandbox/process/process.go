@@ -1,10 +1,11 @@
 // Package process runs code on the host as the current user, with limits and a
-// clean environment but without isolation. It is not a sandbox, and only runs
-// code whose exact digest was approved: see [Options.Allow].
+// clean environment but without isolation. It is not a sandbox, so it only runs
+// code whose exact digest was approved; see [Options.Allow].
 //
-// On Linux it has the limits of package native that need no namespaces, and all
-// processes of a command end with it. On other Unix systems the process group
-// ends, and written data is limited. It is unavailable elsewhere.
+// On Linux it has the limits of package native that work without namespaces,
+// and all processes of a command are killed when the command exits. On other
+// Unix systems only the process group is killed, and only the size of written
+// data is limited. It is not available on other systems.
 package process
 
 import (
@@ -13,32 +14,33 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure the back end.
+// Options configures the back end.
 type Options struct {
-	// Allow reports whether code with a digest may run without isolation. It is
-	// called at each start. Nil allows none.
+	// Allow reports whether code with the given digest may run without
+	// isolation. It is called at each start. Nil allows no code.
 	Allow func(digest string) bool
 	// Stage is an executable that links package stage, for Linux. The default
-	// is this executable.
+	// is the current executable.
 	Stage string
-	// UID is the user and group of code if this program is root. The default is
-	// 65534.
+	// UID is the user and group that run the code if this program runs as root.
+	// The default is 65534.
 	UID int
-	// Dir contains the directories of sandboxes. The default is run in Cache.
+	// Dir is the parent of the directories of sandboxes. The default is run in
+	// Cache.
 	Dir string
 	// Cache is the directory for verified copies of trees. The default is
-	// loadout in the user's cache directory, for root /var/cache/loadout.
+	// loadout in the user's cache directory, or /var/cache/loadout for root.
 	Cache string
-	// NoGroups disables control groups.
+	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 
-// Backend is the back end that isolates nothing.
+// Backend is the back end without isolation.
 type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil, but then it runs nothing.
+// New returns the back end. opts may be nil; then no code is allowed to run.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {
@@ -75,9 +77,9 @@ func (b *Backend) check(spec *sandbox.Spec) error {
 		return &NotAllowedError{spec.Digest}
 	}
 	if spec.Network.Mode != sandbox.HostNetwork {
-		what := "disabling the network: code uses the host's"
+		what := "a disabled network: code uses the host's network"
 		if spec.Network.Mode == sandbox.ProxyNetwork {
-			what = "a network with an allow-list: code uses the host's"
+			what = "a network with a host allowlist: code uses the host's network"
 		}
 		return &sandbox.UnsupportedError{Backend: b.Name(), What: what, Fix: "allow the network mode host, or use a back end that isolates"}
 	}

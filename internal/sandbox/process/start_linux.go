@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start creates a directory and starts a stage. The error is a
-// [*NotAllowedError] if the code was not approved.
+// Start creates a directory and starts a stage. If the code was not approved,
+// the error is a [*NotAllowedError].
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := b.check(spec); err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// enforced returns the mechanism for each limit and layer. Code could kill the
-// processes that watch it.
+// enforced returns the mechanism that enforces each limit and layer. Code could
+// kill the processes that watch it.
 func enforced(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if !hostns.CountsUser(g) {

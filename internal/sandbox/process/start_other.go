@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start returns an error: the system has no process groups.
+// Start returns an error, because the system has no process groups.
 func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := b.check(spec); err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox,
 	return nil, b.unavailable()
 }
 
-// Probe returns an error: the system has no process groups.
+// Probe returns an error, because the system has no process groups.
 func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, b.unavailable() }
 
 func (b *Backend) unavailable() error {

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start creates a directory. The error is a [*NotAllowedError] if the code was
-// not approved.
+// Start creates a directory for the commands. If the code was not approved, the
+// error is a [*NotAllowedError].
 func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := b.check(spec); err != nil {
 		return nil, err

@@ -15,14 +15,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Limits of collected files, because untrusted commands make them.
+// Limits of collected files, which untrusted commands create.
 const (
 	maxCollected = 20_000
 	maxDepth     = 64
 )
 
-// Collect implements [sandbox.Sandbox.Collect]. It only opens regular files,
-// follows no symlinks and never blocks.
+// Collect implements [sandbox.Sandbox.Collect]. It opens only regular files,
+// follows no symlinks, and never blocks.
 func (b *Dir) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
 	root, err := os.OpenRoot(b.HostPath(mountpoint.Work))
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *Dir) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) e
 func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) error) error {
 	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // removed or replaced meanwhile
+		return nil // the file was removed or replaced meanwhile
 	}
 	defer f.Close()
 	fi, err := f.Stat()
@@ -61,7 +61,8 @@ func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) er
 	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, left: fi.Size()})
 }
 
-// exactReader reads exactly left bytes. It zero-pads if the file shrank.
+// exactReader reads exactly left bytes. If the file shrank, it returns zeros
+// for the missing bytes.
 type exactReader struct {
 	r    io.Reader
 	left int64

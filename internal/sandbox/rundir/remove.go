@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove removes a directory that hostile code has filled, without following
-// symlinks. [os.RemoveAll] keeps one directory open for each level and fails if
-// there are too many levels. Remove first moves deep directories up.
+// Remove removes a directory whose content may be hostile, without following
+// symlinks. [os.RemoveAll] keeps a directory open for each level and fails if
+// there are too many levels; Remove first moves deep directories up.
 func Remove(dir string) error {
 	parent, err := unix.Open(filepath.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -57,7 +57,7 @@ func Remove(dir string) error {
 	return nil
 }
 
-// remover counts removed and moved entries.
+// remover removes the entries of a directory and counts removed and moved ones.
 type remover struct {
 	top    int
 	prefix string
@@ -89,7 +89,7 @@ func (r *remover) remove(name string) {
 			r.done++
 			continue
 		}
-		unix.Fchmodat(fd, n, 0o700, unix.AT_SYMLINK_NOFOLLOW) // moving a directory writes to it
+		unix.Fchmodat(fd, n, 0o700, unix.AT_SYMLINK_NOFOLLOW) // moving a directory requires write permission on it
 		r.moved++
 		if err := unix.Renameat(fd, n, r.top, r.prefix+strconv.Itoa(r.moved)); err != nil {
 			r.err = err
@@ -106,7 +106,7 @@ func (r *remover) remove(name string) {
 
 // openDir opens a directory without following symlinks.
 func openDir(at int, name string) (*os.File, error) {
-	unix.Fchmodat(at, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // a failure shows in the next call
+	unix.Fchmodat(at, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // the next call fails if this call fails
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -114,10 +114,10 @@ func openDir(at int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// maxNames is how many names are read at once.
+// maxNames is the number of names that are read at once.
 const maxNames = 4096
 
-// readNames returns the names in a directory.
+// readNames returns the next names in a directory.
 func readNames(d *os.File) ([]string, error) {
 	if _, err := d.Seek(0, io.SeekStart); err != nil {
 		return nil, err

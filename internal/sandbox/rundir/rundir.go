@@ -1,9 +1,9 @@
 //go:build unix
 
 // Package rundir creates the directory of a sandbox on the host, for back ends
-// without mounts. It contains the layout, with symlinks to verified copies of
-// the read-only trees. Closing the sandbox removes the directory. If its
-// program was killed, the next program that creates one removes it.
+// without mounts. The directory contains the layout, with symlinks to verified
+// copies of the read-only trees. It is removed when the sandbox is closed. If
+// the program was killed, the next program that creates a directory removes it.
 package rundir
 
 import (
@@ -21,33 +21,33 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure a [Dir].
+// Options configures a [Dir].
 type Options struct {
 	Backend string
-	// Parent contains the directories of sandboxes. The default is run in the
-	// cache.
+	// Parent is the parent of the directories of sandboxes. The default is run
+	// in the cache directory.
 	Parent string
-	// Cache is the directory for verified copies. The default is
+	// Cache is the directory for verified copies of trees. The default is
 	// [bundle.Cache].
 	Cache string
-	// UID is the user that code runs as. Zero means the current user.
+	// UID is the user that runs the code. Zero means the current user.
 	UID int
 }
 
-// Dir is the directory of one sandbox.
+// Dir is the directory of a sandbox.
 type Dir struct {
 	Root string
-	// Read are the host directories that code may read in addition to Root,
+	// Read lists the host directories outside Root that code may read, and
 	// Write those that it may change.
 	Read, Write []string
 
 	lock      *os.File
 	held      []*bundle.Bundle
 	uid       int
-	hostPaths map[string]string // paths of the layout outside Root
+	hostPaths map[string]string // host paths of layout paths outside Root
 }
 
-// New creates a directory for a spec. Its errors are those of
+// New creates a directory for a spec. It returns the errors of
 // [sandbox.Backend.Start].
 func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	unavailable := func(missing string, err error) error {
@@ -81,8 +81,8 @@ func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	return b, nil
 }
 
-// checkReachable returns an error if the user of the sandbox cannot reach its
-// directories.
+// checkReachable returns an error if the user of the sandbox has no access to
+// its directories.
 func (b *Dir) checkReachable() error {
 	err := bundle.Reachable(b.Root, b.uid)
 	for _, c := range b.held {
@@ -91,7 +91,8 @@ func (b *Dir) checkReachable() error {
 	return err
 }
 
-// prepare creates the parent directory and sweeps it once.
+// prepare creates the parent directory. It also removes abandoned directories
+// in it, once.
 func prepare(opts Options) error {
 	perm := os.FileMode(0o700)
 	if opts.UID != 0 {
@@ -116,7 +117,7 @@ var swept sync.Map // *sync.Once by directory
 
 const lockSuffix = ".lock"
 
-// create creates the directory. It holds the lock until the program ends.
+// create creates the directory and holds its lock until the program exits.
 func create(opts Options) (*Dir, error) {
 	for {
 		dir := filepath.Join(opts.Parent, strings.ToLower(rand.Text()[:16]))
@@ -135,12 +136,12 @@ func create(opts Options) (*Dir, error) {
 			}
 			return &Dir{Root: dir, lock: lock, uid: opts.UID, hostPaths: map[string]string{}}, nil
 		}
-		lock.Close() // another process sweeps and removes it
+		lock.Close() // another process may now remove it
 	}
 }
 
-// lockFile locks an open file while it is open. It fails if the file was
-// removed or replaced.
+// lockFile locks f until it is closed. It fails if the file was removed or
+// replaced.
 func lockFile(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return err
@@ -153,7 +154,7 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// sweep removes directories whose program ended without closing them.
+// sweep removes directories whose program exited without closing them.
 func sweep(dir string) {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*"+lockSuffix))
 	for _, name := range locks {
@@ -168,7 +169,7 @@ func sweep(dir string) {
 	}
 }
 
-// HostPath returns the host path for a path of the layout.
+// HostPath returns the host path of a path in the layout.
 func (b *Dir) HostPath(p string) string {
 	if real, ok := b.hostPaths[p]; ok {
 		return real
@@ -176,11 +177,11 @@ func (b *Dir) HostPath(p string) string {
 	return b.Root + p
 }
 
-// createLayout creates the layout.
+// createLayout creates the files and directories of the layout.
 func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	for _, d := range []string{"/run", mountpoint.Secrets, mountpoint.Needs} {
 		if err := os.Mkdir(b.HostPath(d), 0o755); err != nil {
-			return fmt.Errorf("make sandbox: %w", err)
+			return fmt.Errorf("create sandbox directory: %w", err)
 		}
 	}
 	for _, d := range []string{mountpoint.Work, mountpoint.In, mountpoint.Out, mountpoint.Tmp} {
@@ -208,19 +209,19 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	return b.addMounts(opts.Backend, spec)
 }
 
-// giveToUser makes the user of the sandbox the owner of a new file or directory
-// at p.
+// giveToUser makes the user of the sandbox the owner of the new file or
+// directory at p. If err is not nil, it returns err.
 func (b *Dir) giveToUser(err error, p string) error {
 	if err == nil && b.uid != 0 {
 		err = os.Lchown(b.HostPath(p), b.uid, b.uid)
 	}
 	if err != nil {
-		return fmt.Errorf("make sandbox: %w", err)
+		return fmt.Errorf("create sandbox directory: %w", err)
 	}
 	return nil
 }
 
-// linkTree links a verified copy of a tree into the layout.
+// linkTree creates a symlink in the layout to a verified copy of a tree.
 func (b *Dir) linkTree(cache string, t *sandbox.Tree) error {
 	c, err := bundle.Open(cache, t)
 	if err != nil {
@@ -234,17 +235,17 @@ func (b *Dir) linkTree(cache string, t *sandbox.Tree) error {
 // addSymlink creates a symlink in the layout and records its target.
 func (b *Dir) addSymlink(p, real string) error {
 	if err := os.Symlink(real, b.Root+p); err != nil {
-		return fmt.Errorf("make sandbox: %w", err)
+		return fmt.Errorf("create sandbox directory: %w", err)
 	}
 	b.hostPaths[p] = real
 	return nil
 }
 
-// copyTree copies a writable tree.
+// copyTree copies a writable tree into the layout.
 func (b *Dir) copyTree(t *sandbox.Tree) error {
 	root, err := os.OpenRoot(b.Root)
 	if err != nil {
-		return fmt.Errorf("make sandbox: %w", err)
+		return fmt.Errorf("create sandbox directory: %w", err)
 	}
 	defer root.Close()
 	for _, f := range t.Files {
@@ -258,7 +259,7 @@ func (b *Dir) copyTree(t *sandbox.Tree) error {
 		}
 		w, err := root.OpenFile(p, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 		if err != nil {
-			return fmt.Errorf("make sandbox: %w", err)
+			return fmt.Errorf("create sandbox directory: %w", err)
 		}
 		err = bundle.Copy(w, t, f)
 		if err = errors.Join(err, w.Close()); err != nil {
@@ -281,8 +282,8 @@ func (b *Dir) parents(root *os.Root, dir string) error {
 	return b.giveToUser(root.Mkdir(dir, 0o755), "/"+dir)
 }
 
-// addMounts links the user's directory into the layout. Other mounts must keep
-// their host path.
+// addMounts creates a symlink to the user's directory in the layout. Other
+// mounts must have the same path as on the host.
 func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	for _, m := range spec.Mounts {
 		switch m.Path {
@@ -295,7 +296,7 @@ func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 			return &sandbox.UnsupportedError{Backend: backend, What: fmt.Sprintf("%s at %s (it cannot mount)", m.Host, m.Path), Fix: "use native, bwrap or container"}
 		}
 		if _, err := os.Stat(m.Host); err != nil {
-			return fmt.Errorf("make sandbox: %w", err)
+			return fmt.Errorf("create sandbox directory: %w", err)
 		}
 		if err := bundle.Searchable(m.Host, b.uid); b.uid != 0 && err != nil {
 			return &sandbox.UnsupportedError{Backend: backend, What: fmt.Sprintf("%s for user %d: %v", m.Host, b.uid, err), Fix: "let others search its parent directories, or run this program as another user"}
@@ -307,7 +308,7 @@ func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	return nil
 }
 
-// Close removes the directory. Nothing may run in it any more.
+// Close removes the directory. No process may be running in it.
 func (b *Dir) Close() error {
 	err := Remove(b.Root)
 	if err == nil {

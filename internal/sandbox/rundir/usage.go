@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// The disk usage is checked as soon as the limits could be exceeded at these
-// rates, but within these intervals.
+// Disk usage is checked as soon as a limit could be exceeded at these write
+// rates, but not more often or less often than these intervals.
 const (
 	bytesPerSecond = 4 << 30
 	filesPerSecond = 200_000
@@ -23,12 +23,13 @@ const (
 	longest        = 50 * time.Millisecond
 )
 
-// errFull stops a count that exceeds the limits.
-var errFull = errors.New("full")
+// errFull stops a count when a limit is exceeded.
+var errFull = errors.New("disk limit exceeded")
 
-// CheckLimits returns which limit the writable directories exceed, or "", and
-// when to check again. If counting fails, it reports that as exceeded, so that
-// code cannot hide files. It does not see open files that were removed.
+// CheckLimits returns the reason if the writable directories exceed a limit, or
+// "", and the time until the next check. If counting fails, that counts as
+// exceeding the limit, so that code cannot hide files. Unlinked files that are
+// still open are not counted.
 func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	again = longest
 	for _, d := range []struct {
@@ -38,9 +39,9 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 		size, n, err := countFiles(b.HostPath(d.path), d.size, l.Inodes)
 		switch {
 		case size > d.size:
-			return fmt.Sprintf("more than %d MiB written to %s", d.size>>20, d.path), shortest
+			return fmt.Sprintf("too much data in %s (limit %d MiB)", d.path, d.size>>20), shortest
 		case n > l.Inodes:
-			return fmt.Sprintf("more than %d files in %s", l.Inodes, d.path), shortest
+			return fmt.Sprintf("too many files in %s (limit %d)", d.path, l.Inodes), shortest
 		case err != nil:
 			return fmt.Sprintf("cannot count the files in %s: %v", d.path, err), shortest
 		}
@@ -49,7 +50,8 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	return "", max(again, shortest)
 }
 
-// countFiles returns the disk usage below dir. It stops when a limit is exceeded.
+// countFiles returns the disk usage and the number of files below dir. It stops
+// when a limit is exceeded.
 func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		var fi fs.FileInfo
@@ -57,7 +59,7 @@ func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err
 			fi, err = e.Info()
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
+			return nil // the file was removed meanwhile
 		}
 		if err != nil {
 			return err
@@ -73,8 +75,8 @@ func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err
 	return size, n, err
 }
 
-// Watch checks the limits while busy returns true, until ended is closed. It
-// calls full with the reason each time a limit is exceeded.
+// Watch checks the limits while busy returns true, until ended is closed. Each
+// time a limit is exceeded, it calls full with the reason.
 func (b *Dir) Watch(l sandbox.Limits, ended <-chan struct{}, busy func() bool, full func(string)) {
 	wait := shortest
 	for {
@@ -93,6 +95,6 @@ func (b *Dir) Watch(l sandbox.Limits, ended <-chan struct{}, busy func() bool, f
 		if why != "" {
 			full(why)
 		}
-		wait = max(again, 4*time.Since(start)) // use at most a fifth of a CPU
+		wait = max(again, 4*time.Since(start)) // uses at most a fifth of a CPU
 	}
 }

@@ -5,27 +5,28 @@ import (
 	"strings"
 )
 
-// system are read-only paths that macOS programs need to start. Interpreters
-// are often in /opt/homebrew and /usr/local.
+// system lists the read-only paths that programs need to start on macOS.
+// Interpreters are often in /opt/homebrew and /usr/local.
 var system = []string{
 	"/usr/bin", "/usr/lib", "/usr/libexec", "/usr/sbin", "/usr/share", "/usr/local", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks",
 	"/Library/Developer/CommandLineTools", "/Applications/Xcode.app/Contents/Developer", "/opt/homebrew", "/opt/local",
 	"/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone", "/private/var/db/dyld", "/private/var/select",
 }
 
-// devices may be read and written.
+// devices lists the devices that may be read and written.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 
-// access is what a profile permits.
+// access describes what a profile permits.
 type access struct {
 	read  []string // readable and executable paths
 	write []string // writable directories
-	proxy uint16   // port of the proxy on 127.0.0.1; 0 for none
-	host  bool     // unrestricted network
+	proxy uint16   // port of the proxy on 127.0.0.1; 0 means no proxy
+	host  bool     // whether network access is unrestricted
 }
 
-// profile returns a profile for sandbox-exec. It denies everything else. Paths
-// must not contain symlinks, because the kernel compares resolved paths.
+// profile returns a profile for sandbox-exec that denies everything except a.
+// The paths must not contain symlinks, because the kernel compares resolved
+// paths.
 func profile(a access) (string, error) {
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
@@ -37,7 +38,7 @@ func profile(a access) (string, error) {
 	line("(allow sysctl-read)")
 	line("(allow ipc-posix-sem)")
 	line("(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\"))") // user names
-	line("(allow file-read-metadata)")                                                    // of all names, because programs inspect parent directories
+	line("(allow file-read-metadata)")                                                    // for all names, because programs inspect parent directories
 	line("(allow file-read-data (literal \"/\"))")
 	if err := rule(&s, "(allow file-read* file-map-executable process-exec*", append(append(system[:len(system):len(system)], a.read...), a.write...), "subpath"); err != nil {
 		return "", err
@@ -59,7 +60,7 @@ func profile(a access) (string, error) {
 	return s.String(), nil
 }
 
-// rule writes one rule for several paths.
+// rule appends a rule for several paths.
 func rule(s *strings.Builder, head string, paths []string, filter string) error {
 	if len(paths) == 0 {
 		return nil
@@ -76,11 +77,11 @@ func rule(s *strings.Builder, head string, paths []string, filter string) error 
 	return nil
 }
 
-// quote quotes a string for a profile. It refuses paths that need more than
+// quote quotes a path for a profile. It rejects paths that need more than
 // simple escapes.
 func quote(p string) (string, error) {
 	if !strings.HasPrefix(p, "/") || p == "/" {
-		return "", fmt.Errorf("path %q not allowed in a profile: not an absolute path below the root", p)
+		return "", fmt.Errorf("path %q not allowed in a profile: must be absolute and below the root", p)
 	}
 	for _, r := range p {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {

@@ -1,29 +1,30 @@
 // Package seatbelt confines code on macOS with sandbox-exec and a profile for
-// each sandbox. Code can read the system's programs and libraries and the
-// skill, and write to the sandbox's own directory. It is only used if the
-// operator names it.
+// each sandbox. Code can read the programs and libraries of the system and the
+// skill, and write to the directory of the sandbox. The back end is used only
+// if the operator selects it.
 //
-// There are no namespaces and few limits: the process group of a command ends
-// with it, and only written data is limited. The layout is in a directory of
-// the host.
+// There are no namespaces and few limits: the process group of a command is
+// killed when the command exits, and only the size of written data is limited.
+// The layout is in a directory of the host.
 //
-// Apple deprecated sandbox-exec, but has no replacement for programs that are
-// not signed applications.
+// Apple has deprecated sandbox-exec, but offers no replacement for programs
+// that are not signed applications.
 package seatbelt
 
 import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure the back end. The zero value is ready to use.
+// Options configures the back end. The zero value is ready to use.
 type Options struct {
-	// Read are additional readable directories, such as those of interpreters.
+	// Read lists additional directories that code can read, such as those of
+	// interpreters.
 	Read []string
-	// UID is the user and group of code if this program is root. The default is
-	// -2, nobody on macOS.
+	// UID is the user and group that run the code if this program runs as root.
+	// The default is -2, which is nobody on macOS.
 	UID int
-	// Dir contains the directories of sandboxes. Only this user may be able to
-	// change it. The default is run in Cache.
+	// Dir is the parent of the directories of sandboxes. Only this user may be
+	// able to change it. The default is run in Cache.
 	Dir string
 	// Cache is the directory for verified copies of trees. Only this user may
 	// be able to change it. The default is loadout in the user's cache

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// program is the system's executable, not one from the PATH.
+// program is the executable of the system, not one found in PATH.
 const program = "/usr/bin/sandbox-exec"
 
 // Start starts a sandbox.
@@ -24,7 +24,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return b.start(spec, program)
 }
 
-// Probe runs a command and reports what is enforced.
+// Probe runs a command in a sandbox and reports what is enforced.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	res, err := sandbox.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {

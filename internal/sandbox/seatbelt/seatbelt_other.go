@@ -13,10 +13,10 @@ func unavailable() error {
 	return &sandbox.UnavailableError{Backend: "seatbelt", Missing: "Seatbelt (macOS only; this is " + runtime.GOOS + ")", Fix: "use native on Linux, or a container engine"}
 }
 
-// Probe returns an error: Seatbelt needs macOS.
+// Probe returns an error, because Seatbelt requires macOS.
 func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
 
-// Start returns an error: Seatbelt needs macOS.
+// Start returns an error, because Seatbelt requires macOS.
 func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
 	return nil, unavailable()
 }

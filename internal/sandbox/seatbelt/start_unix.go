@@ -15,15 +15,15 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// start starts a sandbox. It is also built for Linux, where tests replace
+// start starts a sandbox. It is also built on Linux, where tests replace
 // sandbox-exec.
 func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	if len(spec.Network.Inject) > 0 && spec.Network.Mode == sandbox.ProxyNetwork {
-		// Other programs on the host could use the proxy, which is on the
-		// host's loopback.
+		// The proxy would listen on the host's loopback interface, where other
+		// programs could use it.
 		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "secrets that the proxy adds to requests", Fix: "use a container, or native on Linux"}
 	}
 	proxy, err := network.New(spec)
@@ -47,7 +47,7 @@ func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error)
 	return s, nil
 }
 
-// confine creates the directory and its profile.
+// confine creates the directory of a sandbox and its profile.
 func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *network.Proxy) (sandbox.Sandbox, error) {
 	uid := 0
 	if os.Geteuid() == 0 {
@@ -72,7 +72,8 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	return s, nil
 }
 
-// resolve resolves symlinks in the paths: /tmp and /var are symlinks on macOS.
+// resolve resolves symlinks in the paths, because /tmp and /var are symlinks on
+// macOS.
 func (a access) resolve() access {
 	resolve := func(paths []string) []string {
 		out := make([]string, 0, len(paths))

@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// Engine is a client for the back end's options, with its state in Dir.
+// Engine is an engine for the options of the back end. Dir holds its state.
 type Engine struct{ Path, Dir string }
 
-// New builds the engine, or skips the test if it cannot work here. faults are the features
-// that it implements wrongly: limits, network, seccomp, privileges.
+// New builds the engine. It skips the test if the engine cannot work on this
+// system. faults are the features that the engine implements incorrectly:
+// limits, network, seccomp, privileges.
 func New(t *testing.T, faults ...string) *Engine {
 	t.Helper()
 	for _, p := range []string{"bwrap", "nsenter"} {
@@ -35,7 +36,8 @@ func New(t *testing.T, faults ...string) *Engine {
 	return e
 }
 
-// Calls returns the arguments of all calls so far, optionally of one command.
+// Calls returns the arguments of all calls so far. If command is not "", it
+// returns only the calls of that command.
 func (e *Engine) Calls(t *testing.T, command string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(e.Dir, "calls"))
@@ -52,7 +54,7 @@ func (e *Engine) Calls(t *testing.T, command string) [][]string {
 	return out
 }
 
-// Containers returns the names of the existing containers.
+// Containers returns the names of all existing containers.
 func (e *Engine) Containers(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(e.Dir, "*.json"))

@@ -22,13 +22,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is the directory of the engine, and faults are its faulty features. Both are set
-// at build time.
+// state is the directory with the state of the engine, and faults lists its
+// incorrect features. Both are set at build time.
 var state, faults string
 
 func hasFault(what string) bool { return slices.Contains(strings.Split(faults, ","), what) }
 
-// container is a container.
+// container is the state of a container.
 type container struct {
 	Args []string // bwrap arguments
 	PID  int      // PID of the first process
@@ -40,7 +40,7 @@ type container struct {
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(125, "no command")
+		fail(125, "command missing")
 	}
 	logCall(os.Args[1:])
 	args := os.Args[2:]
@@ -52,7 +52,7 @@ func main() {
 			fail(1, "Error: No such image: missing:1")
 		}
 	case "pull":
-		fail(1, "there is no registry")
+		fail(1, "no registry available")
 	case "create":
 		create(args)
 	case "start":
@@ -74,7 +74,7 @@ func main() {
 			fmt.Println(strings.TrimSuffix(filepath.Base(f), ".json"))
 		}
 	default:
-		fail(125, "no such command: "+os.Args[1])
+		fail(125, "unknown command: "+os.Args[1])
 	}
 }
 
@@ -115,10 +115,10 @@ func (m *container) save(name string) {
 	check(os.WriteFile(file(name), b, 0o600))
 }
 
-// boolFlags are flags without a value.
+// boolFlags are flags that have no value.
 var boolFlags = []string{"--init", "--read-only", "-i", "--force", "--volumes", "--all"}
 
-// parse splits flags from positional arguments.
+// parse separates flags from positional arguments.
 func parse(args []string) (flags [][2]string, rest []string) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		if slices.Contains(boolFlags, args[0]) {
@@ -187,7 +187,7 @@ func create(args []string) {
 			m.Args = append(m.Args, kind, source, target)
 		}
 	}
-	// Simulate the files of control groups.
+	// Create the files that a control group would contain.
 	dir := filepath.Join(state, name+".groups")
 	check(os.Mkdir(dir, 0o755))
 	for file, value := range groups {
@@ -218,7 +218,7 @@ func start(name string) {
 		b, _ := os.ReadFile(log.Name())
 		fail(1, string(b))
 	}
-	for { // until the first process is ready
+	for { // wait until the first process is ready
 		exe, err := os.Readlink("/proc/" + strconv.Itoa(info.PID) + "/exe")
 		if err != nil {
 			b, _ := os.ReadFile(log.Name())
@@ -255,7 +255,7 @@ func run(args []string) {
 			file.Close()
 		}
 	}
-	// Runtimes start each command in a new session.
+	// Container runtimes start each command in a new session.
 	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(m.PID), "-U", "--preserve-credentials", "-m", "-p", "-n", "-i", "-u", "--wd=" + "/proc/" + strconv.Itoa(m.PID) + "/root" + dir, "--", "setsid", "setpriv", "--no-new-privs", "prlimit"}, append(m.Limits, rest[1:]...)...)...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -275,7 +275,7 @@ func run(args []string) {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// watchMemory kills the container when it exceeds its memory limit.
+// watchMemory kills the container if it exceeds its memory limit.
 func watchMemory(m *container, name string) {
 	space, err := os.Readlink("/proc/" + strconv.Itoa(m.PID) + "/ns/pid")
 	check(err)
@@ -307,7 +307,8 @@ func watchMemory(m *container, name string) {
 	}
 }
 
-// installFilter installs a seccomp filter that permits everything in this thread.
+// installFilter installs a seccomp filter in this thread that allows all system
+// calls.
 func installFilter() {
 	if os.Geteuid() != 0 {
 		check(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
