@@ -36,7 +36,7 @@ func ChooseModel(c *config.Config, o ModelFlags) ModelChoice {
 	switch {
 	case short:
 	case name == c.Models.Default:
-		m = config.Named{Model: name, BaseURL: c.Models.BaseURL, Key: c.Models.Key}
+		m = config.NamedModel{Model: name, BaseURL: c.Models.BaseURL, Key: c.Models.Key}
 	default:
 		m.Model = name
 	}
