@@ -17,7 +17,7 @@ import (
 // program, with severities and rules.
 func TestDiagnosticTables(t *testing.T) {
 	found := &findings{severities: map[string][]string{}, rules: map[string][]string{}, refusals: map[string]bool{}}
-	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck"} {
+	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck", "../internal/skillpath"} {
 		found.read(t, dir)
 	}
 	if len(found.severities) < 50 || len(found.refusals) < 20 {
@@ -156,7 +156,7 @@ func (r *reader) function(fn *ast.FuncDecl) {
 		case *ast.AssignStmt:
 			r.assign(n)
 		case *ast.ReturnStmt:
-			if fn.Name.Name != "CheckPath" {
+			if fn.Name.Name != "Check" || r.dir != "../internal/skillpath" {
 				break
 			}
 			if code, ok := text(n.Results[0]); ok && code != "" {
@@ -216,7 +216,7 @@ func (r *reader) call(n *ast.CallExpr) {
 	case fun.Sel.Name == "fallbackName" && len(args) == 5:
 		r.finding(ast.NewIdent("Warning"), args[2], args[3])
 		r.finding(ast.NewIdent("Error"), args[2], args[3])
-	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill" && !isName(args[1], "code"): // the code of CheckPath
+	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill" && !isName(args[1], "code"): // the code of skillpath.Check
 		r.refuse(args[1])
 	}
 }
