@@ -30,7 +30,7 @@ type draftQueries struct {
 func (q *draftQueries) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	for i, text := range q.Queries {
 		if text == "" || len(text) > 4000 {
-			return []error{&huma.ErrorDetail{Location: at.With("queries") + "[" + strconv.Itoa(i) + "must have 1 to 4000 bytes", Message: "it is empty or too long"}}
+			return []error{&huma.ErrorDetail{Location: at.With("queries") + "[" + strconv.Itoa(i) + "]", Message: "must have 1 to 4000 bytes"}}
 		}
 	}
 	return nil
