@@ -101,7 +101,7 @@ func TestW29ImportFromGit(t *testing.T) {
 
 		both := map[string]any{"source": o.Source, "commit": o.Commit, "dirs": []string{"skills/pdf", "skills/docx"}}
 		wantOutcome(t, importResult(t, ada, "/api/v1/skills/import", both).texts(),
-			map[string][]string{"created": {"docx"}, "skipped": {"pdf: a skill of that name exists; select it to overwrite it"}})
+			map[string][]string{"created": {"docx"}, "skipped": {"pdf: a skill with this name exists; select it to overwrite it"}})
 		both["overwrite"] = []string{"pdf", "docx"}
 		done := importResult(t, ada, "/api/v1/skills/import", both)
 		wantOutcome(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: already up to date"}})

@@ -13,9 +13,9 @@ var skillActions = []account.Action{
 	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
 
-// AllowedActions returns the actions that the principal may perform on a skill;
-// a review is one of its current version. It returns [ErrNotFound] if the skill
-// is not visible.
+// AllowedActions returns the actions that the principal may perform on a skill
+// or its current version. It fails with [ErrNotFound] if the principal may not
+// see the skill.
 func (l *Library) AllowedActions(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Namespace owns skills: it is a user's, a group's, or the public one.
+// Namespace owns skills. It belongs to a user or a group, or is the public one.
 type Namespace = store.Namespace
 
-// resourceOf returns a namespace as the resource of an action.
+// resourceOf returns the resource with which package account authorizes access
+// to an item that author created in a namespace.
 func resourceOf(n Namespace, author string) account.Resource {
 	switch {
 	case n.User() != "":
@@ -28,20 +29,20 @@ func resourceOf(n Namespace, author string) account.Resource {
 	return account.Resource{}
 }
 
-// ownerActions are the actions that need rights in the namespace that owns the
-// skill. The others also need rights in any one namespace that lists it.
+// ownerActions lists the actions that require rights in the namespace that owns
+// the skill. For other actions, rights in any namespace that lists it suffice.
 var ownerActions = map[account.Action]bool{
 	account.SkillChange: true, account.SkillReview: true, account.SkillPublish: true, account.SkillHide: true, account.SkillDelete: true,
 }
 
-// skillRecord is a skill with the namespaces that list it.
+// skillRecord is a stored skill and the namespaces that list it.
 type skillRecord struct {
 	store.Skill
 	listings []Namespace
 }
 
-// resources returns the resources that an action on the skill may be allowed
-// for, the owning namespace first.
+// resources returns the resources of which one must permit an action on the
+// skill. The first one is for the namespace that owns the skill.
 func (h *skillRecord) resources(a account.Action, author string) []account.Resource {
 	at := resourceOf(h.Namespace, author)
 	at.Hidden = h.Hidden
@@ -59,8 +60,8 @@ func (h *skillRecord) resources(a account.Action, author string) []account.Resou
 	return all
 }
 
-// check checks whether a principal may perform an action on the skill. In a
-// review, author is the author of the version, otherwise of the skill.
+// check returns an error if a principal may not perform an action on the skill.
+// For a review, author is the author of the version, otherwise of the skill.
 func (h *skillRecord) check(p account.Principal, a account.Action, author string) error {
 	var denied *account.DeniedError
 	for _, r := range h.resources(a, author) {
@@ -74,7 +75,7 @@ func (h *skillRecord) check(p account.Principal, a account.Action, author string
 		}
 	}
 	if denied.Hidden && h.isVisible(p) {
-		return &account.DeniedError{Action: a} // visible through another namespace
+		return &account.DeniedError{Action: a} // another namespace makes the skill visible
 	}
 	if denied.Hidden {
 		return notFound(h.ID)
@@ -82,8 +83,8 @@ func (h *skillRecord) check(p account.Principal, a account.Action, author string
 	return denied
 }
 
-// isVisible reports whether a principal may see the skill, whatever the token
-// scopes.
+// isVisible reports whether a principal may see the skill. It ignores the scopes
+// of the principal's token.
 func (h *skillRecord) isVisible(p account.Principal) bool {
 	p.Scopes = account.AllScopes
 	return slices.ContainsFunc(h.resources(account.SkillRead, h.CreatedBy), func(r account.Resource) bool {
@@ -108,23 +109,22 @@ func (l *Library) getSkill(ctx context.Context, t *store.Tables, id string) (*sk
 	return h, nil
 }
 
-// authorize returns a skill if a principal may perform a read-only action on
-// it.
+// authorize returns a skill if the principal may perform a read-only action on it.
 func (l *Library) authorize(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.loadAuthorized(ctx, p, a, id, false)
 }
 
-// editFunc changes one skill. It may run several times, and returns the details of
-// the audit record.
+// editFunc changes a skill in a transaction and returns the details of the audit
+// record. It may be called several times.
 type editFunc func(tx *store.Tx, h *skillRecord) (details any, err error)
 
-// update authorizes and runs a change of a skill, with its audit record, in one
-// transaction.
+// update changes a skill with f if the principal may perform the action. It stores
+// the change and its audit record in one transaction.
 func (l *Library) update(ctx context.Context, p account.Principal, a account.Action, id string, f editFunc) error {
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
-// updateIf is like update, with may as the authorization check.
+// updateIf is like update, but uses may to authorize the change.
 func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
@@ -160,7 +160,7 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 	return nil
 }
 
-// recordDenied records a refusal in the audit log and returns why.
+// recordDenied records a denial in the audit log and returns the error why.
 func (l *Library) recordDenied(ctx context.Context, p account.Principal, a account.Action, in Namespace, subject string, why error) error {
 	if err := appendAudit(ctx, l.db.Audit, p, a, in, subject, "denied", nil); err != nil {
 		return errors.Join(why, err)
@@ -168,8 +168,8 @@ func (l *Library) recordDenied(ctx context.Context, p account.Principal, a accou
 	return why
 }
 
-// authorizeIn checks whether a principal may perform an action in a namespace,
-// and records a refusal.
+// authorizeIn returns an error if a principal may not perform an action in a
+// namespace, and records the denial.
 func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a account.Action, n Namespace, subject string) error {
 	if err := checkNamespace(p, a, n); err != nil {
 		return l.recordDenied(ctx, p, a, n, subject, err)
@@ -177,9 +177,8 @@ func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a accoun
 	return nil
 }
 
-// checkNamespace returns why a principal may not perform an action in a
-// namespace. If the principal may not see the namespace, it returns
-// [ErrNotFound].
+// checkNamespace returns an error if a principal may not perform an action in a
+// namespace. If the principal may not see the namespace, it is [ErrNotFound].
 func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 	err := account.Check(p, a, resourceOf(n, ""))
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && d.Hidden {
@@ -201,10 +200,11 @@ func appendAudit(ctx context.Context, audit store.Audit, p account.Principal, a 
 	return audit.Append(ctx, r)
 }
 
-// namespaces returns the namespaces whose skills a principal can name, nearest
-// first: its own, its groups', and the public one. If there are more groups
-// than a query allows, the newest are left out, because others can add a user
-// to groups. It fails if the token scopes allow no access.
+// namespaces returns the namespaces in which the names of a principal's skills
+// are resolved, in order: its own, those of its groups, and the public one. If a
+// query does not allow so many groups, it omits the newest, because other users
+// can add the principal to groups. It fails if the token's scopes permit no
+// access.
 func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all := []Namespace{store.UserNamespace(string(p.User))}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) { // IDs sort by creation time

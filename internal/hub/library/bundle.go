@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// manifest returns the files of a version. It fails if they do not match the
-// version's digest.
+// manifest returns the list of files in a version. It fails if the list does not
+// match the version's digest.
 func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest, error) {
 	rows, err := l.db.Versions.Manifest(ctx, v.ID)
 	if err != nil {
@@ -28,17 +28,17 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 		files[i] = skill.File{Path: r.Path, Size: r.Size, SHA256: r.SHA256, Script: skillpath.IsScript(r.Path, 0)}
 	}
 	if files.Digest() != v.Digest {
-		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, store.ErrCorrupt)
+		return nil, fmt.Errorf("read files of version %d of skill %q: %w", v.Number, v.SkillID, store.ErrCorrupt)
 	}
 	return files, nil
 }
 
-// bundle returns the files of a version. ctx bounds reads from the bundle.
+// bundle returns the files of a version. Reads from the bundle use ctx.
 func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
 	return l.bundleBy(ctx, name, v, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
 }
 
-// bundleBy is like bundle, with read to read each file.
+// bundleBy is like bundle, but reads each file with the function read.
 func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, read func(skill.File) ([]byte, error)) (*skill.Bundle, error) {
 	files, err := l.manifest(ctx, v)
 	if err != nil {
@@ -46,13 +46,13 @@ func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, re
 	}
 	t, err := newManifestFS(files, read)
 	if err != nil {
-		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, err)
+		return nil, fmt.Errorf("read files of version %d of skill %q: %w", v.Number, v.SkillID, err)
 	}
 	return skill.NewBundle(t, name, nil), nil
 }
 
-// manifestFS presents a manifest as a file system. It reads each file when it
-// is opened. It is safe for concurrent use.
+// manifestFS is a file system with the files in a manifest. It reads a file when
+// it is opened. It is safe for concurrent use.
 type manifestFS struct {
 	read  func(skill.File) ([]byte, error)
 	nodes map[string]*node
@@ -64,12 +64,12 @@ var (
 	_ fs.StatFS     = (*manifestFS)(nil)
 )
 
-// node is a file or a directory. It implements [fs.FileInfo] and [fs.DirEntry].
+// node is a file or directory. It implements [fs.FileInfo] and [fs.DirEntry].
 type node struct {
 	name     string
 	file     skill.File
 	dir      bool
-	children []fs.DirEntry // of a directory, by name
+	children []fs.DirEntry // entries of a directory, sorted by name
 }
 
 func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) (*manifestFS, error) {
@@ -91,7 +91,7 @@ func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) 
 }
 
 // addToParent adds a node to its directory and creates missing directories. It
-// returns false if a parent is a file.
+// reports whether that is possible: no parent may be a file.
 func (t *manifestFS) addToParent(n *node, at string) bool {
 	for at != "." {
 		at = path.Dir(at)
@@ -117,7 +117,7 @@ func (t *manifestFS) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// Open opens a directory, or a file after reading and verifying all of it.
+// Open opens a file or directory. It reads and verifies the whole file.
 func (t *manifestFS) Open(name string) (fs.File, error) {
 	n, err := t.find("open", name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *manifestFS) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Stat describes a file without reading it.
+// Stat returns information about a file or directory without reading it.
 func (t *manifestFS) Stat(name string) (fs.FileInfo, error) {
 	n, err := t.find("stat", name)
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *manifestFS) Stat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
-// ReadDir lists a directory, sorted by name.
+// ReadDir returns the entries of a directory, sorted by name.
 func (t *manifestFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := t.find("readdir", name)
 	if err != nil {
@@ -213,7 +213,7 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errIsDir}
 }
 
-// ReadDir lists the remaining entries, at most n if n is positive.
+// ReadDir returns the remaining entries, at most n if n is positive.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	left := d.children[d.at:]
 	if n > 0 && len(left) == 0 {

@@ -8,22 +8,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// SweepResult is the result of a sweep.
+// SweepResult counts the files that [Library.Sweep] deleted.
 type SweepResult = store.SweepResult
 
-// Sweep removes the files that no version has named for [Options.Grace]. Each
-// node of the hub calls it from time to time.
+// Sweep deletes the files to which no version has referred for [Options.Grace].
+// Each node of the hub calls it regularly.
 func (l *Library) Sweep(ctx context.Context) (SweepResult, error) {
 	return l.db.Blobs.Sweep(ctx, l.opts.Grace)
 }
 
-// Report is the result of a check. Problems is empty if none were found.
+// Report is the result of [Library.Check].
 type Report = store.Report
 
-// Check verifies the whole database, including every file. It does the checks
-// of [store.DB.Check] and compares the files of each version with its digest.
-// Orphans are files that no version names; [Library.Sweep] removes them. Check
-// changes nothing and takes as long as reading the database.
+// Check verifies the whole database, including every file. In addition to
+// [store.DB.Check], it compares the files of each version with the version's
+// digest. Check changes nothing and takes as long as it takes to read the
+// database.
 func (l *Library) Check(ctx context.Context) (Report, error) {
 	r, err := l.db.Check(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 			_, err := l.manifest(ctx, v)
 			if errors.Is(err, store.ErrCorrupt) {
 				if _, err := l.db.Versions.Get(ctx, s.ID, v.Number); isNotFound(err) {
-					continue // deleted meanwhile
+					continue // deleted since it was listed
 				}
 				addProblem(r, "version %d of skill %q: files do not match the digest", v.Number, s.ID)
 			} else if err != nil {
@@ -70,7 +70,7 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 	}
 }
 
-// addProblem adds a problem to the report, up to a limit.
+// addProblem adds a problem to a report that has not reached its limit.
 func addProblem(r *Report, format string, args ...any) {
 	if len(r.Problems) < store.MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))

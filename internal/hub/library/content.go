@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// content holds the verified files of one skill.
+// content is a skill that was read from an upload or a source, with its files.
 type content struct {
 	skill    *skill.Skill
 	fsys     fs.FS
@@ -24,12 +24,11 @@ type content struct {
 	findings json.RawMessage
 }
 
-// readContent reads the skill in a bundle. It returns an error if the skill is
-// invalid.
+// readContent reads the skill in a bundle. It fails if the skill is invalid.
 func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, error) {
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "no SKILL.md in the package"}}}
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "the package contains no SKILL.md"}}}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read SKILL.md: %w", mapDiskFull(err))
@@ -54,13 +53,13 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()
 }
 
-// storeFiles scans the files and stores them in the database, before any
-// version names them.
+// storeFiles scans the files and stores them in the database. A version can refer
+// to them afterwards.
 func (l *Library) storeFiles(ctx context.Context, c *content) error {
 	if err := l.scan(ctx, c); err != nil {
 		return err
 	}
-	const atOnce = 4 << 20 // bytes in one transaction, to let other writers in
+	const atOnce = 4 << 20 // bytes in one transaction; other writers wait for it
 	var (
 		batch [][]byte
 		held  int64
@@ -105,7 +104,7 @@ func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	return data, nil
 }
 
-// maxFindings limits the stored findings, in bytes of JSON.
+// maxFindings limits the JSON of the stored findings, in bytes.
 const maxFindings = 2 << 20
 
 // scan scans the files for at most [Options.ScanTime].
@@ -116,7 +115,7 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // timeout or unreadable file: findings are advisory
+	case err != nil: // ignore a timeout or unreadable file, because findings are advisory
 		report = &scan.Report{Name: c.skill.Name, Truncated: true}
 		c.meta.Unscanned = true
 	}
@@ -138,8 +137,8 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	return nil
 }
 
-// version returns the content as a database row with its files.
-func (c *content) version(skillID, by string, source json.RawMessage) (store.Version, []store.File, error) {
+// versionRow returns the rows of a version with this content and of its files.
+func (c *content) versionRow(skillID, by string, source json.RawMessage) (store.Version, []store.File, error) {
 	data, err := json.Marshal(c.meta)
 	if err != nil {
 		return store.Version{}, nil, err
@@ -155,15 +154,15 @@ func (c *content) version(skillID, by string, source json.RawMessage) (store.Ver
 	}, files, nil
 }
 
-// mapDiskFull turns a full disk into [ErrFull].
+// mapDiskFull replaces an error about a full disk by [ErrFull].
 func mapDiskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("temporary files: %w", ErrFull)
+		return fmt.Errorf("write temporary file: %w", ErrFull)
 	}
 	return err
 }
 
-// spoolUpload writes an upload to a temporary file, which Close removes.
+// spoolUpload copies an upload to a temporary file. Close removes the file.
 func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
 	if err != nil {
@@ -174,7 +173,7 @@ func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	s.size, err = io.Copy(f, io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("read the upload: %w", mapDiskFull(err))
+		err = fmt.Errorf("read upload: %w", mapDiskFull(err))
 	case s.size > most:
 		err = &TooLargeError{Limit: most}
 	}
@@ -185,12 +184,13 @@ func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	return s, nil
 }
 
+// uploadFile is a temporary file with an upload.
 type uploadFile struct {
 	*os.File
 	size int64
 }
 
-// Close removes the file.
+// Close closes and removes the file.
 func (s *uploadFile) Close() error {
 	return errors.Join(s.File.Close(), os.Remove(s.Name()))
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Default is a skill that the users of a namespace have automatically.
+// Default is a skill that is added to the conversations of all users of a
+// namespace.
 type Default struct {
 	Namespace Namespace `json:"namespace"` // a user's own, a group's, or the public one
 	SkillID   string    `json:"skill_id"`
-	Preload   bool      `json:"forcePreload"` // loaded from the start
-	// Exceptions are conversations without the default: at most 100.
+	Preload   bool      `json:"forcePreload"` // whether it is loaded at the start
+	// Exceptions selects conversations without the default, with at most 100
+	// entries.
 	Exceptions []Exception `json:"exceptions,omitempty"`
 }
 
@@ -40,10 +42,10 @@ func (e Exception) check() error {
 	return nil
 }
 
-// SetDefault sets a default of a namespace, or replaces it. For its own
-// namespace a principal must be allowed to see the skill; for a group or the
-// public namespace, to upload to it. It returns [ErrTooMany] if the namespace
-// has [MaxDefaults] others.
+// SetDefault adds or replaces a default of a namespace. For its own namespace, a
+// principal must be allowed to see the skill; for a group or the public
+// namespace, to upload to it. SetDefault fails with [ErrTooMany] if the namespace
+// has [MaxDefaults] other defaults.
 func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default) error {
 	if len(d.Exceptions) > maxExceptions {
 		return invalidf("too many exceptions (%d, limit %d)", len(d.Exceptions), maxExceptions)
@@ -77,21 +79,21 @@ func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default
 	})
 }
 
-// addDefault stores a default unless there are too many.
+// addDefault stores a default. It fails with [ErrTooMany] if there are too many.
 func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 	have, err := tx.Defaults.List(ctx, []Namespace{d.Namespace})
 	if err != nil {
 		return err
 	}
 	if len(have) >= MaxDefaults && !slices.ContainsFunc(have, func(h store.Default) bool { return h.SkillID == d.SkillID }) {
-		return fmt.Errorf("%w: the namespace has %d defaults; remove one first", ErrTooMany, len(have))
+		return fmt.Errorf("%w: namespace has %d defaults; remove one first", ErrTooMany, len(have))
 	}
 	return tx.Defaults.Put(ctx, d)
 }
 
-// checkDefault checks whether a principal may set a skill as a default. For its
-// own namespace it must see the skill or have it as a default already;
-// otherwise it must be allowed to bind it.
+// checkDefault returns an error if a principal may not make a skill a default. In
+// its own namespace, it must be able to see the skill or already have it as a
+// default. In others, it must be allowed to bind the skill.
 func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, in Namespace) error {
 	if in.User() == "" {
 		return h.check(p, account.SkillBind, h.CreatedBy)
@@ -110,7 +112,7 @@ func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Prin
 	return nil
 }
 
-// defaultAction returns the action of setting a default of a namespace.
+// defaultAction returns the action for changing the defaults of a namespace.
 func defaultAction(n Namespace) account.Action {
 	if n.User() != "" {
 		return account.DefaultWrite
@@ -132,12 +134,14 @@ func (l *Library) RemoveDefault(ctx context.Context, p account.Principal, in Nam
 	})
 }
 
+// removedDefaultDetails holds the details of the audit record for a removed
+// default.
 type removedDefaultDetails struct {
 	Removed bool `json:"removed_default"`
 }
 
-// Defaults returns the defaults of a namespace, ordered by skill ID. It
-// includes skills that are no longer visible, so that they can be removed.
+// Defaults returns the defaults of a namespace, sorted by skill ID. It includes
+// defaults whose skills are no longer visible, so that they can be removed.
 func (l *Library) Defaults(ctx context.Context, p account.Principal, in Namespace) ([]Default, error) {
 	if err := checkNamespace(p, account.SkillRead, in); err != nil {
 		return nil, err
@@ -155,11 +159,11 @@ func (l *Library) Defaults(ctx context.Context, p account.Principal, in Namespac
 
 func readDefault(r store.Default) Default {
 	d := Default{Namespace: r.Namespace, SkillID: r.SkillID, Preload: r.Preload}
-	_ = json.Unmarshal(r.Exceptions, &d.Exceptions) // damaged exceptions count as none
+	_ = json.Unmarshal(r.Exceptions, &d.Exceptions) // ignore damaged exceptions
 	return d
 }
 
-// ConversationInfo describes the conversation that skills are chosen for.
+// ConversationInfo describes a conversation, to find out which defaults apply.
 type ConversationInfo struct{ Mode, Agent, Project string }
 
 func (s ConversationInfo) matches(e Exception) bool {
@@ -170,13 +174,13 @@ func (s ConversationInfo) matches(e Exception) bool {
 type DefaultSkill struct {
 	Ref
 	Preload   bool      `json:"forcePreload"`
-	Namespace Namespace `json:"for"` // whose default it is
+	Namespace Namespace `json:"for"` // namespace of the default
 }
 
-// DefaultSkills returns the default skills of a conversation: the principal's own,
-// those of its groups, and public ones. For each skill or name the nearest
-// default counts, including its exceptions. The references have IDs and no
-// digests, nearest first.
+// DefaultSkills returns the default skills of a conversation in order of
+// precedence: those of the principal, of its groups, and of all users. If several
+// defaults have the same skill or name, only the first one and its exceptions
+// count. The references have IDs and no digests.
 func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s ConversationInfo) ([]DefaultSkill, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
@@ -196,7 +200,7 @@ func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s Conv
 			ids[row.SkillID] = true
 			h, err := l.authorizeBound(ctx, p, account.SkillUse, row.SkillID)
 			if isNotFound(err) || isDenied(err) {
-				continue // no longer visible
+				continue // the principal may no longer see it
 			}
 			if err != nil {
 				return nil, err

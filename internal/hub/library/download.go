@@ -9,22 +9,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Archive is the downloadable package of a version: a reproducible ZIP archive
-// with one folder.
+// Archive is the package of a version for download: a reproducible ZIP archive
+// with one directory.
 type Archive struct {
-	Name     string // of the skill
+	Name     string // name of the skill
 	FileName string // such as pdf-3.zip; may contain any printable characters
-	ETag     string // the quoted digest of the files, as in HTTP
+	ETag     string // ETag header: the quoted digest of the files
 	Version  *Version
 
 	bundle *skill.Bundle
 	folder string
-	failed error // why a file could not be read
+	failed error // first error of reading a file
 }
 
-// Download returns the package of a version without reading its files; version
-// 0 is the current one. It needs the permission [account.SkillDownload], which
-// loading a skill does not. ctx also bounds writing. Close the archive when
+// Download returns the package of a version without reading its files. Number 0
+// means the current version. Unlike loading a skill, it requires the permission
+// [account.SkillDownload]. [Archive.WriteTo] uses ctx, too. Close the archive when
 // done.
 func (l *Library) Download(ctx context.Context, p account.Principal, id string, number int64) (*Archive, error) {
 	h, err := l.authorize(ctx, p, account.SkillDownload, id)
@@ -42,7 +42,7 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	a.bundle, err = l.bundleBy(ctx, h.Name, v, func(f skill.File) ([]byte, error) {
 		data, err := l.files.read(ctx, f.SHA256, f.Size)
 		if err != nil {
-			a.failed = fmt.Errorf("file %q: %w", f.Path, err)
+			a.failed = fmt.Errorf("read %q: %w", f.Path, err)
 		}
 		return data, err
 	})
@@ -52,22 +52,22 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	return a, nil
 }
 
-// WriteTo writes the package. Each file is read and verified before it is
-// written. After an error the output is not a valid package.
+// WriteTo writes the package to w. It verifies each file before writing it. After
+// an error, the output is not a valid package.
 func (a *Archive) WriteTo(w io.Writer) (int64, error) {
 	out := &archiveWriter{to: w, of: a}
 	_, _, err := skill.WriteZIP(out, a.bundle.FS, a.folder)
-	if a.failed != nil { // skill.WriteZIP takes the failed read for an excluded file
+	if a.failed != nil { // skill.WriteZIP skips files that cannot be read
 		err = a.failed
 	}
 	return out.n, err
 }
 
-// Close releases the files.
+// Close closes the files.
 func (a *Archive) Close() error { return a.bundle.Close() }
 
-// archiveWriter counts the bytes of an archive and stops at the first file that
-// cannot be read.
+// archiveWriter counts the bytes of an archive. It fails after a file could not be
+// read.
 type archiveWriter struct {
 	to io.Writer
 	of *Archive

@@ -18,8 +18,8 @@ import (
 // Draft is an unsaved skill that a user is writing.
 type Draft struct {
 	Files []DraftFile
-	// Of is the ID of the skill that the draft is a version of, "" for a new
-	// skill.
+	// Of is the ID of the skill to which the draft adds a version, or "" for a
+	// new skill.
 	Of string
 }
 
@@ -29,16 +29,16 @@ type DraftFile struct {
 	Data []byte
 }
 
-// draft is an opened draft.
+// draft is a [Draft] whose files have been checked.
 type draft struct {
 	of       *skillRecord // nil for a new skill
 	folder   string
-	fsys     fs.FS // without refused files
+	fsys     fs.FS // files that are not refused
 	refusals []skill.Refusal
 }
 
-// openDraft opens the files of a draft. If they exceed the limits of an upload,
-// it returns a [*skill.RefusedError].
+// openDraft checks the files of a draft. It fails with a [*skill.RefusedError] if
+// they exceed the limits of an upload.
 func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (*draft, error) {
 	out := &draft{}
 	if d.Of != "" {
@@ -63,14 +63,13 @@ func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (
 	return out, err
 }
 
-// isLimitRefusal reports whether files are refused because of their number or
-// size.
+// isLimitRefusal reports whether r refuses files because of their number or size.
 func isLimitRefusal(r skill.Refusal) bool {
 	return slices.Contains([]string{"too-many-entries", "file-too-large", "archive-unpacked-too-large"}, r.Code)
 }
 
-// newDraftFS returns files in memory as a file system, without invalid or
-// conflicting paths.
+// newDraftFS returns a file system with files in memory. It omits files whose paths
+// are invalid or conflict with other paths.
 func newDraftFS(files []DraftFile) (fs.FS, error) {
 	data, dirs := map[string][]byte{}, map[string]bool{}
 	var listed skill.Manifest
@@ -90,7 +89,7 @@ func newDraftFS(files []DraftFile) (fs.FS, error) {
 	return newManifestFS(listed, func(f skill.File) ([]byte, error) { return data[f.Path], nil })
 }
 
-// hasFileParent reports whether a parent of a path is a file.
+// hasFileParent reports whether a parent directory of p is a file in files.
 func hasFileParent(p string, files map[string][]byte) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if files[dir] != nil {
@@ -100,14 +99,14 @@ func hasFileParent(p string, files map[string][]byte) bool {
 	return false
 }
 
-// uploadContent returns what an upload of the draft would store. It fails like an
-// upload.
+// uploadContent returns the content that an upload of the draft would store. It
+// fails like an upload.
 func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error) {
 	if len(d.refusals) > 0 {
 		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
 	}
-	if _, err := skill.FindFile(d.fsys); err != nil { // missing, or a directory
-		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "no SKILL.md in the package"}}}
+	if _, err := skill.FindFile(d.fsys); err != nil { // missing or a directory
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "the package contains no SKILL.md"}}}
 	}
 	c, err := l.readContent(ctx, skill.NewBundle(d.fsys, d.folder, nil))
 	if err == nil && d.of != nil {
@@ -116,7 +115,8 @@ func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error)
 	return c, err
 }
 
-// readDraft opens a draft and returns what an upload of it would store.
+// readDraft opens a draft and returns the content that an upload of it would
+// store.
 func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (*draft, *content, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
@@ -131,16 +131,16 @@ func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (
 	return opened, c, err
 }
 
-// DraftPackage is a draft as a package for [Library.Upload].
+// DraftPackage is a draft in the package format of [Library.Upload].
 type DraftPackage struct {
-	Name     string // of the skill
+	Name     string // name of the skill
 	FileName string
-	Digest   string // of the files, the same as after an upload
-	Of       string // the ID of the skill that it is a version of
+	Digest   string // digest of the files, as after an upload
+	Of       string // ID of the skill to which it adds a version
 	Data     []byte
 }
 
-// PackDraft creates a package of a draft. It fails like an upload, except for
+// PackDraft returns the package of a draft. It fails like an upload, but ignores
 // existing skills and versions.
 func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (*DraftPackage, error) {
 	_, c, err := l.readDraft(ctx, p, d)
@@ -162,9 +162,9 @@ func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (
 	return &DraftPackage{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: out.Bytes()}, nil
 }
 
-var errPackedLarge = errors.New("the package is too large")
+var errPackedLarge = errors.New("package too large")
 
-// limitedWriter fails once more than left bytes are written.
+// limitedWriter fails when more than left bytes are written.
 type limitedWriter struct {
 	to   io.Writer
 	left int64

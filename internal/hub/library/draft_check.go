@@ -17,46 +17,47 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// draftScanTime limits the scan of a draft, because the author waits for it.
+// draftScanTime limits the scan of a draft. It is short, because the author waits.
 const draftScanTime = 5 * time.Second
 
-// DraftCheck is the result of checking a draft. Unknown values are empty.
+// DraftCheck is the result of [Library.CheckDraft]. Fields that could not be
+// determined are empty.
 type DraftCheck struct {
-	Skill                *skill.Skill // nil if unreadable
-	Valid                bool         // according to the specification
-	Loadable             bool         // it can be used
-	Savable              bool         // an upload would succeed if the name is free
+	Skill                *skill.Skill // nil if SKILL.md cannot be read
+	Valid                bool         // whether it conforms to the specification
+	Loadable             bool         // whether it can be loaded
+	Savable              bool         // whether an upload would succeed if the name is free
 	Diagnostics          []DraftDiagnostic
 	Findings             []scan.Finding
-	Unscanned            bool // the scan is incomplete
+	Unscanned            bool // whether the scan is incomplete
 	Manifest             skill.Manifest
 	RequestedPermissions []skilldiff.PermissionChange
-	Code                 bool           // it needs a review
-	Runnable             bool           // these files were approved, so their code may run
-	CatalogLine          string         // shown to models; "" if hidden from them
-	Existing             *ExistingSkill // nil if the name is free, or belongs to the skill that this is a version of
-	CanSave              bool           // the principal may save it
+	Code                 bool           // whether it has code, which needs a review
+	Runnable             bool           // whether these files are approved, so that their code may run
+	CatalogLine          string         // line in the catalog text for models; "" if hidden from them
+	Existing             *ExistingSkill // another skill with the name; nil if there is none
+	CanSave              bool           // whether the principal may save it
 }
 
 // DraftDiagnostic is a problem in a file of a draft.
 type DraftDiagnostic struct {
 	skill.Diagnostic
 	File string
-	// Edit fixes the problem, nil if it needs manual work. Rename is the
-	// required file name, "" if the name is right.
+	// Edit fixes the problem; it is nil if the author has to fix it. Rename is
+	// the file name that would fix the problem, or "".
 	Edit   *skill.Edit
 	Rename string
 }
 
-// ExistingSkill is the skill that already has the name of a draft.
+// ExistingSkill is a skill with the same name as a draft.
 type ExistingSkill struct {
-	ID            string // "" where the principal may not know of it
-	CanAddVersion bool   // the principal may add a version
+	ID            string // "" if the principal may not see the skill
+	CanAddVersion bool   // whether the principal may add a version to it
 }
 
-// CheckDraft checks a draft that is to be saved in a namespace. "" is the
-// namespace of the skill that it is a version of, otherwise the principal's
-// own.
+// CheckDraft checks a draft before it is saved in a namespace. If the namespace
+// is "", it is that of the skill to which the draft adds a version, or else the
+// principal's own.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
@@ -92,22 +93,22 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 	return out, l.checkDraftTarget(ctx, p, out, opened, in)
 }
 
-// ownNamespace returns the namespace of a principal.
+// ownNamespace returns the principal's own namespace.
 func ownNamespace(p account.Principal) Namespace { return store.UserNamespace(string(p.User)) }
 
-// maxEdits limits the diagnostics that get a suggested edit.
+// maxEdits limits the diagnostics for which an edit is computed.
 const maxEdits = 50
 
-// readSkillFile reads SKILL.md.
+// readSkillFile parses SKILL.md and adds its diagnostics.
 func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 	for _, r := range d.refusals {
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: printable.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
 			Severity: skill.Error, Code: r.Code, Message: printable.OneLine(r.Message), Fix: "rename the file"}})
 	}
 	file, err := skill.FindFile(d.fsys)
-	if err != nil { // missing, or a directory
+	if err != nil { // missing or a directory
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.FileName, Diagnostic: skill.Diagnostic{
-			Severity: skill.Error, Code: "no-skill-md", Message: "no SKILL.md", Fix: "add a file SKILL.md at the top"}})
+			Severity: skill.Error, Code: "no-skill-md", Message: "SKILL.md is missing", Fix: "add a file SKILL.md to the top directory"}})
 		return nil
 	}
 	src, err := fs.ReadFile(d.fsys, file)
@@ -128,7 +129,7 @@ func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 	return nil
 }
 
-// hashFiles hashes the files.
+// hashFiles sets the manifest with the hashes of the files.
 func (c *DraftCheck) hashFiles(_ context.Context, d *draft) (err error) {
 	c.Manifest, _, err = skill.ReadManifest(d.fsys)
 	return err
@@ -142,7 +143,7 @@ func (c *DraftCheck) scanFiles(ctx context.Context, d *draft) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // timeout or unreadable file: findings are advisory
+	case err != nil: // ignore a timeout or unreadable file, because findings are advisory
 		c.Unscanned = true
 	default:
 		c.Findings, c.Unscanned = report.Findings, report.Truncated
@@ -150,8 +151,8 @@ func (c *DraftCheck) scanFiles(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// readPermissions determines the requested permissions by comparing the draft
-// with an empty skill.
+// readPermissions sets the requested permissions, which are the differences from an
+// empty skill.
 func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	if c.Skill == nil {
 		return nil
@@ -164,10 +165,10 @@ func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// checkName adds a diagnostic if the skill cannot have its name here.
+// checkName adds a diagnostic if the skill cannot have its name.
 func (c *DraftCheck) checkName(d *draft) {
 	if c.Skill.Name == "" {
-		return // already reported for SKILL.md
+		return // readSkillFile has reported it
 	}
 	err := checkName(c.Skill.Name)
 	if err == nil && d.of != nil {
@@ -182,7 +183,8 @@ func (c *DraftCheck) checkName(d *draft) {
 	c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{Diagnostic: found, File: skill.FileName})
 }
 
-// checkDraftTarget determines what an upload of the draft would meet.
+// checkDraftTarget checks whether the principal may save the draft and whether
+// another skill has the name.
 func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *DraftCheck, d *draft, in Namespace) error {
 	m := newMeta(c.Skill, nil, skill.FileName, c.Manifest)
 	c.Code = m.hasCode()
@@ -212,7 +214,7 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
 	if err != nil {
 		if isNotFound(err) {
-			c.Existing = nil // deleted meanwhile
+			c.Existing = nil // just deleted
 			return nil
 		}
 		return err
@@ -220,14 +222,14 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 	switch {
 	case h.check(p, account.SkillRead, h.CreatedBy) == nil:
 		c.Existing.ID, c.Existing.CanAddVersion = h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil
-	case !c.CanSave: // an upload would not reveal it either
+	case !c.CanSave: // an upload would not reveal the existing skill, either
 		c.Existing = nil
 	}
 	return nil
 }
 
-// isReviewDecision reports whether err denies running code, as opposed to a
-// failed check.
+// isReviewDecision reports whether err says that code may not run, as opposed to
+// saying that the check failed.
 func isReviewDecision(err error) bool {
 	_, reviewed := errors.AsType[*ReviewError](err)
 	return reviewed || isNotFound(err) || isDenied(err)

@@ -11,14 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// DraftSearchResult is the result of a query with a draft among the skills.
+// DraftSearchResult is the result of one query of [Library.SearchWithDraft].
 type DraftSearchResult struct {
 	Query string
 	Hits  []DraftHit
-	Rank  int // of the draft, from 1; 0 if not among the best hundred
+	Rank  int // rank of the draft, from 1; 0 if it is not among the best hundred
 }
 
-// DraftHit is a skill or the draft in the result of a query.
+// DraftHit is a skill, or the draft, that matches a query.
 type DraftHit struct {
 	Skill       *Skill // nil for the draft
 	Name        string
@@ -27,10 +27,10 @@ type DraftHit struct {
 	Score       float64
 }
 
-// SearchWithDraft ranks skills for each query like [Library.Search], as if the draft
-// had been uploaded to a namespace; "" is the principal's own. The draft
-// replaces the skill that it is a version of, or the skill of its name there.
-// Each result has at most limit hits.
+// SearchWithDraft searches for each query like [Library.Search], as if the draft
+// had been uploaded to a namespace. The namespace "" means the principal's own.
+// The draft replaces the skill to which it adds a version, or the skill with its
+// name in the namespace. Each result has at most limit hits.
 func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]DraftSearchResult, error) {
 	opened, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 	for _, r := range ranks {
 		if r.id == draftID {
 			e := t.draft.entry
-			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // one of the visible namespaces
+			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // a namespace that the principal sees
 			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
 		} else if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
 			h := hits[i]
@@ -89,8 +89,8 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 	return out, nil
 }
 
-// draftID is the ID of a draft in a search. Skill IDs have only letters and
-// digits.
+// draftID is the ID of the draft in a search. It differs from all skill IDs, which
+// contain no parentheses.
 const draftID = "(draft)"
 
 // draftOverlay adds a draft to the search indexes of some namespaces.
@@ -105,8 +105,8 @@ type searchIndex struct {
 	order []*indexedSkill
 }
 
-// withDraft returns an overlay for one search. The draft replaces the skill
-// with the ID of and the skill of its name.
+// withDraft returns an overlay with a draft for one search. The draft replaces the
+// skill with the ID of, and the skill with the name of the draft.
 func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
 	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {
@@ -126,7 +126,8 @@ func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *dra
 	return t
 }
 
-// index returns the search index of a namespace, with the draft if it is there.
+// index returns the search index of a namespace. It includes the draft if the
+// namespace lists the draft.
 func (t *draftOverlay) index(s *skillIndex, n Namespace) (*bm25.Index, []*indexedSkill) {
 	if t != nil {
 		if i, ok := t.indexes[n]; ok {
@@ -136,7 +137,7 @@ func (t *draftOverlay) index(s *skillIndex, n Namespace) (*bm25.Index, []*indexe
 	return s.index(n)
 }
 
-// lists reports whether a name refers to the draft in a namespace.
+// lists reports whether name resolves to the draft in a namespace.
 func (t *draftOverlay) lists(n Namespace, name string) bool {
 	return t != nil && name == t.draft.entry.Name && slices.Contains(t.in, n)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DraftSource is the draft of a conversation as a catalog source. Put it before all
-// other sources, so that it overrides skills of the same name.
+// DraftSource is a catalog source with the draft of a conversation. Put it before
+// all other sources, so that the draft replaces skills with the same name.
 type DraftSource struct {
 	Name   string
-	Digest string // of its files
+	Digest string // digest of the files
 
 	l       *Library
 	p       account.Principal
@@ -29,14 +29,15 @@ type DraftSource struct {
 
 var _ catalog.Watcher = (*DraftSource)(nil)
 
-// DraftSource returns the draft of a conversation of the principal.
+// DraftSource returns a source with the draft of one of the principal's
+// conversations. It fails with [ErrNotFound] if the conversation has no draft.
 func (l *Library) DraftSource(ctx context.Context, p account.Principal, session string) (*DraftSource, error) {
 	s, err := l.db.Sessions.Get(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	if err := account.Check(p, account.SkillUse, account.OwnedBy(account.UserID(s.Owner))); err != nil || s.Owner != string(p.User) {
-		return nil, errors.Join(fmt.Errorf("draft of session %q: %w", session, ErrNotFound), err)
+		return nil, errors.Join(fmt.Errorf("get draft of session %q: %w", session, ErrNotFound), err)
 	}
 	d, err := l.db.Drafts.Get(ctx, session)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *DraftSource) Open(ctx context.Context, _ *catalog.Entry) (*skill.Bundle
 func (t *DraftSource) open(ctx context.Context) (*skill.Bundle, error) {
 	data, err := t.l.db.Drafts.Package(ctx, t.session)
 	if isNotFound(err) {
-		return nil, fmt.Errorf("draft %q: %w", t.Name, fs.ErrNotExist)
+		return nil, fmt.Errorf("open draft %q: %w", t.Name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -91,14 +92,14 @@ func (t *DraftSource) open(ctx context.Context) (*skill.Bundle, error) {
 	return skill.OpenZIP(bytes.NewReader(data), int64(len(data)), t.Name+".zip", limits)
 }
 
-// Watch blocks until ctx ends: a draft never changes.
+// Watch blocks until ctx is done, because a draft never changes.
 func (t *DraftSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Search ranks the names of skills like [Library.Search], with the draft in the
-// principal's namespace.
+// Search returns the names of matching skills like [Library.Search], as if the
+// draft were in the principal's namespace.
 func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]string, error) {
 	listing, err := t.List(ctx)
 	if err != nil {

@@ -10,32 +10,32 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Errors that callers can act on, besides [account.DeniedError],
+// Errors that a caller can handle, in addition to [account.DeniedError],
 // [skill.RefusedError] for an archive, and those of packages remote and store.
 var (
-	// ErrNotFound reports that something does not exist or that the principal
-	// may not see it.
+	// ErrNotFound says that an item does not exist or that the principal may not
+	// see it.
 	ErrNotFound = store.ErrNotFound
-	// ErrExists reports a name or a set of files that exists already.
+	// ErrExists says that the name or a version with the files already exists.
 	ErrExists = store.ErrExists
-	// ErrConflict reports a concurrent change.
+	// ErrConflict says that the item changed since the caller read it.
 	ErrConflict = store.ErrConflict
-	// ErrFull reports a full disk on the hub. The change is not stored.
+	// ErrFull says that a disk of the hub is full. The change is not stored.
 	ErrFull = store.ErrFull
-	// ErrTooMany reports that a limit on the number of items is reached.
+	// ErrTooMany says that the number of items would exceed its limit.
 	ErrTooMany = store.ErrTooMany
-	// ErrInvalid reports invalid input.
+	// ErrInvalid says that an argument is invalid.
 	ErrInvalid = store.ErrInvalid
 )
 
-// TooLargeError reports that an upload exceeds the size limit.
+// TooLargeError says that an upload exceeds the size limit.
 type TooLargeError struct{ Limit int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("package too large (limit %d bytes)", e.Limit)
 }
 
-// BrokenError reports why a package holds no valid skill.
+// BrokenError says why the SKILL.md in a package cannot be loaded.
 type BrokenError struct {
 	Diagnostics skill.Diagnostics
 }
@@ -49,7 +49,7 @@ func (e *BrokenError) Error() string {
 	return "the skill does not load"
 }
 
-// NameError reports why a skill cannot have its name.
+// NameError says why a skill cannot have its name.
 type NameError struct {
 	Name string
 	Why  string
@@ -59,16 +59,15 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("a skill cannot be named %.100q here: %s", e.Name, e.Why)
 }
 
-// ReferencedError reports the references to a skill. References that the
-// principal may not see are only counted.
+// ReferencedError says which references to a skill prevent an operation.
 type ReferencedError struct {
-	Skill      string // its id
+	Skill      string // ID of the skill
 	Name       string
 	References References
 }
 
 func (e *ReferencedError) Error() string {
-	return fmt.Sprintf("skill %q is in use: %s", e.Name, e.References.summary())
+	return fmt.Sprintf("skill %q is in use: %s", e.Name, e.References.summarize())
 }
 
 // Is makes the error match [store.ErrReferenced].
@@ -84,8 +83,8 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// hideNotFound replaces any ErrNotFound by the error for the skill, to hide which
-// step failed.
+// hideNotFound replaces [ErrNotFound] by the same error for the whole skill, so
+// that a caller cannot tell which item is missing.
 func hideNotFound(id string, err error) error {
 	if isNotFound(err) {
 		return notFound(id)

@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	me := account.Single()
+	me := account.SinglePrincipal()
 	if _, err := db.Users.Create(ctx, store.User{ID: string(me.User), Name: me.Name, Admin: true}); err != nil {
 		log.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fileCache caches files of the database in a directory, named by their hash.
-// It verifies the hash on each read, so it never returns a changed or truncated
+// fileCache caches files of the database in a directory, under their hashes. It
+// verifies the hash on each read, so it never returns a changed or truncated
 // file. It is safe for concurrent use.
 //
-// If the directory is full or damaged, reads are slower and still correct.
+// If the disk is full or the directory is damaged, reads are slower but correct.
 type fileCache struct {
 	blobs    store.Blobs
 	root     *os.Root // nil disables the cache
@@ -34,15 +34,16 @@ type fileCache struct {
 	bytes   int64
 }
 
+// cached is a file in the cache.
 type cached struct {
 	hash string
 	size int64
 }
 
-// openFileCache opens the cache in dir. It removes foreign files and shrinks
-// the cache to its limit.
-func openFileCache(blobs store.Blobs, dir string, most int64) (*fileCache, error) {
-	c := &fileCache{blobs: blobs, maxBytes: most, entries: map[string]*list.Element{}, used: list.New()}
+// openFileCache opens the cache in dir. It removes other files and shrinks the
+// cache to limit bytes.
+func openFileCache(blobs store.Blobs, dir string, limit int64) (*fileCache, error) {
+	c := &fileCache{blobs: blobs, maxBytes: limit, entries: map[string]*list.Element{}, used: list.New()}
 	if dir == "" {
 		return c, nil
 	}
@@ -60,7 +61,7 @@ func openFileCache(blobs store.Blobs, dir string, most int64) (*fileCache, error
 	return c, nil
 }
 
-// scan adds the existing files, ordered by modification time.
+// scan adds the existing files, the oldest first.
 func (c *fileCache) scan() error {
 	dir, err := fs.ReadDir(c.root.FS(), ".")
 	if err != nil {
@@ -74,10 +75,10 @@ func (c *fileCache) scan() error {
 	for _, d := range dir {
 		fi, err := d.Info()
 		if err != nil {
-			continue // removed meanwhile
+			continue // just removed
 		}
 		if !isHash(d.Name()) || !fi.Mode().IsRegular() {
-			_ = c.root.RemoveAll(d.Name()) // left by a killed process
+			_ = c.root.RemoveAll(d.Name()) // incomplete file of a killed process
 			continue
 		}
 		files = append(files, found{cached{d.Name(), fi.Size()}, fi.ModTime()})
@@ -102,7 +103,7 @@ func (c *fileCache) close() error {
 	return c.root.Close()
 }
 
-// read returns the contents of a file.
+// read returns the contents of a file from the cache or the database.
 func (c *fileCache) read(ctx context.Context, hash string, size int64) ([]byte, error) {
 	if data, ok := c.lookup(hash, size); ok {
 		return data, nil
@@ -115,7 +116,7 @@ func (c *fileCache) read(ctx context.Context, hash string, size int64) ([]byte, 
 	return data, nil
 }
 
-// lookup returns a cached file after verifying it.
+// lookup returns the contents of a file if it is cached and intact.
 func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
 	c.mu.Lock()
 	e, ok := c.entries[hash]
@@ -144,7 +145,7 @@ func (c *fileCache) removeDamaged(hash string) {
 	}
 }
 
-// put adds a file if there is space.
+// put writes a file to the cache if the file is not too large.
 func (c *fileCache) put(hash string, data []byte) {
 	size := int64(len(data))
 	if c.root == nil || size > c.maxBytes/4 { // a single file must not evict all others
@@ -164,8 +165,8 @@ func (c *fileCache) put(hash string, data []byte) {
 	c.add(hash, size)
 }
 
-// add records an existing file and removes the least recently used files over
-// the limit. The caller holds mu.
+// add records a file in the directory. If the cache exceeds its limit, add removes
+// the least recently used files. The caller holds mu.
 func (c *fileCache) add(hash string, size int64) {
 	c.entries[hash] = c.used.PushFront(&cached{hash, size})
 	c.bytes += size
@@ -179,5 +180,5 @@ func (c *fileCache) evict(e *list.Element) {
 	f := c.used.Remove(e).(*cached)
 	delete(c.entries, f.hash)
 	c.bytes -= f.size
-	_ = c.root.Remove(f.hash) // the next scan finds a file that remains
+	_ = c.root.Remove(f.hash) // if this fails, the next scan finds the file
 }

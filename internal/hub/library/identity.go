@@ -3,7 +3,7 @@ package library
 // SkillIdentifier is a source that knows the IDs of its skills. [Library.Sources]
 // and [Library.BoundSource] return such sources.
 type SkillIdentifier interface {
-	// SkillID returns the ID of the skill in a directory of the source, "" if
+	// SkillID returns the ID of the skill in a directory of the source, or "" if
 	// there is none. It does not block.
 	SkillID(dir string) string
 }

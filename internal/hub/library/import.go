@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SourceListing lists the skills at a source.
+// SourceListing lists the skills that a source offers.
 type SourceListing struct {
 	Source   string        `json:"source" doc:"Source for the import"`
 	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
@@ -22,7 +22,7 @@ type SourceListing struct {
 	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
 }
 
-// SourceSkill is a skill at a source.
+// SourceSkill is a skill that a source offers.
 type SourceSkill struct {
 	Dir         string `json:"dir" doc:"Identifies the skill in the source"`
 	Name        string `json:"name"`
@@ -33,11 +33,11 @@ type SourceSkill struct {
 	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
-// Inspect lists the skills at a source and those that a namespace already has.
-// source is in the syntax of package remote. The principal must be allowed to
-// upload to the namespace. Local paths, private networks and ssh are refused,
-// except for hosts of [Options.Private]. The errors are those of package
-// remote.
+// Inspect lists the skills that a source offers, with the skills of a namespace
+// that have the same names. The source is in the syntax of package remote. The
+// principal must be allowed to upload to the namespace. Inspect refuses local
+// paths, private networks and ssh, except for hosts that [Options.Private]
+// permits. It fails with errors of package remote.
 func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
 	var out *SourceListing
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
@@ -60,7 +60,8 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 	return out, nil
 }
 
-// openSourceFor opens a source for a principal who may upload to a namespace.
+// openSourceFor opens a source and calls f if the principal may upload to a
+// namespace.
 func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*remote.Collection) error) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "import"); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Nam
 	return l.openSource(ctx, p.User, at, f)
 }
 
-// openSource opens a source with the credentials of a user.
+// openSource opens a source with the credentials of a user and calls f.
 func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Collection) error) error {
 	if err := l.checkLocation(at); err != nil {
 		return err
@@ -93,8 +94,8 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 	return f(offer)
 }
 
-// describeOffered describes a skill at a source. It reads the files only to
-// compare them with an existing skill.
+// describeOffered describes a skill that a source offers. It reads the files only
+// to compare them with an existing skill.
 func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
 	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
 	if err := checkName(s.Name); err != nil {
@@ -119,11 +120,11 @@ func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remo
 	return o, ctx.Err()
 }
 
-// ImportSelection selects the skills to import. It has at most 2,000 directories and
-// names.
+// ImportSelection selects the skills to import. Dirs and Overwrite have at most
+// 2,000 entries in total.
 type ImportSelection struct {
-	Commit string   `json:"commit,omitempty"` // of the [SourceListing]; "" is the current state
-	Dirs   []string `json:"dirs"`             // of the skills; empty selects all
+	Commit string   `json:"commit,omitempty"` // commit of the [SourceListing]; "" means the latest
+	Dirs   []string `json:"dirs"`             // directories of the skills; empty selects all
 	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
 }
@@ -152,10 +153,10 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: printable.OneLine(name), Dir: dir, Reason: reason})
 }
 
-// Import imports skills from a source into a namespace. It creates new skills,
-// adds versions to those in Overwrite, and skips the others with a reason. A
-// problem with one skill skips it. On an error the result lists what was done
-// before it.
+// Import imports skills from a source into a namespace. It creates new skills and
+// adds versions to existing skills in Overwrite. It skips other existing skills
+// and skills with problems, and says why in the result. If Import fails, the
+// result lists the changes made before the error.
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c ImportSelection) (*ImportResult, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
@@ -172,7 +173,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 				continue
 			}
 			if other, twice := names[s.Name]; twice {
-				out.skip("", s.Name, s.Dir, "same name as the skill in "+other)
+				out.skip("", s.Name, s.Dir, "has the same name as the skill in "+other)
 				continue
 			}
 			names[s.Name] = s.Dir
@@ -183,7 +184,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 		}
 		for _, dir := range c.Dirs {
 			if !slices.ContainsFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == dir }) {
-				out.skip("", dir, dir, "no such skill")
+				out.skip("", dir, dir, "skill not found")
 			}
 		}
 		return nil
@@ -191,8 +192,8 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 	return out, err
 }
 
-// newSource returns the source record of a skill. Ref is followed in updates;
-// Commit is what was imported.
+// newSource returns the source to store with an imported skill. Updates follow its
+// Ref; Commit is the imported commit.
 func newSource(p account.Principal, at remote.Location, offer *remote.Collection, s remote.Skill) *Source {
 	return &Source{
 		Kind: string(at.Kind), URL: at.URL, Dir: s.Dir, Ref: at.Ref, Commit: offer.Revision.Commit,
@@ -207,7 +208,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		return err
 	}
 	if len(found) > 0 && !overwrite {
-		out.skip(found[0].ID, s.Name, s.Dir, "a skill of that name exists; select it to overwrite it")
+		out.skip(found[0].ID, s.Name, s.Dir, "a skill with this name exists; select it to overwrite it")
 		return nil
 	}
 	change := ImportChange{Name: s.Name, Dir: s.Dir}
@@ -237,8 +238,8 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	return nil
 }
 
-// isSkillError reports whether an error concerns one skill only, so that the
-// import continues.
+// isSkillError reports whether an error affects only one skill, so that the import
+// can continue.
 func isSkillError(err error) bool {
 	if _, ok := skill.Refusals(err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
 		return true
@@ -253,7 +254,7 @@ func isSkillError(err error) bool {
 	return ok || errors.Is(err, skill.ErrTooLarge)
 }
 
-// withOffered reads a skill at a source and calls f with its contents.
+// withOffered reads a skill from a source and calls f with its content.
 func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s remote.Skill, f func(*content) error) error {
 	b, err := offer.OpenSkill(ctx, s)
 	if err != nil {
@@ -272,12 +273,12 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 	return f(c)
 }
 
-// errUnchanged reports that a skill is equal to its source.
+// errUnchanged says that a skill has the same files as its source.
 var errUnchanged = errors.New("already up to date")
 
-// updateFromSource gives a skill the files of its source: as a new version, or
-// by making an older version with these files current. It returns errUnchanged
-// if they are current already, and still records the check.
+// updateFromSource adds a version with the files of a source, or makes an older
+// version with these files current. If they are already current, it only records
+// the source and returns errUnchanged.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
@@ -304,7 +305,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 				return nil, err
 			}
 		}
-		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.json())
+		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
 	})
 	if err == nil && same {
 		err = errUnchanged

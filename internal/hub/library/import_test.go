@@ -63,7 +63,7 @@ func TestW29Import(t *testing.T) {
 		"created": {"docx@1"}, "updated": {},
 		"skipped": {
 			"con: a skill cannot be named \"con\" here: not a valid directory name: " + reasonOf(t, done, "con"),
-			"pdf: a skill of that name exists; select it to overwrite it", "nothing: no such skill",
+			"pdf: a skill with this name exists; select it to overwrite it", "nothing: skill not found",
 		},
 	})
 	docx := must(w.lib.Skill(w.ctx, w.bob, done.Created[0].ID))(t)

@@ -13,24 +13,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillIndex holds the metadata of all skills by namespace, as of a revision of
-// the database. All sources of a node share it. It is safe for concurrent use.
+// skillIndex is a copy of the metadata of all skills at a revision of the
+// database. All sources on a node share it. It is safe for concurrent use.
 type skillIndex struct {
 	db         *store.DB
-	refreshing chan struct{} // holds an element during a refresh
-	wake       chan struct{} // requests a refresh
+	refreshing chan struct{} // contains an element during a refresh
+	wake       chan struct{} // receives requests for a refresh
 
 	mu         sync.Mutex
 	revision   int64
-	skills     map[string]*indexedSkill // by id
+	skills     map[string]*indexedSkill // by ID
 	namespaces map[Namespace]*namespaceIndex
 	watchers   map[*watcher]bool
 }
 
-// watcher receives some changes.
+// watcher is notified when a matching skill changes.
 type watcher struct {
 	matches func(*indexedSkill) bool
-	pending chan struct{} // signals a change
+	pending chan struct{} // receives after a change
 }
 
 // indexedSkill is the metadata of a skill.
@@ -38,7 +38,7 @@ type indexedSkill struct {
 	id, digest string
 	hidden     bool
 	listings   []Namespace
-	entry      *catalog.Entry // without origin and path
+	entry      *catalog.Entry // has no origin and path
 }
 
 // namespaceIndex holds the skills that one namespace lists.
@@ -47,7 +47,7 @@ type namespaceIndex struct {
 	entries map[*indexedSkill]*catalog.Entry // created on demand
 	sorted  []*catalog.Entry                 // visible entries by name; nil if outdated
 	search  *bm25.Index                      // nil if outdated
-	order   []*indexedSkill                  // documents of search
+	order   []*indexedSkill                  // skills in the order of the search index
 }
 
 func newSkillIndex(db *store.DB) *skillIndex {
@@ -57,8 +57,8 @@ func newSkillIndex(db *store.DB) *skillIndex {
 	}
 }
 
-// refresh reads the changes since the last refresh. Concurrent callers wait for
-// it and then check whether it was sufficient.
+// refresh reads the changes since the last refresh. A concurrent call waits for it
+// and then reads only newer changes.
 func (s *skillIndex) refresh(ctx context.Context) error {
 	revisions, err := s.db.Revisions(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(changes) == 0 { // a newer revision replaced the last change
+		if len(changes) == 0 { // the changed skill has a newer revision
 			return nil
 		}
 		s.apply(changes)
@@ -107,7 +107,7 @@ func (s *skillIndex) apply(changes []store.Change) {
 	}
 }
 
-// notify signals the watchers of a change. The caller holds mu.
+// notify notifies the watchers that match a changed skill. The caller holds mu.
 func (s *skillIndex) notify(changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {
@@ -121,8 +121,9 @@ func (s *skillIndex) notify(changed ...*indexedSkill) {
 	}
 }
 
-// watch calls changed, one call at a time, after each matching change until ctx
-// ends. It calls it at once if there were changes since a revision.
+// watch calls changed after each change of a skill that wants matches, until ctx
+// is done. It calls changed immediately if skills have changed since a revision.
+// It never makes two calls at the same time.
 func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
 	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -146,7 +147,7 @@ func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexed
 	}
 }
 
-// equal reports whether sources present both skills in the same way.
+// equal reports whether two skills look the same to a catalog.
 func (k *indexedSkill) equal(other *indexedSkill) bool {
 	if k == nil || other == nil {
 		return k == other
@@ -154,7 +155,8 @@ func (k *indexedSkill) equal(other *indexedSkill) bool {
 	return k.digest == other.digest && k.hidden == other.hidden && slices.Equal(k.listings, other.listings)
 }
 
-// newIndexedSkill returns nil if the skill is deleted or has no version.
+// newIndexedSkill returns the metadata of a changed skill, or nil if the skill was
+// deleted or has no version.
 func newIndexedSkill(c store.Change) *indexedSkill {
 	if c.Skill == nil || c.Skill.Number == 0 {
 		return nil
@@ -166,8 +168,8 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 }
 
-// replace updates the namespaces that list a skill. The caller holds mu. If the
-// files are unchanged, as after a review, the catalog entry stays the same.
+// replace replaces the metadata of a skill in all namespaces that list it. If the
+// files have not changed, it keeps the catalog entry. The caller holds mu.
 func (s *skillIndex) replace(id string, old, new *indexedSkill) {
 	delete(s.skills, id)
 	if new != nil {
@@ -190,7 +192,7 @@ func (s *skillIndex) removeListing(n Namespace, old, new *indexedSkill) {
 	if sh == nil {
 		return
 	}
-	if sh.byName[old.entry.Name] == old { // otherwise another skill has the name now
+	if sh.byName[old.entry.Name] == old { // otherwise another skill has taken the name
 		delete(sh.byName, old.entry.Name)
 	}
 	if e := sh.entries[old]; e != nil && new != nil && new.digest == old.digest {
@@ -213,13 +215,13 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 	sh.search, sh.order, sh.sorted = nil, nil, nil
 }
 
-// isShadowed reports whether the name of a skill resolves to another skill in
-// these namespaces, nearest first.
+// isShadowed reports whether the name of a skill resolves to another skill in the
+// namespaces in, of which the first one has precedence.
 func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
 	return s.isShadowedWith(nil, id, name, in)
 }
 
-// isShadowedWith is like isShadowed with a draft; t may be nil.
+// isShadowedWith is like isShadowed, but includes the draft of t, which may be nil.
 func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,8 +240,8 @@ func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Names
 	return false
 }
 
-// list returns the entries of a namespace by name, for a source with this
-// origin.
+// list returns the catalog entries of the visible skills in a namespace, sorted by
+// name, for a source with an origin.
 func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*catalog.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,8 +260,8 @@ func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*ca
 	return slices.Clone(sh.sorted)
 }
 
-// entryFor returns the catalog entry of a skill. It is the same pointer until
-// the files change.
+// entryFor returns the catalog entry of a skill. It returns the same pointer until
+// the files of the skill change.
 func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog.Scope) *catalog.Entry {
 	e := sh.entries[k]
 	if e == nil {
@@ -269,7 +271,7 @@ func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog
 	return e
 }
 
-// locateEntry returns a copy of an entry with origin and path.
+// locateEntry returns a copy of an entry with origin, scope and path set.
 func locateEntry(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
 	e := *of
 	e.Origin, e.Scope, e.Dir, e.Path = origin, scope, e.Name, origin+"/"+e.Name
@@ -282,16 +284,16 @@ type rankedSkill struct {
 	score float64
 }
 
-// search ranks the skills of some namespaces. Each namespace has its own index,
-// so that skills of others do not influence the result. The results are merged
-// by rank.
+// search returns the skills in some namespaces that match a query, best first.
+// Each namespace has its own index, so that skills in other namespaces do not
+// affect the result. The results are merged by rank.
 func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSkill {
 	return s.searchWith(nil, query, in, limit)
 }
 
-// searchWith is like search with a draft; t may be nil.
+// searchWith is like search, but includes the draft of t, which may be nil.
 func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
-	const smooth = 60 // constant of reciprocal rank fusion
+	const smooth = 60 // the usual constant k of reciprocal rank fusion
 	best := map[string]float64{}
 	var order []string
 	for _, n := range in {
@@ -320,8 +322,8 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 	return out[:min(limit, len(out))]
 }
 
-// index returns the search index of a namespace. It builds an outdated index
-// without holding mu; concurrent callers may both build it.
+// index returns the search index of a namespace. It builds the index again if it
+// is outdated. Since it does not hold mu meanwhile, two calls may do the same work.
 func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 	s.mu.Lock()
 	sh := s.namespaces[n]

@@ -3,12 +3,12 @@
 //
 // Each method for users takes the calling principal and authorizes it with
 // package account. Items that a principal may not see are reported as not
-// found. Each change writes an audit record in its transaction; a refused
-// change writes one too.
+// found. A change and its audit record are stored in one transaction; denials are
+// recorded, too.
 //
-// A [Library] has no state that other nodes need. It caches files by digest,
-// and metadata whose validity the database tracks. It never runs code of skills,
-// serves HTTP, or connects to anything but the sources of imported skills.
+// All state that other nodes need is in the database. A [Library] caches files by
+// digest, and metadata by revision. It never runs code of skills, never serves
+// HTTP, and connects only to the sources of imported skills.
 package library
 
 import (
@@ -23,46 +23,47 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Options configures a library. The zero value is ready to use.
+// Options configures a [Library]. The zero value selects the defaults.
 type Options struct {
-	// CacheDir is the directory of the file cache; "" disables it. No other
-	// program may use it. It is created if missing.
+	// CacheDir is the directory of the file cache; "" disables the cache. New
+	// creates the directory. No other program may use it.
 	CacheDir string
-	// CacheBytes limits the size of the cache; default 1 GiB.
+	// CacheBytes limits the size of the cache; 0 means 1 GiB.
 	CacheBytes int64
-	// TempDir holds uploads and imports while they are checked; default
-	// [os.TempDir].
+	// TempDir is the directory for uploads and imports while they are checked;
+	// "" means [os.TempDir].
 	TempDir string
-	// Limits limit uploaded archives and the files of imported skills. Zero
-	// fields are the defaults of package skill: 10 MiB packed, 512 files, 16
-	// MiB unpacked. A file never exceeds 16 MiB, the limit of the database.
+	// Limits limits uploaded archives and the files of imported skills. A zero
+	// field means the default of package skill: 10 MiB packed, 512 files, 16 MiB
+	// unpacked. The database limits files to 16 MiB.
 	Limits skill.Limits
-	// MaxConcurrent limits the packages checked and the sources opened at the same
-	// time; further ones wait. Each package takes about 20 MiB of memory.
-	// Default 4.
+	// MaxConcurrent limits how many packages are checked, and how many sources
+	// are open, at the same time; others wait. A package takes about 20 MiB of
+	// memory. 0 means 4.
 	MaxConcurrent int
-	// ScanTime limits the scan of one package; default 20 s. The findings say
-	// if the scan is incomplete.
+	// ScanTime limits the scan of a package; 0 means 20 s. After that, the scan
+	// is marked as incomplete.
 	ScanTime time.Duration
-	// Grace is how long files that no version names are stored, at least one
-	// hour; default 24 hours.
+	// Grace is the time for which files are kept that no version refers to. It
+	// is at least one hour; 0 means 24 hours.
 	Grace time.Duration
-	// Poll is how often [Library.Run] polls the database for changes; default 2
-	// s.
+	// Poll is the interval at which [Library.Run] checks the database for
+	// changes; 0 means 2 s.
 	Poll time.Duration
-	// Notify, if set, is called after changes to skills, so that other nodes can
-	// call [Library.TriggerRefresh]. It must not block.
+	// Notify is called after skills have changed, so that other nodes can call
+	// [Library.TriggerRefresh]; nil does nothing. It must not block.
 	Notify func()
 	// Credential returns the stored credential of a user for a host that
-	// requires one; nil if there is none. Default: none.
+	// requires one, or nil if there is none. If Credential is nil, there are no
+	// credentials.
 	Credential func(ctx context.Context, user account.UserID, host string) (*remote.Credential, error)
 	// Private reports whether skills may be imported from a host with a
-	// non-public address; default: no host.
+	// non-public address. If it is nil, no such host is permitted.
 	Private func(host string) bool
-	// Git is the path of the git program; default: found in PATH.
+	// Git is the path of the git program; "" means git in PATH.
 	Git string
-	// Unbind removes a skill from a resource such as a Ghost, together with its
-	// references. If nil, references of resources cannot be removed here.
+	// Unbind removes a skill from a resource such as a Ghost, including the
+	// references. If it is nil, references of resources cannot be removed.
 	Unbind func(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error
 }
 
@@ -76,12 +77,12 @@ type Library struct {
 	sourceSlots  chan struct{} // one element for each open source
 }
 
-// maxOperationTime limits one operation, even if its caller waits longer. It is shorter
-// than Grace.
+// maxOperationTime limits an operation, even if its caller would wait longer. It
+// must be shorter than [Options.Grace].
 const maxOperationTime = 30 * time.Minute
 
-// New returns a library on a database. It does not read the database, and the
-// caller closes it. Close the library when done.
+// New returns a library that stores skills in db. It does not access db, and the
+// caller closes db. Close the library when done.
 func New(db *store.DB, o *Options) (*Library, error) {
 	l := &Library{db: db}
 	if o != nil {
@@ -142,13 +143,13 @@ func (o *Options) setDefaults() {
 // Close closes the file cache.
 func (l *Library) Close() error { return l.files.close() }
 
-// Run polls for changes of other nodes and notifies watched sources until ctx
-// ends. It then returns nil. It retries after database errors.
+// Run notifies watched sources of changes, including changes by other nodes. When
+// ctx is done, it returns nil. It continues after database errors.
 func (l *Library) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.opts.Poll)
 	defer tick.Stop()
 	for {
-		// The next reader sees the error or reads the missed changes.
+		// After an error, the next reader gets it or reads the missed changes.
 		_ = l.index.refresh(ctx)
 		select {
 		case <-ctx.Done():
@@ -159,7 +160,7 @@ func (l *Library) Run(ctx context.Context) error {
 	}
 }
 
-// TriggerRefresh makes [Library.Run] check for changes at once. It does not
+// TriggerRefresh makes [Library.Run] check for changes immediately. It does not
 // block.
 func (l *Library) TriggerRefresh() {
 	select {
@@ -168,13 +169,13 @@ func (l *Library) TriggerRefresh() {
 	}
 }
 
-// NotifyChanged notifies this node and the others of changed skills.
+// NotifyChanged notifies this node and other nodes that skills have changed.
 func (l *Library) NotifyChanged() {
 	l.TriggerRefresh()
 	l.opts.Notify()
 }
 
-// acquireSlot waits for a free slot and returns the function that releases it.
+// acquireSlot waits for a free slot. It returns a function that releases the slot.
 func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	select {
 	case turns <- struct{}{}:
@@ -184,7 +185,7 @@ func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	}
 }
 
-// withTimeLimit returns a context that ends after maxOperationTime.
+// withTimeLimit returns a context with a timeout of maxOperationTime.
 func withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, maxOperationTime, errOperationTime)
 }

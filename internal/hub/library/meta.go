@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// meta is the stored part of a SKILL.md that has no column of its own. It
-// suffices to list and select a skill without reading its files.
+// meta is metadata of a version that has no columns in the database. It is enough
+// to list and select a skill without reading its files.
 type meta struct {
 	File          string             `json:"file,omitempty"` // file name, if not SKILL.md
 	Author        string             `json:"author,omitempty"`
@@ -25,14 +25,14 @@ type meta struct {
 	Dependencies  []string           `json:"dependencies,omitempty"`
 	UserOnly      bool               `json:"person_only,omitempty"`
 	ModelOnly     bool               `json:"model_only,omitempty"`
-	ProvidesTools bool               `json:"brings,omitempty"` // MCP servers or tools of a provider
+	ProvidesTools bool               `json:"brings,omitempty"` // by MCP servers or a provider
 	Scripts       int                `json:"scripts,omitempty"`
 	Unnamed       bool               `json:"unnamed,omitempty"`
 	Repaired      bool               `json:"repaired,omitempty"`
-	Tokens        int                `json:"tokens"` // of the instructions
+	Tokens        int                `json:"tokens"` // tokens in the instructions
 	Warnings      int                `json:"warnings,omitempty"`
 	Diagnostics   []skill.Diagnostic `json:"diagnostics,omitempty"`
-	Findings      map[string]int     `json:"findings,omitempty"` // count by severity
+	Findings      map[string]int     `json:"findings,omitempty"` // number by severity
 	Unscanned     bool               `json:"unscanned,omitempty"`
 }
 
@@ -68,14 +68,14 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	return m
 }
 
-// readMeta decodes metadata. Unreadable metadata is empty.
+// readMeta decodes metadata. It returns empty metadata if that fails.
 func readMeta(data json.RawMessage) meta {
 	var m meta
 	_ = json.Unmarshal(data, &m)
 	return m
 }
 
-// hasCode reports whether the skill has anything that runs.
+// hasCode reports whether the skill has scripts, servers or provided tools.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.
@@ -88,8 +88,8 @@ func (m *meta) catalogEntry(name, display, description, label string, tags []str
 	}
 }
 
-// catalogTokens estimates the tokens of the skill's line in the catalog text; 0
-// if the skill is hidden from models.
+// catalogTokens estimates the tokens in the skill's line of the catalog text. It
+// returns 0 if the skill is hidden from models.
 func (m *meta) catalogTokens(s store.Skill) int {
 	if m.UserOnly {
 		return 0
@@ -98,7 +98,7 @@ func (m *meta) catalogTokens(s store.Skill) int {
 	return tokencount.Estimate(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
-// dependencyRefs returns references to the dependencies of the skill.
+// dependencyRefs returns the references to the dependencies of the skill.
 func (m *meta) dependencyRefs() []store.Reference {
 	var out []store.Reference
 	for _, d := range m.Dependencies {
@@ -113,19 +113,20 @@ func (m *meta) dependencyRefs() []store.Reference {
 // cleanLine returns untrusted text on one line, truncated to most bytes.
 func cleanLine(text string, most int) string { return truncate(printable.OneLine(text), most) }
 
-// truncate returns the beginning of a text as valid UTF-8 without zero bytes.
-func truncate(text string, most int) string {
+// truncate truncates a text to limit bytes. The result is valid UTF-8 without zero
+// bytes.
+func truncate(text string, limit int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
-	if len(text) <= most {
+	if len(text) <= limit {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:most]
+	return text[:limit]
 }
 
-// maxListItems limits the items of lists in a SKILL.md, such as tags.
+// maxListItems limits the items of a list in a SKILL.md, such as the tags.
 const maxListItems = 100
 
 func cleanLines(texts []string) []string {
@@ -139,8 +140,7 @@ func cleanLines(texts []string) []string {
 // maxName limits the name of a skill, in bytes.
 const maxName = 256
 
-// checkName checks whether a name is usable in URLs, references and archive
-// paths.
+// checkName fails unless a name can be used in URLs, references and archive paths.
 func checkName(name string) error {
 	why := ""
 	switch {
@@ -153,7 +153,7 @@ func checkName(name string) error {
 	case strings.ContainsAny(name, `/\@:`):
 		why = `/, \, @ and : have a meaning in references`
 	case strings.TrimSpace(name) != name:
-		why = "the name begins or ends with a space"
+		why = "the name starts or ends with a space"
 	default:
 		if found := (skill.Limits{}).Check(skill.Manifest{{Path: name + "/" + skill.FileName}}); found != nil {
 			why = "not a valid directory name: " + found[0].Message
@@ -165,8 +165,8 @@ func checkName(name string) error {
 	return &NameError{Name: printable.OneLine(name), Why: why}
 }
 
-// dependencyName returns the name of a dependency, which may have a version
-// constraint; "" if the name is invalid.
+// dependencyName returns the name in a dependency without the version constraint,
+// or "" if the name is invalid.
 func dependencyName(text string) string {
 	name, _, _ := strings.Cut(text, "@")
 	if name = strings.TrimSpace(name); checkName(name) != nil {

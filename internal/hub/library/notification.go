@@ -13,19 +13,19 @@ import (
 
 // Kinds of notifications.
 const (
-	VersionAdded    = "skill.version"  // a skill in use has a new version
+	VersionAdded    = "skill.version"  // a skill that the user uses has a new version
 	SourceChanged   = "skill.upstream" // the source of a skill has a newer commit
 	VersionReviewed = "skill.review"   // a version was approved or rejected
-	SkillRemoved    = "skill.removed"  // a skill in use was deleted
+	SkillRemoved    = "skill.removed"  // a skill that the user uses was deleted
 )
 
 // NotificationDetails is the data of a [Notification].
 type NotificationDetails struct {
 	SkillID string `json:"skill_id"`
 	Name    string `json:"name"`
-	Number  int64  `json:"number,omitempty"` // the new version, or the reviewed one
-	From    int64  `json:"from,omitempty"`   // the previous version, for [Library.Diff]
-	Commit  string `json:"commit,omitempty"` // of the source
+	Number  int64  `json:"number,omitempty"` // number of the new or reviewed version
+	From    int64  `json:"from,omitempty"`   // number of the previous version, for [Library.Diff]
+	Commit  string `json:"commit,omitempty"` // newest commit of the source
 	Review  Review `json:"review,omitempty"`
 	Note    string `json:"note,omitempty"`
 }
@@ -33,7 +33,7 @@ type NotificationDetails struct {
 // maxRecipients limits the recipients of one notification.
 const maxRecipients = 500
 
-// recipients are user IDs.
+// recipients is a set of user IDs.
 type recipients map[string]bool
 
 func (a recipients) add(id string) {
@@ -42,7 +42,8 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient except one, usually the actor.
+// notify adds a notification for each recipient except the user but, who usually
+// caused the event.
 func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
@@ -59,7 +60,7 @@ func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but a
 	return nil
 }
 
-// notifyUsers notifies the users and managers of a skill of a new version.
+// notifyUsers notifies the users and managers of a skill that it has a new version.
 func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -69,7 +70,7 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// notifyReviewed notifies the managers of a skill of a review.
+// notifyReviewed notifies the managers of a skill that a version was reviewed.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
@@ -82,7 +83,7 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillReco
 	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
-// notifyRemoved notifies the users of a skill of its deletion.
+// notifyRemoved notifies the users of a skill that it was deleted.
 func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -120,8 +121,8 @@ func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecor
 // ranks lists the roles of a group, lowest first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// addMembers adds the user of a namespace, or the members of a group with at
-// least a role. It reads at most maxRecipients members.
+// addMembers adds the user who owns a namespace, or the members of the group that
+// have at least the role least. It reads at most maxRecipients members.
 func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {
@@ -136,15 +137,15 @@ func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n
 	return err
 }
 
-// Notification informs a user of an event. Each event is reported once.
+// Notification tells a user about an event.
 type Notification struct {
 	store.Notification
-	Details NotificationDetails // empty for notifications of other packages
+	Details NotificationDetails // empty if another package created the notification
 }
 
-// Notifications returns the notifications of the principal, newest first, with
-// the cursor of the next page. They are limited to one skill unless skill is
-// "", and to unseen ones if unseen is set.
+// Notifications returns the principal's notifications about a skill, or about all
+// skills if skill is "", newest first, and the cursor of the next page. If unseen
+// is set, it omits those that the principal has seen.
 func (l *Library) Notifications(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notification, string, error) {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return nil, "", err

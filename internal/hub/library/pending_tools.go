@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// ListPendingTools returns the changed tools of a skill's servers that are not
-// accepted yet, with their accepted definitions: see
+// ListPendingTools returns the tools of a skill's servers whose changed definitions
+// are not accepted yet, with the previous definitions: see
 // [store.ToolDefinitions.ListChanges].
 func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id string) ([]store.ToolDefinition, error) {
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
@@ -19,15 +19,15 @@ func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id 
 	return l.db.ToolDefinitions.ListChangesByOwner(ctx, id)
 }
 
-// AcceptTools accepts tool definitions of a skill's servers by digest and
-// returns the names of the tools. The principal must be allowed to review the
-// skill. If a definition changed meanwhile, it accepts none and returns
-// [ErrConflict].
+// AcceptTools accepts the definitions with the given digests of tools of a skill's
+// servers, and returns the names of the tools. The principal must be allowed to
+// review the skill. If a definition has changed since, AcceptTools accepts none
+// and fails with [ErrConflict].
 func (l *Library) AcceptTools(ctx context.Context, p account.Principal, id string, digests []string) (names []string, err error) {
 	err = l.update(ctx, p, account.SkillReview, id, func(tx *store.Tx, _ *skillRecord) (any, error) {
 		names, err = tx.ToolDefinitions.AcceptByOwner(ctx, id, digests, string(p.User))
 		if errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("tools of skill %q: %w: the definitions changed or are accepted already; review them again", id, ErrConflict)
+			err = fmt.Errorf("accept tools of skill %q: %w: definitions changed or already accepted; review them again", id, ErrConflict)
 		}
 		return map[string]any{"accepted_tools": names, "definitions": digests}, err
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Publish lists a skill in a group or in the public namespace. The principal
-// must be allowed to upload there. It returns [ErrExists] if another skill
-// there has the name.
+// Publish lists a skill in a group or in the public namespace. The principal must
+// be allowed to upload there. Publish fails with [ErrExists] if a skill with the
+// same name is listed there.
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
@@ -27,16 +27,17 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 	})
 }
 
+// publishDetails holds the details of the audit record for Publish and Unpublish.
 type publishDetails struct {
 	Name string      `json:"name"`
 	In   Namespace   `json:"in"`
 	Lost []Reference `json:"lost,omitempty"`
 }
 
-// Unpublish removes a skill from a namespace that it was published to and
-// returns the references that become invalid. If there are any, it fails with a
-// [*ReferencedError] unless force is set. The managers of the skill and of the
-// namespace may do this.
+// Unpublish removes a skill from a namespace to which it was published. It returns
+// the references that become invalid. If there are any, it fails with a
+// [*ReferencedError] unless force is set. The principal must manage the skill or
+// the namespace.
 func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
 	may := func(_ *store.Tx, h *skillRecord) error {
@@ -67,7 +68,7 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 	return &lost, nil
 }
 
-// findLostReferences returns the references that cannot reach a skill once a
+// findLostReferences returns the references that do not resolve to a skill if a
 // namespace no longer lists it.
 func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
@@ -92,8 +93,8 @@ func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skill
 	return all.filter(func(r Reference) bool { return gone[r] }), nil
 }
 
-// Hide hides a skill from lists and name resolution, or shows it again. It
-// returns the references to the skill; they remain valid.
+// Hide sets whether a skill is hidden from lists and name resolution. It returns
+// the references to the skill, which remain valid.
 func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidden bool) (*References, error) {
 	var refs References
 	err := l.update(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -109,6 +110,7 @@ func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidd
 	return &refs, nil
 }
 
+// hideDetails holds the details of the audit record for Hide.
 type hideDetails struct {
 	Name       string `json:"name"`
 	Hidden     bool   `json:"hidden"`

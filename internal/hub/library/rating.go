@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Rating is a user's rating of a skill.
+// Rating is one user's opinion of a skill.
 type Rating = store.Rating
 
 // Score sums up the ratings of a skill.
@@ -36,13 +36,14 @@ func (l *Library) Rate(ctx context.Context, p account.Principal, id string, star
 	})
 }
 
+// ratingDetails holds the details of the audit record for a rating.
 type ratingDetails struct {
 	Name  string `json:"name"`
 	Stars int    `json:"stars"` // 0 if the rating was removed
 }
 
-// RemoveRating removes the principal's rating. It returns [ErrNotFound] if
-// there is none.
+// RemoveRating removes the principal's rating of a skill. It fails with
+// [ErrNotFound] if there is none.
 func (l *Library) RemoveRating(ctx context.Context, p account.Principal, id string) error {
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		return ratingDetails{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
@@ -69,7 +70,7 @@ func (l *Library) Score(ctx context.Context, p account.Principal, id string) (*S
 	return nil, err
 }
 
-// addScores sets the scores of skills.
+// addScores sets the Score field of skills that have ratings.
 func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	ids := make([]string, len(skills))
 	for i, s := range skills {
@@ -87,8 +88,8 @@ func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	return nil
 }
 
-// filterAllowed returns the skills on which the principal may perform an
-// action.
+// filterAllowed returns the IDs of those skills on which the principal may perform
+// an action.
 func (l *Library) filterAllowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
 	if len(ids) > store.MaxPage {
 		return nil, fmt.Errorf("%w: too many skills (%d, limit %d)", ErrInvalid, len(ids), store.MaxPage)

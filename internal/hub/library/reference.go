@@ -12,14 +12,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Kinds of Reference, besides the kinds of resources such as Ghost.
+// Kinds of a [Reference], in addition to the kinds of resources such as Ghost.
 const (
 	DefaultReference = "Default" // users of a namespace have the skill by default
 	ListingReference = "Listing" // the skill is published to a namespace
 	SkillReference   = store.SkillKind
 )
 
-// Reference is a use of a skill.
+// Reference says that a resource, a skill or a namespace uses a skill.
 type Reference struct {
 	Kind      string    `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
 	ID        string    `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
@@ -37,8 +37,8 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q of %s", r.Kind, r.Name, r.Namespace)
 }
 
-// isRemovable reports whether the reference can be removed. Dependencies are
-// part of a skill's files and cannot.
+// isRemovable reports whether the reference can be removed. A dependency cannot,
+// because it is part of a skill's files.
 func (r Reference) isRemovable() bool { return r.Kind != SkillReference }
 
 // References lists the uses of a skill.
@@ -48,13 +48,13 @@ type References struct {
 	More    bool        `json:"more" doc:"Whether there are more than were counted"`
 
 	all     []Reference
-	precise bool // there are more references by ID than were read
+	precise bool // whether there are more references by ID than were read
 }
 
 // Total returns the number of references.
 func (r *References) Total() int { return len(r.all) }
 
-func (r *References) summary() string {
+func (r *References) summarize() string {
 	var parts []string
 	if r.Total() == 0 {
 		parts = append(parts, "too many references to list")
@@ -74,7 +74,7 @@ func (r *References) summary() string {
 
 func (r *References) hasRemovable() bool { return slices.ContainsFunc(r.all, Reference.isRemovable) }
 
-// filter returns the references for which keep is true.
+// filter returns the references for which keep returns true.
 func (r *References) filter(keep func(Reference) bool) References {
 	out := References{More: r.More, precise: r.precise}
 	for _, ref := range r.all {
@@ -96,8 +96,8 @@ func (r *References) filterByDigest(digest string) References {
 	return r.filter(func(ref Reference) bool { return ref.Digest == digest })
 }
 
-// References returns the uses of a skill: resources and skills that name it,
-// defaults, and namespaces that it was published to. The principal must be
+// References returns the references to a skill by resources, by other skills, by
+// defaults, and by namespaces to which it was published. The principal must be
 // allowed to delete the skill.
 func (l *Library) References(ctx context.Context, p account.Principal, id string) (*References, error) {
 	h, err := l.authorize(ctx, p, account.SkillDelete, id)
@@ -111,10 +111,10 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences limits the references by ID and those by name that are read. If
-// there are more by ID, the skill cannot be deleted. More references by name
-// only prevent a deletion that keeps references: anyone can write names, and
-// they resolve again at each use.
+// maxReferences limits the references by ID, and those by name, that are read. If
+// there are more by ID, the skill cannot be deleted. If there are more by name, it
+// can be deleted with unbind: every user can write names, and they are resolved at
+// use.
 const maxReferences = store.MaxPage
 
 // loadRows reads the references by ID and by name.
@@ -172,7 +172,7 @@ func (l *Library) loadReferences(ctx context.Context, t *store.Tables, p account
 	}
 	out.More = out.More || len(defaults) == store.MaxPage
 	for _, d := range defaults {
-		if d.Namespace != h.Namespace { // defaults of its own namespace are deleted with it
+		if d.Namespace != h.Namespace { // defaults in its own namespace are deleted with the skill
 			add(Reference{Kind: DefaultReference, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, canSee(p, account.SkillRead, d.Namespace))
 		}
 	}
@@ -191,7 +191,7 @@ func canSee(p account.Principal, a account.Action, n Namespace) bool {
 	return account.Can(p, a, resourceOf(n, ""))
 }
 
-// describeReferrer describes the origin of a reference and reports whether the
+// describeReferrer returns the reference for a row and reports whether the
 // principal may see it.
 func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
@@ -208,9 +208,9 @@ func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p accou
 	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
 }
 
-// resolvesTo reports whether a reference by name, written in a namespace,
-// resolves to a skill. In the public namespace each user resolves names; there
-// the public skill counts.
+// resolvesTo reports whether a reference by name in a namespace resolves to a
+// skill. A name in the public namespace resolves differently for each user; here,
+// it resolves to the public skill.
 func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
 	reach := []Namespace{row.ToNamespace}
 	if row.ToNamespace == "" {
@@ -223,8 +223,8 @@ func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Ref
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reachableNamespaces returns the namespaces in which a name written in a
-// namespace is looked up.
+// reachableNamespaces returns the namespaces in which a name in a document of the
+// namespace in is resolved.
 func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {
@@ -242,19 +242,19 @@ func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in N
 	return out, nil
 }
 
-// Unbind removes the references to a skill with the kind and ID of r. The
+// Unbind removes the references to a skill that have the kind and ID of r. The
 // principal must be allowed to delete the skill. Dependencies of other skills
-// cannot be removed. References of resources need [Options.Unbind]; without it
-// the error is [store.ErrUnsupported].
+// cannot be removed. Unbind fails with [store.ErrUnsupported] for references of
+// resources if [Options.Unbind] is nil.
 func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r Reference) error {
 	return l.unbindAll(ctx, p, id, func(have Reference) bool {
 		return have.Kind == r.Kind && have.ID == r.ID
 	}, true)
 }
 
-// UnbindAll removes the removable references to a skill and returns the
-// remaining ones. One call removes a limited number. The principal must be
-// allowed to delete the skill.
+// UnbindAll removes references to a skill and returns the remaining ones. A call
+// removes only a limited number, and no dependencies. The principal must be allowed
+// to delete the skill.
 func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string) (*References, error) {
 	if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {
 		return nil, err
@@ -270,19 +270,20 @@ func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string,
 		}
 		chosen := refs.filter(which)
 		if must && chosen.Total() == 0 {
-			return nil, fmt.Errorf("reference: %w", ErrNotFound)
+			return nil, fmt.Errorf("remove reference: %w", ErrNotFound)
 		}
 		return unbindDetails{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
 	})
 }
 
+// unbindDetails holds the details of the audit record for removed references.
 type unbindDetails struct {
 	Name       string      `json:"name"`
 	References []Reference `json:"references"`
 }
 
 func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs []Reference) error {
-	kinds := map[string]bool{} // already done; a resource may have several references
+	kinds := map[string]bool{} // resources that are done; one may have several references
 	for _, r := range refs {
 		var err error
 		switch {
@@ -323,10 +324,11 @@ type Deletion struct {
 	References References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
-// Delete deletes a skill with all its versions. If others refer to it, it fails
-// with a [*ReferencedError]; unbind removes these references first, except for
-// dependencies. dry changes nothing and returns the references. The name is
-// free at once; [Library.Sweep] removes the files later.
+// Delete deletes a skill with all its versions. If unbind is set, it first removes
+// the references to the skill, except for dependencies. It fails with a
+// [*ReferencedError] if references remain. If dry is set, it changes nothing and
+// returns the references. The name can be used again immediately; [Library.Sweep]
+// removes the files later.
 func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dry, unbind bool) (*Deletion, error) {
 	if dry {
 		refs, err := l.References(ctx, p, id)
@@ -336,7 +338,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		return &Deletion{References: *refs}, nil
 	}
 	for unbind {
-		// Remove references in batches; the last batch goes with the skill.
+		// Remove references in batches, the last one together with the skill.
 		refs, err := l.References(ctx, p, id)
 		if err != nil {
 			return nil, err

@@ -8,21 +8,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxTextBytes limits review notes and rating texts.
+// maxTextBytes limits review notes and rating texts, in bytes.
 const maxTextBytes = 8 << 10
 
 // Decision is a review of the code of a version.
 type Decision struct {
-	// Number is the version that must have the digest; 0 accepts any.
+	// Number is the number of the version with the digest; 0 means any version.
 	Number int64  `json:"-"`
-	Digest string `json:"digest"` // of the files that the reviewer saw
+	Digest string `json:"digest"` // digest of the files that the reviewer saw
 	Review Review `json:"review"` // Pending revokes a decision
 	Note   string `json:"note"`   // for authors and users
 }
 
-// ReviewVersion records a review of the version with a digest. Uploaders cannot
-// review their own versions unless they are admins. It returns [ErrConflict] if
-// the number does not match the digest.
+// ReviewVersion stores a review of the version with a digest. Only administrators
+// may review versions that they uploaded. ReviewVersion fails with [ErrConflict]
+// if the version with the number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
 		return fmt.Errorf("%w: unknown review %.40q (want approved, rejected or pending)", ErrInvalid, string(d.Review))
@@ -53,16 +53,17 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	})
 }
 
+// reviewDetails holds the details of the audit record for a review.
 type reviewDetails struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 	Decision
 }
 
-// ListPending returns versions that need a review, oldest first, with the
-// cursor of the next page. The principal must be a reviewer of each namespace
-// in in. If in is empty, it lists all namespaces for admins, and otherwise
-// those that the principal reviews.
+// ListPending returns the versions in some namespaces that are pending review,
+// oldest first, and the cursor of the next page. The principal must be allowed to
+// review in each namespace. If there are none in the list, ListPending uses all
+// namespaces in which the principal may review.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
@@ -90,7 +91,7 @@ func (l *Library) listPending(ctx context.Context, p account.Principal, in []Nam
 	if len(in) > 0 {
 		return l.db.Versions.ListPending(ctx, in, page)
 	}
-	if account.Can(p, account.SkillReview, account.Resource{}) { // admins only
+	if account.Can(p, account.SkillReview, account.Resource{}) { // administrators
 		return l.db.Versions.ListAllPending(ctx, page)
 	}
 	in, err := namespaces(p, account.SkillReview)
@@ -100,10 +101,9 @@ func (l *Library) listPending(ctx context.Context, p account.Principal, in []Nam
 	return l.db.Versions.ListPending(ctx, in, page)
 }
 
-// CheckRunnable checks whether the principal may run code with a digest: some
-// skill that it may run must have an approved version with it. It returns
-// [ErrNotFound] if no reachable skill has the digest, and a [*ReviewError] if
-// none is approved.
+// CheckRunnable returns nil if a skill whose code the principal may run has an
+// approved version with a digest. It fails with [ErrNotFound] if no such skill has
+// the digest, and with a [*ReviewError] if no version is approved.
 func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest string) error {
 	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {
@@ -130,12 +130,12 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 	return failed
 }
 
-// ReviewError reports that code is not approved.
+// ReviewError says that code may not run because it is not approved.
 type ReviewError struct {
 	Name   string
 	Review Review
-	Note   string // of the reviewer
-	Draft  bool   // unsaved, so it cannot be reviewed
+	Note   string // reviewer's note
+	Draft  bool   // whether the code is an unsaved draft, which cannot be reviewed
 }
 
 func (e *ReviewError) Error() string {

@@ -12,10 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Review is the state of a version's review.
+// Review says whether a version is pending review, approved or rejected.
 type Review = store.Review
 
-// The states of a review.
+// Review states.
 const (
 	Pending  = store.Pending
 	Approved = store.Approved
@@ -61,8 +61,8 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	}
 }
 
-// Skill returns a skill that the principal may see, with the listings that it
-// may see. Only managers see hidden skills.
+// Skill returns a skill and those of its listings that the principal may see. Only
+// managers may see hidden skills.
 func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 	return h.viewFor(p), nil
 }
 
-// viewFor returns a skill as visible to a principal.
+// viewFor returns a skill with the listings that a principal may see.
 func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
@@ -81,21 +81,23 @@ func (h *skillRecord) viewFor(p account.Principal) *Skill {
 
 // Query selects skills.
 type Query struct {
-	// In lists the namespaces. If empty, it is the principal's own, those of
-	// its groups, and the public one.
+	// In lists the namespaces to search. If it is empty, they are the
+	// principal's own, those of its groups, and the public one.
 	In []Namespace
-	// Text occurs in the name, the title, the tags or the description.
+	// Text is a substring of the name, the title, the tags or the description.
 	Text string
-	// Hidden includes hidden skills that the principal manages.
+	// Hidden selects hidden skills, too, if the principal manages them.
 	Hidden bool
-	// Shadowed includes skills whose name exists in a nearer namespace.
+	// Shadowed selects skills, too, whose name resolves to a skill in another
+	// namespace.
 	Shadowed bool
-	// Page is ordered by name. Shadowed skills count toward its size.
+	// Page selects a page of the skills by name. Its size includes shadowed
+	// skills that are omitted.
 	store.Page
 }
 
-// List returns skills by name and the cursor of the next page, "" at the end.
-// It reads metadata only.
+// List returns the selected skills sorted by name, and the cursor of the next page.
+// It reads no files.
 func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
 	in, err := l.queryNamespaces(p, q.In, q.Hidden)
 	if err != nil {
@@ -105,7 +107,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	if err != nil {
 		return nil, "", err
 	}
-	// Without explicit namespaces the rights on hidden skills are not checked yet.
+	// The rights to hidden skills are checked above only for explicit namespaces.
 	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !canSeeHidden(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
 		if err := l.index.refresh(ctx); err != nil {
@@ -120,8 +122,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	return out, next, l.addScores(ctx, out)
 }
 
-// canSeeHidden reports whether a principal may see a skill even if it is
-// hidden.
+// canSeeHidden reports whether a principal may see a hidden skill.
 func canSeeHidden(p account.Principal, s store.Skill) bool {
 	at := resourceOf(s.Namespace, s.CreatedBy)
 	at.Hidden = true
@@ -158,9 +159,9 @@ type Hit struct {
 // maxHits limits the results of a search.
 const maxHits = 100
 
-// Search ranks the visible skills by how well their names, descriptions and
-// tags match a query. It omits hidden and shadowed skills. It returns at most
-// limit results; the default is 10, the maximum 100.
+// Search returns the visible skills whose names, descriptions and tags match a
+// query, best first. It omits hidden and shadowed skills. It returns at most limit
+// results and never more than 100; if limit is 0, at most 10.
 func (l *Library) Search(ctx context.Context, p account.Principal, query string, limit int) ([]Hit, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -175,7 +176,7 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
 }
 
-// loadHits returns the ranked skills that still exist and are visible.
+// loadHits returns the found skills that exist and that the principal may see.
 func (l *Library) loadHits(ctx context.Context, p account.Principal, found []rankedSkill) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
@@ -188,10 +189,10 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 	var hits []Hit
 	for _, f := range found {
 		if rows[f.id] == nil {
-			continue // deleted meanwhile
+			continue // just deleted
 		}
 		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
-		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // otherwise no longer visible
+		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // the index may be older than the rights
 			hits = append(hits, Hit{h.viewFor(p), f.score})
 		}
 	}
@@ -202,16 +203,15 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 	return hits, l.addScores(ctx, shown)
 }
 
-// Ref refers to a skill by name or by ID. It is stored as written and resolved
-// at each use.
+// Ref refers to a skill by name or ID. It is resolved at each use.
 type Ref struct {
 	Name string `json:"name"`
-	// ID selects one skill; "" selects by name.
+	// ID is the ID of the skill; if it is "", the name counts.
 	ID string `json:"skill_id,omitempty"`
-	// Namespace limits the lookup of the name; "" searches all namespaces of
-	// the principal, nearest first.
+	// Namespace is the namespace in which the name is resolved. If it is "", the
+	// name is resolved in all namespaces of the principal, nearest first.
 	Namespace Namespace `json:"namespace,omitempty"`
-	// Digest pins a version by its files; "" is the current version.
+	// Digest pins the version with these files; "" means the current version.
 	Digest string `json:"content_hash,omitempty"`
 }
 
@@ -222,17 +222,16 @@ type Resolution struct {
 	In      Namespace // the namespace that lists it
 }
 
-// Resolve returns the skill and version of a reference that the principal uses.
-// It also finds hidden skills. It returns [ErrNotFound] if there is none that
-// the principal may use, and [ErrConflict] if ID and name belong to different
-// skills.
+// Resolve returns the skill and version to which a reference refers, even if the
+// skill is hidden. It fails with [ErrNotFound] if the skill does not exist or the
+// principal may not use it, and with [ErrConflict] if ID and name belong to
+// different skills.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
 
-// ResolveForBinding is like [Library.Resolve] for a new reference: the
-// principal must be allowed to bind the skill, and only managers find hidden
-// skills.
+// ResolveForBinding is like [Library.Resolve], but for a new reference. The
+// principal must be allowed to bind the skill, and to manage it if it is hidden.
 func (l *Library) ResolveForBinding(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillBind, r, false)
 }
@@ -253,7 +252,8 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	return &Resolution{Skill: h.viewFor(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
 }
 
-// findByRef finds the skill of a reference and the namespace that lists it.
+// findByRef returns the skill to which a reference refers, and the namespace that
+// lists it.
 func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
 		h, err := l.loadAuthorized(ctx, p, a, r.ID, bound)
@@ -282,8 +282,8 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 	return nil, "", notFound(r.Name)
 }
 
-// refNamespaces returns the namespaces in which the name of a reference is
-// looked up.
+// refNamespaces returns the namespaces in which the name in a reference is
+// resolved.
 func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
 	if r.Namespace == "" {
 		return namespaces(p, a)
@@ -291,8 +291,8 @@ func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, e
 	return []Namespace{r.Namespace}, checkNamespace(p, a, r.Namespace)
 }
 
-// authorizeBound is like authorize for an existing reference, which also
-// reaches hidden skills.
+// authorizeBound is like authorize, but for a skill to which a reference already
+// exists. The skill may be hidden.
 func (l *Library) authorizeBound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.loadAuthorized(ctx, p, a, id, true)
 }
@@ -310,7 +310,7 @@ func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a acc
 	return h, nil
 }
 
-// Candidate is a skill that a name could resolve to.
+// Candidate is a skill with a name that is being resolved.
 type Candidate struct {
 	In     Namespace `json:"in" doc:"Namespace in which it was found"`
 	Skill  *Skill    `json:"skill"`
@@ -318,8 +318,8 @@ type Candidate struct {
 	Reason string    `json:"reason"`
 }
 
-// Explain lists the skills that a name could resolve to, nearest first, with
-// the reason for the choice.
+// Explain returns the visible skills with a name, nearest first, and says why the
+// name resolves to one of them.
 func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -333,10 +333,10 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 	chosen := ""
 	for _, c := range found {
 		if account.Can(p, account.SkillRead, candidateResource(c)) {
-			why := "nearest skill of that name"
+			why := "nearest skill with that name"
 			switch {
 			case c.Hidden:
-				why = "hidden: only existing references use it"
+				why = "hidden: only existing references resolve to it"
 			case chosen != "":
 				why = "shadowed by the skill in " + chosen
 			}
@@ -372,7 +372,7 @@ type Source struct {
 	Pinned bool `json:"pinned" doc:"Whether updates skip it"`
 }
 
-// origin returns the label shared by all skills of a source.
+// origin returns the label that all skills from a source share.
 func (s *Source) origin() string {
 	if s == nil {
 		return ""
@@ -380,7 +380,7 @@ func (s *Source) origin() string {
 	return s.URL
 }
 
-func (s *Source) json() json.RawMessage {
+func (s *Source) encode() json.RawMessage {
 	if s == nil {
 		return nil
 	}
@@ -394,7 +394,7 @@ func (s *Source) json() json.RawMessage {
 	return data
 }
 
-// readSource decodes a source; nil if there is none.
+// readSource decodes a source. It returns nil if there is none.
 func readSource(data json.RawMessage) *Source {
 	if data == nil {
 		return nil

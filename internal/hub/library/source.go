@@ -19,12 +19,12 @@ import (
 
 // Sources returns catalog sources with the skills that a principal can use by
 // name: its own, those of each of its groups, and the public ones. They omit
-// hidden skills and ignore the preload wishes of SKILL.md; see
+// hidden skills and ignore the preload setting in SKILL.md; see
 // [Library.DefaultSkills].
 //
-// A source reads the current database at each call, with the rights that the
-// principal had when Sources was called. Create new sources after rights
-// change. Watching needs [Library.Run].
+// A source reads the database at each call, but uses the rights that the principal
+// had when Sources was called. Create new sources when the rights change. Watching
+// requires that [Library.Run] is running.
 func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.Source, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
@@ -41,7 +41,7 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 		default:
 			s.scope = catalog.Group
 			if s.origin, err = l.groupOrigin(ctx, n.Group()); isNotFound(err) {
-				continue // the group was deleted meanwhile
+				continue // the group was deleted
 			}
 		}
 		if err != nil {
@@ -52,8 +52,8 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 	return out, nil
 }
 
-// groupOrigin returns the label of a group's source: its name if that is a
-// valid label, otherwise its ID. Names of groups are unique.
+// groupOrigin returns the label of a group's source: the name of the group if it
+// is a valid label, otherwise the ID.
 func (l *Library) groupOrigin(ctx context.Context, id string) (string, error) {
 	g, err := l.db.Groups.Get(ctx, id)
 	if err != nil {
@@ -69,13 +69,13 @@ func isLabel(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
-// namespaceSource is the source of one namespace.
+// namespaceSource is the source of the skills that a namespace lists.
 type namespaceSource struct {
 	l      *Library
 	in     Namespace
 	origin string
 	scope  catalog.Scope
-	at     atomic.Int64 // the revision before the last listing
+	at     atomic.Int64 // revision before the last listing
 }
 
 var _ catalog.Watcher = (*namespaceSource)(nil)
@@ -85,7 +85,7 @@ func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
 func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {
 	if err := s.l.index.refresh(ctx); err != nil {
-		return catalog.Listing{}, fmt.Errorf("skills of %s: %w", s.origin, err)
+		return catalog.Listing{}, fmt.Errorf("list skills of %s: %w", s.origin, err)
 	}
 	s.at.Store(s.l.index.currentRevision())
 	return catalog.Listing{Entries: s.l.index.list(s.in, s.origin, s.scope)}, nil
@@ -102,13 +102,13 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
 }
 
-// notExist returns the error for a skill that no longer exists.
+// notExist returns the error for a skill that was deleted.
 func notExist(origin, name string) error {
 	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
-// openDigest opens a version. The bundle may outlive the request, so it ignores
-// the end of ctx; each read has its own time limit.
+// openDigest opens the version with a digest. The bundle stays usable when ctx is
+// done, because it may outlive the request; each read has its own timeout.
 func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if isNotFound(err) {
@@ -125,14 +125,14 @@ func (s *namespaceSource) Watch(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// MaxBound limits the references of one source.
+// MaxBound limits the references of a source from [Library.BoundSource].
 const MaxBound = store.MaxRefs
 
-// BoundSource returns a source with the skills that references resolve to, such
-// as those of an agent. It includes hidden skills and pinned versions. Each
-// listing resolves the references again and reports unresolved ones as
-// problems. The skills have the scope user; put the source before those of
-// [Library.Sources] in a catalog. origin is its label.
+// BoundSource returns a source with the skills to which the references of an agent
+// refer. It includes hidden skills and pinned versions. Each listing resolves the
+// references again and reports unresolved ones as problems. The skills have the
+// user scope; put the source before those of [Library.Sources] in a catalog. The
+// argument origin is the label of the source.
 func (l *Library) BoundSource(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
 	if len(refs) > MaxBound {
 		return nil, fmt.Errorf("%w: too many references (%d, limit %d)", ErrInvalid, len(refs), MaxBound)
@@ -148,7 +148,7 @@ type boundSource struct {
 	at     atomic.Int64 // the revision before the last listing
 
 	mu    sync.Mutex
-	known map[boundKey]*catalog.Entry // as of the last listing
+	known map[boundKey]*catalog.Entry // entries in the last listing
 	opens map[*catalog.Entry]boundKey
 }
 
@@ -175,7 +175,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 		case err != nil:
 			return catalog.Listing{}, err
 		case names[found.Skill.Name]:
-			continue // duplicate; the first reference counts
+			continue // the first of several equal references counts
 		}
 		names[found.Skill.Name] = true
 		key := boundKey{found.Skill.ID, found.Version.Digest, found.Skill.Name}
@@ -205,7 +205,7 @@ func (s *boundSource) problem(r Ref, err error) catalog.Problem {
 	}}
 }
 
-// boundEntry returns the catalog entry of a referenced version.
+// boundEntry returns the catalog entry of the version to which a reference refers.
 func (l *Library) boundEntry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, k.id, k.digest)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle
 	if !ok {
 		return nil, notExist(s.origin, e.Name)
 	}
-	// Rights are checked at each open. The version is the one that was listed.
+	// Check the rights again, but open the version that was listed.
 	if _, err := s.l.authorizeBound(ctx, s.p, account.SkillUse, key.id); err != nil {
 		if isNotFound(err) {
 			return nil, notExist(s.origin, e.Name)

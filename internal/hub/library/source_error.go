@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// SourceError reports that a source or one of its skills cannot be read because
-// of the source or the network. It wraps the errors of package remote.
+// SourceError wraps an error of package remote that a source or the network
+// caused.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// wrapSourceError wraps errors of package remote in a [*SourceError], except
-// for local errors: those would reveal paths of this machine.
+// wrapSourceError wraps an error of package remote in a [*SourceError]. It does not
+// wrap local errors, because they would reveal paths of this machine.
 func wrapSourceError(err error) error {
 	if err == nil {
 		return nil
@@ -25,13 +25,12 @@ func wrapSourceError(err error) error {
 		return mapDiskFull(err)
 	}
 	if e, ok := errors.AsType[*remote.NotFoundError](err); ok {
-		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // without the hint, which is for the command line
+		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // its hint is for the command line
 	}
 	return &SourceError{err}
 }
 
-// InvalidError explains why input is invalid, for the user who gave it. It
-// matches [ErrInvalid].
+// InvalidError tells the user why an argument is invalid. It matches [ErrInvalid].
 type InvalidError struct{ Why string }
 
 func (e *InvalidError) Error() string { return e.Why }

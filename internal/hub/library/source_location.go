@@ -19,10 +19,10 @@ const (
 	maxEntries     = 50_000
 	maxOffered     = 2_000
 	inspectTimeout = 5 * time.Minute
-	latestTimeout  = 30 * time.Second // to read the newest commit of a repository
+	latestTimeout  = 30 * time.Second // for reading the newest commit of a repository
 )
 
-// parseSource parses the location of an import.
+// parseSource parses the location of a source and checks that a hub may use it.
 func (l *Library) parseSource(text string) (remote.Location, error) {
 	at, err := remote.Parse(text, "/")
 	if err != nil {
@@ -31,9 +31,9 @@ func (l *Library) parseSource(text string) (remote.Location, error) {
 	return at, l.checkLocation(at)
 }
 
-// checkLocation refuses locations that only this machine can reach. The user
-// who wrote the location does not own this machine, so its files, networks and
-// keys are off limits. Package remote checks addresses again when it connects.
+// checkLocation fails if a hub may not use a location. The user does not own this
+// machine, so its files, private networks and ssh keys must not be used. Package
+// remote checks addresses again when it connects.
 func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
 	if at.Kind == remote.Local {
@@ -43,7 +43,7 @@ func (l *Library) checkLocation(at remote.Location) error {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return refuse("a hub supports https:// only")
 	}
-	// Compare hosts like package remote.
+	// Normalize the host like package remote.
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if l.opts.Private(host) {
 		return nil
@@ -63,7 +63,7 @@ func (l *Library) checkLocation(at remote.Location) error {
 	return nil
 }
 
-// newClient returns a client with the credentials of a user and a time limit.
+// newClient returns a client with the credentials of a user and a timeout.
 func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {

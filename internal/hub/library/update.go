@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxUpdated limits the skills of one update.
+// maxUpdated limits the skills in a call of [Library.Update].
 const maxUpdated = 1000
 
-// Update updates imported skills of a namespace from their sources: those with
-// the given IDs, or all. It skips pinned skills and those missing at their
-// source. The result lists each skill; errors of a source skip its skills.
+// Update updates imported skills of a namespace from their sources: those with the
+// given IDs, or all. The result lists each skill. Update skips pinned skills,
+// skills that are missing at their source, and skills whose source fails.
 func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*ImportResult, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace,
 	return out, nil
 }
 
-// selectImported returns the skills to update and skips the others with a
-// reason.
+// selectImported returns the skills to update. It adds other skills to out as
+// skipped, with the reason.
 func (l *Library) selectImported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *ImportResult) ([]*Skill, error) {
 	var skills []*Skill
 	take := func(s *Skill) {
@@ -82,8 +82,7 @@ func (l *Library) selectImported(ctx context.Context, p account.Principal, in Na
 	return skills, nil
 }
 
-// groupBySource groups skills by source and importing user, in order of the
-// first skill.
+// groupBySource groups skills by source and importing user. It keeps their order.
 func groupBySource(skills []*Skill) [][]*Skill {
 	type key struct {
 		at remote.Location
@@ -103,7 +102,7 @@ func groupBySource(skills []*Skill) [][]*Skill {
 	return out
 }
 
-// updateGroup updates the skills of one source.
+// updateGroup updates skills with the same source.
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
@@ -111,7 +110,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 		}
 		return nil
 	}
-	var failed error // of the hub, not of the source
+	var failed error // not caused by the source
 	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
@@ -129,14 +128,15 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	return errors.Join(err, failed)
 }
 
-// isCurrent reports whether a repository is still at the commit of all skills.
-// It returns false if that is unknown.
+// isCurrent reports whether all skills were imported from the newest commit of
+// their source. It returns false if the newest commit is unknown.
 func (l *Library) isCurrent(ctx context.Context, user account.UserID, skills []*Skill) bool {
 	commit, err := l.latestCommit(ctx, user, skills[0].Source)
 	return err == nil && commit != "" && !slices.ContainsFunc(skills, func(s *Skill) bool { return s.Source.Commit != commit })
 }
 
-// latestCommit returns the newest commit of a source; "" if it has no commits.
+// latestCommit returns the newest commit of a source, or "" if the source has no
+// commits.
 func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *Source) (string, error) {
 	at := from.location()
 	if at.Kind != remote.Git {
@@ -179,7 +179,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	return nil
 }
 
-// Pin excludes an imported skill from updates, or includes it again.
+// Pin sets whether an imported skill is excluded from updates.
 func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinned bool) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		from := readSource(h.Source)
@@ -187,10 +187,11 @@ func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinne
 			return nil, invalidf("skill %q was uploaded, not imported", h.Name)
 		}
 		from.Pinned = pinned
-		return pinDetails{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.json())
+		return pinDetails{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
 	})
 }
 
+// pinDetails holds the details of the audit record for Pin.
 type pinDetails struct {
 	Name   string `json:"name"`
 	Pinned bool   `json:"pinned"`
@@ -199,7 +200,7 @@ type pinDetails struct {
 // UpdatePreview describes a possible update of a skill.
 type UpdatePreview struct {
 	Commit string          `json:"commit,omitempty"`
-	Diff   *skilldiff.Diff `json:"diff"` // between the current version and the source
+	Diff   *skilldiff.Diff `json:"diff"` // changes from the current version to the source
 }
 
 // PreviewUpdate compares a skill with the current state of its source. The
@@ -244,14 +245,14 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 type SourceCheck struct {
 	Sources  int // number of sources
 	Outdated int // number of skills with a newer commit
-	// Failed has the error of each source that could not be checked.
+	// Failed holds the error of each source that could not be checked.
 	Failed map[string]error
 }
 
-// CheckSources checks the repositories of all imported skills for new commits.
-// It notifies the managers of outdated skills, once for each commit. One node
-// at a time should call it. It returns database errors only; errors of sources
-// are in the result.
+// CheckSources checks the sources of all imported skills for new commits. It
+// notifies the managers of outdated skills, once for each commit. Only one node
+// at a time should call it. CheckSources fails only if the database fails; errors
+// of sources are in the result.
 func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	out := &SourceCheck{Failed: map[string]error{}}
 	for after := int64(0); ; {
@@ -277,8 +278,8 @@ func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	}
 }
 
-// checkSource checks the source of some skills with the credentials of the user
-// who imported the first.
+// checkSource checks the source of skills that have the same source. It uses the
+// credentials of the user who imported the first one.
 func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
 	from := skills[0].Source
 	out.Sources++

@@ -11,24 +11,25 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Package is an uploaded skill archive in ZIP format, limited by
-// [Options.Limits].
+// Package is an uploaded ZIP archive with a skill. [Options.Limits] limits its
+// size.
 type Package struct {
-	// FileName is the name of the archive, and without .zip that of its folder.
+	// FileName is the name of the archive. Without .zip, it must be the name of
+	// the directory in the archive.
 	FileName string
-	// AnyFolder allows other folder names.
+	// AnyFolder permits any name of the directory.
 	AnyFolder bool
 	Data      io.Reader
 }
 
-// Upload adds a new skill to a namespace and returns it. Its code needs an
-// approval before it runs. A skill in the principal's own namespace becomes a
-// default, unless there are [MaxDefaults] already.
+// Upload adds a new skill to a namespace and returns it. Its code must be approved
+// before it runs. A skill in the principal's own namespace becomes a default,
+// unless there are already [MaxDefaults].
 //
-// The errors are [*TooLargeError], [*skill.RefusedError] with all reasons,
-// [*BrokenError], [*NameError], [ErrExists] for an existing name, [ErrFull],
-// [account.DeniedError], and read errors. After an error only files remain,
-// which [Library.Sweep] removes.
+// Upload fails with a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
+// [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], an
+// [account.DeniedError], or an error of reading the package. [Library.Sweep]
+// removes files that were stored before an error.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return nil, fmt.Errorf("upload skill: %w", err)
 	}
-	// A token for uploads alone may not read, but gets the new skill.
+	// Return the new skill even if the token permits uploads but no reading.
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
@@ -59,8 +60,9 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 }
 
 // AddVersion adds a version to a skill, makes it current and returns it. The
-// package must have the name of the skill. It returns [ErrExists] if a version
-// has the same files, and otherwise the errors of [Library.Upload].
+// package must contain a skill with the same name. AddVersion fails with
+// [ErrExists] if a version has the same files, and with the errors of
+// [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err != nil {
@@ -90,7 +92,8 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	return newVersion(v, true), nil
 }
 
-// authorizeChange checks the permission for a change before expensive work.
+// authorizeChange returns a skill if the principal may change it. It avoids
+// expensive work for a change that would be denied.
 func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
@@ -102,12 +105,12 @@ func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id s
 	return h, nil
 }
 
-// checkSameSkill returns an error if the content has the name of another skill.
+// checkSameSkill fails unless the content has the name of a skill.
 func (c *content) checkSameSkill(h *skillRecord) error {
 	if c.skill.Name == h.Name {
 		return nil
 	}
-	return &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the skill is named %q; upload the package as a new skill", h.Name)}
+	return &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the existing skill is named %q; upload the package as a new skill", h.Name)}
 }
 
 // withPackage reads a package and calls f with its content.
@@ -136,8 +139,8 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	return f(c)
 }
 
-// checkNameFree returns [ErrExists] if a namespace has a skill of a name. The
-// database decides between concurrent uploads.
+// checkNameFree fails with [ErrExists] if a namespace lists a skill with a name. Of
+// concurrent uploads, the database accepts only one.
 func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err == nil && len(found) > 0 {
@@ -160,10 +163,11 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	return id, nil
 }
 
-// createInTx is like create in a transaction. The caller notifies afterwards.
+// createInTx is like create, but uses a transaction of the caller, who calls
+// NotifyChanged after the commit.
 func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	s, err := tx.Skills.Create(ctx, store.Skill{
-		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.json(),
+		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.encode(),
 	})
 	if err != nil {
 		return "", err
@@ -180,7 +184,7 @@ func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Princi
 	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploadDetails{s.Name, v.Number, v.Digest, from})
 }
 
-// uploadDetails are the audit details of new files.
+// uploadDetails holds the details of the audit record for a new version.
 type uploadDetails struct {
 	Name    string  `json:"name"`
 	Version int64   `json:"version"`
@@ -188,7 +192,7 @@ type uploadDetails struct {
 	From    *Source `json:"from,omitempty"`
 }
 
-// appendVersion adds a version to an existing skill and notifies its users.
+// appendVersion adds a version to a skill and notifies the users of the skill.
 func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
 	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -199,8 +203,8 @@ func (l *Library) appendVersion(ctx context.Context, p account.Principal, id str
 	return number, err
 }
 
-// appendVersionInTx is like appendVersion in a transaction, without an audit
-// record.
+// appendVersionInTx is like appendVersion, but uses a transaction of the caller and
+// writes no audit record.
 func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
 	if err := c.checkSameSkill(h); err != nil {
 		return store.Version{}, err
@@ -210,16 +214,17 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 		return v, err
 	}
 	if from != nil {
-		if err := tx.Skills.Update(ctx, h.ID, from.origin(), from.json()); err != nil {
+		if err := tx.Skills.Update(ctx, h.ID, from.origin(), from.encode()); err != nil {
 			return v, err
 		}
 	}
 	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// insertVersion adds a version whose files are stored and makes it current.
+// insertVersion adds a version and makes it current. Its files must be stored
+// already.
 func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
-	row, files, err := c.version(id, string(p.User), from.json())
+	row, files, err := c.versionRow(id, string(p.User), from.encode())
 	if err != nil {
 		return store.Version{}, err
 	}

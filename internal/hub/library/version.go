@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Version is one state of a skill's files.
+// Version is an immutable set of a skill's files, with its review.
 type Version struct {
 	SkillID     string    `json:"skill_id"`
 	Name        string    `json:"-"` // of the skill; omitted in lists of one skill
@@ -64,8 +64,8 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 	return newVersion(v, v.Number == h.Number), nil
 }
 
-// getReadableVersion returns a version of a skill that the principal may read;
-// number 0 is the current one.
+// getReadableVersion returns a version of a skill if the principal may read it.
+// Number 0 means the current version.
 func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, i
 	return h, v, err
 }
 
-// getVersion returns a version of a skill; number 0 is the current one.
+// getVersion returns a version of a skill. Number 0 means the current version.
 func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) (store.Version, error) {
 	if number == 0 {
 		number = h.Number
@@ -83,9 +83,9 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 	return l.db.Versions.Get(ctx, h.ID, number)
 }
 
-// Versions returns the versions of a skill before a number, newest first;
-// before 0 is all. It returns at most limit and at most [store.MaxPage]
-// versions.
+// Versions returns the versions of a skill with a number below before, newest
+// first. If before is 0, it starts with the newest version. It returns at most
+// limit versions and never more than [store.MaxPage].
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -102,8 +102,8 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 	return out, nil
 }
 
-// Findings returns the scan report of a version, nil if none is stored; number
-// 0 is the current version.
+// Findings returns the scan report of a version, or nil if none is stored. Number 0
+// means the current version.
 func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -115,13 +115,13 @@ func (l *Library) Findings(ctx context.Context, p account.Principal, id string, 
 	}
 	var report scan.Report
 	if err := json.Unmarshal(data, &report); err != nil {
-		return nil, fmt.Errorf("findings of version %d: %w", number, store.ErrCorrupt)
+		return nil, fmt.Errorf("read findings of version %d: %w", number, store.ErrCorrupt)
 	}
 	return &report, nil
 }
 
-// Manifest returns the files of a version with their hashes; number 0 is the
-// current version.
+// Manifest returns the list of files in a version. Number 0 means the current
+// version.
 func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -130,8 +130,8 @@ func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, 
 	return l.manifest(ctx, v)
 }
 
-// Open returns the files of a version; number 0 is the current one. Each file
-// is verified when it is opened. The caller closes the bundle.
+// Open returns the files of a version. Number 0 means the current version. The
+// bundle verifies each file when the file is opened. The caller closes the bundle.
 func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
 	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -140,12 +140,12 @@ func (l *Library) Open(ctx context.Context, p account.Principal, id string, numb
 	return l.bundle(ctx, h.Name, v)
 }
 
-// NoVersion stands for the older version in a comparison with nothing, so that
-// the difference shows everything that the newer version has and requests.
+// NoVersion is an older version for [Library.Diff] that has no files. The
+// difference then shows all files and requested permissions of the newer version.
 const NoVersion = -1
 
-// Diff compares two versions of a skill. to is 0 for the current version; from
-// may be [NoVersion].
+// Diff compares two versions of a skill. If to is 0, it means the current version.
+// If from is [NoVersion], the whole version is new.
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -184,8 +184,8 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 	return &out
 }
 
-// SetCurrentVersion makes a version current, for example to go back to an older
-// one. Reviews remain valid.
+// SetCurrentVersion makes a version current, for example an older one to revert a
+// change. Reviews remain valid.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
@@ -205,13 +205,14 @@ func (l *Library) setCurrent(ctx context.Context, tx *store.Tx, v store.Version)
 	return tx.Refs.Set(ctx, store.SkillKind, v.SkillID, m.dependencyRefs())
 }
 
+// currentDetails holds the details of the audit record for SetCurrentVersion.
 type currentDetails struct {
 	Name string `json:"name"`
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 }
 
-// DeleteVersion deletes a version that is not current. It returns a
+// DeleteVersion deletes a version that is not current. It fails with a
 // [*ReferencedError] if a reference pins the version.
 func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
