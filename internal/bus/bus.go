@@ -95,7 +95,7 @@ func (l *Local) notifyLoss() {
 	}
 }
 
-func (l *Local) remove(s *Subscription) {
+func (l *Local) removeSubscription(s *Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for stream := range s.newest {
@@ -136,7 +136,7 @@ func (s *Subscription) Drain() []Notification {
 }
 
 // Close ends the subscription. It does not close the channel of Ready.
-func (s *Subscription) Close() { s.bus.remove(s) }
+func (s *Subscription) Close() { s.bus.removeSubscription(s) }
 
 // add adds a notification unless it is older than the newest one of its stream.
 func (s *Subscription) add(stream string, seq int64) {

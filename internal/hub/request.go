@@ -30,7 +30,7 @@ func (h *Hub) Handler() http.Handler {
 		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
 		h.metrics.Running.Inc()
 		defer h.metrics.Running.Dec()
-		ctx, traced := h.opts.Tracer.Request(r.Context(), r.Method, h.traceOf(r))
+		ctx, traced := h.opts.Tracer.StartRequest(r.Context(), r.Method, h.traceOf(r))
 		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
 		defer h.leave(answer, r, v)

@@ -154,7 +154,7 @@ func (h *Hub) endStreams() {
 
 // followTurn counts and traces the events of a turn.
 func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
-	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
+	ctx, span := h.opts.Tracer.StartTurn(ctx, c.ID, c.Agent)
 	return ctx, h.metrics.ObserveTurn(span, kind)
 }
 
@@ -164,5 +164,5 @@ func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.opts.Tracer.Model(h.metrics.CountModel(m)), nil
+	return h.opts.Tracer.TraceModel(h.metrics.CountModel(m)), nil
 }

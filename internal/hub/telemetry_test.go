@@ -104,7 +104,7 @@ func TestTracesAndMetrics(t *testing.T) {
 // turn.
 func talk(t *testing.T, n *node, text string) {
 	t.Helper()
-	engine, who := n.Chat(), account.Single()
+	engine, who := n.Chat(), account.SinglePrincipal()
 	c, err := engine.Create(t.Context(), who, "", "")
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Model wraps m so that each request is recorded as a span.
-func (t *Tracer) Model(m llm.Model) llm.Model {
+// TraceModel wraps m so that each request is recorded as a span.
+func (t *Tracer) TraceModel(m llm.Model) llm.Model {
 	if t == nil {
 		return m
 	}

@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Request starts the span of an HTTP request. Pass the request's headers only if its sender
+// StartRequest starts the span of an HTTP request. Pass the request's headers only if its sender
 // is trusted: the traceparent header then names the parent of the span. Call end with the
 // route pattern of the mux and the response status.
-func (t *Tracer) Request(ctx context.Context, method string, headers http.Header) (_ context.Context, end func(route string, status int)) {
+func (t *Tracer) StartRequest(ctx context.Context, method string, headers http.Header) (_ context.Context, end func(route string, status int)) {
 	if t == nil {
 		return ctx, func(string, int) {}
 	}

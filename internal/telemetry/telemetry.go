@@ -5,7 +5,7 @@
 // A span contains names, digests, numbers and outcomes. It never contains messages,
 // arguments, results, error texts, queries or addresses of users.
 //
-// Start reading at [Start]; [Tracer.Request], [Tracer.Turn] and [Tracer.Model] create spans.
+// Start reading at [Start]; [Tracer.StartRequest], [Tracer.StartTurn] and [Tracer.TraceModel] create spans.
 package telemetry
 
 import (

@@ -133,12 +133,12 @@ func TestUnsupportedProtocolIsRefused(t *testing.T) {
 
 func TestNilTracer(t *testing.T) {
 	var none *telemetry.Tracer
-	ctx, end := none.Request(t.Context(), "GET", http.Header{})
+	ctx, end := none.StartRequest(t.Context(), "GET", http.Header{})
 	end("GET /x", 200)
-	turn, watch := none.Turn(ctx, "c", "")
+	turn, watch := none.StartTurn(ctx, "c", "")
 	watch.Step(&session.Event{})
 	watch.End("done", false)
-	if turn != t.Context() || none.Close(turn) != nil || none.Model(fakeModel{}) != llm.Model(fakeModel{}) {
+	if turn != t.Context() || none.Close(turn) != nil || none.TraceModel(fakeModel{}) != llm.Model(fakeModel{}) {
 		t.Error("a nil tracer does something")
 	}
 }
@@ -147,14 +147,14 @@ func TestRequest(t *testing.T) {
 	r := startReceiver(t)
 	tracer := start(t, nil)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	_, end := tracer.Request(t.Context(), "GET", http.Header{"Traceparent": {parent}})
+	_, end := tracer.StartRequest(t.Context(), "GET", http.Header{"Traceparent": {parent}})
 	end("GET /api/v1/skills/{id}", 503)
-	_, end = tracer.Request(t.Context(), "POST", nil)
+	_, end = tracer.StartRequest(t.Context(), "POST", nil)
 	end("/", 404)
 	stop(t, tracer)
 	s := r.span(t, "GET /api/v1/skills/{id}")
 	wantAttributes(t, s, map[string]string{"http.route": "/api/v1/skills/{id}", "http.response.status_code": "int_value:503"})
-	if s.Kind != pb.Span_SPAN_KIND_SERVER || s.Status.Code != pb.Status_STATUS_CODE_ERROR || !strings.Contains(parent, hexOf(s.TraceId)) {
+	if s.Kind != pb.Span_SPAN_KIND_SERVER || s.Status.Code != pb.Status_STATUS_CODE_ERROR || !strings.Contains(parent, formatHex(s.TraceId)) {
 		t.Errorf("the span is %v", s)
 	}
 	if s := r.span(t, "POST"); attributes(s)["http.route"] != "" || s.Status.GetCode() == pb.Status_STATUS_CODE_ERROR {
@@ -165,7 +165,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func hexOf(b []byte) string {
+func formatHex(b []byte) string {
 	const digits = "0123456789abcdef"
 	var out strings.Builder
 	for _, c := range b {
@@ -179,8 +179,8 @@ func hexOf(b []byte) string {
 func TestTurn(t *testing.T) {
 	r := startReceiver(t)
 	tracer := start(t, nil)
-	ctx, turn := tracer.Turn(t.Context(), "c1", "Bot/public/helper")
-	model := tracer.Model(fakeModel{})
+	ctx, turn := tracer.StartTurn(t.Context(), "c1", "Bot/public/helper")
+	model := tracer.TraceModel(fakeModel{})
 	for range model.Stream(ctx, &llm.Request{}) {
 	}
 	start := time.Now()
@@ -235,7 +235,7 @@ func TestModelError(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			r := startReceiver(t)
 			tracer := start(t, nil)
-			for range tracer.Model(fakeModel{tt.err}).Stream(t.Context(), &llm.Request{}) {
+			for range tracer.TraceModel(fakeModel{tt.err}).Stream(t.Context(), &llm.Request{}) {
 			}
 			stop(t, tracer)
 			s := r.span(t, "chat one")
@@ -252,7 +252,7 @@ func TestFailingReceiverIsLogged(t *testing.T) {
 	r.broken = true
 	var log strings.Builder
 	tracer := start(t, slog.New(slog.NewTextHandler(&log, nil)))
-	_, end := tracer.Request(t.Context(), "GET", nil)
+	_, end := tracer.StartRequest(t.Context(), "GET", nil)
 	end("", 200)
 	stop(t, tracer)
 	if !strings.Contains(log.String(), "couldn't send traces") {

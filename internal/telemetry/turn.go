@@ -28,9 +28,9 @@ type openCall struct {
 	start time.Time
 }
 
-// Turn starts the span of a turn. The argument conversation is an ID; agent is "" for the
+// StartTurn starts the span of a turn. The argument conversation is an ID; agent is "" for the
 // default agent. Use the returned context for all work of the turn.
-func (t *Tracer) Turn(ctx context.Context, conversation, agent string) (context.Context, *Turn) {
+func (t *Tracer) StartTurn(ctx context.Context, conversation, agent string) (context.Context, *Turn) {
 	if t == nil {
 		return ctx, nil
 	}

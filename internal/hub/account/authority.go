@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Action is an operation that needs authorization, as KIND.VERB.
+// Action names an operation that needs authorization, in the form KIND.VERB.
 type Action string
 
-// The actions. Each applies to a [Resource]: an existing item, or the namespace
-// of a new one.
+// The actions. Each applies to a [Resource]: an existing item, or the namespace of
+// a new item.
 const (
 	SkillRead     Action = "skill.read"     // see a skill, its files and its versions
 	SkillUse      Action = "skill.use"      // load it in a conversation
@@ -20,7 +20,7 @@ const (
 	SkillUpload   Action = "skill.upload"   // add a new one, also by import
 	SkillChange   Action = "skill.change"   // add a version, choose the current one, change its source
 	SkillReview   Action = "skill.review"   // approve or reject the code of a version
-	SkillPublish  Action = "skill.publish"  // offer it to others; there it counts as an upload
+	SkillPublish  Action = "skill.publish"  // offer it to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
 	SkillDelete   Action = "skill.delete"
 
@@ -41,7 +41,7 @@ const (
 
 	GrantRead   Action = "grant.read"
 	GrantWrite  Action = "grant.write"  // grant and revoke permissions of code
-	SecretList  Action = "secret.list"  // names only: values are never read back
+	SecretList  Action = "secret.list"  // only names: nobody can read values
 	SecretWrite Action = "secret.write" // set and delete
 	SecretGrant Action = "secret.grant" // let a skill or server use one
 
@@ -62,22 +62,22 @@ const (
 	SettingsRead  Action = "settings.read"
 	SettingsWrite Action = "settings.write" // kill switch, allow-list and others
 	UsageRead     Action = "usage.read"
-	MeterRead     Action = "meter.read" // consumption of conversations
+	MeterRead     Action = "meter.read" // usage of conversations
 	AuditRead     Action = "audit.read"
 	HubOperate    Action = "hub.operate" // metrics, backup, state of a node
 )
 
-// Resource is what an action applies to: its owner and who sees it. It belongs
-// to a user or a group. Without either it belongs to the hub, as the zero value
-// does: admins may do everything with it, and others nothing unless it is
+// Resource describes the owner and the visibility of an item to which an action
+// applies. The item belongs to a user or a group, or else to the hub. Administrators
+// may do everything with an item of the hub, and others nothing unless it is
 // shared.
 type Resource struct {
 	Owner  UserID  // owning user, or the user itself
 	Group  GroupID // owning group
-	Author UserID  // creator within a group; for SkillReview the uploader of the version
-	Shared bool    // offered to all users: in the public namespace or published to all
-	// Hidden restricts it to those who manage it. Leave it false if an item in
-	// use already refers to it: that use continues.
+	Author UserID  // creator within a group; for SkillReview, the uploader of the version
+	Shared bool    // whether all users see it: in the public namespace or published to all
+	// Hidden restricts the item to users who manage it. Set it to false if the
+	// action uses an existing reference to the item, which stays valid.
 	Hidden bool
 }
 
@@ -87,17 +87,17 @@ func OwnedBy(u UserID) Resource { return Resource{Owner: u} }
 // OwnedByGroup returns the resource that a group owns and that author created.
 func OwnedByGroup(g GroupID, author UserID) Resource { return Resource{Group: g, Author: author} }
 
-// rule says who may do an action. Everything else is denied.
+// rule says who may perform an action. Everything else is denied.
 type rule struct {
 	action Action
-	scopes Scopes // one of them is needed
+	scopes Scopes // one of them is required
 
-	own       bool // the owning user
-	group     Role // the least role in the owning group; Outsider for none
-	author    bool // also a developer of the group who created it
-	notAuthor bool // not the author: another user has to review
-	everyone  bool // every signed-in user if it is shared
-	admin     bool // admins, even if the hub does not own it
+	own       bool // the owning user may
+	group     Role // members of the owning group with at least this role may; Outsider means none
+	author    bool // a developer of the group who created the item may, too
+	notAuthor bool // the author may not, because another user has to review
+	everyone  bool // every signed-in user may if the item is shared
+	admin     bool // administrators may, even if the hub does not own the item
 }
 
 const (
@@ -140,7 +140,7 @@ var rules = []rule{
 	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer},
 	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer},
 
-	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the group's defaults: nobody may pull others into a group of their own
+	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the defaults of a group, so users must not add others to groups of their own
 	{action: GroupRead, scopes: ScopeRead, group: Reporter, admin: true},
 	{action: GroupMembers, scopes: ScopeAdmin, group: Maintainer, admin: true},
 	{action: GroupManage, scopes: ScopeAdmin, group: Owner, admin: true},
@@ -162,7 +162,7 @@ var rules = []rule{
 	{action: HubOperate, scopes: ScopeRead | ScopeAdmin},
 }
 
-// findRule returns the rule of an action, nil if there is none.
+// findRule returns the rule for an action, or nil if there is none.
 func findRule(a Action) *rule {
 	for i := range rules {
 		if rules[i].action == a {
@@ -181,14 +181,14 @@ func Actions() []Action {
 	return all
 }
 
-// Can reports whether a principal may do an action on a resource. Unknown
-// actions are denied.
+// Can reports whether a principal may perform an action on a resource. Nobody may
+// perform an unknown action.
 func Can(p Principal, a Action, r Resource) bool {
 	rule := findRule(a)
 	return rule != nil && rule.allowsUser(p, r) && rule.scopes&p.Scopes != 0
 }
 
-// allowsUser reports whether the user may do it, regardless of scopes.
+// allowsUser reports whether the user may perform the action. It ignores scopes.
 func (u *rule) allowsUser(p Principal, r Resource) bool {
 	switch hub := r.Owner == "" && r.Group == ""; {
 	case p.Anonymous():
@@ -203,7 +203,8 @@ func (u *rule) allowsUser(p Principal, r Resource) bool {
 	return u.allowsMember(p, r)
 }
 
-// allowsMember reports whether the role of the user in the group is sufficient.
+// allowsMember reports whether the user's role in the owning group permits the
+// action.
 func (u *rule) allowsMember(p Principal, r Resource) bool {
 	role, made := p.Groups[r.Group], r.Author == p.User
 	manages := role >= Maintainer || made && role >= Developer
@@ -216,9 +217,10 @@ func (u *rule) allowsMember(p Principal, r Resource) bool {
 	return u.group != Outsider && role >= u.group
 }
 
-// CanSetRole reports whether a principal may change the role of a user in a
-// group. Outsider stands for no membership. Users who manage members may set
-// roles up to their own on both sides. Every user may leave.
+// CanSetRole reports whether a principal may change the role of a user in a group.
+// The role Outsider means that the user is not a member. Every user may leave a
+// group. A principal who manages members may change roles if neither the old nor
+// the new role is higher than its own.
 func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
 	if p.Anonymous() || g == "" || from < Outsider || to < Outsider || from > Owner || to > Owner {
 		return false
@@ -231,13 +233,13 @@ func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
 // DeniedError says why an action was denied.
 type DeniedError struct {
 	Action Action
-	// SignIn says that the user is not signed in. Answer with 401.
+	// SignIn says that the user is not signed in. Respond with status 401.
 	SignIn bool
-	// Scopes are set if the user may do it but the token needs one of them.
-	// Answer with 403.
+	// Scopes is set if the user may perform the action, but the token lacks one
+	// of these scopes. Respond with status 403.
 	Scopes Scopes
 	// Hidden says that the user must not learn whether the resource exists.
-	// Answer with 404; otherwise with 403.
+	// Respond with status 404 instead of 403.
 	Hidden bool
 }
 
@@ -262,6 +264,6 @@ func Check(p Principal, a Action, r Resource) error {
 	case rule != nil && rule.allowsUser(p, r):
 		return &DeniedError{Action: a, Scopes: rule.scopes}
 	}
-	kept := r.Owner != "" || r.Group != "" || r.Hidden // settings of the hub are no secret
+	kept := r.Owner != "" || r.Group != "" || r.Hidden // everyone knows that the settings of the hub exist
 	return &DeniedError{Action: a, Hidden: kept && !findRule(SkillRead).allowsUser(p, r)}
 }

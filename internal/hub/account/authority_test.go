@@ -165,7 +165,7 @@ func TestW20NobodyReviewsTheirOwnCode(t *testing.T) {
 			t.Errorf("a %s approves what he uploaded", r)
 		}
 	}
-	if !account.Can(person(account.Maintainer), account.SkillReview, account.OwnedByGroup(team, other)) || !account.Can(account.Single(), account.SkillReview, account.OwnedBy("local")) {
+	if !account.Can(person(account.Maintainer), account.SkillReview, account.OwnedByGroup(team, other)) || !account.Can(account.SinglePrincipal(), account.SkillReview, account.OwnedBy("local")) {
 		t.Error("nobody approves anything")
 	}
 }
@@ -357,7 +357,7 @@ func TestRoleAndScopeNames(t *testing.T) {
 			t.Errorf("%q is %s", bad, s)
 		}
 	}
-	if !account.ScopeRead.Within(account.AllScopes) || account.AllScopes.Within(account.ScopeRead) {
+	if !account.ScopeRead.IsSubsetOf(account.AllScopes) || account.AllScopes.IsSubsetOf(account.ScopeRead) {
 		t.Error("within")
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter limits how often an operation runs, separately for each key: an
-// address, a user, a token. It remembers a limited number of keys and drops the
-// least recently used one, which then starts over. It counts within one
-// process. It is safe for concurrent use.
+// Limiter limits how often an operation runs for each key, such as an address, a
+// user or a token. It forgets the least recently used key if there are too many.
+// It counts only operations of this process. It is safe for concurrent use.
 type Limiter struct {
 	every   time.Duration
 	burst   int
@@ -28,9 +27,9 @@ type limitedKey struct {
 	bucket *rate.Limiter
 }
 
-// NewLimiter returns a limiter that allows each key a burst and then one
-// operation per interval. It remembers at most keys keys, at about 300 bytes
-// each. It panics if an argument is not positive.
+// NewLimiter returns a limiter that allows each key a burst of operations and then
+// one operation per interval every. It remembers at most keys keys, which take
+// about 300 bytes each. It panics if an argument is not positive.
 func NewLimiter(every time.Duration, burst, keys int) *Limiter {
 	if every <= 0 || burst <= 0 || keys <= 0 {
 		panic(fmt.Sprintf("account: invalid limit: every %s, burst %d, %d keys", every, burst, keys))
@@ -38,8 +37,8 @@ func NewLimiter(every time.Duration, burst, keys int) *Limiter {
 	return &Limiter{every: every, burst: burst, maxKeys: keys, keys: map[string]*list.Element{}, recent: list.New()}
 }
 
-// RateLimitError says that an operation ran too often. Answer with 429 and a
-// Retry-After header.
+// RateLimitError says that an operation ran too often. Respond with status 429 and
+// a Retry-After header.
 type RateLimitError struct {
 	RetryAfter time.Duration // whole seconds
 }
@@ -48,8 +47,8 @@ func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("too many requests; try again in %s", e.RetryAfter)
 }
 
-// Allow counts one operation for each key. If that exceeds the limit of one of
-// them, it counts none and fails with a [*RateLimitError].
+// Allow counts an operation for each of the keys. If that would exceed the limit
+// of a key, it counts nothing and fails with a [*RateLimitError].
 func (l *Limiter) Allow(keys ...string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +68,7 @@ func (l *Limiter) Allow(keys ...string) error {
 	return nil
 }
 
-// bucket returns the bucket of a key. The caller holds mu.
+// bucket returns the token bucket of a key. The caller holds mu.
 func (l *Limiter) bucket(key string) *rate.Limiter {
 	if e, ok := l.keys[key]; ok {
 		l.recent.MoveToFront(e)

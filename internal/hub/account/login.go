@@ -13,23 +13,23 @@ import (
 
 // Default times of a browser sign-in.
 const (
-	DefaultIdle     = 24 * time.Hour      // without a request
-	DefaultLifetime = 30 * 24 * time.Hour // in total
-	DefaultRotate   = 12 * time.Hour      // until the cookie is replaced
+	DefaultIdle     = 24 * time.Hour      // time without a request after which it ends
+	DefaultLifetime = 30 * 24 * time.Hour // time after which it always ends
+	DefaultRotate   = 12 * time.Hour      // time after which the cookie is replaced
 
-	// loginTouchInterval is the minimum time between recorded requests.
+	// loginTouchInterval is the minimum interval between recorded requests.
 	loginTouchInterval = time.Minute
 	maxAgent           = 200 // bytes
 )
 
-// Login is the stored part of a browser sign-in.
+// Login is a browser sign-in as it is stored.
 type Login struct {
 	Hash     []byte // SHA-256 of the cookie value, unique
 	User     UserID
 	Agent    string    // User-Agent, so that users recognize the browser
 	Created  time.Time // time of the sign-in
 	LastSeen time.Time // last request, accurate to about a minute
-	Expires  time.Time // at the latest
+	Expires  time.Time // requests do not extend it
 }
 
 // LoginStore stores browser sign-ins.
@@ -40,18 +40,19 @@ type LoginStore interface {
 	GetLogin(ctx context.Context, hash []byte) (Login, error)
 	// TouchLogin records the last request. It ignores a missing sign-in.
 	TouchLogin(ctx context.Context, hash []byte, at time.Time) error
-	// ReplaceLogin changes the hash of a sign-in. It fails with [ErrNotFound]
-	// if old is missing; of concurrent calls, one succeeds.
+	// ReplaceLogin changes the hash of a sign-in. It fails with [ErrNotFound] if
+	// there is none with the old hash, so that only one of several calls
+	// succeeds.
 	ReplaceLogin(ctx context.Context, old, hash []byte) error
-	// RemoveLogin deletes a sign-in. It ignores a missing one.
+	// RemoveLogin deletes a sign-in. It ignores a missing sign-in.
 	RemoveLogin(ctx context.Context, hash []byte) error
 }
 
 // LoginOptions configure browser sign-ins. The zero value selects the defaults.
 type LoginOptions struct {
 	Idle, Lifetime, Rotate time.Duration
-	// Secure says that browsers reach the hub over https. The cookie is then
-	// sent over https only.
+	// Secure says that browsers reach the hub over https. They then send the
+	// cookie only over https.
 	Secure bool
 }
 
@@ -61,7 +62,8 @@ type Logins struct {
 	opts  LoginOptions
 }
 
-// NewLogins returns the sign-ins of a store. Nil options select the defaults.
+// NewLogins returns a manager for the sign-ins in a store. Nil options select the
+// defaults.
 func NewLogins(s LoginStore, o *LoginOptions) *Logins {
 	l := &Logins{store: s}
 	if o != nil {
@@ -78,8 +80,8 @@ func NewLogins(s LoginStore, o *LoginOptions) *Logins {
 	return l
 }
 
-// Start signs a user in and returns a new cookie. It stores 200 bytes of the
-// User-Agent at most.
+// Start signs a user in and returns a new cookie. It stores at most 200 bytes of
+// the User-Agent.
 func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cookie, error) {
 	if u == "" {
 		return nil, errors.New("start sign-in: no user")
@@ -91,28 +93,28 @@ func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cooki
 	if err := l.store.AddLogin(ctx, row); err != nil {
 		return nil, fmt.Errorf("start sign-in: %w", err)
 	}
-	return l.cookie(value, row.Expires), nil
+	return l.newCookie(value, row.Expires), nil
 }
 
-// newCookieValue returns a random value with its creation time. The time cannot
-// be forged, because sign-ins are found by the hash of the whole value.
+// newCookieValue returns a random value that includes its creation time. Nobody can
+// change the time, because sign-ins are found by the hash of the whole value.
 func newCookieValue(now time.Time) string {
 	return rand.Text() + rand.Text() + "." + strconv.FormatInt(now.Unix(), 36)
 }
 
-// cookieTime returns the creation time of a value, or the distant past if it
-// has none.
+// cookieTime returns the creation time in a cookie value, or a time in the distant
+// past if the value contains none.
 func cookieTime(value string) time.Time {
 	_, text, _ := strings.Cut(value, ".")
 	seconds, _ := strconv.ParseInt(text, 36, 64)
 	return time.Unix(seconds, 0)
 }
 
-// Find returns the sign-in of the cookie of a request. If next is not nil, the
-// response must set it: the old cookie is no longer valid. Cookies are replaced
-// only when a user opens a page, not during parallel requests of a page. Find
-// fails with [ErrInvalidCredentials] if there is no valid cookie, and with
-// another error if the store failed.
+// Find returns the sign-in for the cookie in a request. If next is not nil, the
+// response must set it, because the old cookie is no longer valid. Find replaces
+// cookies only when a user opens a page, because a page makes requests in
+// parallel. It fails with [ErrInvalidCredentials] if there is no valid cookie, and
+// with another error if the store fails.
 func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *http.Cookie, err error) {
 	c, err := r.Cookie(l.CookieName())
 	if err != nil {
@@ -144,25 +146,25 @@ func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *ht
 func (l *Logins) rotate(ctx context.Context, row Login, now time.Time) (Login, *http.Cookie, error) {
 	value := newCookieValue(now)
 	err := l.store.ReplaceLogin(ctx, row.Hash, hashToken(value))
-	if errors.Is(err, ErrNotFound) { // another request of the browser got the next value
+	if errors.Is(err, ErrNotFound) { // another request of the browser has replaced the cookie
 		return row, nil, nil
 	}
 	if err != nil {
 		return Login{}, nil, fmt.Errorf("replace cookie: %w", err)
 	}
 	row.Hash = hashToken(value)
-	return row, l.cookie(value, row.Expires), nil
+	return row, l.newCookie(value, row.Expires), nil
 }
 
-// End signs a browser out and returns a cookie that deletes its own. Without a
-// valid cookie it does nothing else.
+// End signs a browser out. It returns a cookie that makes the browser delete its
+// cookie, even if that cookie was not valid.
 func (l *Logins) End(ctx context.Context, r *http.Request) (*http.Cookie, error) {
 	if c, err := r.Cookie(l.CookieName()); err == nil {
 		if err := l.store.RemoveLogin(ctx, hashToken(c.Value)); err != nil {
 			return nil, fmt.Errorf("end sign-in: %w", err)
 		}
 	}
-	gone := l.cookie("", time.Time{})
+	gone := l.newCookie("", time.Time{})
 	gone.MaxAge = -1
 	return gone, nil
 }
@@ -178,9 +180,9 @@ func cookieName(name string, secure bool) string {
 	return name
 }
 
-// cookie is hidden from scripts and from requests of other sites, except for
-// links.
-func (l *Logins) cookie(value string, ends time.Time) *http.Cookie {
+// newCookie returns the cookie for a value. Scripts cannot read it, and browsers do not
+// send it with requests of other sites, except when a user follows a link.
+func (l *Logins) newCookie(value string, ends time.Time) *http.Cookie {
 	c := &http.Cookie{Name: l.CookieName(), Value: value, Path: "/", Secure: l.opts.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if !ends.IsZero() {
 		c.MaxAge = int(time.Until(ends).Seconds())

@@ -20,27 +20,28 @@ import (
 )
 
 const (
-	// signInTimeout is how long a user may take at the provider.
+	// signInTimeout limits the time that a user may spend at the provider.
 	signInTimeout = 10 * time.Minute
-	// discoveryPause is the pause after the provider could not be reached.
+	// discoveryPause is the time during which sign-ins fail immediately after
+	// the provider could not be reached.
 	discoveryPause = 5 * time.Second
 	maxGroups      = 1000
 	maxClaim       = 255 // bytes of a name, a subject, a group
 	maxReturnPath  = 1024
 )
 
-// OIDCOptions configure the identity provider. They come from the operator.
+// OIDCOptions are the operator's settings for the identity provider.
 type OIDCOptions struct {
 	Issuer       string // for example https://id.example.com
 	ClientID     string
 	ClientSecret string // empty for a public client
-	// Redirect is the address of this hub to which the provider sends users
-	// back, for example https://hub.example.com/login/callback.
+	// Redirect is the address on this hub to which the provider redirects users,
+	// for example https://hub.example.com/login/callback.
 	Redirect string
-	// Scopes are requested in addition to openid. The default is profile and
-	// email. Some providers need one for groups.
+	// Scopes are requested in addition to openid; nil means profile and email.
+	// Some providers require another scope for groups.
 	Scopes []string
-	// NameClaim and GroupsClaim name the claims of the ID token that hold the
+	// NameClaim and GroupsClaim name the claims in the ID token that contain the
 	// user name and the groups. The defaults are preferred_username and groups.
 	// Dots select nested claims.
 	NameClaim, GroupsClaim string
@@ -49,8 +50,8 @@ type OIDCOptions struct {
 	Cipher *encryption.Cipher
 }
 
-// OIDC signs users in through OpenID Connect, with the authorization code flow,
-// PKCE, state and nonce. It contacts the provider at the first sign-in. It is
+// OIDC signs users in through OpenID Connect. It uses the authorization code flow
+// with PKCE, state and nonce. It contacts the provider at the first sign-in. It is
 // safe for concurrent use.
 type OIDC struct {
 	opts   OIDCOptions
@@ -77,30 +78,32 @@ func NewOIDC(o OIDCOptions) (*OIDC, error) {
 		o.GroupsClaim = "groups"
 	}
 	if o.ClientID == "" || o.Cipher == nil {
-		return nil, errors.New("OpenID Connect: needs a client ID and a cipher")
+		return nil, errors.New("OpenID Connect: want a client ID and a cipher")
 	}
 	for _, at := range []string{o.Issuer, o.Redirect} {
 		if u, err := url.Parse(at); err != nil || !isSecure(u) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("OpenID Connect: not an https address: %.200q", stripQuery(at))
+			return nil, fmt.Errorf("OpenID Connect: want an https address, got %.200q", stripQuery(at))
 		}
 	}
 	return &OIDC{opts: o, client: providerClient(), secure: strings.HasPrefix(o.Redirect, "https:"), discovering: make(chan struct{}, 1)}, nil
 }
 
-// pendingSignIn is the state of a sign-in until the user comes back.
+// pendingSignIn is the state of a sign-in until the provider redirects the user
+// back.
 type pendingSignIn struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
 	Verifier string    `json:"verifier"`
-	Back     []byte    `json:"back"` // base64 in JSON keeps it small: cookies have 4 KiB
+	Back     []byte    `json:"back"` // base64 is shorter than escaped text; a cookie has at most 4 KiB
 	Ends     time.Time `json:"ends"`
 }
 
 var pendingLabel = encryption.Label{Owner: "sign-in", Name: "oidc"}
 
-// Start returns the page of the provider to redirect the user to, and a cookie
-// for the same response. The user has ten minutes. Back is the path to return
-// to; a path outside this hub becomes /.
+// Start begins a sign-in, which the user must complete within ten minutes. It
+// returns the provider's page to which the response redirects the user, and a
+// cookie for that response. back is the path to which the user returns; if it is
+// not a path on this hub, it becomes /.
 func (o *OIDC) Start(ctx context.Context, back string) (page string, cookie *http.Cookie, err error) {
 	config, _, err := o.connect(ctx)
 	if err != nil {
@@ -115,23 +118,23 @@ func (o *OIDC) Start(ctx context.Context, back string) (page string, cookie *htt
 	if err != nil {
 		return "", nil, err
 	}
-	return config.AuthCodeURL(p.State, oidc.Nonce(p.Nonce), oauth2.S256ChallengeOption(p.Verifier)), o.cookie(sealed, signInTimeout), nil
+	return config.AuthCodeURL(p.State, oidc.Nonce(p.Nonce), oauth2.S256ChallengeOption(p.Verifier)), o.newCookie(sealed, signInTimeout), nil
 }
 
-// Identity identifies a user at a provider.
+// Identity is a user's identity at the provider.
 type Identity struct {
-	// Issuer and Subject together identify the user permanently. Names and
-	// addresses do not: they may pass to another user.
+	// Issuer and Subject together identify the user permanently. Names and email
+	// addresses do not, because another user may get them.
 	Issuer, Subject string
 	Name            string // suggested user name; may be empty
-	Email           string // empty unless the provider verified it
+	Email           string // empty unless the provider has verified it
 	Groups          []string
-	ReturnTo        string // path to return to
+	ReturnTo        string // path to which the user returns
 }
 
-// Finish returns the identity of the user who came back to the redirect
-// address. It fails with a [*ProviderError]; the user may start again. Set
-// [OIDC.ExpiredCookie] in the response in any case.
+// Finish completes a sign-in. r is the request to the redirect address. Finish
+// returns the identity of the user, or fails with a [*ProviderError], after which
+// the user may start again. Always set [OIDC.ExpiredCookie] in the response.
 func (o *OIDC) Finish(ctx context.Context, r *http.Request) (*Identity, error) {
 	p, err := o.readPending(r)
 	if err != nil {
@@ -143,11 +146,11 @@ func (o *OIDC) Finish(ctx context.Context, r *http.Request) (*Identity, error) {
 	case err != nil:
 		return nil, err
 	case iss != "" && iss != o.opts.Issuer: // RFC 9207
-		return nil, &ProviderError{Step: "return from the provider", Reason: "the answer comes from another provider"}
+		return nil, &ProviderError{Step: "return from the provider", Reason: "the response comes from another provider"}
 	case q.Get("error") != "":
 		return nil, &ProviderError{Step: "sign in", Reason: fmt.Sprintf("provider returned %.100q", q.Get("error")), Denied: q.Get("error") == "access_denied"}
 	case q.Get("code") == "":
-		return nil, &ProviderError{Step: "return from the provider", Reason: "the answer has no code"}
+		return nil, &ProviderError{Step: "return from the provider", Reason: "the response contains no code"}
 	}
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, o.client), providerTimeout)
 	defer cancel()
@@ -163,9 +166,9 @@ func (o *OIDC) Finish(ctx context.Context, r *http.Request) (*Identity, error) {
 	return id, nil
 }
 
-// readPending returns the sign-in that was started in the browser of a request.
+// readPending returns the sign-in that the browser of a request has started.
 func (o *OIDC) readPending(r *http.Request) (*pendingSignIn, error) {
-	again := &ProviderError{Step: "return from the provider", Reason: "this browser started no sign-in in the last ten minutes, or started another one since"}
+	again := &ProviderError{Step: "return from the provider", Reason: "this browser has no pending sign-in: it expired after ten minutes, or another one was started since"}
 	c, err := r.Cookie(o.cookieName())
 	if err != nil {
 		return nil, again
@@ -182,13 +185,13 @@ func (o *OIDC) readPending(r *http.Request) (*pendingSignIn, error) {
 	return &p, nil
 }
 
-// checkIDToken checks the issuer, audience, expiry and nonce of an ID token and
-// returns its identity.
+// checkIDToken checks the issuer, audience, expiry and nonce of an ID token. It
+// returns the identity in the token.
 func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, nonce string) (*Identity, error) {
 	const step = "check the ID token"
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return nil, &ProviderError{Step: step, Reason: "the provider returned none"}
+		return nil, &ProviderError{Step: step, Reason: "the provider returned no ID token"}
 	}
 	t, err := provider.VerifierContext(oidc.ClientContext(ctx, o.client), &oidc.Config{ClientID: o.opts.ClientID}).Verify(ctx, raw)
 	if err != nil {
@@ -201,13 +204,13 @@ func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token 
 	azp, _ := claims["azp"].(string)
 	switch {
 	case subtle.ConstantTimeCompare([]byte(t.Nonce), []byte(nonce)) != 1:
-		return nil, &ProviderError{Step: step, Reason: "it belongs to another sign-in"}
+		return nil, &ProviderError{Step: step, Reason: "the ID token belongs to another sign-in"}
 	case azp != "" && azp != o.opts.ClientID || azp == "" && len(t.Audience) > 1:
-		return nil, &ProviderError{Step: step, Reason: "it was issued for another client"}
+		return nil, &ProviderError{Step: step, Reason: "the ID token was issued to another client"}
 	case t.AccessTokenHash != "" && t.VerifyAccessToken(token.AccessToken) != nil:
-		return nil, &ProviderError{Step: step, Reason: "it belongs to another access token"}
+		return nil, &ProviderError{Step: step, Reason: "the ID token belongs to another access token"}
 	case t.Subject == "" || len(t.Subject) > maxClaim:
-		return nil, &ProviderError{Step: step, Reason: "it has no valid subject"}
+		return nil, &ProviderError{Step: step, Reason: "the ID token contains no valid subject"}
 	}
 	groups, err := groupNames(claims, o.opts.GroupsClaim)
 	if err != nil {
@@ -221,18 +224,18 @@ func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token 
 }
 
 // ExpiredCookie returns a cookie that deletes the state of the sign-in.
-func (o *OIDC) ExpiredCookie() *http.Cookie { return o.cookie("", -time.Second) }
+func (o *OIDC) ExpiredCookie() *http.Cookie { return o.newCookie("", -time.Second) }
 
 func (o *OIDC) cookieName() string { return cookieName("loadout-signin", o.secure) }
 
-// cookie is sent when the provider redirects the browser back, which is a link
-// from another site.
-func (o *OIDC) cookie(value string, life time.Duration) *http.Cookie {
+// newCookie returns the cookie with the state of a sign-in. Browsers send it when the
+// provider redirects them back, which counts as a link from another site.
+func (o *OIDC) newCookie(value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{Name: o.cookieName(), Value: value, Path: "/", MaxAge: int(life.Seconds()), Secure: o.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// connect returns the configuration of the provider and discovers it on first
-// use.
+// connect returns the configuration of the provider. It reads the configuration
+// on first use.
 func (o *OIDC) connect(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	select {
 	case o.discovering <- struct{}{}:
@@ -265,7 +268,7 @@ func (o *OIDC) discover(ctx context.Context) error {
 	}
 	if err != nil {
 		failed := providerError("find the provider", err)
-		if !errors.Is(ctx.Err(), context.Canceled) { // otherwise the client left, and the provider is not to blame
+		if !errors.Is(ctx.Err(), context.Canceled) { // a cancelled request is no failure of the provider
 			o.failed, o.failedAt = failed, time.Now()
 		}
 		return failed
@@ -274,18 +277,18 @@ func (o *OIDC) discover(ctx context.Context) error {
 	return nil
 }
 
-// checkEndpoints rejects a provider whose endpoints do not use https.
+// checkEndpoints fails if an endpoint of a provider does not use https.
 func checkEndpoints(p *oidc.Provider) error {
 	for _, at := range []string{p.Endpoint().AuthURL, p.Endpoint().TokenURL} {
 		if u, err := url.Parse(at); err != nil || !isSecure(u) {
-			return fmt.Errorf("endpoint %.200q is not an https address", stripQuery(at))
+			return fmt.Errorf("want an https endpoint, got %.200q", stripQuery(at))
 		}
 	}
 	return nil
 }
 
-// LocalPath returns path if it is a path of this hub, and / if it leads
-// elsewhere or has more than 1024 bytes.
+// LocalPath returns path if it is a path on this hub of at most 1024 bytes, and
+// otherwise /.
 func LocalPath(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || len(path) > maxReturnPath || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\t\r\n") {
@@ -294,8 +297,8 @@ func LocalPath(path string) string {
 	return path
 }
 
-// GroupRule gives the members of a provider's group a role in a group of the
-// hub.
+// GroupRule assigns a role in a group of the hub to the members of a group at the
+// provider.
 type GroupRule struct {
 	Claimed string  `json:"claimed" minLength:"1" maxLength:"255" doc:"Name of the group at the provider"` // exact
 	Group   GroupID `json:"group,omitempty" maxLength:"64" doc:"ID of a group of the hub; the rules then control its members"`
@@ -303,8 +306,8 @@ type GroupRule struct {
 	Admin   bool    `json:"admin,omitempty" doc:"Whether they become administrators of the hub"`
 }
 
-// MatchGroupRules returns the highest role in each group that the rules give a
-// user with the claimed groups, and whether they make the user an admin.
+// MatchGroupRules applies rules to a user with the claimed groups. It returns the
+// highest role in each group, and whether the user becomes an administrator.
 func MatchGroupRules(rules []GroupRule, claimed []string) (groups map[GroupID]Role, admin bool) {
 	groups = map[GroupID]Role{}
 	for _, r := range rules {

@@ -12,22 +12,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// forwarding lists headers that proxies add, besides X-Forwarded-*. A request
-// with one of them may come from anywhere.
+// forwarding lists headers that proxies add, in addition to X-Forwarded-*. A
+// request with one of them may come from any machine.
 var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Cluster-Client-Ip"}
 
-// NotLocalError says why a request to a hub without accounts is not local.
-// Answer with 403.
+// NotLocalError says why a request to a hub without accounts is not local. Respond
+// with status 403.
 type NotLocalError struct{ Reason string }
 
 func (e *NotLocalError) Error() string {
-	return "a hub without accounts serves this machine only: " + e.Reason
+	return "a hub without accounts only accepts requests from this machine: " + e.Reason
 }
 
-// LocalOnly fails with a [*NotLocalError] for requests that a hub without
-// accounts must not serve: from another machine, for a host name that is not
-// loopback, or through a proxy. Under another host name, a web page of a third
-// party could reach the hub through a browser on this machine.
+// LocalOnly fails with a [*NotLocalError] for a request that a hub without
+// accounts must reject: one from another machine, for a host other than localhost,
+// or through a proxy. If other hosts were accepted, a web page of another site
+// could access the hub through a browser on this machine.
 func LocalOnly(r *http.Request) error {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !at.Addr().Unmap().IsLoopback() {
@@ -44,49 +44,50 @@ func LocalOnly(r *http.Request) error {
 	return nil
 }
 
-// OriginGuard rejects requests that pages of other sites make. Browsers send
-// our cookies with those too. It is safe for concurrent use.
+// OriginGuard rejects requests by pages of other sites, with which browsers may
+// send the cookies of this hub. It is safe for concurrent use.
 type OriginGuard struct {
 	guard http.CrossOriginProtection
 	own   []string
 }
 
-// NewOriginGuard returns a guard that trusts the host of each request and the
-// given origins, for example https://hub.example.com: the public address of a
-// hub behind a proxy that changes Host.
+// NewOriginGuard returns a guard that accepts requests by pages of the requested
+// host and of the given origins. Pass the public address of the hub, such as
+// https://hub.example.com, because a proxy may change the Host header.
 func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 	p := &OriginGuard{}
 	for _, o := range origins {
 		o = strings.ToLower(strings.TrimSuffix(o, "/"))
 		if err := p.guard.AddTrustedOrigin(o); err != nil {
-			return nil, fmt.Errorf("not an origin like https://hub.example.com: %.200q", o)
+			return nil, fmt.Errorf("want an origin like https://hub.example.com, got %.200q", o)
 		}
 		p.own = append(p.own, o)
 	}
 	return p, nil
 }
 
-// ErrCrossOrigin says that a page of another site made a request. Answer with
-// 403.
+// ErrCrossOrigin says that a page of another site made a request. Respond with
+// status 403.
 var ErrCrossOrigin = errors.New("request from a page of another site")
 
-// Check fails with [ErrCrossOrigin] for a request of another site's page that
-// changes something or opens a WebSocket. Programs other than browsers send no
-// origin and pass. Call it for every request that is authenticated by a cookie
-// or by coming from this machine; requests with a token do not need it.
+// Check fails with [ErrCrossOrigin] if a page of another site makes a request that
+// changes something or opens a WebSocket. It accepts requests without an origin,
+// which come from programs other than browsers. Call it for every request that is
+// authenticated by a cookie or because it comes from this machine. Requests with a
+// token do not need it.
 func (p *OriginGuard) Check(r *http.Request) error {
 	if p.guard.Check(r) != nil {
 		return ErrCrossOrigin
 	}
-	// HTTP counts opening a WebSocket as reading, so it passes above; messages
-	// over it are not checked again.
+	// A WebSocket is opened with GET, which is accepted above. Its messages are
+	// not checked again.
 	if r.Header.Get("Upgrade") != "" && !p.isOwn(r) {
 		return ErrCrossOrigin
 	}
 	return nil
 }
 
-// isOwn reports whether a request comes from one of our pages or from no page.
+// isOwn reports whether a request comes from a page of this hub or from no page.
 func (p *OriginGuard) isOwn(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

@@ -20,7 +20,7 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting limits the sign-ins that wait for each one in progress.
+	// maxWaiting limits the waiting sign-ins for each slot.
 	maxWaiting = 16
 )
 
@@ -31,18 +31,19 @@ const (
 	maxLanes  = 64
 )
 
-// ErrBusy says that too many sign-ins are in progress. Answer with 503 and a
-// Retry-After of some seconds.
+// ErrBusy says that too many sign-ins are in progress. Respond with status 503 and
+// a Retry-After header of a few seconds.
 var ErrBusy = errors.New("too many sign-ins at once; try again in a moment")
 
 // ErrWrongPassword says that the password is wrong, or that the user does not
 // exist or has no password.
 var ErrWrongPassword = errors.New("wrong name or password")
 
-// errHash has no details, because they could contain parts of a hash.
+// errHash says that a stored hash is malformed. It includes no details, because
+// they could contain parts of the hash.
 var errHash = errors.New("stored password hash is damaged")
 
-// Cost sets the parameters of argon2id. The zero value is invalid.
+// Cost holds the parameters of argon2id. The zero value is invalid.
 type Cost struct {
 	Memory uint32 // KiB
 	Time   uint32 // passes
@@ -53,8 +54,8 @@ type Cost struct {
 // three passes, four lanes.
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 
-// Passwords hashes and checks passwords, few at a time because of the memory
-// that each takes. It is safe for concurrent use.
+// Passwords hashes and checks passwords. It limits how many it processes at once,
+// because each takes much memory. It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  chan struct{}
@@ -62,31 +63,31 @@ type Passwords struct {
 	absent string // hash that matches no password
 }
 
-// NewPasswords returns a Passwords that computes atOnce hashes in parallel; two
-// at the default cost take 128 MiB. It panics if the cost is invalid or atOnce
-// is less than 1.
+// NewPasswords returns a Passwords that computes at most atOnce hashes in parallel.
+// Two hashes at the default cost take 128 MiB. NewPasswords panics if the cost is
+// invalid or atOnce is less than 1.
 func NewPasswords(cost Cost, atOnce int) *Passwords {
-	if !cost.valid() || atOnce < 1 {
+	if !cost.isValid() || atOnce < 1 {
 		panic(fmt.Sprintf("account: invalid password cost %+v or parallelism %d", cost, atOnce))
 	}
 	p := &Passwords{cost: cost, slots: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce*(1+maxWaiting))}
-	p.absent = phc{cost: cost, salt: make([]byte, saltSize), hash: make([]byte, hashSize)}.String()
+	p.absent = passwordHash{cost: cost, salt: make([]byte, saltSize), hash: make([]byte, hashSize)}.String()
 	return p
 }
 
-func (c Cost) valid() bool {
+func (c Cost) isValid() bool {
 	return c.Lanes >= 1 && c.Lanes <= maxLanes && c.Time >= 1 && c.Time <= maxTime && c.Memory >= 8*uint32(c.Lanes) && c.Memory <= maxMemory
 }
 
-// Hash returns the hash of a password with its parameters, as a PHC string of
-// at most 130 bytes. It fails with a [*WeakPasswordError] if the password is
+// Hash returns the hash of a password as a PHC string of at most 130 bytes, which
+// includes the parameters. It fails with a [*WeakPasswordError] if the password is
 // too weak for the user, and with [ErrBusy].
 func (p *Passwords) Hash(ctx context.Context, user, password string) (string, error) {
 	password = norm.NFKC.String(password)
 	if why := findWeakness(user, password); why != "" {
 		return "", &WeakPasswordError{Reason: why}
 	}
-	h := phc{cost: p.cost, salt: make([]byte, saltSize)}
+	h := passwordHash{cost: p.cost, salt: make([]byte, saltSize)}
 	_, _ = rand.Read(h.salt) // never fails
 	var err error
 	h.hash, err = p.derive(ctx, h.cost, h.salt, password, hashSize)
@@ -98,9 +99,9 @@ func (p *Passwords) Hash(ctx context.Context, user, password string) (string, er
 
 // Check fails with [ErrWrongPassword] if a password does not match a hash, with
 // [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
-// password, pass the hash "": the check takes as long as for others. If again
-// is true, hash the password anew: the stored hash has a lower cost than the
-// current one.
+// password, pass the hash "", so that the check takes as long as for other users.
+// If again is true, the stored hash has a lower cost than the current one; hash the
+// password again and store the new hash.
 func (p *Passwords) Check(ctx context.Context, hash, password string) (again bool, err error) {
 	absent := hash == ""
 	if absent {
@@ -111,7 +112,7 @@ func (p *Passwords) Check(ctx context.Context, hash, password string) (again boo
 		return false, err
 	}
 	if len(password) > maxPassword {
-		password = "" // matches no password and takes as long
+		password = "" // do not match, but take as long
 	}
 	got, err := p.derive(ctx, h.cost, h.salt, norm.NFKC.String(password), len(h.hash))
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *Passwords) Check(ctx context.Context, hash, password string) (again boo
 	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
 }
 
-// derive computes a hash as soon as a slot is free.
+// derive waits for a free slot and computes a hash.
 func (p *Passwords) derive(ctx context.Context, c Cost, salt []byte, password string, size int) ([]byte, error) {
 	select {
 	case p.queue <- struct{}{}:
@@ -141,32 +142,32 @@ func (p *Passwords) derive(ctx context.Context, c Cost, salt []byte, password st
 	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Lanes, uint32(size)), nil
 }
 
-// phc is a hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.
-type phc struct {
+// passwordHash is a hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.
+type passwordHash struct {
 	cost       Cost
 	salt, hash []byte
 }
 
-func (h phc) String() string {
+func (h passwordHash) String() string {
 	b := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory, h.cost.Time, h.cost.Lanes, b.EncodeToString(h.salt), b.EncodeToString(h.hash))
 }
 
-func parsePHC(text string) (phc, error) {
+func parsePHC(text string) (passwordHash, error) {
 	f := strings.Split(text, "$")
 	if len(text) > 512 || len(f) != 6 || f[0] != "" || f[1] != "argon2id" || f[2] != "v="+strconv.Itoa(argon2.Version) {
-		return phc{}, errHash
+		return passwordHash{}, errHash
 	}
-	var h phc
+	var h passwordHash
 	var ok bool
 	if h.cost, ok = parseCost(f[3]); !ok {
-		return phc{}, errHash
+		return passwordHash{}, errHash
 	}
 	var err1, err2 error
 	h.salt, err1 = base64.RawStdEncoding.Strict().DecodeString(f[4])
 	h.hash, err2 = base64.RawStdEncoding.Strict().DecodeString(f[5])
 	if err1 != nil || err2 != nil || len(h.salt) < 8 || len(h.salt) > 64 || len(h.hash) < 16 || len(h.hash) > 64 || h.String() != text {
-		return phc{}, errHash
+		return passwordHash{}, errHash
 	}
 	return h, nil
 }
@@ -185,27 +186,27 @@ func parseCost(text string) (Cost, bool) {
 		}
 	}
 	c := Cost{Memory: uint32(n[0]), Time: uint32(n[1]), Lanes: uint8(n[2])}
-	return c, c.valid()
+	return c, c.isValid()
 }
 
-// WeakPasswordError says why a password is rejected.
+// WeakPasswordError says why a password is not accepted.
 type WeakPasswordError struct{ Reason string }
 
 func (e *WeakPasswordError) Error() string { return "choose another password: " + e.Reason }
 
-// commonPasswords lists passwords of sufficient length that attackers try
-// first.
+// commonPasswords lists passwords of sufficient length that attackers try first.
+// Spaces separate them.
 const commonPasswords = ` 0123456789 1234567890 12345678910 123456789a 1234567891 123123123123 1q2w3e4r5t 1qaz2wsx3edc q1w2e3r4t5 qwertyuiop qwerty12345 qwerty123456
  asdfghjkl1 zxcvbnm123 password12 password123 password1234 password12345 passw0rd123 p@ssw0rd123 p@ssword123 letmein123 letmein1234 welcome123 welcome1234
  administrator admin12345 admin123456 adminadmin changeme123 changemenow iloveyou12 iloveyou123 sunshine123 football123 superman123 trustno1trustno1 monkey12345
  abcdefghij abcdefghijk abc1234567 abcd123456 a123456789 aa12345678 1111111111 qazwsxedcrfv loadout123 loadoutloadout passwordpassword secretsecret correcthorsebatterystaple `
 
-// findWeakness says why a password is too weak, "" if it is not.
+// findWeakness returns the reason why a password is too weak, or "" if it is not.
 func findWeakness(user, password string) string {
 	lower := strings.ToLower(password)
 	switch {
 	case !utf8.ValidString(password):
-		return "not valid text"
+		return "not valid UTF-8"
 	case utf8.RuneCountInString(password) < minPassword:
 		return fmt.Sprintf("fewer than %d characters", minPassword)
 	case len(password) > maxPassword:
@@ -220,8 +221,7 @@ func findWeakness(user, password string) string {
 	return ""
 }
 
-// isSequence reports whether all steps between neighboring characters are the
-// same and at most 1.
+// isSequence reports whether s repeats a character or counts up or down by one.
 func isSequence(s string) bool {
 	runes := []rune(s)
 	step := runes[1] - runes[0]

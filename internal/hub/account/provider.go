@@ -20,21 +20,21 @@ const (
 	providerTimeout  = 10 * time.Second // for all requests to the provider during one user request
 	maxProviderBody  = 1 << 20          // bytes of a response
 	maxProviderHops  = 3
-	maxProviderError = 200 // bytes of an error that are passed on
+	maxProviderError = 200 // bytes of the provider's error that users see
 )
 
 // ProviderError says why a provider could not sign a user in. It contains no
 // codes, tokens or queries.
 type ProviderError struct {
-	Step   string // the step that failed
+	Step   string // step that failed
 	Reason string
-	Denied bool // the user or the provider refused
+	Denied bool // whether the user or the provider denied access
 }
 
 func (e *ProviderError) Error() string { return e.Step + ": " + e.Reason }
 
-// providerError describes an error of the flow without secrets or foreign text:
-// it drops queries of URLs and response bodies.
+// providerError describes why a step failed. It omits queries of URLs and response
+// bodies, which may contain secrets or text of other systems.
 func providerError(step string, err error) *ProviderError {
 	e := &ProviderError{Step: step}
 	retrieve, isRetrieve := errors.AsType[*oauth2.RetrieveError](err)
@@ -45,14 +45,14 @@ func providerError(step string, err error) *ProviderError {
 	case isRetrieve && retrieve.Response != nil:
 		e.Reason = fmt.Sprintf("provider returned status %d", retrieve.Response.StatusCode)
 	case isTrip:
-		e.Reason = "cannot reach the provider: " + shorten(trip.Err.Error())
+		e.Reason = "cannot reach the provider: " + shortenText(trip.Err.Error())
 	default:
-		e.Reason = shorten(err.Error())
+		e.Reason = shortenText(err.Error())
 	}
 	return e
 }
 
-func shorten(text string) string {
+func shortenText(text string) string {
 	text = printable.OneLine(text)
 	if len(text) > maxProviderError {
 		text = strings.ToValidUTF8(text[:maxProviderError], "") + "…"
@@ -69,26 +69,26 @@ func stripQuery(at string) string {
 	return u.String()
 }
 
-// isSecure reports whether requests to a URL are encrypted or stay on this
+// isSecure reports whether requests to a URL are encrypted or do not leave this
 // machine.
 func isSecure(u *url.URL) bool {
 	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && address.IsLoopback(u.Host))
 }
 
-// providerClient returns a client for a few small requests, each with a
-// timeout.
+// providerClient returns an HTTP client for requests to a provider. It limits their
+// time and the size of the responses.
 func providerClient() *http.Client {
 	t := &http.Transport{}
 	if std, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = std.Clone()
 	}
-	t.DisableKeepAlives = true // no idle connections to close
+	t.DisableKeepAlives = true // leaves no idle connections
 	t.MaxResponseHeaderBytes = 64 << 10
 	return &http.Client{Transport: secureTransport{t}, CheckRedirect: checkRedirect, Timeout: providerTimeout}
 }
 
-// checkRedirect follows redirects of GET requests only, so that a code is not
-// sent on.
+// checkRedirect permits redirects only of GET requests, so that an authorization
+// code is not sent elsewhere.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet || len(via) > maxProviderHops {
 		return http.ErrUseLastResponse
@@ -102,7 +102,7 @@ type secureTransport struct{ next http.RoundTripper }
 // RoundTrip implements [http.RoundTripper].
 func (g secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isSecure(r.URL) {
-		return nil, fmt.Errorf("not an https address: %.200q", r.URL.Host)
+		return nil, fmt.Errorf("want an https address, got host %.200q", r.URL.Host)
 	}
 	res, err := g.next.RoundTrip(r)
 	if err != nil {
@@ -115,8 +115,8 @@ func (g secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// findClaim returns a claim by its name, or a nested one by the parts of the
-// name.
+// findClaim returns the claim with a name. If there is none, dots in the name
+// select a nested claim.
 func findClaim(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v
@@ -129,7 +129,7 @@ func findClaim(claims map[string]any, name string) any {
 	return findClaim(inner, rest)
 }
 
-// stringClaim returns a claim that is a single-line string, otherwise "".
+// stringClaim returns a claim if it is a single-line string, otherwise "".
 func stringClaim(claims map[string]any, name string) string {
 	text, _ := findClaim(claims, name).(string)
 	if len(text) > maxClaim || !utf8.ValidString(text) || printable.OneLine(text) != text {
@@ -138,8 +138,9 @@ func stringClaim(claims map[string]any, name string) string {
 	return text
 }
 
-// groupNames returns the groups of a claim, which may be a single string. Too
-// many are an error: with only some of them, roles would be arbitrary.
+// groupNames returns the groups in a claim, which may be a list or a single string.
+// It fails if there are too many, because roles would be arbitrary if it omitted
+// some.
 func groupNames(claims map[string]any, name string) ([]string, error) {
 	var all []any
 	switch v := findClaim(claims, name).(type) {
@@ -149,16 +150,16 @@ func groupNames(claims map[string]any, name string) ([]string, error) {
 	case []any:
 		all = v
 	default:
-		return nil, fmt.Errorf("claim %.100q is not a list of groups", name)
+		return nil, fmt.Errorf("claim %.100q: want a list of groups", name)
 	}
 	if len(all) > maxGroups {
-		return nil, fmt.Errorf("claim %.100q has more than %d groups", name, maxGroups)
+		return nil, fmt.Errorf("claim %.100q: too many groups (limit %d)", name, maxGroups)
 	}
 	groups := make([]string, 0, len(all))
 	for _, v := range all {
 		text, ok := v.(string)
 		if !ok || len(text) > maxClaim {
-			return nil, fmt.Errorf("claim %.100q holds an invalid group name", name)
+			return nil, fmt.Errorf("claim %.100q: invalid group name", name)
 		}
 		groups = append(groups, text)
 	}

@@ -13,8 +13,8 @@ type Role int
 // The roles, lowest first. The zero value means no membership.
 const (
 	Outsider   Role = iota
-	Reporter        // reads and uses
-	Developer       // uploads, binds, and manages own items
+	Reporter        // sees and uses items
+	Developer       // uploads and binds skills, and manages own items
 	Maintainer      // manages all items of the group, and reviews
 	Owner           // manages the group
 )
@@ -56,7 +56,7 @@ const (
 	ScopeChat                      // chat, and answer approval requests
 	ScopeMCP                       // connect an MCP client
 	ScopeReview                    // approve code, and grant it secrets and hosts
-	ScopeAdmin                     // manage accounts, groups, settings, and tokens themselves
+	ScopeAdmin                     // manage accounts, groups, settings and tokens
 	endOfScopes
 
 	AllScopes = endOfScopes - 1
@@ -64,7 +64,7 @@ const (
 
 var scopeNames = []string{"read", "write", "run", "chat", "mcp", "review", "admin"}
 
-// ParseScopes reads the names of one or more scopes, separated by spaces or
+// ParseScopes parses the names of one or more scopes, separated by spaces or
 // commas.
 func ParseScopes(text string) (Scopes, error) {
 	var s Scopes
@@ -95,6 +95,6 @@ func (s Scopes) Names() []string {
 // String returns the names in the format of [ParseScopes].
 func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
 
-// Within reports whether others include all of the scopes. A token can only
-// create tokens within its own scopes.
-func (s Scopes) Within(others Scopes) bool { return s&^others == 0 }
+// IsSubsetOf reports whether others includes all scopes in s. A token can only create
+// tokens with scopes that it has itself.
+func (s Scopes) IsSubsetOf(others Scopes) bool { return s&^others == 0 }

@@ -15,8 +15,8 @@ import (
 )
 
 // A token consists of "lo_", 8 public characters that identify it, 43 secret
-// ones, and a checksum of 6 over all before. The checksum tells typing errors
-// from revoked tokens, and secret scanners can recognize tokens.
+// characters, and a checksum of 6 characters. The checksum distinguishes typing
+// errors from revoked tokens, and lets secret scanners recognize tokens.
 const (
 	tokenMarker  = "lo_"
 	prefixSize   = 8
@@ -26,11 +26,11 @@ const (
 	tokenSize    = len(tokenMarker) + prefixSize + secretChars + checksumSize
 
 	maxTokenName = 100
-	// tokenTouchInterval is the minimum time between recorded uses.
+	// tokenTouchInterval is the minimum interval between recorded uses.
 	tokenTouchInterval = time.Minute
 )
 
-// Token is the stored part of an API token.
+// Token is an API token as it is stored.
 type Token struct {
 	ID       string // assigned by the store
 	Prefix   string // "lo_" and 8 characters, unique; not secret
@@ -58,19 +58,19 @@ type TokenStore interface {
 // Tokens creates and finds API tokens. It is safe for concurrent use.
 type Tokens struct{ store TokenStore }
 
-// NewTokens returns the tokens of a store.
+// NewTokens returns a manager for the tokens in a store.
 func NewTokens(s TokenStore) *Tokens { return &Tokens{s} }
 
-// Create creates a token of a principal. It expires after life, or never if
-// life is 0. The returned text is not stored. Create fails for scopes that the
-// principal does not have, and for a name that is empty or has more than 100
+// Create creates a token for a principal and returns its text, which is not
+// stored. The token expires after life, or never if life is 0. Create fails if the
+// principal lacks one of the scopes, or if the name is empty or has more than 100
 // bytes.
 func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Scopes, life time.Duration) (text string, t Token, err error) {
 	switch {
 	case p.Anonymous():
 		return "", Token{}, &DeniedError{Action: TokenCreate, SignIn: true}
-	case scopes == 0 || !scopes.Within(p.Scopes):
-		return "", Token{}, fmt.Errorf("create token: scopes (%s) exceed your own (%s)", scopes, p.Scopes)
+	case scopes == 0 || !scopes.IsSubsetOf(p.Scopes):
+		return "", Token{}, fmt.Errorf("create token: scopes %s not permitted: you have %s", scopes, p.Scopes)
 	case name == "" || len(name) > maxTokenName:
 		return "", Token{}, fmt.Errorf("create token: name must have 1 to %d bytes", maxTokenName)
 	case life < 0:
@@ -88,9 +88,9 @@ func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Sc
 	return text, t, nil
 }
 
-// Find returns the token of a text and records its use. It fails with
-// [ErrInvalidCredentials] if the token is not valid, for malformed ones without
-// asking the store, and with another error if the store failed.
+// Find returns the token with a text and records its use. It fails with
+// [ErrInvalidCredentials] if the token is not valid, and with another error if the
+// store fails. For a malformed token, it does not access the store.
 func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	prefix, ok := tokenPrefix(text)
 	if !ok {
@@ -117,17 +117,17 @@ func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	return t, nil
 }
 
-// Bearer returns the token of an Authorization header, "" if there is none.
-// Programs that only know names and passwords send it as the password of any
-// name. A browser may do so by itself for a page of another site, so call
-// [OriginGuard.Check] if basic is true.
-func Bearer(authorization string) (token string, basic bool) {
+// BearerToken returns the token in an Authorization header, or "" if there is none.
+// Programs that support only names and passwords may send it as the password, with
+// any name; basic is then true. A browser may send such a password with a request
+// by a page of another site, so call [OriginGuard.Check] if basic is true.
+func BearerToken(authorization string) (token string, basic bool) {
 	kind, text, _ := strings.Cut(authorization, " ")
 	switch text = strings.TrimSpace(text); {
 	case strings.EqualFold(kind, "Bearer"):
 		return text, false
 	case strings.EqualFold(kind, "Basic"):
-		both, _ := base64.StdEncoding.DecodeString(text) // invalid base64 yields no colon
+		both, _ := base64.StdEncoding.DecodeString(text) // invalid base64 contains no colon
 		_, token, _ = strings.Cut(string(both), ":")
 		return token, true
 	}
@@ -141,8 +141,8 @@ func newToken() string {
 	return text + checksum(text)
 }
 
-// tokenPrefix returns the identifying prefix of a token. It reports false for
-// malformed tokens.
+// tokenPrefix returns the prefix that identifies a token. It returns false if the
+// token is malformed.
 func tokenPrefix(text string) (string, bool) {
 	if len(text) != tokenSize || !strings.HasPrefix(text, tokenMarker) || checksum(text[:tokenSize-checksumSize]) != text[tokenSize-checksumSize:] {
 		return "", false
@@ -157,7 +157,7 @@ func checksum(text string) string {
 
 const digits62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// base62 encodes a number in exactly size digits and drops excess ones.
+// base62 encodes the last size digits of a number in base 62.
 func base62(number []byte, size int) string {
 	n, base, digit := new(big.Int).SetBytes(number), big.NewInt(62), new(big.Int)
 	out := make([]byte, size)
@@ -168,8 +168,8 @@ func base62(number []byte, size int) string {
 	return string(out)
 }
 
-// hashToken returns the stored hash of a token or cookie. Random values need no
-// slow hash.
+// hashToken returns the hash under which a token or cookie is stored. A fast hash
+// is enough, because the values are random.
 func hashToken(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]

@@ -145,7 +145,7 @@ func make1(t *testing.T, k *account.Tokens, p account.Principal, name string, s 
 
 func TestBearer(t *testing.T) {
 	for header, want := range map[string]string{"Bearer lo_x": "lo_x", "bearer  lo_x ": "lo_x", "BEARER lo_x": "lo_x", "Basic lo_x": "", "Basic bmFtZTpsb194": "lo_x", "basic OmxvX3g=": "lo_x", "Basic bG9feA==": "", "Bearer": "", "": "", "lo_x": ""} {
-		if got, basic := account.Bearer(header); got != want || basic && !strings.HasPrefix(strings.ToLower(header), "basic") {
+		if got, basic := account.BearerToken(header); got != want || basic && !strings.HasPrefix(strings.ToLower(header), "basic") {
 			t.Errorf("%q: %q", header, got)
 		}
 	}
@@ -173,7 +173,7 @@ func ExampleTokens() {
 		fmt.Println(err)
 		return
 	}
-	token, _ := account.Bearer("Bearer " + text)
+	token, _ := account.BearerToken("Bearer " + text)
 	t, err := k.Find(context.Background(), token)
 	fmt.Println(t.User, t.Scopes, err)
 	fmt.Println(account.Can(ann.LimitedTo(t.Scopes), account.SkillRead, account.OwnedBy("ann")), account.Can(ann.LimitedTo(t.Scopes), account.SkillUpload, account.OwnedBy("ann")))

@@ -41,7 +41,7 @@ func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) 
 // redirect to the page: details in an address could be anyone's text. The log
 // has the details.
 func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
-	if !page.Wanted(r) {
+	if !page.IsPageRequest(r) {
 		h.Server.WriteProblem(w, r, err)
 		return
 	}

@@ -133,7 +133,7 @@ func (h *Handlers) browser(r *http.Request) *http.Cookie {
 // details in an address could be anyone's text.
 func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
-	if err != nil && !page.Wanted(r) {
+	if err != nil && !page.IsPageRequest(r) {
 		h.Server.WriteProblem(w, r, err)
 		return
 	}

@@ -120,9 +120,9 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 }
 
 func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
-	var a *application
+	var a *documentBatch
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a = &application{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
+		a = &documentBatch{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
 			result: &Result{Changes: make([]Change, len(docs))}, namespaces: make([]store.Namespace, len(docs)), declared: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
 			return err
@@ -146,8 +146,8 @@ type identity struct {
 	name string
 }
 
-// application applies documents in a transaction.
-type application struct {
+// documentBatch applies documents in a transaction.
+type documentBatch struct {
 	actor
 	r          *Registry
 	tx         *store.Tx
@@ -157,7 +157,7 @@ type application struct {
 	declared   map[identity]int  // index of the document with an identity
 }
 
-func (a *application) run(ctx context.Context) error {
+func (a *documentBatch) run(ctx context.Context) error {
 	named := 0
 	for i, d := range a.docs {
 		if d.Spec != nil {
@@ -185,7 +185,7 @@ func (a *application) run(ctx context.Context) error {
 
 // checkDocument resolves the namespace of a document and refuses the document if
 // it has errors or the principal may not change the namespace.
-func (a *application) checkDocument(ctx context.Context, i int) error {
+func (a *documentBatch) checkDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
 	if d.Skipped {
@@ -211,7 +211,7 @@ func (a *application) checkDocument(ctx context.Context, i int) error {
 
 // claimName registers the identity of a document. It refuses the document if
 // another one has the same identity or the principal lacks permission.
-func (a *application) claimName(i int, in store.Namespace) {
+func (a *documentBatch) claimName(i int, in store.Namespace) {
 	d := a.docs[i]
 	id := identity{d.Kind, in, d.Name}
 	if other, twice := a.declared[id]; twice {
@@ -237,12 +237,12 @@ func applyAction(kind string) account.Action {
 	return account.KindApply
 }
 
-func (a *application) addRefusal(i int, code, message, fix string) {
+func (a *documentBatch) addRefusal(i int, code, message, fix string) {
 	a.addFinding(i, skill.Error, code, message, fix)
 	a.result.Changes[i].Outcome = Refused
 }
 
-func (a *application) addFinding(i int, s skill.Severity, code, message, fix string) {
+func (a *documentBatch) addFinding(i int, s skill.Severity, code, message, fix string) {
 	d, c := a.docs[i], &a.result.Changes[i]
 	p := &parser{&Document{Findings: c.Findings}}
 	p.addFinding(s, code, &configfile.Node{Line: d.Line, Column: d.Column}, message, fix)
@@ -250,7 +250,7 @@ func (a *application) addFinding(i int, s skill.Severity, code, message, fix str
 }
 
 // applyDocument applies a document that has no errors.
-func (a *application) applyDocument(ctx context.Context, i int) error {
+func (a *documentBatch) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {
 		return a.applySkill(ctx, i)
@@ -272,14 +272,14 @@ func (a *application) applyDocument(ctx context.Context, i int) error {
 }
 
 // saveDocument stores a document unless it equals the stored one.
-func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
+func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	spec, err := encodeJSON(d.Spec)
 	if err != nil {
 		return err
 	}
-	next := record{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec}
-	var before record
+	next := storedDocument{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec}
+	var before storedDocument
 	if old.ID != "" {
 		if before, err = decodeRecord(old); err != nil {
 			return err
@@ -318,7 +318,7 @@ func (a *application) saveDocument(ctx context.Context, i int, old store.Kind, r
 }
 
 // refuseStale refuses a document whose base generation is outdated.
-func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
+func (a *documentBatch) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	c.Stale = &NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
 	if now.ID == "" {
@@ -339,7 +339,7 @@ func (a *application) refuseStale(ctx context.Context, i int, now store.Kind, by
 const codeStale = "stale"
 
 // applySkill applies a skill with [Options.ApplySkill].
-func (a *application) applySkill(ctx context.Context, i int) error {
+func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	s, ok := d.Spec.(*Skill)
 	if !ok || a.r.opts.ApplySkill == nil {

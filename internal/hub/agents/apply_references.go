@@ -19,7 +19,7 @@ import (
 // resolveReferences checks the references of a document and returns their rows
 // for the database. It refuses the document if a reference is invalid, and
 // returns an error only if the database fails.
-func (a *application) resolveReferences(ctx context.Context, i int, old store.Kind) ([]store.Reference, error) {
+func (a *documentBatch) resolveReferences(ctx context.Context, i int, old store.Kind) ([]store.Reference, error) {
 	named := map[string]bool{}
 	bound := func(id string) bool { return named[id] }
 	if old.ID != "" {
@@ -50,7 +50,7 @@ func (a *application) resolveReferences(ctx context.Context, i int, old store.Ki
 
 // resolveKindReference checks that the target of a reference exists or is one of
 // the documents. It returns the namespace if the reference names one.
-func (a *application) resolveKindReference(ctx context.Context, i int, ref reference) (store.Namespace, error) {
+func (a *documentBatch) resolveKindReference(ctx context.Context, i int, ref reference) (store.Namespace, error) {
 	in, err := a.refNamespaces(ctx, a.namespaces[i], ref.in)
 	if ignoreNotFound(err) != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (a *application) resolveKindReference(ctx context.Context, i int, ref refer
 
 // resolveSkillReference checks a reference to a skill. A [SkillRef] must resolve;
 // a plain name is resolved at use.
-func (a *application) resolveSkillReference(ctx context.Context, i int, ref reference, bound func(id string) bool) (store.Namespace, error) {
+func (a *documentBatch) resolveSkillReference(ctx context.Context, i int, ref reference, bound func(id string) bool) (store.Namespace, error) {
 	var written store.Namespace
 	if ref.ref.Public {
 		written = store.Public
@@ -109,7 +109,7 @@ func (a *application) resolveSkillReference(ctx context.Context, i int, ref refe
 
 // checkAddresses refuses a document that contains a non-public IP address. Host
 // names are checked when they are dialled.
-func (a *application) checkAddresses(i int) {
+func (a *documentBatch) checkAddresses(i int) {
 	for _, u := range documentURLs(a.docs[i]) {
 		if why := a.r.nonPublicReason(u); why != "" {
 			a.addRefusal(i, "address-private", "the address is not public ("+why+")", "ask the operator of the hub to allow the address, or use another one")

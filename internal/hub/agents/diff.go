@@ -26,8 +26,8 @@ const (
 	maxFieldText    = 200 // bytes of a value
 )
 
-// record is the stored form of a document.
-type record struct {
+// storedDocument is the stored form of a document.
+type storedDocument struct {
 	Description string          `json:"description,omitempty"`
 	By          string          `json:"by"`         // user of the last change
 	ServersBy   string          `json:"servers_by"` // user of the last change of its servers
@@ -35,7 +35,7 @@ type record struct {
 }
 
 // serversJSON returns the servers that the document defines.
-func (r record) serversJSON(kind string) json.RawMessage {
+func (r storedDocument) serversJSON(kind string) json.RawMessage {
 	if kind == ServerKind {
 		return r.Spec
 	}
@@ -48,8 +48,8 @@ func (r record) serversJSON(kind string) json.RawMessage {
 	return spec.MCPServers
 }
 
-func decodeRecord(k store.Kind) (record, error) {
-	var r record
+func decodeRecord(k store.Kind) (storedDocument, error) {
+	var r storedDocument
 	if err := json.Unmarshal(k.Spec, &r); err != nil {
 		return r, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
@@ -57,7 +57,7 @@ func decodeRecord(k store.Kind) (record, error) {
 }
 
 // flatFields returns the values of a document by path.
-func (r record) flatFields() map[string]string {
+func (r storedDocument) flatFields() map[string]string {
 	out := map[string]string{}
 	if r.Description != "" {
 		flatten(out, "description", r.Description)

@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	me := account.Single()
+	me := account.SinglePrincipal()
 	if _, err := db.Users.Create(ctx, store.User{ID: string(me.User), Name: me.Name}); err != nil {
 		log.Fatal(err)
 	}

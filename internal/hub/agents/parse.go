@@ -241,8 +241,8 @@ func (p *parser) parseText(key string, n *configfile.Node) string {
 	return n.Text
 }
 
-// textInto returns a field function that stores the text in dst.
-func (p *parser) textInto(dst *string) func(configfile.Field) {
+// setText returns a field function that stores the text in dst.
+func (p *parser) setText(dst *string) func(configfile.Field) {
 	return func(f configfile.Field) { *dst = p.parseText(f.Key, f.Value) }
 }
 

@@ -122,8 +122,8 @@ func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 		return r, false
 	}
 	p.parseFields(f.Value, map[string]func(configfile.Field){
-		"skill_id": p.textInto(&r.ID), "id": p.textInto(&r.ID),
-		"namespace": p.textInto(&r.Namespace), "content_hash": p.textInto(&r.Digest), "digest": p.textInto(&r.Digest),
+		"skill_id": p.setText(&r.ID), "id": p.setText(&r.ID),
+		"namespace": p.setText(&r.Namespace), "content_hash": p.setText(&r.Digest), "digest": p.setText(&r.Digest),
 		"is_public": func(f configfile.Field) { r.Public = scalarText(f.Value) == "true" },
 	})
 	if p.doc.APIVersion == WegentAPIVersion && (r.ID != "" || r.Digest != "") {

@@ -17,8 +17,8 @@ import (
 func (p *parser) parseGhost(n *configfile.Node) *Ghost {
 	g := &Ghost{}
 	known := p.selectionFields(&g.Selection)
-	known["description"] = p.textInto(&p.doc.Description)
-	known["systemPrompt"] = p.textInto(&g.SystemPrompt)
+	known["description"] = p.setText(&p.doc.Description)
+	known["systemPrompt"] = p.setText(&g.SystemPrompt)
 	known["expose"] = func(f configfile.Field) {
 		if g.Expose = p.parseText(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
 			p.addError("ghost-expose", f.Value, "invalid expose "+quote(g.Expose), "use meta or direct")
@@ -55,7 +55,7 @@ func (p *parser) parseRules(f configfile.Field) []string {
 func (p *parser) parseBot(n *configfile.Node) *Bot {
 	b := &Bot{}
 	known := p.selectionFields(&b.Selection)
-	known["description"] = p.textInto(&p.doc.Description)
+	known["description"] = p.setText(&p.doc.Description)
 	ghost := func(f configfile.Field) { b.Ghost = p.parseRef(f) }
 	model := func(f configfile.Field) {
 		if r := p.parseRef(f); r.Name != "" {
@@ -76,8 +76,8 @@ func (p *parser) parseBot(n *configfile.Node) *Bot {
 func (p *parser) parseTeam(n *configfile.Node) *Team {
 	t := &Team{}
 	p.parseFields(n, map[string]func(configfile.Field){
-		"description":        p.textInto(&p.doc.Description),
-		"collaborationModel": p.textInto(&t.Collaboration),
+		"description":        p.setText(&p.doc.Description),
+		"collaborationModel": p.setText(&t.Collaboration),
 		"members":            func(f configfile.Field) { p.parseMembers(t, f) },
 		"bindMode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
 	})
@@ -125,7 +125,7 @@ func (p *parser) parseMember(n *configfile.Node) (m Member, ok bool) {
 	bot := func(f configfile.Field) { m.Bot = p.parseRef(f) }
 	p.parseFields(n, map[string]func(configfile.Field){
 		"botRef": bot, "bot": bot,
-		"prompt": p.textInto(&m.Prompt), "role": p.textInto(&m.Role),
+		"prompt": p.setText(&m.Prompt), "role": p.setText(&m.Role),
 		"requireConfirmation": func(f configfile.Field) {
 			if f.Value.Kind != configfile.Bool {
 				p.addError("document-value", f.Value, f.Key+" is not a boolean", "use true or false")
@@ -147,9 +147,9 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 	m := &Model{}
 	var key, base configfile.Field
 	known := map[string]func(configfile.Field){
-		"description": p.textInto(&p.doc.Description),
+		"description": p.setText(&p.doc.Description),
 		"vendor":      func(f configfile.Field) { m.Vendor = p.parseVendor(f) },
-		"model":       p.textInto(&m.Model),
+		"model":       p.setText(&m.Model),
 		"baseUrl":     func(f configfile.Field) { base = f },
 		"apiKey":      func(f configfile.Field) { key = f },
 		"protocol":    nil, "isCustomConfig": nil,

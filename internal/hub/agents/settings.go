@@ -257,9 +257,9 @@ func intersectEntry(x, y string) (string, bool) {
 	py, cy, _ := strings.Cut(strings.TrimSpace(y), "@")
 	name := ""
 	switch {
-	case covers(px, py):
+	case coversPattern(px, py):
 		name = py
-	case covers(py, px):
+	case coversPattern(py, px):
 		name = px
 	default:
 		return "", false
@@ -270,9 +270,9 @@ func intersectEntry(x, y string) (string, bool) {
 	return name, true
 }
 
-// covers reports whether the pattern wide matches each name that narrow matches.
+// coversPattern reports whether the pattern wide matches each name that narrow matches.
 // For two different patterns it may return false although wide covers narrow.
-func covers(wide, narrow string) bool {
+func coversPattern(wide, narrow string) bool {
 	if wide == narrow || wide == "*" && !strings.ContainsAny(narrow, `/[\`) {
 		return true
 	}

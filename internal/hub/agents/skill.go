@@ -77,5 +77,5 @@ func (s *Skill) flatFields() map[string]string {
 	if err != nil {
 		return nil
 	}
-	return record{Spec: spec}.flatFields()
+	return storedDocument{Spec: spec}.flatFields()
 }

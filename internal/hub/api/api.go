@@ -125,15 +125,15 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	name := huma.DefaultSchemaNamer(t, hint)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
-	if t.PkgPath() != "" && !isOwn(t) {
+	if t.PkgPath() != "" && !isOwnType(t) {
 		return strings.ToUpper(from[:1]) + from[1:] + name
 	}
 	return name
 }
 
-// isOwn reports whether a type belongs to a package of the API: this one, one of
+// isOwnType reports whether a type belongs to a package of the API: this one, one of
 // resources such as skillapi, or the hub.
-func isOwn(t reflect.Type) bool {
+func isOwnType(t reflect.Type) bool {
 	return strings.HasSuffix(t.PkgPath(), "api") || strings.HasSuffix(t.PkgPath(), "/hub")
 }
 
@@ -213,7 +213,7 @@ func checkEmbedded(t reflect.Type) {
 	case reflect.Pointer, reflect.Slice:
 		checkEmbedded(t.Elem())
 	case reflect.Struct:
-		if t.Name() != "" && !isOwn(t) {
+		if t.Name() != "" && !isOwnType(t) {
 			return
 		}
 		for i := range t.NumField() {

@@ -129,9 +129,9 @@ func problemOf(err error) *Problem {
 		return &copied
 	}
 	if d, ok := errors.AsType[*account.DeniedError](err); ok {
-		return denied(d)
+		return deniedProblem(d)
 	}
-	for _, of := range []func(error) *Problem{limited, invalid, fromProvider, signInProblem, chatProblem, fromLibrary, sourceProblem, notStored} {
+	for _, of := range []func(error) *Problem{rateLimitProblem, invalidProblem, providerProblem, signInProblem, chatProblem, libraryProblem, sourceProblem, libraryInputProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -153,15 +153,15 @@ func (c condition) problem(err error) *Problem {
 		p.Header = http.Header{"Retry-After": {"5"}}
 	}
 	if c.status == 401 {
-		p.Header = challenge()
+		p.Header = authHeader()
 	}
 	return p
 }
 
-func denied(d *account.DeniedError) *Problem {
+func deniedProblem(d *account.DeniedError) *Problem {
 	switch {
 	case d.SignIn:
-		return &Problem{Status: 401, Code: "sign_in", Detail: "not signed in", Header: challenge(),
+		return &Problem{Status: 401, Code: "sign_in", Detail: "not signed in", Header: authHeader(),
 			Next: "sign in: POST /api/v1/login; or send a token: Authorization: Bearer lo_…"}
 	case d.Scopes != 0:
 		return &Problem{Status: 403, Code: "scope", Detail: d.Error(), Next: "use a token with the scope " + strings.Join(d.Scopes.Names(), " or ")}
@@ -171,9 +171,9 @@ func denied(d *account.DeniedError) *Problem {
 	return &Problem{Status: 403, Code: "forbidden", Detail: d.Error(), Next: "ask an owner or maintainer"}
 }
 
-func challenge() http.Header { return http.Header{"Www-Authenticate": {`Bearer realm="loadout"`}} }
+func authHeader() http.Header { return http.Header{"Www-Authenticate": {`Bearer realm="loadout"`}} }
 
-func limited(err error) *Problem {
+func rateLimitProblem(err error) *Problem {
 	l, ok := errors.AsType[*account.RateLimitError](err)
 	if !ok {
 		return nil
@@ -182,8 +182,8 @@ func limited(err error) *Problem {
 	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", Header: http.Header{"Retry-After": {seconds}}}
 }
 
-// invalid reports all invalid fields of a request at once.
-func invalid(err error) *Problem {
+// invalidProblem reports all invalidProblem fields of a request at once.
+func invalidProblem(err error) *Problem {
 	faults := faultsOf(err)
 	if len(faults) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func faultsOf(err error) []Fault {
 	return nil
 }
 
-func fromProvider(err error) *Problem {
+func providerProblem(err error) *Problem {
 	e, ok := errors.AsType[*account.ProviderError](err)
 	switch {
 	case !ok:
@@ -296,7 +296,7 @@ func isMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path,
 // mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
 // 9728.
 func (s *Server) mcpChallenge(r *http.Request, p *Problem) string {
-	says := `Bearer realm="loadout", resource_metadata="` + s.Origin(r) + MetadataPath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
+	says := `Bearer realm="loadout", resource_metadata="` + s.Origin(r) + MetadataPath + escapeQuoted(r.URL.EscapedPath()) + `", scope="mcp"`
 	switch p.Code {
 	case "bad_token":
 		says += `, error="invalid_token"`
@@ -306,8 +306,8 @@ func (s *Server) mcpChallenge(r *http.Request, p *Problem) string {
 	return says
 }
 
-// quotable escapes a path for a quoted string.
-func quotable(path string) string {
+// escapeQuoted escapes a path for a quoted string.
+func escapeQuoted(path string) string {
 	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
 }
 

@@ -13,7 +13,7 @@ import (
 
 // sourceProblem converts an error of a source of skills.
 func sourceProblem(err error) *Problem {
-	for _, of := range []func(error) *Problem{invalidSource, sourceDenied, sourceTooMuch, sourceFailed} {
+	for _, of := range []func(error) *Problem{sourceInvalidProblem, sourceDeniedProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -21,8 +21,8 @@ func sourceProblem(err error) *Problem {
 	return nil
 }
 
-// invalidSource converts the error of a malformed or missing source.
-func invalidSource(err error) *Problem {
+// sourceInvalidProblem converts the error of a malformed or missing source.
+func sourceInvalidProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.LocationError](err); ok {
 		return &Problem{Status: 422, Code: "source_invalid", Detail: e.Error(), Next: "write owner/repo, https://host/repository, https://host/archive.zip, or https://host of a site that publishes skills"}
 	}
@@ -43,7 +43,7 @@ func WithSource(source string, err error) error {
 	if wrong != nil || unread != nil || credential.Name(u.Host) == "" {
 		return err
 	}
-	p := invalidSource(err)
+	p := sourceInvalidProblem(err)
 	p.Next += "; if it is private, " + credentialHint(u.Host, credential.Name(u.Host))
 	return p
 }
@@ -53,9 +53,9 @@ func credentialHint(host, name string) string {
 	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
-// sourceDenied converts the error of a source that denies access, or that must
+// sourceDeniedProblem converts the error of a source that denies access, or that must
 // not be accessed.
-func sourceDenied(err error) *Problem {
+func sourceDeniedProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
 		if name := credential.Name(e.Host); name != "" {
@@ -76,9 +76,9 @@ func sourceDenied(err error) *Problem {
 	return nil
 }
 
-// sourceTooMuch converts the error of a source that is too large or that does
+// sourceLimitProblem converts the error of a source that is too large or that does
 // not match its digest.
-func sourceTooMuch(err error) *Problem {
+func sourceLimitProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.TooLargeError](err); ok {
 		return &Problem{Status: 422, Code: "source_too_large", Detail: e.Error(), Next: "import from a smaller repository or archive, or upload the skills"}
 	}
@@ -88,7 +88,7 @@ func sourceTooMuch(err error) *Problem {
 	return nil
 }
 
-func sourceFailed(err error) *Problem {
+func sourceFailedProblem(err error) *Problem {
 	if errors.Is(err, remote.ErrNoGit) {
 		return &Problem{Status: 501, Code: "no_git", Detail: remote.ErrNoGit.Error(), Next: "ask the operator of the hub to install git, or import from an archive"}
 	}
@@ -113,8 +113,8 @@ func remoteProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "source_failed", Detail: e.Error(), Next: "try again later; if it keeps failing, check the address"}
 }
 
-// notStored converts the error of a value that the library rejects.
-func notStored(err error) *Problem {
+// libraryInputProblem converts the error of a value that the library rejects.
+func libraryInputProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.InvalidError](err)
 	if !ok {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fromLibrary converts errors of the library that carry details.
-func fromLibrary(err error) *Problem {
-	for _, of := range []func(error) *Problem{badPackage, referenced, notReviewed} {
+// libraryProblem converts errors of the library that carry details.
+func libraryProblem(err error) *Problem {
+	for _, of := range []func(error) *Problem{packageProblem, referencedProblem, reviewProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -20,8 +20,8 @@ func fromLibrary(err error) *Problem {
 	return nil
 }
 
-// badPackage reports all problems of a package at once.
-func badPackage(err error) *Problem {
+// packageProblem reports all problems of a package at once.
+func packageProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.TooLargeError](err); ok {
 		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "remove files that the skill does not need"}
 	}
@@ -41,8 +41,8 @@ func badPackage(err error) *Problem {
 	return nil
 }
 
-// referenced converts the error for a skill with references to it.
-func referenced(err error) *Problem {
+// referencedProblem converts the error for a skill with references to it.
+func referencedProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.ReferencedError](err)
 	if !ok {
 		return nil
@@ -51,8 +51,8 @@ func referenced(err error) *Problem {
 		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 
-// notReviewed converts the errors for code that may not run.
-func notReviewed(err error) *Problem {
+// reviewProblem converts the errors for code that may not run.
+func reviewProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.ReviewError](err); ok {
 		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask a reviewer to review its code"}
 	}

@@ -159,9 +159,9 @@ func (k *Assembler) Close() error {
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 
-// dir creates the named directory below [Options.Dir] and returns its path, or ""
+// createDir creates the named directory below [Options.Dir] and returns its path, or ""
 // if that is not possible.
-func (k *Assembler) dir(name string) string {
+func (k *Assembler) createDir(name string) string {
 	if k.o.Dir == "" {
 		return ""
 	}

@@ -74,7 +74,7 @@ func (k *Assembler) removeUser(b *base) *base {
 	if b.users--; b.users > 0 {
 		return nil
 	}
-	if k.closed || k.o.IdleTimeout < 0 || b.failed() {
+	if k.closed || k.o.IdleTimeout < 0 || b.hasFailed() {
 		return b
 	}
 	b.since = time.Now()
@@ -86,8 +86,8 @@ func (k *Assembler) removeUser(b *base) *base {
 	return k.oldestIdle()
 }
 
-// failed reports whether the base could not be opened.
-func (b *base) failed() bool {
+// hasFailed reports whether the base could not be opened.
+func (b *base) hasFailed() bool {
 	select {
 	case <-b.ready:
 		return b.err != nil

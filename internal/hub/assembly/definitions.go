@@ -32,7 +32,7 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	if err != nil {
 		return nil, nil, err
 	}
-	usable, changed, fresh := d.classify(known, c, l, strict)
+	usable, changed, fresh := d.sortTools(known, c, l, strict)
 	if len(fresh) == 0 {
 		return usable, changed, nil
 	}
@@ -41,7 +41,7 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 		if err != nil {
 			return err
 		}
-		usable, changed, fresh = d.classify(known, c, l, strict)
+		usable, changed, fresh = d.sortTools(known, c, l, strict)
 		return tx.ToolDefinitions.Add(ctx, fresh...)
 	})
 	if err != nil {
@@ -50,9 +50,9 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// classify returns which tools of a listing are usable, which definitions changed
+// sortTools returns which tools of a listing are usable, which definitions changed
 // and which must be stored.
-func (d definitions) classify(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
+func (d definitions) sortTools(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
 		digest := upstream.DefinitionDigest(t)

@@ -95,21 +95,21 @@ func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.S
 	if !b.isDocumentServer(c) {
 		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
 	}
-	dir := b.assembler.dir("empty") // a document has no files
+	dir := b.assembler.createDir("empty") // a document has no files
 	if dir == "" {
 		return loadout.Service{}, errors.New("run server command: this node has no data directory")
 	}
 	digest := b.servers[c.Name].PolicyDigest()
 	s := loadout.Service{Command: append([]string{c.Command}, c.Args...), Env: c.Env, Project: &loadout.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest,
-		Check: func(ctx context.Context) error { return b.reviewed(ctx, digest) }}}
+		Check: func(ctx context.Context) error { return b.checkReviewed(ctx, digest) }}}
 	for _, v := range c.SecretValues() {
 		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
 	}
 	return s, nil
 }
 
-// reviewed returns an error unless a server's command with a digest is approved.
-func (b *base) reviewed(ctx context.Context, d policy.Digest) error {
+// checkReviewed returns an error unless a server's command with a digest is approved.
+func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 	switch state, err := b.assembler.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
 		return fmt.Errorf("check the review of its command: %w", err)

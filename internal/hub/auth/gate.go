@@ -1,6 +1,7 @@
-// Package auth authenticates requests and limits them: by token, cookie or
-// OpenID Connect, by rate, and by the number of connections. It ends long
-// requests whose token or permissions have changed.
+// Package auth authenticates HTTP requests with tokens, cookies or OpenID Connect,
+// and limits the rate of requests and the number of connections. It ends
+// long-running requests if their token is revoked or permissions change. Start
+// reading at [Gate].
 package auth
 
 import (
@@ -23,9 +24,9 @@ import (
 // maxKeys limits the keys that a rate limiter tracks, at about 300 bytes each.
 const maxKeys = 20_000
 
-// tokenProtocol starts a subprotocol of a WebSocket, before a token. A page with
-// a token but no cookie offers it, because it cannot set headers. Tokens are
-// never in addresses, which proxies log.
+// tokenProtocol is the prefix of a WebSocket subprotocol that contains a token. A
+// page that has a token but no cookie uses it, because it cannot set headers. A
+// token in the URL would be logged by proxies.
 const tokenProtocol = "loadout.token."
 
 // maxRate limits [Options.Rate].
@@ -38,26 +39,27 @@ type Gate struct {
 	Logins  *account.Logins
 	Origins *account.OriginGuard
 	Proxies address.Proxies
-	OIDC    *account.OIDC // nil without a provider
-	single  bool
-	Secure  bool // browsers reach the hub over https
+	OIDC    *account.OIDC // nil if there is no provider
+	single  bool          // whether the hub has no accounts
+	Secure  bool          // whether browsers reach the hub over https
 
-	requests *account.Limiter // By user, or by network if anonymous; nil for no limit
+	requests *account.Limiter // by user, or by network if anonymous; nil for no limit
 	networks *account.Limiter // sign-in attempts by network
 	names    *account.Limiter // sign-in attempts by user name
 }
 
-// Options are the options of a gate.
+// Options configures a [Gate]. DB and Users are required.
 type Options struct {
 	DB       *store.DB
 	Users    *users.Directory
-	Single   bool                 // without accounts
-	Public   string               // address of the hub, "" if unknown
+	Single   bool                 // whether the hub has no accounts
+	Public   string               // public address of the hub; "" if unknown
 	Proxies  []string             // addresses and networks of trusted proxies
-	Rate     int                  // requests per second; at most 0 for no limit
-	Provider *account.OIDCOptions // nil for none
+	Rate     int                  // limit of requests per second and user; 0 or less for no limit
+	Provider *account.OIDCOptions // identity provider; nil if there is none
 }
 
+// New returns a gate. It fails if an option is invalid.
 func New(o Options) (*Gate, error) {
 	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, Secure: strings.HasPrefix(o.Public, "https:"),
 		networks: account.NewLimiter(time.Second, 60, maxKeys), names: account.NewLimiter(10*time.Second, 10, maxKeys)}
@@ -80,7 +82,7 @@ func New(o Options) (*Gate, error) {
 		return d, nil
 	}
 	if o.Public == "" || d.single {
-		return nil, errors.New("sign-in through a provider needs accounts and the public address of the hub")
+		return nil, errors.New("sign-in through a provider requires accounts and the public address of the hub")
 	}
 	p := *o.Provider
 	p.Redirect = o.Public + CallbackPath
@@ -88,9 +90,9 @@ func New(o Options) (*Gate, error) {
 	return d, err
 }
 
-// Admit sets the principal of a request. If it returns a cookie, the response
-// must set it. Requests without credentials or with an invalid cookie are
-// anonymous.
+// Admit authenticates a request and sets its principal in v. If it returns a
+// cookie, the response must set it. A request without credentials or with an
+// invalid cookie is anonymous.
 func (d *Gate) Admit(r *http.Request, v *api.Request) (*http.Cookie, error) {
 	cookie, err := d.identify(r, v)
 	if limit := d.CountRequest(v); limit != nil {
@@ -112,7 +114,7 @@ func (d *Gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err
 		return nil, err
 	}
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
-		token, basic := account.Bearer(authorization)
+		token, basic := account.BearerToken(authorization)
 		if basic {
 			if err := d.Origins.Check(r); err != nil {
 				return nil, err
@@ -154,37 +156,41 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 	return nil
 }
 
-// CountRequest counts a request and fails if there are too many.
+// CountRequest counts a request. It fails if there are too many.
 func (d *Gate) CountRequest(v *api.Request) error {
 	switch {
 	case d.requests == nil:
 		return nil
 	case v.Principal.Anonymous():
-		return d.requests.Allow("network " + d.network(v))
+		return d.requests.Allow("network " + d.clientNetwork(v))
 	}
 	return d.requests.Allow("user " + string(v.Principal.User))
 }
 
-// CountSignIn counts an attempt to sign in, as name unless it is "".
+// CountSignIn counts an attempt to sign in from the network of a request, and with
+// a name unless it is "". It fails if there are too many.
 func (d *Gate) CountSignIn(v *api.Request, name string) error {
-	if err := d.networks.Allow(d.network(v)); err != nil || name == "" {
+	if err := d.networks.Allow(d.clientNetwork(v)); err != nil || name == "" {
 		return err
 	}
 	return d.names.Allow("name " + strings.ToLower(name))
 }
 
-// CountPasswordGuess counts that somebody says what his own password is.
+// CountPasswordGuess counts an attempt of a signed-in user to enter the current
+// password. It fails if there are too many.
 func (d *Gate) CountPasswordGuess(v *api.Request) error {
 	return d.names.Allow("user " + string(v.Principal.User))
 }
 
-func (d *Gate) network(v *api.Request) string { return address.CustomerNetwork(v.Client).String() }
+func (d *Gate) clientNetwork(v *api.Request) string {
+	return address.CustomerNetwork(v.Client).String()
+}
 
 func (d *Gate) Client(r *http.Request) netip.Addr {
 	return d.Proxies.Client(r.RemoteAddr, r.Header.Values("X-Forwarded-For"))
 }
 
-// socketToken returns the token that a request offers as a subprotocol, "" if
+// socketToken returns the token in a WebSocket subprotocol of a request, or "" if
 // there is none.
 func socketToken(r *http.Request) string {
 	if r.URL.Path != "/ws" {
@@ -200,12 +206,12 @@ func socketToken(r *http.Request) string {
 	return ""
 }
 
-// CallbackPath is the path to which the provider sends users back.
+// CallbackPath is the path to which the identity provider redirects users.
 const CallbackPath = "/login/callback"
 
-// CheckValid fails if a long request has to end, because its sign-in or token
-// is no longer valid or its permissions changed. If that is unknown, it
-// succeeds.
+// CheckValid fails if a long-running request must end, because its sign-in or
+// token is no longer valid or its permissions have changed. It returns nil if it
+// cannot find out.
 func (d *Gate) CheckValid(ctx context.Context, v *api.Request) error {
 	now, err := d.CurrentPrincipal(ctx, v)
 	if err == nil && (now.Admin != v.Principal.Admin || !maps.Equal(now.Groups, v.Principal.Groups)) {
@@ -214,15 +220,14 @@ func (d *Gate) CheckValid(ctx context.Context, v *api.Request) error {
 	return err
 }
 
-// CurrentPrincipal returns the principal that a long request would have if it
-// started now. It fails like [Gate.checkValid], but ignores changes of groups
-// and of the admin flag. If the current state is unknown, it returns the
-// original principal.
+// CurrentPrincipal returns the principal that a long-running request would have if
+// it started now. Like [Gate.CheckValid], it fails if the sign-in or token is no
+// longer valid. If it cannot find out, it returns the original principal.
 func (d *Gate) CurrentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
 	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
 	defer stop()
 	r := v.HTTP.Clone(ctx)
-	r.Header.Del("Sec-Fetch-Mode") // without it the request would not rotate the cookie
+	r.Header.Del("Sec-Fetch-Mode") // keeps the cookie from being replaced
 	now := &api.Request{Client: v.Client}
 	_, err := d.identify(r, now)
 	switch {

@@ -10,16 +10,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// SlowClientTimeout limits sending one event or message.
+// SlowClientTimeout limits the time for sending an event or message to a client.
 const SlowClientTimeout = 30 * time.Second
 
-// Limiter limits long connections of one sort.
+// Limiter limits the number of long-lived connections of one kind, for example
+// event streams.
 type Limiter struct {
-	what string        // for messages
-	Each int           // for one user
-	All  int           // for the node
-	Beat time.Duration // interval of heartbeats
-	Slow time.Duration // limit for sending one message
+	what string        // name of the connections in errors
+	Each int           // limit for one user
+	All  int           // limit for the node
+	Beat time.Duration // interval between heartbeats
+	Slow time.Duration // timeout for sending a message
 
 	open sync.WaitGroup
 
@@ -29,11 +30,13 @@ type Limiter struct {
 	by     map[account.UserID]int
 }
 
+// NewLimiter returns a limiter. Errors call the connections what.
 func NewLimiter(what string, each, all int, beat, slow time.Duration) *Limiter {
 	return &Limiter{what: what, Each: each, All: all, Beat: beat, Slow: slow, by: map[account.UserID]int{}}
 }
 
-// Enter counts a connection. The caller calls leave once.
+// Enter counts a connection until leave is called. It fails if a limit is reached.
+// The caller must call leave exactly once.
 func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +44,7 @@ func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
 	case c.closed:
 		return nil, chat.ErrClosed
 	case c.by[u] >= c.Each:
-		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close some that are not needed",
+		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close those that are not needed",
 			Header: http.Header{"Retry-After": {"5"}}}
 	case c.n >= c.All:
 		return nil, &api.Problem{Status: 503, Code: "too_many_open", Detail: "this node has too many open " + c.what, Next: "try again in a few seconds",
@@ -63,14 +66,14 @@ func (c *Limiter) leave(u account.UserID) {
 	c.open.Done()
 }
 
-// Count returns the number of connections.
+// Count returns the number of open connections.
 func (c *Limiter) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// Close rejects new connections and waits for the others.
+// Close rejects new connections and waits until the open ones are closed.
 func (c *Limiter) Close() {
 	c.mu.Lock()
 	c.closed = true

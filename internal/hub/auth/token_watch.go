@@ -13,35 +13,38 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// tokenCheckInterval is the interval at which the tokens of long requests are
-// checked.
+// tokenCheckInterval is the interval at which the tokens of long-running requests
+// are checked.
 const tokenCheckInterval = time.Second
 
-// ErrTokenEnded ends a long request whose token is no longer valid.
+// ErrTokenEnded is the cancellation cause of a long-running request whose token is
+// no longer valid.
 var ErrTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
 
-// TokenWatch checks the tokens of long requests: streams, sockets and MCP
-// calls. One query checks all of them.
+// TokenWatch ends long-running requests, such as streams, sockets and MCP calls,
+// when their tokens are revoked or expire. It checks all tokens with one query.
 type TokenWatch struct {
 	good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)
 
-	mu   sync.Mutex // guards the field below
-	held map[string]map[*watchedToken]bool
+	mu   sync.Mutex                        // guards held
+	held map[string]map[*watchedToken]bool // requests by token ID
 }
 
+// NewTokenWatch returns a TokenWatch. The function good returns the scopes of valid
+// tokens by ID and omits tokens that are not valid.
 func NewTokenWatch(good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)) *TokenWatch {
 	return &TokenWatch{good: good, held: map[string]map[*watchedToken]bool{}}
 }
 
-// watchedToken is the token of one request.
+// watchedToken is the token of a long-running request.
 type watchedToken struct {
 	scopes account.Scopes
 	ended  chan struct{}
 }
 
-// Watch checks the token of a principal until stop is called. The channel ended
-// is closed when the token is no longer valid or loses scopes. A principal
-// without a token is not checked.
+// Watch watches the token of a principal until stop is called. The channel ended
+// is closed when the token is no longer valid or loses scopes. If the principal has
+// no token, it is never closed.
 func (t *TokenWatch) Watch(p account.Principal) (ended <-chan struct{}, stop func()) {
 	if p.Token == "" {
 		return nil, func() {}
@@ -65,8 +68,8 @@ func (t *TokenWatch) forget(id string, one *watchedToken) {
 	}
 }
 
-// EndWith returns a context that is canceled with [ErrTokenEnded] when the
-// token of a principal ends.
+// EndWith returns a context that is cancelled with [ErrTokenEnded] when the token
+// of a principal is no longer valid or loses scopes.
 func (t *TokenWatch) EndWith(ctx context.Context, p account.Principal) (context.Context, func()) {
 	if p.Token == "" {
 		return ctx, func() {}
@@ -86,8 +89,8 @@ func (t *TokenWatch) EndWith(ctx context.Context, p account.Principal) (context.
 	}
 }
 
-// check ends the requests whose tokens are no longer valid. If that is unknown,
-// they continue.
+// check ends the requests whose tokens are no longer valid. If the tokens cannot be
+// read, all requests continue.
 func (t *TokenWatch) check(ctx context.Context) error {
 	t.mu.Lock()
 	ids := slices.Collect(maps.Keys(t.held))
@@ -104,12 +107,12 @@ func (t *TokenWatch) check(ctx context.Context) error {
 	return nil
 }
 
-// end ends the requests of a token that had more scopes than it has now.
+// end ends the requests that started when a token had more scopes than now.
 func (t *TokenWatch) end(id string, now account.Scopes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for one := range t.held[id] {
-		if !one.scopes.Within(now) {
+		if !one.scopes.IsSubsetOf(now) {
 			close(one.ended)
 			delete(t.held[id], one)
 		}

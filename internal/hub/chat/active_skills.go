@@ -33,11 +33,11 @@ type InForce struct {
 	Digest    string    `json:"digest" doc:"The digest of SKILL.md when the skill was loaded"`
 	Changed   bool      `json:"changed,omitempty" doc:"Whether SKILL.md has changed since then"`
 	Since     time.Time `json:"since"`
-	Chosen
+	LoadReason
 }
 
-// Chosen says why a skill is active, as far as the transcript shows.
-type Chosen struct {
+// LoadReason says why a skill is active, as far as the transcript shows.
+type LoadReason struct {
 	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"What activated the skill; absent if unknown"`
 	Why          string        `json:"why,omitempty" doc:"A sentence that says why the skill is active"`
 	Start        string        `json:"start,omitempty" doc:"For a preloaded skill, a text that says why it is preloaded"`
@@ -58,7 +58,7 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 		load := steps[a.Seq-1]
 		f := InForce{Skill: a.Skill, Title: a.DisplayName(), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
 			Origin: a.Skill.Origin, SkillID: load.SkillID, Version: a.Version, Digest: a.Digest, Changed: a.Current != a.Digest, Since: load.Time,
-			Chosen: findLoadReason(steps[:a.Seq-1], a)}
+			LoadReason: findLoadReason(steps[:a.Seq-1], a)}
 		if left, bounded := s.TurnsLeft(a.Skill); bounded {
 			f.TurnsLeft = &left
 		}
@@ -69,8 +69,8 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 
 // findLoadReason returns why a skill is active. before holds the steps before it
 // was loaded.
-func findLoadReason(before []step, a session.ActiveSkill) Chosen {
-	c := Chosen{By: loadCause(a)}
+func findLoadReason(before []step, a session.ActiveSkill) LoadReason {
+	c := LoadReason{By: loadCause(a)}
 	switch c.By {
 	case session.ByDependency:
 		c.Why = "required by the skill " + a.RequiredBy
@@ -114,7 +114,7 @@ func loadCause(a session.ActiveSkill) session.Cause {
 
 // findCall sets the call with which the model loaded a skill, the last search
 // before it in that turn, and the matching words of the user's message.
-func (c *Chosen) findCall(before []step, a session.ActiveSkill) {
+func (c *LoadReason) findCall(before []step, a session.ActiveSkill) {
 	for _, s := range slices.Backward(before) {
 		switch {
 		case s.Message == nil:

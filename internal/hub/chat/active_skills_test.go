@@ -84,7 +84,7 @@ func TestActiveSkillReasons(t *testing.T) {
 		t.Errorf("from the start there are %q and %q", all[0].Start, all[1].Start)
 	}
 	if h := all[2]; h.Call != "call_load_skill" || h.Query != "where ships go" || !slices.Equal(h.MatchedWords, []string{"harbour"}) {
-		t.Errorf("the harbour was chosen by %+v", h.Chosen)
+		t.Errorf("the harbour was chosen by %+v", h.LoadReason)
 	}
 }
 

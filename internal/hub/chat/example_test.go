@@ -38,7 +38,7 @@ func ExampleEngine() {
 		return
 	}
 	defer rt.Close()
-	me := account.Single()
+	me := account.SinglePrincipal()
 	e := chat.New(db, chat.Options{
 		Setup: func(context.Context, chat.Request) (*chat.Setup, error) {
 			told := agent.Options{Instructions: "Skills:\n" + rt.CatalogText(loadout.TextOptions{})}

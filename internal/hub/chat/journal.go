@@ -223,8 +223,8 @@ func mustHandOver(err error) bool {
 	return false
 }
 
-// failure returns the error that stopped all writes, or nil.
-func (j *journal) failure() error {
+// writeError returns the error that stopped all writes, or nil.
+func (j *journal) writeError() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.broken

@@ -68,7 +68,7 @@ func (e *Engine) SetRetention(ctx context.Context, p account.Principal, id, skil
 }
 
 func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, in input) (*Loaded, error) {
-	if err := checkSkill(in.Skill); err != nil {
+	if err := checkSkillName(in.Skill); err != nil {
 		return nil, err
 	}
 	switch in.Retention {
@@ -84,14 +84,14 @@ func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, 
 // returns the names of all unloaded skills. If cascade is set, it also unloads the
 // skills that require the skill. It fails like [Engine.Load].
 func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill string, cascade bool) ([]string, error) {
-	if err := checkSkill(skill); err != nil {
+	if err := checkSkillName(skill); err != nil {
 		return nil, err
 	}
 	ended, err := e.command(ctx, p, id, input{Kind: UnloadInput, Skill: skill, Cascade: cascade})
 	return ended.Unloaded, err
 }
 
-func checkSkill(name string) error {
+func checkSkillName(name string) error {
 	if name == "" || len(name) > MaxTitle {
 		return fmt.Errorf("skill: %w: want a name of 1 to %d bytes, got %d bytes", ErrInvalid, MaxTitle, len(name))
 	}

@@ -56,7 +56,7 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	broken := context.Cause(turn)
 	cancel(nil)
 	beside.Wait()
-	if failure := w.journal.failure(); failure != nil {
+	if failure := w.journal.writeError(); failure != nil {
 		return nil, failure
 	}
 	switch stopped, ok := errors.AsType[*stoppedError](broken); {
@@ -122,7 +122,7 @@ func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
 		return Event{}, errors.Join(err, w.closeCalls(ctx, "The turn was interrupted too often."))
 	}
 	if err := w.open(ctx, j); err != nil {
-		if j.Kind == MessageInput && ctx.Err() == nil && w.journal.failure() == nil {
+		if j.Kind == MessageInput && ctx.Err() == nil && w.journal.writeError() == nil {
 			err = errors.Join(err, w.recordMessage(ctx, j)) // otherwise the message would be lost
 		}
 		return Event{}, err

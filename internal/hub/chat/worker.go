@@ -48,7 +48,7 @@ func (w *worker) run() {
 	ctx, cancel := context.WithCancelCause(w.e.ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { w.renew(ctx, cancel) })
-	err := w.work(ctx)
+	err := w.processInputs(ctx)
 	if w.active != nil {
 		w.active.close()
 	}
@@ -59,9 +59,9 @@ func (w *worker) run() {
 	}
 }
 
-// work processes inputs. When the inbox is empty, it releases the lease and returns
+// processInputs processes inputs. When the inbox is empty, it releases the lease and returns
 // nil.
-func (w *worker) work(ctx context.Context) error {
+func (w *worker) processInputs(ctx context.Context) error {
 	var ended *Event
 	for {
 		job, err := w.nextJob(ctx, ended)

@@ -1,5 +1,6 @@
-// Package credential finds the credentials of users for hosts of imports. They
-// are secrets of the user, named after the host.
+// Package credential finds the credentials with which users import skills from
+// private hosts. A credential is a secret of the user, named after the host. Start
+// reading at [Store].
 package credential
 
 import (
@@ -16,13 +17,13 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// prefix starts the names of secrets that hold credentials.
+// prefix is the prefix of the names of secrets that contain credentials.
 const prefix = "git_"
 
-// Name returns the name of the secret for a host, "" if the host
-// cannot have one. Names are unique, so that no host gets the credential of
-// another: a dot becomes _, a hyphen __, and the colon before a port ___. A
-// host for which this is ambiguous, such as a.-b, cannot have a secret.
+// Name returns the name of the secret for a host. In the name, a dot becomes _, a
+// hyphen __, and the colon before a port ___. Names must be unique, so that no host
+// receives the credential of another. For a host whose name would be ambiguous,
+// such as a.-b, Name returns "".
 func Name(host string) string {
 	host = strings.ToLower(host)
 	name := prefix + strings.NewReplacer(".", "_", "-", "__", ":", "___").Replace(host)
@@ -32,8 +33,8 @@ func Name(host string) string {
 	return name
 }
 
-// hostOfName returns the host that belongs to the name of a secret. In a run of
-// _, one is a dot, three are a colon, and an even number are hyphens.
+// hostOfName returns the host for the name of a secret. It is the inverse of Name:
+// one _ in a row is a dot, three are a colon, and an even number are hyphens.
 func hostOfName(name string) string {
 	var host strings.Builder
 	for rest := strings.TrimPrefix(name, prefix); rest != ""; {
@@ -62,14 +63,14 @@ func hostOfName(name string) string {
 	return host.String()
 }
 
-// Store reads credentials from the secrets of users.
+// Store returns the credentials that users have stored as secrets.
 type Store struct {
 	DB     *store.DB
 	Cipher *encryption.Cipher
 }
 
-// Get returns the credential of a user for a host, stored as user:password or a
-// token. It returns nil if there is none or the user is disabled.
+// Get returns the credential of a user for a host. It returns nil if there is none
+// or the user is disabled.
 func (s Store) Get(ctx context.Context, user account.UserID, host string) (*remote.Credential, error) {
 	name := Name(host)
 	if name == "" {
@@ -87,17 +88,17 @@ func (s Store) Get(ctx context.Context, user account.UserID, host string) (*remo
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("secret %s: %w", name, err)
+		return nil, fmt.Errorf("read secret %s: %w", name, err)
 	}
 	value, err := s.Cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: owner, Name: name})
 	if err != nil {
-		return nil, fmt.Errorf("secret %s: %w", name, err)
+		return nil, fmt.Errorf("read secret %s: %w", name, err)
 	}
-	return parse(string(value)), nil
+	return parseCredential(string(value)), nil
 }
 
-// parse parses user:password or a token.
-func parse(value string) *remote.Credential {
+// parseCredential parses the value of a secret: user:password or a token.
+func parseCredential(value string) *remote.Credential {
 	value = strings.TrimSpace(value)
 	if user, password, ok := strings.Cut(value, ":"); ok {
 		return &remote.Credential{User: user, Password: password}

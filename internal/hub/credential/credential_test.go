@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		" token\n":      {Password: "token"},
 		"ada:pass:word": {User: "ada", Password: "pass:word"},
 	} {
-		if got := *parse(value); got != want {
+		if got := *parseCredential(value); got != want {
 			t.Errorf("%q is read as %+v", value, got)
 		}
 	}

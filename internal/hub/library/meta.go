@@ -110,8 +110,8 @@ func (m *meta) dependencyRefs() []store.Reference {
 	return out
 }
 
-// cleanLine returns untrusted text on one line, truncated to most bytes.
-func cleanLine(text string, most int) string { return truncate(printable.OneLine(text), most) }
+// cleanLine returns untrusted text as a single line of at most limit bytes.
+func cleanLine(text string, limit int) string { return truncate(printable.OneLine(text), limit) }
 
 // truncate truncates a text to limit bytes. The result is valid UTF-8 without zero
 // bytes.

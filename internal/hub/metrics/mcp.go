@@ -19,29 +19,30 @@ func (m *Metrics) CountUse(u mcpserver.Use) {
 
 type verdictKey struct{}
 
-// RecordDecision records for the metrics that the policy denied a call: the
-// result of the call says so only in its text. A call of an unknown tool counts
-// as an error.
+// RecordDecision records in ctx whether the policy denied a call, because the
+// result of the call says so only in its text. A call of an unknown tool counts as
+// an error.
 func RecordDecision(ctx context.Context, r policy.Record) {
 	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(policy.UnknownTool))
 }
 
-// RecordRefusal records whether the call of ctx was denied so far.
+// RecordRefusal records in ctx whether a call was denied. A later record replaces
+// an earlier one.
 func RecordRefusal(ctx context.Context, is bool) {
 	if refused, ok := ctx.Value(verdictKey{}).(*atomic.Bool); ok {
 		refused.Store(is)
 	}
 }
 
-// Instrument makes a call of an MCP client and counts it. A call that needs an
-// answer of the user is counted when it is repeated with the answer.
+// Instrument executes a call of an MCP client and counts it. A call that needs an
+// answer from the user is counted when the client repeats it with the answer.
 func (m *Metrics) Instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	refused := new(atomic.Bool)
 	res, err := call(context.WithValue(ctx, verdictKey{}, refused))
 	switch r, _ := res.(*mcp.CallToolResult); {
 	case err != nil || r == nil:
 		m.calls.WithLabelValues("error").Inc()
-	case r.NeedsInput() || len(r.InputRequests) > 0: // the former is set on sending
+	case r.NeedsInput() || len(r.InputRequests) > 0: // NeedsInput is true only after sending
 	case !r.IsError:
 		m.calls.WithLabelValues("ok").Inc()
 	case refused.Load():

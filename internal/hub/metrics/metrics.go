@@ -1,4 +1,5 @@
-// Package metrics counts what a node does, for Prometheus.
+// Package metrics collects the Prometheus metrics of a node. Start reading at
+// [Metrics].
 package metrics
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics holds the metrics of this process. Labels have few values that
-// outsiders cannot extend: no names of skills, tools or users.
+// Metrics holds the metrics of this process. Labels have a fixed set of values, to
+// limit the number of time series: they contain no names of skills, tools or users.
 type Metrics struct {
 	Registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -32,6 +33,7 @@ var (
 	turnBuckets    = []float64{.1, .5, 1, 2, 5, 10, 30, 60, 120, 300, 600}
 )
 
+// New returns the metrics of a program version.
 func New(version string) *Metrics {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -56,12 +58,12 @@ func New(version string) *Metrics {
 	build.WithLabelValues(version).Set(1)
 	m.Registry.MustRegister(m.requests, m.seconds, m.Running, m.streams, m.signIns, build, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.loads.WithLabelValues() // exports a zero before the first load
+	m.loads.WithLabelValues() // exports 0 before the first load
 	return m
 }
 
-// CountAnswer counts a request. Unknown routes are counted together, so that
-// clients cannot create labels.
+// CountAnswer counts an HTTP request and its duration. It counts unknown routes
+// together, so that clients cannot create labels.
 func (m *Metrics) CountAnswer(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
@@ -70,7 +72,7 @@ func (m *Metrics) CountAnswer(route string, status int, took time.Duration, stre
 	}
 }
 
-// CountStream notes that the answer to a request comes bit by bit, until done is called.
+// CountStream counts a streaming response as open until done is called.
 func (m *Metrics) CountStream(route string) (done func()) {
 	g := m.streams.WithLabelValues(routeLabel(route))
 	g.Inc()

@@ -8,17 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State collects metrics of the node when they are requested.
+// State is a collector of metrics that are computed when Prometheus reads them.
 type State struct {
 	Turns, Runs func() (running, waiting int)
 	Pools       func() map[string]sql.DBStats
 	Bus         func() error                      // nil if healthy
-	DiskFree    func() (bytes uint64, known bool) // of the data directory
+	DiskFree    func() (bytes uint64, known bool) // free space for the data directory
 }
 
 var _ prometheus.Collector = State{}
 
-// stateMetric is a metric that is read on request.
+// stateMetric describes a metric of [State].
 type stateMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

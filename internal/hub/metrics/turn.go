@@ -12,7 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ObserveTurn counts and traces the events of a turn.
+// ObserveTurn returns a trace that counts the events of a turn and adds them to
+// span.
 func (m *Metrics) ObserveTurn(span *telemetry.Turn, kind chat.InputKind) chat.Trace {
 	return &turnObserver{metrics: m, span: span, kind: kind, began: time.Now()}
 }
@@ -32,11 +33,11 @@ func (f *turnObserver) Step(e *session.Event) {
 	case e.Loaded != nil:
 		f.metrics.loads.WithLabelValues().Inc()
 	case e.Result != nil:
-		f.metrics.calls.WithLabelValues(outcome(e.Result)).Inc()
+		f.metrics.calls.WithLabelValues(callOutcome(e.Result)).Inc()
 	}
 }
 
-func outcome(r *session.CallResult) string {
+func callOutcome(r *session.CallResult) string {
 	switch {
 	case r.Denied:
 		return "denied"
@@ -69,7 +70,7 @@ type countedModel struct {
 func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		vendor, _, _ := strings.Cut(c.Name(), ":")
-		outcome := "stopped" // by the caller
+		outcome := "stopped" // the caller stops reading
 		defer func() { c.metrics.answers.WithLabelValues(vendor, outcome).Inc() }()
 		for e, err := range c.Model.Stream(ctx, r) {
 			if err != nil {
@@ -86,7 +87,7 @@ func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.
 	}
 }
 
-// countTokens counts the tokens of a request.
+// countTokens counts the tokens of a model request.
 func (m *Metrics) countTokens(vendor string, u llm.Usage) {
 	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
 		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))

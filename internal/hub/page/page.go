@@ -20,9 +20,9 @@ import (
 	"sync"
 )
 
-// pagePolicy is the content security policy of the web page. Everything comes
-// from the hub itself. Editors and diagrams need inline styles, which cannot
-// load anything from elsewhere either.
+// pagePolicy is the content security policy of the web page. It permits only
+// resources of the hub itself. Editors and diagrams need inline styles, but these
+// cannot load resources of other hosts, either.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -42,8 +42,8 @@ func Files() fs.FS {
 // their names. Its URL contains a hash of all of them in place of "page".
 const ownAssets = "assets/page/"
 
-// Site serves the files of the web page, and index.html for all other paths
-// that a browser visits. The page itself selects the view.
+// Site serves the files of the web page. For other paths that a browser opens, it
+// serves index.html, which selects the view by the path.
 type Site struct {
 	files     fs.FS
 	ownPrefix string // path of ownAssets in URLs
@@ -53,24 +53,26 @@ type Site struct {
 	packed map[string]*asset
 }
 
-// asset is a file of the page as it is sent.
+// asset is a file of the page in the forms in which it is sent.
 type asset struct {
 	kind   string
 	plain  []byte
-	packed []byte // by gzip; nil where that does not help
+	packed []byte // compressed with gzip; nil if that saves nothing
 }
 
 // New returns a site with the files of a built page, see [Files].
+// New returns a site with the files of a built page. It fails if index.html is
+// missing.
 func New(files fs.FS) (*Site, error) {
 	s := &Site{files: files, packed: map[string]*asset{}}
 	hash, err := hashDir(files, strings.TrimSuffix(ownAssets, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("web page not built in: %w", err)
+		return nil, fmt.Errorf("web page is not part of this build: %w", err)
 	}
 	s.ownPrefix = "assets/" + hash + "/"
 	index, err := fs.ReadFile(files, "index.html")
 	if err != nil {
-		return nil, fmt.Errorf("web page not built in: %w", err)
+		return nil, fmt.Errorf("web page is not part of this build: %w", err)
 	}
 	s.index = newAsset("index.html", bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
 	return s, nil
@@ -113,7 +115,7 @@ func newAsset(name string, data []byte) *asset {
 		a.kind = "text/plain; charset=utf-8"
 	}
 	var packed bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails only for an invalid level
 	w.Write(data)
 	w.Close()
 	if packed.Len() < len(data) {
@@ -156,7 +158,7 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	h, data := w.Header(), a.plain
 	h.Set("Content-Type", a.kind)
 	h.Add("Vary", "Accept-Encoding")
-	if a.packed != nil && takesGzip(r) {
+	if a.packed != nil && acceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		data = a.packed
 	}
@@ -167,7 +169,7 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	io.Copy(w, bytes.NewReader(data))
 }
 
-func takesGzip(r *http.Request) bool {
+func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if coding == "gzip" {
@@ -178,19 +180,20 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// Wanted reports whether a browser visits a page.
-func Wanted(r *http.Request) bool {
+// IsPageRequest reports whether a browser opens a page with a request.
+func IsPageRequest(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
-// notPages lists the first elements of paths without views. Errors there are
-// sent as for programs.
+// notPages lists the first elements of paths that are not pages. Errors there have
+// the format for programs.
 var notPages = map[string]bool{"api": true, "mcp": true, "ws": true, "assets": true, ".well-known": true, "metrics": true, "healthz": true, "readyz": true, "openapi.json": true}
 
-// OrElse serves the web page to browsers, and next to others.
+// OrElse returns a handler that serves the web page to browsers and calls next for
+// other clients.
 func (s *Site) OrElse(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -198,7 +201,7 @@ func (s *Site) OrElse(next http.HandlerFunc) http.HandlerFunc {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			next(w, r)
 		case s.serve(w, r):
-		case Wanted(r) && !notPages[first]:
+		case IsPageRequest(r) && !notPages[first]:
 			s.serveIndex(w, r)
 		default:
 			next(w, r)

@@ -1,8 +1,8 @@
 // Package queue limits how many operations run at once and shares the slots
-// fairly between users: users with waiting operations take turns, however many
-// operations each of them has.
+// fairly: users with waiting operations take turns, however many operations each
+// of them has. Start reading at [Queue].
 //
-// A queue works within one process. It does not know what the operations do.
+// A queue works within one process.
 package queue
 
 import (
@@ -12,34 +12,34 @@ import (
 	"sync"
 )
 
-// ErrFull says that the maximum number of operations is waiting.
+// ErrFull says that too many operations are waiting.
 var ErrFull = errors.New("too many operations waiting; try again later")
 
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
-	places, maxWaiting int // slots, and waiting operations at most
+	places, maxWaiting int // number of slots, and limit of waiting operations
 
 	mu      sync.Mutex // guards the fields below
 	free    int
-	room    int // how many more may wait
-	users   map[string]*line
-	waiting list.List // nonempty lines, the next one to serve first
+	room    int // number of further operations that may wait
+	users   map[string]*userQueue
+	waiting list.List // lines with waiting operations; the first one is served next
 }
 
-// line holds the waiting operations of one user, oldest first.
-type line struct {
+// userQueue holds the waiting operations of one user, oldest first.
+type userQueue struct {
 	user    string
 	calls   list.List // of chan struct{}, closed when a slot is granted
 	element *list.Element
 }
 
-// New returns a queue with a number of slots and of waiting operations at most.
-// It panics if places is less than 1.
+// New returns a queue with places slots and at most waiting waiting operations. It
+// panics if places is less than 1.
 func New(places, waiting int) *Queue {
 	if places < 1 {
 		panic("queue: no slots")
 	}
-	return &Queue{places: places, maxWaiting: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*line{}}
+	return &Queue{places: places, maxWaiting: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*userQueue{}}
 }
 
 // Stats returns the number of slots in use and of waiting operations.
@@ -49,9 +49,9 @@ func (q *Queue) Stats() (taken, waiting int) {
 	return q.places - q.free, q.maxWaiting - q.room
 }
 
-// Acquire waits for a slot and returns a function that releases it. Call the
-// function at least once. Acquire fails at once with [ErrFull], or with the
-// cause of ctx if ctx is done first.
+// Acquire waits for a slot and returns a function that releases it. The caller must
+// call leave; further calls of leave do nothing. Acquire fails with [ErrFull] if
+// too many operations are waiting, and with the cause of ctx if ctx is done first.
 func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -74,7 +74,7 @@ func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, err
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	called := make(chan struct{})
-	if q.free > 0 { // nobody waits
+	if q.free > 0 { // no operation is waiting
 		q.free--
 		close(called)
 		return called, nil, nil
@@ -85,14 +85,15 @@ func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, err
 	q.room--
 	l := q.users[user]
 	if l == nil {
-		l = &line{user: user}
+		l = &userQueue{user: user}
 		l.element = q.waiting.PushBack(l)
 		q.users[user] = l
 	}
 	return called, l.calls.PushBack(called), nil
 }
 
-// cancel leaves the line, or releases the slot that was granted meanwhile.
+// cancel removes a waiting operation, or releases its slot if it has just been
+// granted one.
 func (q *Queue) cancel(user string, element *list.Element, called chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,22 +115,22 @@ func (q *Queue) release() {
 	q.grantNext()
 }
 
-// grantNext passes a released slot to the next user. The caller holds q.mu.
+// grantNext gives a released slot to the next user. The caller holds q.mu.
 func (q *Queue) grantNext() {
 	first := q.waiting.Front()
 	if first == nil {
 		q.free++
 		return
 	}
-	l := first.Value.(*line)
+	l := first.Value.(*userQueue)
 	close(l.calls.Remove(l.calls.Front()).(chan struct{}))
 	q.room++
 	q.waiting.MoveToBack(first)
 	q.removeEmpty(l)
 }
 
-// removeEmpty removes an empty line. The caller holds q.mu.
-func (q *Queue) removeEmpty(l *line) {
+// removeEmpty removes a line without operations. The caller holds q.mu.
+func (q *Queue) removeEmpty(l *userQueue) {
 	if l.calls.Len() == 0 {
 		q.waiting.Remove(l.element)
 		delete(q.users, l.user)

@@ -169,7 +169,7 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subj
 	if err != nil {
 		return "", err
 	}
-	a, err := s.store(p.User, c).Begin(ctx, target(c, at, from.URL))
+	a, err := s.store(p.User, c).Begin(ctx, newTarget(c, at, from.URL))
 	if err != nil {
 		return "", &FailedError{err}
 	}
@@ -203,7 +203,7 @@ func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstr
 	return c.URLs[0], nil
 }
 
-func target(c *upstream.Config, at, redirect string) *oauth.Target {
+func newTarget(c *upstream.Config, at, redirect string) *oauth.Target {
 	t := &oauth.Target{Server: at, Headers: c.Headers, Redirect: redirect}
 	if o := c.OAuth; o != nil {
 		t.ID, t.Secret, t.Scopes, t.Issuer = o.ID, o.Secret, o.Scopes, o.Issuer

@@ -42,7 +42,7 @@ func rowKey(digest, at string) []byte {
 	return sum[:]
 }
 
-func label(user string, server []byte) encryption.Label {
+func signInLabel(user string, server []byte) encryption.Label {
 	return encryption.Label{Owner: "sign-in/" + user, Name: hex.EncodeToString(server)}
 }
 
@@ -65,7 +65,7 @@ func (s *Servers) readSignIn(ctx context.Context, user string, server []byte) ([
 }
 
 func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
-	data, err := s.o.Cipher.Decrypt(string(kept.Encrypted), label(kept.UserID, kept.Server))
+	data, err := s.o.Cipher.Decrypt(string(kept.Encrypted), signInLabel(kept.UserID, kept.Server))
 	if _, gone := errors.AsType[*encryption.UnknownKeyError](err); gone || errors.Is(err, encryption.ErrAltered) {
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	defer stop()
 	sealed := ""
 	if next != nil {
-		if sealed, err = k.s.encrypt(next, label(of.Principal, server)); err != nil {
+		if sealed, err = k.s.encrypt(next, signInLabel(of.Principal, server)); err != nil {
 			return fmt.Errorf("encrypt sign-in: %w", err)
 		}
 	}

@@ -77,7 +77,7 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 		from = library.NoVersion
 	case "":
 		var err error
-		if from, err = h.before(ctx, p, &in.VersionPath); err != nil {
+		if from, err = h.previousVersion(ctx, p, &in.VersionPath); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +88,8 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 	return api.BodyOf(skillDiffOf(d), nil)
 }
 
-// before returns the number of the previous version.
-func (h *Handlers) before(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
+// previousVersion returns the number of the previous version.
+func (h *Handlers) previousVersion(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {
 		return 0, err

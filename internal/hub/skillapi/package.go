@@ -31,8 +31,8 @@ const (
 	fileParam = "{path}"
 )
 
-// versionFiles adds the operations that return files.
-func (h *Handlers) versionFiles() {
+// addVersionFiles adds the operations that return files.
+func (h *Handlers) addVersionFiles() {
 	download := api.Operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
 	api.Add(h.Server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-func (h *Handlers) references() {
+func (h *Handlers) addReferences() {
 	api.Add(h.Server, api.Operation("list-references", "GET", "/skills/{skill}/references", "List the references to a skill"), h.listReferences)
 	api.Add(h.Server, api.Operation("remove-references", "DELETE", "/skills/{skill}/references", "Remove all references to a skill, and return those that are left"), h.removeReferences)
 	api.Add(h.Server, api.Operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Remove one reference to a skill"), h.removeReference)

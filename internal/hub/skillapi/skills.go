@@ -32,7 +32,7 @@ type skillChanged struct {
 func (h *Handlers) Register() {
 	for _, group := range []func(){
 		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, h.draftsAPI, h.importsAPI,
-		h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.notificationsAPI, h.wellKnown,
+		h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.notificationsAPI, h.addSkillIndex,
 	} {
 		group()
 	}
@@ -40,13 +40,13 @@ func (h *Handlers) Register() {
 
 func (h *Handlers) skillsAPI() {
 	api.Add(h.Server, api.Operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
-	h.uploads()
+	h.addUploads()
 	api.Add(h.Server, api.Operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
 	api.Add(h.Server, api.Operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
 	api.Add(h.Server, api.Operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
 	api.Add(h.Server, api.Operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
 	api.Add(h.Server, api.Operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
-	h.references()
+	h.addReferences()
 }
 
 func (h *Handlers) listSkills(ctx context.Context, in *struct {

@@ -40,7 +40,7 @@ type versionCreated struct {
 	Body     SkillVersion
 }
 
-func (h *Handlers) uploads() {
+func (h *Handlers) addUploads() {
 	addUploadOperation(h.Server, api.Operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
 	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
@@ -75,12 +75,12 @@ func (h *Handlers) createSkill(ctx context.Context, in *struct {
 		return nil, err
 	}
 	var s *library.Skill
-	err = receive(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
+	err = receivePackage(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
 		s, err = h.Library.Upload(ctx, p, n, pkg)
 		return err
 	})
 	if err != nil {
-		return nil, taken(err)
+		return nil, nameTakenProblem(err)
 	}
 	detail, err := h.skillDetail(ctx, p, s)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	api.SkillPath
 }) (*versionCreated, error) {
 	var v *library.Version
-	err := receive(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
+	err := receivePackage(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
 		v, err = h.Library.AddVersion(ctx, account.FromContext(ctx), in.Skill, pkg)
 		return err
 	})
@@ -104,10 +104,10 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), skillVersionOf(v)}, nil
 }
 
-// receive passes the package in a request to keep while it arrives.
-func receive(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
+// receivePackage passes the package in a request to keep while it arrives.
+func receivePackage(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
 	r := api.RequestFrom(ctx).HTTP
-	data, name, err := attached(r)
+	data, name, err := attachedPackage(r)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func receive(ctx context.Context, q PackageQuery, keep func(library.Package) err
 	pkg.Data = in
 	err = keep(pkg)
 	if in.failed != nil {
-		return wasInterrupted(in.failed)
+		return uploadProblem(in.failed)
 	}
 	if _, large := errors.AsType[*library.TooLargeError](err); large {
 		io.Copy(io.Discard, r.Body) // clients read no response while they send
@@ -128,8 +128,8 @@ func receive(ctx context.Context, q PackageQuery, keep func(library.Package) err
 	return err
 }
 
-// attached returns the package in the body of a request and its name.
-func attached(r *http.Request) (io.Reader, string, error) {
+// attachedPackage returns the package in the body of a request and its name.
+func attachedPackage(r *http.Request) (io.Reader, string, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
 	case "application/zip", "application/x-zip-compressed", "application/octet-stream":
@@ -145,7 +145,7 @@ func attached(r *http.Request) (io.Reader, string, error) {
 func filePart(r *http.Request) (io.Reader, string, error) {
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, "", wasInterrupted(err)
+		return nil, "", uploadProblem(err)
 	}
 	for {
 		part, err := form.NextPart()
@@ -154,7 +154,7 @@ func filePart(r *http.Request) (io.Reader, string, error) {
 				Next: "send the package as file: curl -F file=@NAME.zip"}
 		}
 		if err != nil {
-			return nil, "", wasInterrupted(err)
+			return nil, "", uploadProblem(err)
 		}
 		if part.FormName() == "file" {
 			return part, part.FileName(), nil
@@ -176,8 +176,8 @@ func (in *uploadReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wasInterrupted converts an error of reading a body.
-func wasInterrupted(err error) *api.Problem {
+// uploadProblem converts an error of reading a body.
+func uploadProblem(err error) *api.Problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return api.NewProblem(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
 	}
@@ -187,8 +187,8 @@ func wasInterrupted(err error) *api.Problem {
 	return api.NewProblem(400, "the body is incomplete or not a form", "send it again")
 }
 
-// taken converts the error for an upload whose name is taken.
-func taken(err error) error {
+// nameTakenProblem converts the error for an upload whose name is nameTakenProblem.
+func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}

@@ -49,7 +49,7 @@ func (h *Handlers) versionsAPI() {
 	api.Add(h.Server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
 	api.Add(h.Server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
 	api.Add(h.Server, api.Operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
-	h.versionFiles()
+	h.addVersionFiles()
 }
 
 func (h *Handlers) listVersions(ctx context.Context, in *struct {

@@ -41,10 +41,10 @@ type indexedJSON struct {
 	Digest      string `json:"digest" doc:"Of the archive"`
 }
 
-// wellKnown adds the index of skills, through which programs install skills of
+// addSkillIndex adds the index of skills, through which programs install skills of
 // the hub like those of any site. It requires authentication and lists the
 // skills that the user may download.
-func (h *Handlers) wellKnown() {
+func (h *Handlers) addSkillIndex() {
 	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
 	api.Add(h.Server, op, newSkillIndex(h.Library).get)
@@ -67,7 +67,7 @@ func newSkillIndex(l *library.Library) *skillIndex {
 
 func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSON], error) {
 	p := account.FromContext(ctx)
-	in, err := downloadable(p)
+	in, err := downloadNamespaces(p)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,9 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	}
 }
 
-// downloadable returns the namespaces whose skills a principal may download,
+// downloadNamespaces returns the namespaces whose skills a principal may download,
 // nearest first.
-func downloadable(p account.Principal) ([]store.Namespace, error) {
+func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
 	var may []store.Namespace
 	take := func(n store.Namespace, r account.Resource) {
 		if account.Can(p, account.SkillDownload, r) {

@@ -91,7 +91,7 @@ func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password 
 // because other rows refer to it. The user has no password, and no administrator
 // rights once there are accounts.
 func (s SignIns) EnsureLocalUser(ctx context.Context) error {
-	p := account.Single()
+	p := account.SinglePrincipal()
 	_, err := s.b.db.Users.Create(ctx, store.User{ID: string(p.User), Name: p.Name})
 	if errors.Is(err, store.ErrExists) {
 		return nil

@@ -43,7 +43,7 @@ func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Prin
 // LocalPrincipal returns the principal of a hub without accounts. It fails with
 // [ErrHasAdmin] if another process has created accounts.
 func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) {
-	p := account.Single()
+	p := account.SinglePrincipal()
 	switch vacant, err := s.HasNoAdmin(ctx); {
 	case err != nil:
 		return account.Principal{}, err

@@ -55,7 +55,7 @@ func (t Tokens) Create(ctx context.Context, p account.Principal, name string, sc
 	switch {
 	case scopes == 0:
 		return "", account.Token{}, &InvalidError{"scopes", "must not be empty"}
-	case !scopes.Within(p.Scopes):
+	case !scopes.IsSubsetOf(p.Scopes):
 		err := &account.DeniedError{Action: account.TokenCreate, Scopes: scopes &^ p.Scopes}
 		return "", account.Token{}, errors.Join(err, appendAudit(ctx, t.b.db.Audit, a, "denied"))
 	case name == "":
