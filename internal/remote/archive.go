@@ -80,7 +80,7 @@ func inMemory(p string, src []byte) entry {
 func (c *Client) collectArchive(ctx context.Context, l Location, r io.ReaderAt, size int64, close func() error) (*Collection, error) {
 	a, err := c.openArchive(ctx, r, size, close)
 	if err != nil {
-		return nil, fmt.Errorf("read archive %s: %w", l.where(), err)
+		return nil, fmt.Errorf("read archive %s: %w", l.displayURL(), err)
 	}
 	return c.collect(ctx, l, Revision{Commit: a.commit}, a.tree, a.close)
 }
@@ -98,19 +98,19 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 	var magic [2]byte
 	_, _ = r.ReadAt(magic[:], 0) // a shorter file is neither format
 	a := &archive{close: close}
-	list := &listing{limits: c.opts.Limits}
+	list := &archiveListing{limits: c.opts.Limits}
 	var err error
 	if magic == [2]byte{0x1f, 0x8b} {
 		var spool *tempFile
-		if spool, err = c.unzip(ctx, io.NewSectionReader(r, 0, size)); err == nil {
+		if spool, err = c.gunzip(ctx, io.NewSectionReader(r, 0, size)); err == nil {
 			err = close()
 			a.close = spool.Close
 		}
 		if err == nil {
-			a.commit, err = list.tar(ctx, spool, spool.size)
+			a.commit, err = list.readTar(ctx, spool, spool.size)
 		}
 	} else {
-		a.commit, err = list.zip(r, size)
+		a.commit, err = list.readZip(r, size)
 	}
 	if err == nil {
 		list.stripTop()
@@ -125,38 +125,38 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 	return a, nil
 }
 
-// listing collects the entries of an archive within limits.
-type listing struct {
-	limits  Limits
-	entries []entry
-	count   int
-	names   int
-	total   int64
+// archiveListing collects the entries of an archive within limits.
+type archiveListing struct {
+	limits    Limits
+	entries   []entry
+	count     int
+	pathBytes int
+	unpacked  int64
 }
 
 // countEntry counts an entry of any kind.
-func (l *listing) countEntry(name string) error {
+func (l *archiveListing) countEntry(name string) error {
 	if l.count++; l.count > l.limits.Entries {
-		return refuse("", "too-many-entries", "more than %d entries", l.limits.Entries)
+		return refusedError("", "too-many-entries", "more than %d entries", l.limits.Entries)
 	}
-	if l.names += len(name); l.names > maxTreePaths {
-		return refuse("", "path-too-long", "total length of the paths exceeds %d bytes", maxTreePaths)
+	if l.pathBytes += len(name); l.pathBytes > maxTreePaths {
+		return refusedError("", "path-too-long", "total length of the paths exceeds %d bytes", maxTreePaths)
 	}
 	return nil
 }
 
 // add adds an entry that is not a directory.
-func (l *listing) add(e entry) error {
-	if e.size < 0 || e.size > l.limits.Unpacked-l.total {
-		return refuse(e.path, "archive-unpacked-too-large", "total unpacked size exceeds the limit of %d bytes", l.limits.Unpacked)
+func (l *archiveListing) add(e entry) error {
+	if e.size < 0 || e.size > l.limits.Unpacked-l.unpacked {
+		return refusedError(e.path, "archive-unpacked-too-large", "total unpacked size exceeds the limit of %d bytes", l.limits.Unpacked)
 	}
-	l.total += e.size
+	l.unpacked += e.size
 	l.entries = append(l.entries, e)
 	return nil
 }
 
 // stripTop removes the common top folder of all entries, if there is one.
-func (l *listing) stripTop() {
+func (l *archiveListing) stripTop() {
 	top := ""
 	for i, e := range l.entries {
 		first, _, nested := strings.Cut(e.path, "/")
@@ -170,7 +170,7 @@ func (l *listing) stripTop() {
 	}
 }
 
-func refuse(entry, code, format string, args ...any) error {
+func refusedError(entry, code, format string, args ...any) error {
 	if len(entry) > 200 {
 		entry = entry[:200] + "…"
 	}
@@ -178,7 +178,7 @@ func refuse(entry, code, format string, args ...any) error {
 }
 
 // where returns the URL or path of a location for messages.
-func (l Location) where() string {
+func (l Location) displayURL() string {
 	if l.Kind == Local {
 		return printable.OneLine(l.URL)
 	}

@@ -18,28 +18,28 @@ const ratioFrom = 16 << 20
 
 // unzip decompresses a gzip stream into a file, so that files of a tar can be
 // read individually. The caller closes the file.
-func (c *Client) unzip(ctx context.Context, r io.Reader) (*tempFile, error) {
+func (c *Client) gunzip(ctx context.Context, r io.Reader) (*tempFile, error) {
 	packed := &countingReader{r: r}
 	zr, err := gzip.NewReader(bufio.NewReaderSize(packed, 64<<10))
 	if err != nil {
-		return nil, damaged(err)
+		return nil, damagedError(err)
 	}
 	t, err := c.newTempFile()
 	if err != nil {
 		return nil, err
 	}
-	err = t.fill(ctx, readerFunc(func(p []byte) (int, error) {
+	err = t.copyFrom(ctx, readerFunc(func(p []byte) (int, error) {
 		n, err := zr.Read(p)
 		if err != nil && err != io.EOF {
-			err = damaged(err)
+			err = damagedError(err)
 		}
 		return n, err
 	}), func(n int64) error {
 		switch {
 		case n > c.opts.Limits.Unpacked:
-			return refuse("", "archive-unpacked-too-large", "unpacks to more than %d bytes", c.opts.Limits.Unpacked)
+			return refusedError("", "archive-unpacked-too-large", "unpacks to more than %d bytes", c.opts.Limits.Unpacked)
 		case n > ratioFrom && n > packed.n*maxRatio:
-			return refuse("", "compression-ratio", "unpacks to more than %d times its packed size", maxRatio)
+			return refusedError("", "compression-ratio", "unpacks to more than %d times its packed size", maxRatio)
 		}
 		return nil
 	})
@@ -49,11 +49,11 @@ func (c *Client) unzip(ctx context.Context, r io.Reader) (*tempFile, error) {
 	return t, nil
 }
 
-func damaged(err error) error {
+func damagedError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return refuse("", "damaged", "truncated")
+		return refusedError("", "damaged", "truncated")
 	}
-	return refuse("", "damaged", "damaged: %v", err)
+	return refusedError("", "damaged", "damaged: %v", err)
 }
 
 type countingReader struct {
@@ -73,7 +73,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // tar reads the headers of a tar and the offsets of its files. It returns the
 // commit that git recorded in it, or "".
-func (l *listing) tar(ctx context.Context, r io.ReaderAt, size int64) (commit string, err error) {
+func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64) (commit string, err error) {
 	at := io.NewSectionReader(r, 0, size)
 	tr := tar.NewReader(at)
 	for {
@@ -83,11 +83,11 @@ func (l *listing) tar(ctx context.Context, r io.ReaderAt, size int64) (commit st
 		h, err := tr.Next()
 		switch {
 		case err == io.EOF && l.count == 0:
-			return "", refuse("", "not-an-archive", "no tar inside, or an empty one")
+			return "", refusedError("", "not-an-archive", "no tar inside, or an empty one")
 		case err == io.EOF:
 			return commit, nil
 		case err != nil && !errors.Is(err, tar.ErrInsecurePath): // check rejects these paths like all others
-			return "", damaged(err)
+			return "", damagedError(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			if c := h.PAXRecords["comment"]; commit == "" && isCommit(c) {
@@ -104,14 +104,14 @@ func (l *listing) tar(ctx context.Context, r io.ReaderAt, size int64) (commit st
 		if err != nil {
 			return "", err
 		}
-		if err := l.tarEntry(h, r, from); err != nil {
+		if err := l.addTarEntry(h, r, from); err != nil {
 			return "", err
 		}
 	}
 }
 
 // tarEntry adds one entry whose content starts at from.
-func (l *listing) tarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
+func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
 	name := h.Name
 	for strings.HasPrefix(name, "./") { // tar writes paths this way for the current directory
 		name = name[2:]
@@ -126,27 +126,27 @@ func (l *listing) tarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
 	case tar.TypeReg:
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse.") {
-				e.kind, e.note, e.size = special, "sparse file; pack it without -S", 0
+				e.kind, e.note, e.size = specialEntry, "sparse file; pack it without -S", 0
 			}
 		}
 	case tar.TypeDir:
-		return l.directory(name)
+		return l.checkDirectory(name)
 	case tar.TypeSymlink:
-		e.kind, e.size = link, 0
+		e.kind, e.size = linkEntry, 0
 	case tar.TypeLink:
-		e.kind, e.note, e.size = link, "hard link; use the file itself", 0
+		e.kind, e.note, e.size = linkEntry, "hard link; use the file itself", 0
 	default:
-		e.kind, e.size = special, 0
+		e.kind, e.size = specialEntry, 0
 	}
 	if name == "" || name == "." {
-		return refuse(h.Name, "path-unclean", "path of no file")
+		return refusedError(h.Name, "path-unclean", "path of no file")
 	}
 	return l.add(e)
 }
 
 // directory checks the name of a directory. Its other properties are ignored.
-func (l *listing) directory(name string) error {
-	if r, ok := escapes(name); ok {
+func (l *archiveListing) checkDirectory(name string) error {
+	if r, ok := checkEscape(name); ok {
 		return &skill.RefusedError{Refusals: []skill.Refusal{r}}
 	}
 	return nil

@@ -11,25 +11,25 @@ import (
 
 // zip reads the directory of a ZIP archive. It returns the commit in the
 // comment that git writes, or "".
-func (l *listing) zip(r io.ReaderAt, size int64) (commit string, err error) {
+func (l *archiveListing) readZip(r io.ReaderAt, size int64) (commit string, err error) {
 	// A directory entry has 46 bytes and its name. The reader limits the bytes,
 	// because the declared number of entries may be wrong.
-	budget := &budgetReader{r: r, left: int64(l.limits.Entries)*256 + 1<<20}
+	budget := &limitedReaderAt{r: r, left: int64(l.limits.Entries)*256 + 1<<20}
 	zr, err := zip.NewReader(budget, size)
 	switch {
-	case errors.Is(err, errBudget):
-		return "", refuse("", "too-many-entries", "directory with more than %d entries, or very long names", l.limits.Entries)
+	case errors.Is(err, errReadLimit):
+		return "", refusedError("", "too-many-entries", "directory with more than %d entries, or very long names", l.limits.Entries)
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // check rejects these paths like all others
-		return "", refuse("", "not-an-archive", "neither a valid ZIP nor a gzipped tar: %v", err)
+		return "", refusedError("", "not-an-archive", "neither a valid ZIP nor a gzipped tar: %v", err)
 	}
 	budget.left = -1
 	var packed uint64
 	for _, f := range zr.File {
-		if err := l.zipEntry(f); err != nil {
+		if err := l.addZipEntry(f); err != nil {
 			return "", err
 		}
 		if packed += f.CompressedSize64; packed > uint64(size) || f.CompressedSize64 > uint64(size) {
-			return "", refuse(f.Name, "overlap", "entries overlap: their total size exceeds that of the archive")
+			return "", refusedError(f.Name, "overlap", "entries overlap: their total size exceeds that of the archive")
 		}
 	}
 	if isCommit(zr.Comment) {
@@ -39,26 +39,26 @@ func (l *listing) zip(r io.ReaderAt, size int64) (commit string, err error) {
 }
 
 // zipEntry adds one entry.
-func (l *listing) zipEntry(f *zip.File) error {
+func (l *archiveListing) addZipEntry(f *zip.File) error {
 	if err := l.countEntry(f.Name); err != nil {
 		return err
 	}
 	mode := f.Mode()
 	if strings.HasSuffix(f.Name, "/") {
-		return l.directory(f.Name)
+		return l.checkDirectory(f.Name)
 	}
 	e := entry{path: f.Name, executable: mode&0o111 != 0, open: f.Open}
 	switch {
 	case mode.Type() == fs.ModeSymlink:
-		e.kind = link
+		e.kind = linkEntry
 	case mode.Type() != 0:
-		e.kind = special
+		e.kind = specialEntry
 	case f.Flags&1 != 0:
-		e.kind, e.note = special, "it is encrypted"
+		e.kind, e.note = specialEntry, "it is encrypted"
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		e.kind, e.note = special, fmt.Sprintf("compression method %d is not supported; use deflate", f.Method)
+		e.kind, e.note = specialEntry, fmt.Sprintf("compression method %d is not supported; use deflate", f.Method)
 	case f.UncompressedSize64 > 64<<10 && f.UncompressedSize64/maxRatio > f.CompressedSize64:
-		e.kind, e.note = special, fmt.Sprintf("unpacks to more than %d times its packed size", maxRatio)
+		e.kind, e.note = specialEntry, fmt.Sprintf("unpacks to more than %d times its packed size", maxRatio)
 	case f.UncompressedSize64 > uint64(l.limits.Unpacked):
 		e.size = -1 // exceeds every limit
 	default:
@@ -67,22 +67,22 @@ func (l *listing) zipEntry(f *zip.File) error {
 	return l.add(e)
 }
 
-var errBudget = errors.New("read limit exceeded")
+var errReadLimit = errors.New("read limit exceeded")
 
-// budgetReader reads a limited number of bytes, or any number if left is -1.
-type budgetReader struct {
+// limitedReaderAt reads a limited number of bytes, or any number if left is -1.
+type limitedReaderAt struct {
 	r    io.ReaderAt
 	left int64
 }
 
-func (b *budgetReader) ReadAt(p []byte, off int64) (int, error) {
+func (b *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := b.r.ReadAt(p, off)
 	if b.left < 0 {
 		return n, err
 	}
 	if b.left -= int64(n); b.left < 0 {
 		b.left = 0
-		return 0, errBudget
+		return 0, errReadLimit
 	}
 	return n, err
 }

@@ -25,11 +25,11 @@ const maxRefusals = 20
 func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error) {
 	var files []entry
 	var listed skill.Manifest
-	for _, e := range t.below(dir) {
+	for _, e := range t.entriesBelow(dir) {
 		if dir != "." {
 			e.path = strings.TrimPrefix(e.path, dir+"/")
 		}
-		if !ignored(e.path) {
+		if !isIgnored(e.path) {
 			files = append(files, e)
 			listed = append(listed, skill.File{Path: e.path, Size: e.size})
 		}
@@ -54,8 +54,8 @@ func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error
 	return files, nil
 }
 
-// ignored reports whether a part of the path is ignored in skills.
-func ignored(p string) bool {
+// isIgnored reports whether a part of the path is isIgnored in skills.
+func isIgnored(p string) bool {
 	for part := range strings.SplitSeq(p, "/") {
 		if skillpath.IsIgnored(part) {
 			return true
@@ -70,13 +70,13 @@ func ignored(p string) bool {
 func (e *entry) refusal(ctx context.Context) (skill.Refusal, error) {
 	name := strings.ToValidUTF8(e.path, "\ufffd")
 	switch e.kind {
-	case plain:
-	case link:
-		return skill.Refusal{Entry: name, Code: "link", Message: e.what()}, nil
-	case submodule:
-		return skill.Refusal{Entry: name, Code: "submodule", Message: e.what()}, nil
+	case plainEntry:
+	case linkEntry:
+		return skill.Refusal{Entry: name, Code: "link", Message: e.describeKind()}, nil
+	case submoduleEntry:
+		return skill.Refusal{Entry: name, Code: "submodule", Message: e.describeKind()}, nil
 	default:
-		return skill.Refusal{Entry: name, Code: "special-file", Message: e.what()}, nil
+		return skill.Refusal{Entry: name, Code: "special-file", Message: e.describeKind()}, nil
 	}
 	for part := range strings.SplitSeq(e.path, "/") {
 		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {

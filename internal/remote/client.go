@@ -62,10 +62,10 @@ func (l Limits) withDefaults() Limits {
 // [*skill.RefusedError] for unsafe content. Others concern the network and the
 // disk.
 func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
-	if err := c.admit(l); err != nil {
+	if err := c.checkTrusted(l); err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.begin(ctx, l)
+	ctx, cancel := c.startSession(ctx, l)
 	defer cancel()
 	switch l.Kind {
 	case Git:
@@ -79,5 +79,5 @@ func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
 	case Local:
 		return c.openLocal(ctx, l)
 	}
-	return nil, fmt.Errorf("open %s: unknown kind of location %q", l.where(), l.Kind)
+	return nil, fmt.Errorf("open %s: unknown kind of location %q", l.displayURL(), l.Kind)
 }

@@ -31,7 +31,7 @@ func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree,
 	}
 	o.Location, o.Revision, o.close = l, rev, close
 	o.open = func(ctx context.Context, s Skill) (*skill.Bundle, error) {
-		ctx, cancel := c.begin(ctx, l)
+		ctx, cancel := c.startSession(ctx, l)
 		defer cancel()
 		return c.openSkill(ctx, t, s.Dir)
 	}
@@ -41,18 +41,18 @@ func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree,
 // findSkills lists the skills of a tree.
 func (c *Client) findSkills(ctx context.Context, l Location, t *tree) (*Collection, error) {
 	if n := len(t.entries); n > c.opts.Limits.Entries {
-		return nil, fmt.Errorf("open %s: too many files (%d, limit %d)", l.where(), n, c.opts.Limits.Entries)
+		return nil, fmt.Errorf("open %s: too many files (%d, limit %d)", l.displayURL(), n, c.opts.Limits.Entries)
 	}
 	dir, err := t.startDir(l.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if n := t.skillFiles(dir); n > c.opts.Limits.Skills {
-		return nil, fmt.Errorf("open %s: too many skills (%d, limit %d); name a directory in it", l.where(), n, c.opts.Limits.Skills)
+		return nil, fmt.Errorf("open %s: too many skills (%d, limit %d); name a directory in it", l.displayURL(), n, c.opts.Limits.Skills)
 	}
 	listing, err := t.list(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", l.where(), err)
+		return nil, fmt.Errorf("open %s: %w", l.displayURL(), err)
 	}
 	o := &Collection{Problems: listing.Problems}
 	for _, e := range listing.Entries {
@@ -78,7 +78,7 @@ func (t *tree) startDir(dir string) (string, error) {
 	if _, ok := t.dirs[dir]; ok {
 		return dir, nil
 	}
-	if e, ok := t.files[dir]; ok && e.kind == plain && skillpath.IsSkillFile(path.Base(dir)) {
+	if e, ok := t.files[dir]; ok && e.kind == plainEntry && skill.IsFileName(path.Base(dir)) {
 		return path.Dir(dir), nil
 	}
 	return "", &NotFoundError{What: fmt.Sprintf("directory %q", dir), Suggestions: t.similarDirs(dir)}
@@ -113,8 +113,8 @@ func (t *tree) similarDirs(dir string) []string {
 
 func (t *tree) skillFiles(dir string) int {
 	n := 0
-	for _, e := range t.below(dir) {
-		if skillpath.IsSkillFile(path.Base(e.path)) {
+	for _, e := range t.entriesBelow(dir) {
+		if skill.IsFileName(path.Base(e.path)) {
 			n++
 		}
 	}
@@ -152,7 +152,7 @@ func (t *tree) isSkill(dir string) bool {
 // paths of t. If dir itself is a skill, it gets a parent folder, so that a
 // skill without a name is named after its folder.
 func (t *tree) subtree(dir string) (*tree, func(string) string, error) {
-	entries := slices.Clone(t.below(dir))
+	entries := slices.Clone(t.entriesBelow(dir))
 	top, folder := dir, ""
 	switch {
 	case dir != "." && t.isSkill(dir):

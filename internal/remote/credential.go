@@ -17,8 +17,8 @@ const (
 	credentialTimeout = 15 * time.Second // for all helpers together
 )
 
-// tokens lists the environment variables that hold tokens, with their hosts.
-var tokens = []struct{ host, variable, user string }{
+// tokenVariables lists the environment variables that hold tokenVariables, with their hosts.
+var tokenVariables = []struct{ host, variable, user string }{
 	{"github.com", "GH_TOKEN", "x-access-token"},
 	{"github.com", "GITHUB_TOKEN", "x-access-token"},
 	{"gitlab.com", "GITLAB_TOKEN", "oauth2"},
@@ -26,7 +26,7 @@ var tokens = []struct{ host, variable, user string }{
 
 // tokenVariable returns the variable for the token of a host, or "".
 func tokenVariable(host string) string {
-	for _, t := range slices.Backward(tokens) {
+	for _, t := range slices.Backward(tokenVariables) {
 		if t.host == host {
 			return t.variable
 		}
@@ -53,7 +53,7 @@ func (c *Client) mayAuthenticate(u *url.URL) bool {
 // environment, for example GH_TOKEN for github.com, or nil. Unlike
 // [UserCredential] it runs no credential helper.
 func EnvironmentCredential(host string) *Credential {
-	for _, t := range tokens {
+	for _, t := range tokenVariables {
 		if v := strings.TrimSpace(os.Getenv(t.variable)); v != "" && t.host == host {
 			return &Credential{User: t.user, Password: v}
 		}
@@ -79,12 +79,12 @@ func (c *Client) userCredential(ctx context.Context, host string) (*Credential, 
 	if err != nil || strings.ContainsAny(host, "\r\n\x00") {
 		return nil, nil
 	}
-	return c.fill(ctx, program, host)
+	return c.runHelpers(ctx, program, host)
 }
 
 // fill runs the user's git credential helpers. It runs them in an empty
 // directory, so that no repository configuration applies.
-func (c *Client) fill(ctx context.Context, program, host string) (*Credential, error) {
+func (c *Client) runHelpers(ctx context.Context, program, host string) (*Credential, error) {
 	dir, err := os.MkdirTemp(c.opts.TempDir, "loadout-git-")
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Client) fill(ctx context.Context, program, host string) (*Credential, e
 		"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir),
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
 	cmd.Stdin = strings.NewReader("protocol=https\nhost=" + host + "\n\n")
-	out := &boundedBuffer{left: maxCredential}
+	out := &limitedBuffer{left: maxCredential}
 	cmd.Stdout = out
 	detach(cmd)
 	cmd.WaitDelay = time.Second
@@ -136,13 +136,13 @@ func parseCredential(text string) *Credential {
 	return c
 }
 
-// boundedBuffer stores the first bytes that are written to it.
-type boundedBuffer struct {
+// limitedBuffer stores the first bytes that are written to it.
+type limitedBuffer struct {
 	bytes.Buffer
 	left int
 }
 
-func (b *boundedBuffer) Write(p []byte) (int, error) {
+func (b *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.left -= n
 	b.Buffer.Write(p[:n])

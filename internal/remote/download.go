@@ -31,7 +31,7 @@ func (t *tempFile) Close() error {
 
 // fill copies r to the file until ctx ends. step, which may be nil, is called
 // with the size so far. Its error stops the copy.
-func (t *tempFile) fill(ctx context.Context, r io.Reader, step func(int64) error) error {
+func (t *tempFile) copyFrom(ctx context.Context, r io.Reader, step func(int64) error) error {
 	buf := make([]byte, 128<<10)
 	for {
 		if ctx.Err() != nil {
@@ -70,7 +70,7 @@ func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
 		return nil, err
 	}
 	total := max(0, resp.ContentLength)
-	err = t.fill(ctx, resp.Body, func(n int64) error {
+	err = t.copyFrom(ctx, resp.Body, func(n int64) error {
 		c.progress(Progress{What: "downloading", Done: n, Total: total, Bytes: true})
 		return nil
 	})
@@ -88,8 +88,8 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	if !ok {
 		return resp, err
 	}
-	t, _ := ctx.Value(tripKey{}).(*trip)
-	shown := t != nil && t.credential() != ""
+	t, _ := ctx.Value(sessionKey{}).(*httpSession)
+	shown := t != nil && t.authorizationHeader() != ""
 	switch status.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return nil, &DeniedError{Host: hostOf(status.URL), CredentialSent: shown}

@@ -47,7 +47,7 @@ type UntrustedError struct {
 }
 
 func (e *UntrustedError) Error() string {
-	return "untrusted location " + e.Location.where() + " not opened: " + e.Reason
+	return "untrusted location " + e.Location.displayURL() + " not opened: " + e.Reason
 }
 
 // NotFoundError is returned if nothing exists at a Location. It matches

@@ -70,8 +70,8 @@ func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, packed{name: "./SKILL.md", content: doc("pdf")})[:700])
 	f.Fuzz(func(t *testing.T, src []byte) {
 		limits := Limits{Unpacked: 1 << 20, Entries: 100, Skills: 10}
-		list := &listing{limits: limits}
-		if _, err := list.tar(context.Background(), bytes.NewReader(src), int64(len(src))); err != nil {
+		list := &archiveListing{limits: limits}
+		if _, err := list.readTar(context.Background(), bytes.NewReader(src), int64(len(src))); err != nil {
 			return
 		}
 		list.stripTop()

@@ -51,7 +51,7 @@ func openError(l Location, err error) error {
 	return fmt.Errorf("open %s: %w", shownURL(l.URL), err)
 }
 
-func (g *gitTrip) collect(ctx context.Context) (*Collection, error) {
+func (g *gitSession) collect(ctx context.Context) (*Collection, error) {
 	rev, problems, err := g.fetch(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (g *gitTrip) collect(ctx context.Context) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := g.client.collect(ctx, g.asked, rev, t, g.close)
+	o, err := g.client.collect(ctx, g.location, rev, t, g.close)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 	if l.Kind != Git {
 		return &Revision{}, nil
 	}
-	if err := c.admit(l); err != nil {
+	if err := c.checkTrusted(l); err != nil {
 		return nil, err
 	}
 	if err := l.check(); err != nil {
 		return nil, &LocationError{Text: shownURL(l.URL), Reason: err.Error()}
 	}
-	ctx, cancel := c.begin(ctx, l)
+	ctx, cancel := c.startSession(ctx, l)
 	defer cancel()
 	refs, err := c.refs(ctx, l)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 // otherwise with git.
 func (c *Client) refs(ctx context.Context, l Location) (*gitRefs, error) {
 	if isHTTP(l.URL) {
-		refs, _, err := (&gitTrip{client: c, asked: l, url: l.URL}).advertised(ctx)
+		refs, _, err := (&gitSession{client: c, location: l, url: l.URL}).listAdvertised(ctx)
 		return refs, err
 	}
 	program, err := c.gitProgram()
@@ -125,8 +125,8 @@ func (c *Client) refs(ctx context.Context, l Location) (*gitRefs, error) {
 }
 
 // fetch fetches the requested commit without its history.
-func (g *gitTrip) fetch(ctx context.Context) (Revision, []catalog.Problem, error) {
-	if commit := g.asked.Ref; isCommit(commit) {
+func (g *gitSession) fetch(ctx context.Context) (Revision, []catalog.Problem, error) {
+	if commit := g.location.Ref; isCommit(commit) {
 		rev, err := g.fetchCommit(ctx, commit)
 		return rev, g.problems, err
 	}
@@ -134,12 +134,12 @@ func (g *gitTrip) fetch(ctx context.Context) (Revision, []catalog.Problem, error
 	if err != nil {
 		return Revision{}, nil, err
 	}
-	want, err := refs.find(g.asked)
+	want, err := refs.find(g.location)
 	if err != nil {
 		return Revision{}, nil, err
 	}
 	if want.also != "" {
-		g.problem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", printable.OneLine(g.asked.Ref)), "write @"+want.also+" for the tag")
+		g.addProblem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", skill.OneLine(g.location.Ref)), "write @"+want.also+" for the tag")
 	}
 	if want.name == "" { // a commit that some ref has, or a HEAD without a branch
 		rev, err := g.fetchCommit(ctx, want.commit)
@@ -157,15 +157,15 @@ func (g *gitTrip) fetch(ctx context.Context) (Revision, []catalog.Problem, error
 
 // fetchCommit fetches a commit by its full name. If the server does not serve
 // commits by name, it fetches the branches and tags with some history.
-func (g *gitTrip) fetchCommit(ctx context.Context, commit string) (Revision, error) {
+func (g *gitSession) fetchCommit(ctx context.Context, commit string) (Revision, error) {
 	if err := g.init(ctx, commit); err != nil {
 		return Revision{}, err
 	}
 	err := g.fetchRef(ctx, "--depth=1", "+"+commit+":"+fetchedRef)
-	if whyOf(err) == notAdvertised {
+	if gitFailureReason(err) == notAdvertised {
 		err = g.fetchRef(ctx, "--depth="+strconv.Itoa(maxDepth), "+refs/heads/*:refs/loadout/heads/*", "+refs/tags/*:refs/loadout/tags/*")
 	}
-	if err != nil && whyOf(err) != notAdvertised && whyOf(err) != noRef {
+	if err != nil && gitFailureReason(err) != notAdvertised && gitFailureReason(err) != missingRef {
 		return Revision{}, err
 	}
 	found, err := g.commit(ctx, commit)
@@ -179,27 +179,27 @@ func (g *gitTrip) fetchCommit(ctx context.Context, commit string) (Revision, err
 }
 
 // fetchRef runs git fetch.
-func (g *gitTrip) fetchRef(ctx context.Context, depth string, specs ...string) error {
+func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string) error {
 	return g.withRemote(ctx, func() error {
 		args := []string{"fetch", depth, "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--no-write-fetch-head", "--progress", "--", g.url}
-		return g.run(ctx, gitRun{args: append(args, specs...), remote: true, watch: g.repo()})
+		return g.run(ctx, gitCommand{args: append(args, specs...), remote: true, watch: g.repo()})
 	})
 }
 
 // init creates the empty repository, with the same object format as sample.
-func (g *gitTrip) init(ctx context.Context, sample string) error {
+func (g *gitSession) init(ctx context.Context, sample string) error {
 	format := "sha1"
 	if len(sample) == 64 {
 		format = "sha256"
 	}
-	return g.run(ctx, gitRun{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--", g.repo()}})
+	return g.run(ctx, gitCommand{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--", g.repo()}})
 }
 
 // commit returns the full name of the commit for a name in the local
 // repository.
-func (g *gitTrip) commit(ctx context.Context, name string) (string, error) {
+func (g *gitSession) commit(ctx context.Context, name string) (string, error) {
 	var out []byte
-	err := g.run(ctx, gitRun{
+	err := g.run(ctx, gitCommand{
 		args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"},
 		read: func(r io.Reader) (err error) { out, err = io.ReadAll(io.LimitReader(r, 200)); return err },
 	})
@@ -214,9 +214,9 @@ func (g *gitTrip) commit(ctx context.Context, name string) (string, error) {
 }
 
 // list reads the tree of a commit.
-func (g *gitTrip) list(ctx context.Context, commit string) ([]entry, error) {
+func (g *gitSession) list(ctx context.Context, commit string) ([]entry, error) {
 	var out []entry
-	err := g.run(ctx, gitRun{
+	err := g.run(ctx, gitCommand{
 		// With -t directories are listed too: a small repository can contain a
 		// billion paths of an empty directory.
 		args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit},
@@ -225,7 +225,7 @@ func (g *gitTrip) list(ctx context.Context, commit string) ([]entry, error) {
 	return out, err
 }
 
-func (g *gitTrip) parseTree(r io.Reader) ([]entry, error) {
+func (g *gitSession) parseTree(r io.Reader) ([]entry, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxTreePath+1<<10)
 	lines.Split(splitNUL)
@@ -256,7 +256,7 @@ func (g *gitTrip) parseTree(r io.Reader) ([]entry, error) {
 }
 
 // parseEntry parses "100644 blob ID SIZE\tPATH".
-func (g *gitTrip) parseEntry(line string) (e entry, dir bool, err error) {
+func (g *gitSession) parseEntry(line string) (e entry, dir bool, err error) {
 	about, name, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(about)
 	if !ok || len(fields) != 4 {
@@ -268,14 +268,14 @@ func (g *gitTrip) parseEntry(line string) (e entry, dir bool, err error) {
 	case kind == "tree":
 		return e, true, nil
 	case kind == "commit":
-		e.kind = submodule
+		e.kind = submoduleEntry
 		return e, false, nil
 	case mode == "120000":
-		e.kind = link
+		e.kind = linkEntry
 	case strings.HasPrefix(mode, "100"):
 		e.executable = strings.HasSuffix(mode, "755")
 	default:
-		e.kind, e.note = special, "it is of a kind that git does not name: "+mode
+		e.kind, e.note = specialEntry, "it is of a kind that git does not name: "+mode
 	}
 	if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || e.size < 0 {
 		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
@@ -311,14 +311,14 @@ func (c *Client) gitProgram() (string, error) {
 
 // close stops the reader of the repository and removes the repository. It may
 // be called more than once.
-func (g *gitTrip) close() error {
+func (g *gitSession) close() error {
 	g.objects.close()
 	return g.dir.remove()
 }
 
-func (g *gitTrip) problem(code, message, fix string) {
+func (g *gitSession) addProblem(code, message, fix string) {
 	g.problems = append(g.problems, catalog.Problem{
-		Path:       shownURL(g.asked.URL),
+		Path:       shownURL(g.location.URL),
 		Diagnostic: skill.Diagnostic{Severity: skill.Warning, Code: code, Message: message, Fix: fix},
 	})
 }

@@ -13,29 +13,29 @@ import (
 
 // withRemote calls run, which contacts the remote. It retries once with a
 // credential if the remote refuses, and once after a redirect.
-func (g *gitTrip) withRemote(ctx context.Context, run func() error) error {
+func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	for {
 		err := run()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		again := false
-		if whyOf(err) == movedAway {
-			again, err = g.follow(ctx, err)
+		if gitFailureReason(err) == redirected {
+			again, err = g.followRedirect(ctx, err)
 		}
-		switch whyOf(err) {
-		case unauthorized, forbidden, notThere:
-			again, err = g.authenticate(ctx, err)
+		switch gitFailureReason(err) {
+		case unauthorized, forbidden, missing:
+			again, err = g.findCredential(ctx, err)
 		}
 		if !again {
-			return g.explain(err)
+			return g.explainError(err)
 		}
 	}
 }
 
 // follow changes to the address that the remote redirects to, once. The error
 // says why not.
-func (g *gitTrip) follow(ctx context.Context, err error) (bool, error) {
+func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error) {
 	if g.moved || !isHTTP(g.url) {
 		return false, err
 	}
@@ -51,7 +51,7 @@ func (g *gitTrip) follow(ctx context.Context, err error) (bool, error) {
 }
 
 // moveTo changes the remote to u, the URL of a server's first answer.
-func (g *gitTrip) moveTo(ctx context.Context, u *url.URL) error {
+func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 	g.moved = true
 	to, ok := strings.CutSuffix(u.EscapedPath(), "/info/refs")
 	next := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() + to
@@ -65,36 +65,36 @@ func (g *gitTrip) moveTo(ctx context.Context, u *url.URL) error {
 		return fmt.Errorf("redirect from https to %s not followed", cleanAddress(u))
 	}
 	if next != g.url+".git" { // some hosts add it and users omit it
-		g.problem("moved", "the repository is now at "+shownURL(next), "use the new address: somebody else could take over the old one")
+		g.addProblem("moved", "the repository is now at "+shownURL(next), "use the new address: somebody else could take over the old one")
 	}
 	if err := g.setRemote(ctx, next); err != nil {
 		return err
 	}
 	if !g.sameHost() {
-		g.tried, g.cred = true, nil // the user's credential for one host is not sent to another
+		g.credentialTried, g.cred = true, nil // the user's credential for one host is not sent to another
 	}
 	g.setCredential(u)
 	return nil
 }
 
 // sameHost reports whether the remote is at the host that the user named.
-func (g *gitTrip) sameHost() bool {
-	from, err1 := url.Parse(g.asked.URL)
+func (g *gitSession) sameHost() bool {
+	from, err1 := url.Parse(g.location.URL)
 	to, err2 := url.Parse(g.url)
 	return err1 == nil && err2 == nil && from.Host == to.Host && from.Scheme == to.Scheme
 }
 
 // authenticate gets the user's credential for the host of the remote, once. The
 // error says why the request is not repeated.
-func (g *gitTrip) authenticate(ctx context.Context, refused error) (bool, error) {
+func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, error) {
 	u, err := url.Parse(g.url)
-	if err != nil || g.tried || !isHTTP(g.url) {
+	if err != nil || g.credentialTried || !isHTTP(g.url) {
 		return false, refused
 	}
 	if e, ok := errors.AsType[*StatusError](refused); ok && !strings.EqualFold(hostOf(e.URL), u.Host) {
 		return false, refused // by another host after a redirect
 	}
-	g.tried = true
+	g.credentialTried = true
 	if u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) || !g.client.mayAuthenticate(u) {
 		return false, refused
 	}
@@ -114,15 +114,15 @@ func (g *gitTrip) authenticate(ctx context.Context, refused error) (bool, error)
 }
 
 // setCredential lets git send the credential to the host of u.
-func (g *gitTrip) setCredential(u *url.URL) {
+func (g *gitSession) setCredential(u *url.URL) {
 	if g.cred == nil {
 		return
 	}
 	// Git runs a helper, a line of shell that reads the environment of git.
 	// Others could read arguments and files. Git asks it for this host only.
 	const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$LOADOUT_GIT_USER" "$LOADOUT_GIT_PASSWORD"; }; f`
-	g.asking = append(g.asking, "-c", "credential."+u.Scheme+"://"+u.Host+".helper="+helper)
-	g.askEnv = append(g.askEnv, "LOADOUT_GIT_USER="+g.cred.gitUser(), "LOADOUT_GIT_PASSWORD="+g.cred.Password)
+	g.remoteOptions = append(g.remoteOptions, "-c", "credential."+u.Scheme+"://"+u.Host+".helper="+helper)
+	g.remoteEnv = append(g.remoteEnv, "LOADOUT_GIT_USER="+g.cred.gitUser(), "LOADOUT_GIT_PASSWORD="+g.cred.Password)
 }
 
 // gitUser returns the user name for a host. Hosts that only need a token ignore
@@ -130,29 +130,29 @@ func (g *gitTrip) setCredential(u *url.URL) {
 func (c *Credential) gitUser() string { return cmp.Or(c.User, "x-access-token") }
 
 // explain returns an error that says what the user can do.
-func (g *gitTrip) explain(err error) error {
-	host := printable.OneLine(repoHost(g.url))
-	switch why := whyOf(err); {
-	case why == notThere || why == unauthorized && g.cred == nil:
+func (g *gitSession) explainError(err error) error {
+	host := skill.OneLine(repoHost(g.url))
+	switch why := gitFailureReason(err); {
+	case why == missing || why == unauthorized && g.cred == nil:
 		return &NotFoundError{What: "repository " + shownURL(g.url), Hint: g.hint(host)}
 	case why == unauthorized || why == forbidden:
 		return &DeniedError{Host: host, CredentialSent: g.cred != nil}
-	case why == noRef:
-		return &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", g.asked.Ref, shownURL(g.url)), Hint: "it existed a moment ago"}
-	case why == dumb:
+	case why == missingRef:
+		return &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", g.location.Ref, shownURL(g.url)), Hint: "it existed a moment ago"}
+	case why == dumbServer:
 		return fmt.Errorf("%s serves the files of a repository, but not git: %w", host, err)
-	case why == hostKey:
+	case why == unknownHostKey:
 		return fmt.Errorf("unknown ssh host key of %s: connect to it once with ssh and check its key: %w", host, err)
-	case why == noMemory:
+	case why == outOfMemory:
 		return fmt.Errorf("git exceeded its memory limit of %d MiB: %w", g.memory>>20, err)
-	case why == broken:
+	case why == invalidObjects:
 		return fmt.Errorf("invalid git repository: %w", err)
 	}
 	return err
 }
 
 // hint returns another possible cause for a repository that was not found.
-func (g *gitTrip) hint(host string) string {
+func (g *gitSession) hint(host string) string {
 	hint := "if it is private, sign in to " + host + " with git"
 	if v := tokenVariable(host); v != "" {
 		hint += ", or set " + v
@@ -163,7 +163,7 @@ func (g *gitTrip) hint(host string) string {
 	case g.cred != nil:
 		hint = "or the credential for " + host + " may not read it"
 	}
-	if short, ok := strings.CutPrefix(g.asked.URL, "https://github.com/"); ok {
+	if short, ok := strings.CutPrefix(g.location.URL, "https://github.com/"); ok {
 		hint += "; a folder of this machine is written ./" + strings.TrimSuffix(short, ".git")
 	}
 	return hint

@@ -87,7 +87,7 @@ func sweep(temp string) {
 // use.
 func isAbandoned(path string) bool {
 	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || !isOurs(info) {
+	if err != nil || !info.IsDir() || !isOwnFile(info) {
 		return false
 	}
 	lock, err := os.OpenFile(filepath.Join(path, dirLock), os.O_RDWR, 0)

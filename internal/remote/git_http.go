@@ -13,22 +13,22 @@ import (
 	"strings"
 )
 
-// service is the path and query of the git service below the address of a
+// servicePath is the path and query of the git servicePath below the address of a
 // repository.
-const service = "/info/refs?service=git-upload-pack"
+const servicePath = "/info/refs?service=git-upload-pack"
 
 // isHTTP reports whether an address uses http or https.
 func isHTTP(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 }
 
-// service returns the URL of the remote's git service.
-func (g *gitTrip) service() string { return strings.TrimSuffix(g.url, "/") + service }
+// servicePath returns the URL of the remote's git servicePath.
+func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
 // advertised lists the branches and tags of the remote without git, which would
 // keep everything that a server sends in memory. The first answer of protocol
 // version 0 contains all of them. at is the URL that answered, after redirects.
-func (g *gitTrip) advertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
+func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
 	err = g.withRemote(ctx, func() error {
 		resp, err := g.get(ctx)
 		if err != nil {
@@ -39,7 +39,7 @@ func (g *gitTrip) advertised(ctx context.Context) (refs *gitRefs, at *url.URL, e
 			return fmt.Errorf("%s does not speak git", shownURL(g.url))
 		}
 		at = resp.Request.URL
-		refs, err = parseAdvertised(resp.Body, g.asked.Ref)
+		refs, err = parseAdvertised(resp.Body, g.location.Ref)
 		return err
 	})
 	return refs, at, err
@@ -47,15 +47,15 @@ func (g *gitTrip) advertised(ctx context.Context) (refs *gitRefs, at *url.URL, e
 
 // get requests the first answer of the remote's server. It sends the credential
 // that authenticate found; the trip does not look one up itself.
-func (g *gitTrip) get(ctx context.Context) (*http.Response, error) {
-	if t, ok := ctx.Value(tripKey{}).(*trip); ok {
+func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
+	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mu.Lock()
-		if t.asked = true; g.cred != nil {
+		if t.credentialTried = true; g.cred != nil {
 			t.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(g.cred.gitUser()+":"+g.cred.Password))
 		}
 		t.mu.Unlock()
 	}
-	return g.client.get(ctx, g.service(), nil)
+	return g.client.get(ctx, g.serviceURL(), nil)
 }
 
 // parseAdvertised parses lines that are prefixed by their length in four hex

@@ -195,9 +195,9 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 		strings.Repeat("remote: flood\n", 100_000) + "fatal: the end":    "git fetch: the end",
 		"fatal: " + strings.Repeat("x", 100_000) + "\nerror: afterwards": "git fetch: " + strings.Repeat("x", 300) + "…",
 	} {
-		output := &gitOutput{tell: func(Progress) {}}
+		output := &gitOutput{progress: func(Progress) {}}
 		fmt.Fprint(output, text)
-		if got := output.failed("fetch", errors.New("exit status 128")).Error(); got != want {
+		if got := output.commandError("fetch", errors.New("exit status 128")).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if len(output.data) > maxOutput || len(output.line) > maxOutput {
@@ -208,7 +208,7 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 
 func TestProgressIsReadInParts(t *testing.T) {
 	var got []Progress
-	output := &gitOutput{tell: func(p Progress) { got = append(got, p) }}
+	output := &gitOutput{progress: func(p Progress) { got = append(got, p) }}
 	text := "remote: Counting objects: 50% (1/2)\rReceiving objects:  50% (1/2)\rReceiving objects: 100% (2/2), 1.0 KiB | 1 MiB/s, done.\n"
 	for i := range len(text) {
 		fmt.Fprint(output, text[i:i+1])
@@ -297,7 +297,7 @@ func FuzzAdvertised(f *testing.F) {
 }
 
 func TestTreeListingBoundsPaths(t *testing.T) {
-	g := &gitTrip{client: New(nil)}
+	g := &gitSession{client: New(nil)}
 	list := func(length int) ([]entry, error) {
 		id := strings.Repeat("0", 40)
 		return g.parseTree(strings.NewReader("100644 blob " + id + "      12\t" + strings.Repeat("p", length) + "\x00"))
@@ -317,14 +317,14 @@ func FuzzTreeListing(f *testing.F) {
 	id := strings.Repeat("0", 40)
 	f.Add([]byte("100644 blob " + id + "      12\ta b\n\x00120000 blob " + id + "       3\tlink\x00160000 commit " + id + "       -\tsub\x00040000 tree " + id + "       -\td\x00"))
 	f.Add([]byte("100644 blob " + id + " -1\ta\x00"))
-	g := &gitTrip{client: New(nil)}
+	g := &gitSession{client: New(nil)}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		entries, err := g.parseTree(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		for _, e := range entries {
-			if e.size < 0 || e.kind != submodule && e.open == nil || len(e.path) > len(text) {
+			if e.size < 0 || e.kind != submoduleEntry && e.open == nil || len(e.path) > len(text) {
 				t.Errorf("entry %+v", e)
 			}
 		}
@@ -347,12 +347,12 @@ func FuzzCredential(f *testing.F) {
 
 func TestGitOptionsAreUnambiguous(t *testing.T) {
 	seen := []string{}
-	for _, w := range whys {
+	for _, w := range failureMessages {
 		if slices.Contains(seen, w.words) {
 			t.Errorf("%q is listed twice", w.words)
 		}
 		seen = append(seen, w.words)
-		if got := whyOf(fmt.Errorf("look: %w", &gitError{messages: "fatal: " + w.words + "\n"})); got != w.why {
+		if got := gitFailureReason(fmt.Errorf("look: %w", &gitError{messages: "fatal: " + w.words + "\n"})); got != w.why {
 			t.Errorf("%q is %d, want %d", w.words, got, w.why)
 		}
 	}

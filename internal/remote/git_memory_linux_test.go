@@ -172,7 +172,7 @@ func TestDeltaBombIsNotExpanded(t *testing.T) {
 func checkMemory(t *testing.T, l Location, memory int64) {
 	t.Helper()
 	_, err := lookWithin(t, l, memory)
-	if whyOf(err) != noMemory || !strings.Contains(err.Error(), fmt.Sprintf("memory limit of %d MiB", memory>>20)) {
+	if gitFailureReason(err) != outOfMemory || !strings.Contains(err.Error(), fmt.Sprintf("memory limit of %d MiB", memory>>20)) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func lookWithin(t *testing.T, l Location, memory int64) (*Collection, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := c.begin(t.Context(), l)
+	ctx, cancel := c.startSession(t.Context(), l)
 	defer cancel()
 	g, err := c.newGit(ctx, program, l)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // safe for concurrent use. It reads one object at a time into memory and caches
 // the last few.
 type gitObjects struct {
-	trip *gitTrip
-	most int64 // maximum size of an object
+	session   *gitSession
+	maxObject int64 // maximum size of an object
 
 	mu     sync.Mutex  // guards the fields below; held while an object is read
 	err    error       // why nothing more can be read
@@ -26,31 +26,31 @@ type gitObjects struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	idle   *time.Timer // stops the process
-	last   lastObjects
+	cache  objectCache
 }
 
 // objectsIdle is the idle time after which the process ends. A collection may
 // stay open for as long as a user thinks.
 const objectsIdle = 30 * time.Second
 
-func newGitObjects(g *gitTrip) *gitObjects {
+func newGitObjects(g *gitSession) *gitObjects {
 	limits := g.client.opts.Limits.Skill
-	return &gitObjects{trip: g, most: max(limits.FileBytes, limits.UnpackedBytes, 16<<20)}
+	return &gitObjects{session: g, maxObject: max(limits.FileBytes, limits.UnpackedBytes, 16<<20)}
 }
 
 var errClosed = errors.New("collection is closed")
 
 // open returns the content of an object of the given size.
 func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
-	if size > o.most {
-		return nil, fmt.Errorf("object too large (%d bytes, limit %d)", size, o.most)
+	if size > o.maxObject {
+		return nil, fmt.Errorf("object too large (%d bytes, limit %d)", size, o.maxObject)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return nil, o.err
 	}
-	if content, ok := o.last.content[id]; ok && int64(len(content)) == size {
+	if content, ok := o.cache.content[id]; ok && int64(len(content)) == size {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
 	if o.cmd == nil {
@@ -63,18 +63,18 @@ func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 		// The remaining bytes in the pipe cannot be distinguished from the next
 		// response.
 		o.err = fmt.Errorf("git cat-file: %w", err)
-		o.end()
+		o.stop()
 		return nil, o.err
 	}
 	o.idle.Reset(objectsIdle)
-	o.last.add(id, content)
+	o.cache.add(id, content)
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
 func (o *gitObjects) start() error {
 	// The process outlives the call of Open.
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := o.trip.command(ctx, gitRun{args: []string{"cat-file", "--batch"}})
+	cmd := o.session.command(ctx, gitCommand{args: []string{"cat-file", "--batch"}})
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		cancel()
@@ -83,13 +83,13 @@ func (o *gitObjects) start() error {
 	out, err := cmd.StdoutPipe()
 	var p *gitProcess
 	if err == nil {
-		p, err = startGit(cmd, o.trip.memory)
+		p, err = startGit(cmd, o.session.memory)
 	}
 	if err != nil {
 		cancel()
 		return fmt.Errorf("git cat-file: %w", err)
 	}
-	o.idle = time.AfterFunc(objectsIdle, o.pause)
+	o.idle = time.AfterFunc(objectsIdle, o.stopIdle)
 	o.cmd, o.cancel, o.in, o.out = p, cancel, in, bufio.NewReaderSize(out, 64<<10)
 	return nil
 }
@@ -117,7 +117,7 @@ func (o *gitObjects) read(id string, size int64) ([]byte, error) {
 }
 
 // end stops the process. The caller holds mu.
-func (o *gitObjects) end() {
+func (o *gitObjects) stop() {
 	if o.cmd == nil {
 		return
 	}
@@ -129,28 +129,28 @@ func (o *gitObjects) end() {
 }
 
 // pause stops the process until an object is requested.
-func (o *gitObjects) pause() {
+func (o *gitObjects) stopIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end()
+	o.stop()
 }
 
 // close stops reading. Objects that are already open stay readable.
 func (o *gitObjects) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end()
-	o.err, o.last = errClosed, lastObjects{}
+	o.stop()
+	o.err, o.cache = errClosed, objectCache{}
 }
 
 const (
-	maxLast  = 2 << 20 // total size of cached objects
-	lastCost = 128     // overhead of a cached object
+	maxCache      = 2 << 20 // total size of cached objects
+	cacheOverhead = 128     // overhead of a cached object
 )
 
-// lastObjects caches the most recently read objects. A skill is hashed, parsed
+// objectCache caches the most recently read objects. A skill is hashed, parsed
 // and scanned, which each read its files from the first to the last.
-type lastObjects struct {
+type objectCache struct {
 	content map[string][]byte // by name; never modified
 	names   []string          // in the order of insertion
 	bytes   int
@@ -158,13 +158,13 @@ type lastObjects struct {
 
 // add caches an object and evicts the oldest ones. It does not cache an object
 // that would evict almost all others.
-func (l *lastObjects) add(id string, content []byte) {
-	cost := len(content) + lastCost
-	if _, ok := l.content[id]; ok || cost > maxLast/2 {
+func (l *objectCache) add(id string, content []byte) {
+	cost := len(content) + cacheOverhead
+	if _, ok := l.content[id]; ok || cost > maxCache/2 {
 		return
 	}
-	for l.bytes+cost > maxLast {
-		l.bytes -= len(l.content[l.names[0]]) + lastCost
+	for l.bytes+cost > maxCache {
+		l.bytes -= len(l.content[l.names[0]]) + cacheOverhead
 		delete(l.content, l.names[0])
 		l.names = l.names[1:]
 	}

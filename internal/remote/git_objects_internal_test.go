@@ -66,9 +66,9 @@ func TestSkillObjectsAreReadOnce(t *testing.T) {
 		t.Errorf("git was asked for %d objects, of %d", asked.lines, most)
 	}
 	for range 2 { // a while passes
-		g.objects.pause()
+		g.objects.stopIdle()
 	}
-	g.objects.last = lastObjects{}
+	g.objects.cache = objectCache{}
 	if g.objects.cmd != nil {
 		t.Error("git runs while nothing is read")
 	}
@@ -85,27 +85,27 @@ func TestSkillObjectsAreReadOnce(t *testing.T) {
 
 // Only the last objects are kept, within the limit.
 func TestLastObjects(t *testing.T) {
-	zeros := make([]byte, maxLast)
+	zeros := make([]byte, maxCache)
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, most := range []int{1, 64, 10_000, maxLast} {
-		var l lastObjects
+	for _, most := range []int{1, 64, 10_000, maxCache} {
+		var l objectCache
 		for i := range 50_000 {
 			id, content := fmt.Sprint(i), zeros[:r.IntN(most)]
 			l.add(id, content)
 			l.add(id, content)
-			if _, kept := l.content[id]; kept != (len(content)+lastCost <= maxLast/2) {
-				t.Fatalf("object %d of %d bytes: stored:  %v", i, len(content), kept)
+			if _, messages := l.content[id]; messages != (len(content)+cacheOverhead <= maxCache/2) {
+				t.Fatalf("object %d of %d bytes: stored:  %v", i, len(content), messages)
 			}
 		}
 		bytes := 0
 		for _, c := range l.content {
-			bytes += len(c) + lastCost
+			bytes += len(c) + cacheOverhead
 		}
-		if bytes != l.bytes || bytes > maxLast || len(l.content) != len(l.names) {
+		if bytes != l.bytes || bytes > maxCache || len(l.content) != len(l.names) {
 			t.Errorf("up to %d bytes each: %d objects by %d names have %d bytes, counted as %d", most, len(l.content), len(l.names), bytes, l.bytes)
 		}
-		if bytes < maxLast/2 {
-			t.Errorf("up to %d bytes each: only %d are stored", most, bytes)
+		if bytes < maxCache/2 {
+			t.Errorf("up to %d bytes each: only %d are stored", maxObject, bytes)
 		}
 	}
 }

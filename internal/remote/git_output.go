@@ -19,9 +19,9 @@ const maxOutput = 4 << 10
 
 // gitOutput collects the messages of a command and reports its progress.
 type gitOutput struct {
-	tell func(Progress)
-	line []byte // the incomplete line
-	data []byte
+	progress func(Progress)
+	line     []byte // the incomplete line
+	messages []byte
 }
 
 func (s *gitOutput) Write(p []byte) (int, error) {
@@ -38,32 +38,32 @@ func (s *gitOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// received matches git's progress line for received objects.
-var received = lazyregexp.New(`^(?:Receiving|Unpacking) objects: +\d+% \((\d+)/(\d+)\)`)
+// progressLine matches git's progress line for progressLine objects.
+var progressLine = lazyregexp.New(`^(?:Receiving|Unpacking) objects: +\d+% \((\d+)/(\d+)\)`)
 
 // endLine handles a complete line.
 func (s *gitOutput) endLine() {
 	line := s.line
 	s.line = s.line[:0]
-	if m := received().FindSubmatch(line); m != nil {
+	if m := progressLine().FindSubmatch(line); m != nil {
 		done, _ := strconv.ParseInt(string(m[1]), 10, 64)
 		total, _ := strconv.ParseInt(string(m[2]), 10, 64)
-		s.tell(Progress{What: "receiving objects", Done: done, Total: total})
+		s.progress(Progress{What: "receiving objects", Done: done, Total: total})
 		return
 	}
 	if len(line) == 0 || bytes.Contains(line, []byte("% (")) { // progress of the other side
 		return
 	}
-	s.data = append(append(s.data, line...), '\n')
-	if n := len(s.data) - maxOutput; n > 0 {
-		s.data = append(s.data[:0], s.data[n:]...)
+	s.messages = append(append(s.messages, line...), '\n')
+	if n := len(s.messages) - maxOutput; n > 0 {
+		s.messages = append(s.messages[:0], s.messages[n:]...)
 	}
 }
 
 // failed returns the error of a command that ended with err.
-func (s *gitOutput) failed(command string, err error) error {
+func (s *gitOutput) commandError(command string, err error) error {
 	s.endLine()
-	return &gitError{command: command, messages: string(s.data), err: err}
+	return &gitError{command: command, messages: string(s.messages), err: err}
 }
 
 // gitError contains the messages of a git command that failed.
@@ -78,7 +78,7 @@ func (e *gitError) Unwrap() error { return e.err }
 func (e *gitError) Error() string {
 	first, fatal := "", ""
 	for line := range strings.Lines(e.messages) {
-		line = printable.OneLine(queries().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
+		line = skill.OneLine(secretURLParts().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
 		word, is := strings.CutPrefix(line, "fatal: ")
 		if first == "" {
 			first = line
@@ -94,74 +94,74 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command, text)
 }
 
-// queries matches parts of a URL that may be secret: the query, and the user
+// secretURLParts matches parts of a URL that may be secret: the query, and the user
 // before a host.
-var queries = lazyregexp.New(`\?[^\s"'<>]+|(//)[^\s/@'"]+@`)
+var secretURLParts = lazyregexp.New(`\?[^\s"'<>]+|(//)[^\s/@'"]+@`)
 
-// gitWhy is the reason of a git failure, if it can be handled.
-type gitWhy int
+// failureReason is the reason of a git failure, if it can be handled.
+type failureReason int
 
 const (
-	unknown       gitWhy = iota
-	movedAway            // a redirect, which git does not follow
-	unauthorized         // 401
-	forbidden            // 403, or ssh accepts no key
-	notThere             // 404, or no such path
-	noRef                // the branch or tag no longer exists
-	notAdvertised        // the server does not serve commits by name
-	dumb                 // not a git server, but its files
-	broken               // the objects break git's rules
-	hostKey              // ssh does not know the host
-	noMemory             // the memory limit was reached
+	unknownFailure failureReason = iota
+	redirected                   // a redirect, which git does not follow
+	unauthorized                 // 401
+	forbidden                    // 403, or ssh accepts no key
+	missing                      // 404, or no such path
+	missingRef                   // the branch or tag no longer exists
+	notAdvertised                // the server does not serve commits by name
+	dumbServer                   // not a git server, but its files
+	invalidObjects               // the objects break git's rules
+	unknownHostKey               // ssh does not know the host
+	outOfMemory                  // the memory limit was reached
 )
 
-// whys maps messages of git and ssh to reasons. Git has no other way to report
+// failureMessages maps messages of git and ssh to reasons. Git has no other way to report
 // them.
-var whys = []struct {
+var failureMessages = []struct {
 	words string
-	why   gitWhy
+	why   failureReason
 }{
-	{"requested URL returned error: 30", movedAway},
-	{"unable to update url base from redirection", movedAway},
+	{"requested URL returned error: 30", redirected},
+	{"unable to update url base from redirection", redirected},
 	{"could not read Username", unauthorized},
 	{"could not read Password", unauthorized},
 	{"Authentication failed", unauthorized},
 	{"requested URL returned error: 401", unauthorized},
 	{"requested URL returned error: 403", forbidden},
 	{"Permission denied (", forbidden},
-	{"Host key verification failed", hostKey},
-	{"requested URL returned error: 404", notThere},
-	{"does not appear to be a git repository", notThere},
-	{"Repository not found", notThere},
-	{"couldn't find remote ref", noRef},
+	{"Host key verification failed", unknownHostKey},
+	{"requested URL returned error: 404", missing},
+	{"does not appear to be a git repository", missing},
+	{"Repository not found", missing},
+	{"couldn't find remote ref", missingRef},
 	{"not our ref", notAdvertised},
 	{"unadvertised object", notAdvertised},
-	{"dumb http transport does not support shallow", dumb},
-	{"ut of memory", noMemory},
-	{"Cannot allocate memory", noMemory},
-	{"fsck error", broken},
+	{"dumb http transport does not support shallow", dumbServer},
+	{"ut of memory", outOfMemory},
+	{"Cannot allocate memory", outOfMemory},
+	{"fsck error", invalidObjects},
 }
 
 // notFoundLine matches git's message for a missing repository.
 var notFoundLine = lazyregexp.New(`(?m)^fatal: repository '.*' not found`)
 
-// whyOf returns the reason of a git failure from its messages or from the
+// gitFailureReason returns the reason of a git failure from its messages or from the
 // server's refusal.
-func whyOf(err error) gitWhy {
+func gitFailureReason(err error) failureReason {
 	if e, ok := errors.AsType[*StatusError](err); ok {
-		return map[int]gitWhy{http.StatusUnauthorized: unauthorized, http.StatusForbidden: forbidden, http.StatusNotFound: notThere}[e.Code]
+		return map[int]failureReason{http.StatusUnauthorized: unauthorized, http.StatusForbidden: forbidden, http.StatusNotFound: missing}[e.Code]
 	}
 	e, ok := errors.AsType[*gitError](err)
 	if !ok {
-		return unknown
+		return unknownFailure
 	}
 	if notFoundLine().MatchString(e.messages) {
-		return notThere
+		return missing
 	}
-	for _, w := range whys {
+	for _, w := range failureMessages {
 		if strings.Contains(e.messages, w.words) {
 			return w.why
 		}
 	}
-	return unknown
+	return unknownFailure
 }

@@ -16,12 +16,12 @@ const gitMemory = 1 << 30
 // its context ends or when this program is killed.
 type gitProcess struct {
 	*exec.Cmd
-	tie io.Closer // the process ends when this is closed
+	lifeline io.Closer // the process ends when this is closed
 }
 
 // startGit starts a command that was prepared by detach.
 func startGit(cmd *exec.Cmd, memory int64) (*gitProcess, error) {
-	tie, err := startTied(cmd, memory)
+	tie, err := startSupervised(cmd, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +31,6 @@ func startGit(cmd *exec.Cmd, memory int64) (*gitProcess, error) {
 // Wait waits for the end of the command. It must be called.
 func (p *gitProcess) Wait() error {
 	err := p.Cmd.Wait()
-	p.tie.Close()
+	p.lifeline.Close()
 	return err
 }

@@ -26,40 +26,40 @@ type gitRefs struct {
 	objects map[string]string // object by full name; for tags with ^{}, their commit
 }
 
-// wanted is the ref of a location.
-type wanted struct {
+// resolvedRef is the ref of a location.
+type resolvedRef struct {
 	name   string // full name; "" for a HEAD or commit without a ref
 	commit string
 	also   string // another ref with the same name
 }
 
 // refs lists the branches and tags. It follows the repository if it has moved.
-func (g *gitTrip) refs(ctx context.Context) (*gitRefs, error) {
+func (g *gitSession) refs(ctx context.Context) (*gitRefs, error) {
 	if !isHTTP(g.url) {
 		return g.listRefs(ctx)
 	}
-	refs, at, err := g.advertised(ctx)
+	refs, at, err := g.listAdvertised(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if asked, err := url.Parse(g.service()); err != nil || at.String() == asked.String() {
+	if asked, err := url.Parse(g.serviceURL()); err != nil || at.String() == asked.String() {
 		return refs, err
 	}
 	return refs, g.moveTo(ctx, at)
 }
 
 // listRefs lists the branches and tags with git.
-func (g *gitTrip) listRefs(ctx context.Context) (*gitRefs, error) {
+func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 	args := []string{"ls-remote", "--symref"}
-	if g.asked.Ref != "" && !strings.HasPrefix(g.asked.Ref, "refs/") {
+	if g.location.Ref != "" && !strings.HasPrefix(g.location.Ref, "refs/") {
 		args = append(args, "--heads", "--tags") // the server does not send other refs
 	}
 	var out *gitRefs
 	err := g.withRemote(ctx, func() error {
-		return g.run(ctx, gitRun{
+		return g.run(ctx, gitCommand{
 			args:   append(slices.Clone(args), "--", g.url),
 			remote: true,
-			read:   func(r io.Reader) (err error) { out, err = parseRefs(r, g.asked.Ref); return err },
+			read:   func(r io.Reader) (err error) { out, err = parseRefs(r, g.location.Ref); return err },
 		})
 	})
 	return out, err
@@ -137,18 +137,18 @@ func (r *gitRefs) tags() map[string]string {
 }
 
 // find returns the ref for a location. Branches take precedence over tags.
-func (r *gitRefs) find(l Location) (wanted, error) {
+func (r *gitRefs) find(l Location) (resolvedRef, error) {
 	if l.Ref == "" {
 		return r.findHead(l)
 	}
-	var found []wanted
+	var found []resolvedRef
 	names := []string{"refs/heads/" + l.Ref, "refs/tags/" + l.Ref, "refs/" + l.Ref}
 	if strings.HasPrefix(l.Ref, "refs/") {
 		names = []string{l.Ref}
 	}
 	for _, name := range names {
 		if commit, ok := r.commit(name); ok {
-			found = append(found, wanted{name: name, commit: commit})
+			found = append(found, resolvedRef{name: name, commit: commit})
 		}
 	}
 	switch {
@@ -160,26 +160,26 @@ func (r *gitRefs) find(l Location) (wanted, error) {
 	case shortCommit().MatchString(l.Ref):
 		return r.findShort(l)
 	}
-	return wanted{}, r.notFound(l)
+	return resolvedRef{}, r.notFound(l)
 }
 
-func (r *gitRefs) findHead(l Location) (wanted, error) {
+func (r *gitRefs) findHead(l Location) (resolvedRef, error) {
 	if commit, ok := r.commit(r.head); ok {
-		return wanted{name: r.head, commit: commit}, nil
+		return resolvedRef{name: r.head, commit: commit}, nil
 	}
 	if commit, ok := r.objects["HEAD"]; ok {
-		return wanted{commit: commit}, nil
+		return resolvedRef{commit: commit}, nil
 	}
 	hint := "it is empty"
 	if len(r.objects) > 0 {
 		hint = "name a branch after an @"
 	}
-	return wanted{}, &NotFoundError{What: "default branch in " + shownURL(l.URL), Hint: hint}
+	return resolvedRef{}, &NotFoundError{What: "default branch in " + shownURL(l.URL), Hint: hint}
 }
 
 // findShort finds the commit with an abbreviated name among the commits of the
 // refs.
-func (r *gitRefs) findShort(l Location) (wanted, error) {
+func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 	commit := ""
 	for name := range r.objects {
 		id, _ := r.commit(strings.TrimSuffix(name, "^{}"))
@@ -187,16 +187,16 @@ func (r *gitRefs) findShort(l Location) (wanted, error) {
 			continue
 		}
 		if commit != "" && id != commit {
-			return wanted{}, fmt.Errorf("several commits start with %s; write the full name", l.Ref)
+			return resolvedRef{}, fmt.Errorf("several commits start with %s; write the full name", l.Ref)
 		}
 		commit = id
 	}
 	if commit == "" {
 		e := r.notFound(l)
 		e.Hint = "if it is a commit, write its full name from git rev-parse"
-		return wanted{}, e
+		return resolvedRef{}, e
 	}
-	return wanted{commit: commit}, nil
+	return resolvedRef{commit: commit}, nil
 }
 
 // notFound returns an error for an unknown ref, with similar names.

@@ -21,34 +21,34 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// gitTrip runs git for one Open or Latest in a directory of its own. Its
+// gitSession runs git for one Open or Latest in a directory of its own. Its
 // methods must be called from one goroutine. The objects are safe for
 // concurrent use.
-type gitTrip struct {
-	client   *Client
-	program  string
-	dir      *gitDir  // temporary directory with home, repository and current directory
-	memory   int64    // memory limit of each process in bytes
-	asked    Location // location that the user named
-	url      string   // address of the repository, changed by a redirect
-	options  []string // options before every command
-	env      []string
-	asking   []string // additional options before commands that contact the remote
-	askEnv   []string // additional environment of these commands; may contain a password
-	tried    bool     // the credential of the host was looked up, or must not be
-	cred     *Credential
-	moved    bool // a redirect was followed
-	problems []catalog.Problem
-	objects  *gitObjects
+type gitSession struct {
+	client          *Client
+	program         string
+	dir             *gitDir  // temporary directory with home, repository and current directory
+	memory          int64    // memory limit of each process in bytes
+	location        Location // location that the user named
+	url             string   // address of the repository, changed by a redirect
+	options         []string // options before every command
+	env             []string
+	remoteOptions   []string // additional options before commands that contact the remote
+	remoteEnv       []string // additional environment of these commands; may contain a password
+	credentialTried bool     // the credential of the host was looked up, or must not be
+	cred            *Credential
+	moved           bool // a redirect was followed
+	problems        []catalog.Problem
+	objects         *gitObjects
 }
 
-// hardened lists the configuration of git. It reads no other configuration,
+// gitConfig lists the configuration of git. It reads no other configuration,
 // neither of the system nor of the user.
-var hardened = []string{
-	"protocol.allow=never",      // except for what newGit allows
-	"core.hooksPath=" + nowhere, // no hooks
+var gitConfig = []string{
+	"protocol.allow=never",        // except for what newGit allows
+	"core.hooksPath=" + emptyFile, // no hooks
 	"core.fsmonitor=false",
-	"core.symlinks=false", // nothing is checked out; if it were, without symlinks
+	"core.symlinks=false", // noClose is checked out; if it were, without symlinks
 	"core.askPass=",
 	"core.bigFileThreshold=8m", // larger objects are not unpacked into memory, except for deltas
 	"pack.threads=1",           // each thread needs memory
@@ -76,18 +76,18 @@ var hardened = []string{
 	"fetch.fsck.badEmail=ignore",
 }
 
-// nowhere is an empty file and not a directory.
-const nowhere = os.DevNull
+// emptyFile is an empty file and not a directory.
+const emptyFile = os.DevNull
 
 // newGit creates the working directory of git and removes abandoned ones.
-func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitTrip, error) {
+func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitSession, error) {
 	sweep(c.opts.TempDir)
 	dir, err := newGitDir(ctx, c.opts.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	g := &gitTrip{client: c, program: program, dir: dir, memory: c.opts.Limits.Memory, asked: l}
-	for _, o := range hardened {
+	g := &gitSession{client: c, program: program, dir: dir, memory: c.opts.Limits.Memory, location: l}
+	for _, o := range gitConfig {
 		g.options = append(g.options, "-c", o)
 	}
 	g.env = g.environment()
@@ -102,26 +102,26 @@ func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitTr
 	return g, nil
 }
 
-func (g *gitTrip) home() string { return filepath.Join(g.dir.path, "home") }
-func (g *gitTrip) repo() string { return filepath.Join(g.dir.path, "repo") }
+func (g *gitSession) home() string { return filepath.Join(g.dir.path, "home") }
+func (g *gitSession) repo() string { return filepath.Join(g.dir.path, "repo") }
 
 // environment returns the environment of git. It contains no variables of the
 // caller that start with GIT_.
-func (g *gitTrip) environment() []string {
+func (g *gitSession) environment() []string {
 	env := []string{
 		"LANG=C", "LC_ALL=C",
 		"HOME=" + g.home(), "XDG_CONFIG_HOME=" + g.home(), "TMPDIR=" + g.home(), "TEMP=" + g.home(), "TMP=" + g.home(),
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + nowhere, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + emptyFile, "GIT_ATTR_NOSYSTEM=1",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir.path), // ignore repositories around the directory
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never",
 		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_PROTOCOL_FROM_USER=0",
 	}
-	return append(env, inherited("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "WINDIR")...)
+	return append(env, inheritedEnv("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "WINDIR")...)
 }
 
-// inherited returns the variables of the environment with the given names.
-func inherited(names ...string) []string {
+// inheritedEnv returns the variables of the environment with the given names.
+func inheritedEnv(names ...string) []string {
 	var out []string
 	for _, name := range names {
 		if v, ok := os.LookupEnv(name); ok {
@@ -133,15 +133,15 @@ func inherited(names ...string) []string {
 
 // setRemote sets the address of the remote. It allows git only the protocol of
 // the address and the checked addresses of its host.
-func (g *gitTrip) setRemote(ctx context.Context, address string) error {
-	g.url, g.asking, g.askEnv = address, nil, nil
+func (g *gitSession) setRemote(ctx context.Context, address string) error {
+	g.url, g.remoteOptions, g.remoteEnv = address, nil, nil
 	protocol := "ssh"
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme != "" && strings.Contains(address, "://") {
 		protocol = u.Scheme
 	}
-	g.asking = append(g.asking, "-c", "protocol."+protocol+".allow=always")
-	g.askEnv = append(g.askEnv, "GIT_ALLOW_PROTOCOL="+protocol)
+	g.remoteOptions = append(g.remoteOptions, "-c", "protocol."+protocol+".allow=always")
+	g.remoteEnv = append(g.remoteEnv, "GIT_ALLOW_PROTOCOL="+protocol)
 	switch protocol {
 	case "https", "http":
 		return g.pinAddresses(ctx, u)
@@ -151,11 +151,11 @@ func (g *gitTrip) setRemote(ctx context.Context, address string) error {
 	// ssh uses the user's home, keys, agent and known hosts, unlike git. (It
 	// makes no difference where ssh finds the home by the account.) It never
 	// prompts, and forwards nothing to the other side.
-	g.askEnv = append(g.askEnv, inherited("SSH_AUTH_SOCK")...)
+	g.remoteEnv = append(g.remoteEnv, inheritedEnv("SSH_AUTH_SOCK")...)
 	if home, err := os.UserHomeDir(); err == nil {
-		g.askEnv = append(g.askEnv, "LOADOUT_SSH_HOME="+home)
+		g.remoteEnv = append(g.remoteEnv, "LOADOUT_SSH_HOME="+home)
 	}
-	g.askEnv = append(g.askEnv, "GIT_SSH_VARIANT=ssh",
+	g.remoteEnv = append(g.remoteEnv, "GIT_SSH_VARIANT=ssh",
 		`GIT_SSH_COMMAND=HOME="$LOADOUT_SSH_HOME" ssh -oBatchMode=yes -oConnectTimeout=30 -oForwardAgent=no -oClearAllForwardings=yes`)
 	return nil
 }
@@ -164,37 +164,37 @@ func (g *gitTrip) setRemote(ctx context.Context, address string) error {
 // because the user named it and it is only read. The other side of the fetch
 // runs in that repository and reads its configuration. It takes no options from
 // here, so its limits are in the file that replaces the user's configuration.
-func (g *gitTrip) setFileRemote() error {
+func (g *gitSession) setFileRemote() error {
 	config := filepath.Join(g.home(), ".gitconfig")
 	const text = "[safe]\n\tdirectory = *\n[protocol]\n\tallow = never\n[core]\n\tfsmonitor = false\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	g.askEnv = append(g.askEnv, "GIT_CONFIG_GLOBAL="+config)
+	g.remoteEnv = append(g.remoteEnv, "GIT_CONFIG_GLOBAL="+config)
 	return nil
 }
 
 // pinAddresses checks the host of an address. It makes git connect to the
 // checked addresses, or to the user's proxy. (Git before 2.37 resolves the name
 // again.)
-func (g *gitTrip) pinAddresses(ctx context.Context, u *url.URL) error {
+func (g *gitSession) pinAddresses(ctx context.Context, u *url.URL) error {
 	host := hostName(u.Hostname())
 	through, err := g.client.proxy(&http.Request{URL: u})
 	if err != nil {
 		return errors.New("invalid proxy address in the environment")
 	}
 	if ca := os.Getenv("SSL_CERT_FILE"); ca != "" { // as Go does
-		g.asking = append(g.asking, "-c", "http.sslCAInfo="+ca)
+		g.remoteOptions = append(g.remoteOptions, "-c", "http.sslCAInfo="+ca)
 	}
 	literal, notName := netip.ParseAddr(host)
 	if through != nil {
-		g.askEnv = append(g.askEnv, "http_proxy="+through.String(), "https_proxy="+through.String())
+		g.remoteEnv = append(g.remoteEnv, "http_proxy="+through.String(), "https_proxy="+through.String())
 		if notName != nil {
 			return nil
 		}
-		return g.client.reachable(ctx, host, literal)
+		return g.client.checkAddress(ctx, host, literal)
 	}
-	addrs, err := g.client.allowed(ctx, host)
+	addrs, err := g.client.allowedAddresses(ctx, host)
 	if err != nil || notName == nil {
 		return err
 	}
@@ -208,12 +208,12 @@ func (g *gitTrip) pinAddresses(ctx context.Context, u *url.URL) error {
 			pinned[i] = "[" + pinned[i] + "]"
 		}
 	}
-	g.asking = append(g.asking, "-c", "http.curloptResolve="+host+":"+port+":"+strings.Join(pinned, ","))
+	g.remoteOptions = append(g.remoteOptions, "-c", "http.curloptResolve="+host+":"+port+":"+strings.Join(pinned, ","))
 	return nil
 }
 
-// gitRun is one git command.
-type gitRun struct {
+// gitCommand is one git command.
+type gitCommand struct {
 	args   []string
 	remote bool   // it contacts the remote
 	watch  string // directory that must not exceed Limits.Download
@@ -224,12 +224,12 @@ type gitRun struct {
 
 // command returns a git command with its arguments in a session of its own. It
 // has no terminal, and its children end with it.
-func (g *gitTrip) command(ctx context.Context, r gitRun) *exec.Cmd {
+func (g *gitSession) command(ctx context.Context, r gitCommand) *exec.Cmd {
 	args := append([]string{"--no-pager"}, g.options...)
 	env := g.env
 	if r.remote {
-		args = append(args, g.asking...)
-		env = append(env[:len(env):len(env)], g.askEnv...)
+		args = append(args, g.remoteOptions...)
+		env = append(env[:len(env):len(env)], g.remoteEnv...)
 	}
 	if r.args[0] != "init" && r.args[0] != "ls-remote" {
 		args = append(args, "--git-dir="+g.repo())
@@ -242,12 +242,12 @@ func (g *gitTrip) command(ctx context.Context, r gitRun) *exec.Cmd {
 }
 
 // run runs a command to its end. An error contains its cleaned messages.
-func (g *gitTrip) run(ctx context.Context, r gitRun) error {
+func (g *gitSession) run(ctx context.Context, r gitCommand) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := g.command(ctx, r)
-	output := &gitOutput{tell: g.client.progress}
-	cmd.Stderr = output
+	said := &gitOutput{progress: g.client.progress}
+	cmd.Stderr = said
 	var out io.ReadCloser
 	if r.read != nil {
 		var err error
@@ -280,16 +280,16 @@ func (g *gitTrip) run(ctx context.Context, r gitRun) error {
 		return cause
 	}
 	if err != nil {
-		return output.failed(r.args[0], err)
+		return said.commandError(r.args[0], err)
 	}
 	if r.watch != "" {
-		return g.tooLarge(r.watch)
+		return g.checkSize(r.watch)
 	}
 	return nil
 }
 
 // watch stops a command whose directory exceeds the limit.
-func (g *gitTrip) watch(dir string, cancel context.CancelCauseFunc, ended <-chan struct{}) {
+func (g *gitSession) watch(dir string, cancel context.CancelCauseFunc, ended <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -297,7 +297,7 @@ func (g *gitTrip) watch(dir string, cancel context.CancelCauseFunc, ended <-chan
 		case <-ended:
 			return
 		case <-tick.C:
-			if err := g.tooLarge(dir); err != nil {
+			if err := g.checkSize(dir); err != nil {
 				cancel(err)
 				return
 			}
@@ -306,15 +306,15 @@ func (g *gitTrip) watch(dir string, cancel context.CancelCauseFunc, ended <-chan
 }
 
 // tooLarge returns an error if a directory exceeds the limit.
-func (g *gitTrip) tooLarge(dir string) error {
-	if most := g.client.opts.Limits.Download; sizeOf(dir) > most {
+func (g *gitSession) checkSize(dir string) error {
+	if most := g.client.opts.Limits.Download; directorySize(dir) > most {
 		return &TooLargeError{shownURL(g.url), most}
 	}
 	return nil
 }
 
-// sizeOf returns the total size of the files in a directory.
-func sizeOf(dir string) (n int64) {
+// directorySize returns the total size of the files in a directory.
+func directorySize(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if i, err := d.Info(); err == nil {

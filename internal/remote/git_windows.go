@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// detach starts a command without a console. When the context ends, all its
-// children end too.
+// detach prepares a command to start without a console. When the context is
+// done, all its children are killed too.
 func detach(cmd *exec.Cmd) {
 	const noWindow = 0x08000000
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: noWindow}
@@ -22,14 +22,15 @@ func detach(cmd *exec.Cmd) {
 	}
 }
 
-// job is a job object. Its processes end when its last handle is closed, which
-// also happens when this program ends.
+// job is a Windows job object. Its processes are killed when its last handle is
+// closed, which also happens when this program exits.
 type job windows.Handle
 
 func (j job) Close() error { return windows.CloseHandle(windows.Handle(j)) }
 
-// startTied starts a command and adds it and its future children to a job.
-func startTied(cmd *exec.Cmd, memory int64) (io.Closer, error) {
+// startSupervised starts a command and adds it to a job. Its children belong to
+// the same job.
+func startSupervised(cmd *exec.Cmd, memory int64) (io.Closer, error) {
 	j, err := newJob(memory)
 	if err != nil {
 		return nil, err
@@ -76,5 +77,6 @@ func (j job) add(pid int) error {
 	return windows.AssignProcessToJobObject(windows.Handle(j), h)
 }
 
-// isOurs returns true: the temporary directory belongs to the user on Windows.
-func isOurs(fs.FileInfo) bool { return true }
+// isOwnFile returns true, because the temporary directory belongs to the user
+// on Windows.
+func isOwnFile(fs.FileInfo) bool { return true }

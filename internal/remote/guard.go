@@ -13,7 +13,7 @@ import (
 )
 
 // admit rejects locations that only a user may name.
-func (c *Client) admit(l Location) error {
+func (c *Client) checkTrusted(l Location) error {
 	if !c.opts.Untrusted {
 		return nil
 	}
@@ -27,9 +27,9 @@ func (c *Client) admit(l Location) error {
 	return nil
 }
 
-// never lists addresses that are always blocked. Services there give the
+// blockedPrefixes lists addresses that are always blocked. Services there give the
 // secrets of a machine to any program on it.
-var never = []struct{ prefix, why string }{
+var blockedPrefixes = []struct{ prefix, why string }{
 	{"169.254.0.0/16", "link-local, where clouds keep the secrets of their machines"},
 	{"fe80::/10", "link-local"},
 	{"fd00:ec2::254/128", metadata},
@@ -41,9 +41,9 @@ var never = []struct{ prefix, why string }{
 
 const metadata = "where a cloud keeps the secrets of its machines"
 
-// embedded lists the IPv6 prefixes that contain an IPv4 address, and its
+// embeddingPrefixes lists the IPv6 prefixes that contain an IPv4 address, and its
 // offset.
-var embedded = []struct {
+var embeddingPrefixes = []struct {
 	prefix string
 	at     int // offset of the address in bytes
 }{
@@ -53,13 +53,13 @@ var embedded = []struct {
 	{"::/96", 12},          // compatible
 }
 
-// inner returns the IPv4 address inside an IPv6 address, or else the address
+// embeddedIPv4 returns the IPv4 address inside an IPv6 address, or else the address
 // itself.
-func inner(a netip.Addr) netip.Addr {
+func embeddedIPv4(a netip.Addr) netip.Addr {
 	if a = a.Unmap().WithZone(""); !a.Is6() {
 		return a
 	}
-	for _, c := range embedded {
+	for _, c := range embeddingPrefixes {
 		if netip.MustParsePrefix(c.prefix).Contains(a) {
 			b := a.As16()
 			return netip.AddrFrom4([4]byte(b[c.at : c.at+4]))
@@ -72,12 +72,12 @@ func inner(a netip.Addr) netip.Addr {
 // name or an address, with or without a port. It resolves the name once.
 // Callers must connect to the returned addresses, never to the name. If no
 // address is allowed, it returns an [*AddressError].
-func (c *Client) allowed(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *Client) allowedAddresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	host = hostName(host)
-	if err := checkSpelling(host); err != nil {
+	if err := checkHostSpelling(host); err != nil {
 		return nil, err
 	}
-	addrs, err := c.addresses(ctx, host)
+	addrs, err := c.resolveHost(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (c *Client) allowed(ctx context.Context, host string) ([]netip.Addr, error)
 	var out []netip.Addr
 	for _, a := range addrs {
 		a = a.Unmap() // resolvers may return mapped IPv4 addresses
-		if err := c.reachable(ctx, host, a); err != nil {
+		if err := c.checkAddress(ctx, host, a); err != nil {
 			refused = err
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *Client) allowed(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // addresses resolves a host.
-func (c *Client) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
@@ -119,18 +119,18 @@ func (c *Client) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 }
 
 // reachable returns an error if a host must not be connected to at an address.
-func (c *Client) reachable(ctx context.Context, host string, a netip.Addr) error {
+func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) error {
 	a = a.Unmap()
-	for _, n := range never {
-		if p := netip.MustParsePrefix(n.prefix); p.Contains(a.WithZone("")) || p.Contains(inner(a)) {
+	for _, n := range blockedPrefixes {
+		if p := netip.MustParsePrefix(n.prefix); p.Contains(a.WithZone("")) || p.Contains(embeddedIPv4(a)) {
 			return &AddressError{Host: host, Address: a.String(), Reason: n.why, AlwaysBlocked: true}
 		}
 	}
 	why := address.NonPublicReason(a)
-	if why == "" || c.private(host) {
+	if why == "" || c.isPrivateAllowed(host) {
 		return nil
 	}
-	if t, ok := ctx.Value(tripKey{}).(*trip); ok && !c.opts.Untrusted && host == t.name && ctx.Value(strayedKey{}) == nil {
+	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok && !c.opts.Untrusted && host == t.name && ctx.Value(otherHostKey{}) == nil {
 		// The user wrote the address itself or localhost, and no redirect led
 		// here.
 		if _, err := netip.ParseAddr(host); err == nil || isLocalhost(host) && a.IsLoopback() {
@@ -140,9 +140,9 @@ func (c *Client) reachable(ctx context.Context, host string, a netip.Addr) error
 	return &AddressError{Host: host, Address: a.String(), Reason: why}
 }
 
-// checkSpelling rejects hosts with different meanings on different systems:
+// checkHostSpelling rejects hosts with different meanings on different systems:
 // some read numbers as addresses, and letters beyond ASCII as others.
-func checkSpelling(host string) error {
+func checkHostSpelling(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func checkSpelling(host string) error {
 	return nil
 }
 
-func (c *Client) private(host string) bool {
+func (c *Client) isPrivateAllowed(host string) bool {
 	return c.opts.Private != nil && !c.opts.Untrusted && c.opts.Private(host)
 }
 

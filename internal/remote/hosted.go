@@ -63,13 +63,13 @@ func escapeParts(p string) string {
 
 // openMirror opens the archive of a repository.
 func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Collection, error) {
-	if t, ok := ctx.Value(tripKey{}).(*trip); ok {
+	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mirror = strings.ToLower(hostOf(from))
 	}
 	d, err := c.download(ctx, from)
 	if err != nil {
 		if missing, ok := errors.AsType[*NotFoundError](err); ok {
-			missing.What = "repository " + l.where()
+			missing.What = "repository " + l.displayURL()
 			if l.Ref != "" {
 				missing.What += fmt.Sprintf(" with the branch, tag or commit %q", l.Ref)
 			}
@@ -81,7 +81,7 @@ func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Coll
 		return nil, err
 	}
 	if got := o.Revision.Commit; isCommit(l.Ref) && got != l.Ref {
-		err := fmt.Errorf("open %s: commit mismatch: want %s, got %s", l.where(), l.Ref, cmp.Or(got, "none"))
+		err := fmt.Errorf("open %s: commit mismatch: want %s, got %s", l.displayURL(), l.Ref, cmp.Or(got, "none"))
 		return nil, errors.Join(err, o.Close())
 	}
 	return o, nil

@@ -25,9 +25,9 @@ const (
 	stallTimeout  = 60 * time.Second // without a byte of a body
 )
 
-// trip is the state of one call of Open, OpenSkill or Latest: the location of
+// httpSession is the state of one call of Open, OpenSkill or Latest: the location of
 // the user, its connections, and the credential that was sent to its host.
-type trip struct {
+type httpSession struct {
 	client       *Client
 	host         string // host of the Location's URL, in lower case, with the port if the URL has one
 	name         string // host without the port
@@ -36,43 +36,43 @@ type trip struct {
 	direct       *http.Transport
 	proxied      *http.Transport
 
-	mu            sync.Mutex // held while the credential is looked up
-	asked         bool
-	authorization string // the Authorization header, or ""
+	mu              sync.Mutex // held while the credential is looked up
+	credentialTried bool
+	authorization   string // the Authorization header, or ""
 }
 
 type (
-	tripKey    struct{} // holds the *trip
-	strayedKey struct{} // set after a request to a host other than the location's
-	addrsKey   struct{} // holds the addresses that a request may connect to
+	sessionKey   struct{} // holds the *trip
+	otherHostKey struct{} // set after a request to a host other than the location's
+	addressesKey struct{} // holds the addresses that a request may connect to
 )
 
 // begin starts a trip to a location and stores it in the context. The trip may
 // connect to a private address that l contains literally, and may look up the
 // credential of its host. It ends with ctx, after Limits.Time, or when cancel
 // is called.
-func (c *Client) begin(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeError{c.opts.Limits.Time})
-	t := &trip{client: c, hidesPrivate: l.Kind != Index}
+func (c *Client) startSession(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeoutError{c.opts.Limits.Time})
+	t := &httpSession{client: c, hidesPrivate: l.Kind != Index}
 	if u, err := url.Parse(l.URL); err == nil && l.Kind != Local {
 		t.host, t.name = strings.ToLower(u.Host), hostName(u.Hostname())
 	}
 	t.direct, t.proxied = c.transport(), c.transport()
 	t.direct.DialContext = c.dialChecked
 	t.proxied.Proxy = c.proxy
-	return context.WithValue(ctx, tripKey{}, t), func() {
+	return context.WithValue(ctx, sessionKey{}, t), func() {
 		cancel()
 		t.direct.CloseIdleConnections()
 		t.proxied.CloseIdleConnections()
 	}
 }
 
-// timeError is the cause when Limits.Time ends a trip.
-type timeError struct{ after time.Duration }
+// timeoutError is the cause when Limits.Time ends a trip.
+type timeoutError struct{ after time.Duration }
 
-func (e *timeError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
-func (e *timeError) Timeout() bool   { return true }
-func (e *timeError) Is(t error) bool { return t == context.DeadlineExceeded }
+func (e *timeoutError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
+func (e *timeoutError) Timeout() bool   { return true }
+func (e *timeoutError) Is(t error) bool { return t == context.DeadlineExceeded }
 
 func (c *Client) transport() *http.Transport {
 	return &http.Transport{
@@ -97,10 +97,10 @@ func (c *Client) get(ctx context.Context, from string, header http.Header) (*htt
 		return nil, errors.New("get: invalid URL")
 	}
 	end := func() {}
-	t, ok := ctx.Value(tripKey{}).(*trip)
+	t, ok := ctx.Value(sessionKey{}).(*httpSession)
 	if !ok {
-		ctx, end = c.begin(ctx, Location{})
-		t = ctx.Value(tripKey{}).(*trip)
+		ctx, end = c.startSession(ctx, Location{})
+		t = ctx.Value(sessionKey{}).(*httpSession)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := func() { cancel(nil); end() }
@@ -122,22 +122,22 @@ func (c *Client) get(ctx context.Context, from string, header http.Header) (*htt
 		done()
 		return nil, fmt.Errorf("get %s: %w", cleanAddress(u), err)
 	}
-	resp.Body = c.bound(ctx, cancel, resp.Body, cleanAddress(u), done)
+	resp.Body = c.limitBody(ctx, cancel, resp.Body, cleanAddress(u), done)
 	return resp, nil
 }
 
 // mayNeedCredential reports whether a status may mean that a credential is
 // missing. Many hosts report private resources as not found. For an index, not
 // found is a valid answer.
-func (t *trip) mayNeedCredential(status int) bool {
+func (t *httpSession) mayNeedCredential(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && t.hidesPrivate
 }
 
 // follow requests a URL and follows redirects.
-func (t *trip) follow(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+func (t *httpSession) follow(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	for hop := 0; ; hop++ {
 		if hostName(u.Hostname()) != t.name {
-			ctx = context.WithValue(ctx, strayedKey{}, true)
+			ctx = context.WithValue(ctx, otherHostKey{}, true)
 		}
 		resp, err := t.request(ctx, u, header)
 		if err != nil {
@@ -164,19 +164,19 @@ func (t *trip) follow(ctx context.Context, u *url.URL, header http.Header) (*htt
 }
 
 // request requests one URL after checking its host.
-func (t *trip) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+func (t *httpSession) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery} // without user and fragment
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	maps.Copy(req.Header, header)
 	req.Header.Set("Accept-Encoding", "identity") // prevents responses that expand when read
 	req.Header.Set("User-Agent", "loadout")
 	req.Header.Del("Authorization")
-	if t.isOwn(u) {
-		if shown := t.credential(); shown != "" {
+	if t.isLocationURL(u) {
+		if shown := t.authorizationHeader(); shown != "" {
 			req.Header.Set("Authorization", shown)
 		}
 	}
-	carrier, ctx, err := t.carrier(ctx, u)
+	carrier, ctx, err := t.transportFor(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -185,11 +185,11 @@ func (t *trip) request(ctx context.Context, u *url.URL, header http.Header) (*ht
 
 // carrier checks the host of a URL and returns the transport for it. The
 // context holds the checked addresses.
-func (t *trip) carrier(ctx context.Context, u *url.URL) (*http.Transport, context.Context, error) {
+func (t *httpSession) transportFor(ctx context.Context, u *url.URL) (*http.Transport, context.Context, error) {
 	host := hostName(u.Hostname())
 	switch {
 	case u.Scheme == "https":
-	case u.Scheme == "http" && (isLocalhost(host) || t.client.private(host)):
+	case u.Scheme == "http" && (isLocalhost(host) || t.client.isPrivateAllowed(host)):
 	case u.Scheme == "http":
 		return nil, nil, fmt.Errorf("%s requires https: data sent over http can be changed on the way", host)
 	default:
@@ -201,7 +201,7 @@ func (t *trip) carrier(ctx context.Context, u *url.URL) (*http.Transport, contex
 	}
 	if through != nil {
 		// The user's proxy resolves the name.
-		if err := checkSpelling(host); err != nil {
+		if err := checkHostSpelling(host); err != nil {
 			return nil, nil, err
 		}
 		a, err := netip.ParseAddr(host)
@@ -209,22 +209,22 @@ func (t *trip) carrier(ctx context.Context, u *url.URL) (*http.Transport, contex
 			a, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 		}
 		if err == nil {
-			if err := t.client.reachable(ctx, host, a); err != nil {
+			if err := t.client.checkAddress(ctx, host, a); err != nil {
 				return nil, nil, err
 			}
 		}
 		return t.proxied, ctx, nil
 	}
-	addrs, err := t.client.allowed(ctx, host)
+	addrs, err := t.client.allowedAddresses(ctx, host)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.direct, context.WithValue(ctx, addrsKey{}, addrs), nil
+	return t.direct, context.WithValue(ctx, addressesKey{}, addrs), nil
 }
 
 // isOwn reports whether a URL belongs to the location that the user named, so
 // that the user's credential may be sent to it.
-func (t *trip) isOwn(u *url.URL) bool {
+func (t *httpSession) isLocationURL(u *url.URL) bool {
 	if t.host == "" || u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) {
 		return false
 	}
@@ -232,7 +232,7 @@ func (t *trip) isOwn(u *url.URL) bool {
 	return host == t.host || t.mirror != "" && host == t.mirror
 }
 
-func (t *trip) credential() string {
+func (t *httpSession) authorizationHeader() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.authorization
@@ -240,16 +240,16 @@ func (t *trip) credential() string {
 
 // findCredential looks up the credential of the trip's host once, after u
 // refused a request. It reports whether there is one to try.
-func (t *trip) findCredential(ctx context.Context, u *url.URL) bool {
-	if !t.isOwn(u) || !t.client.mayAuthenticate(u) {
+func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
+	if !t.isLocationURL(u) || !t.client.mayAuthenticate(u) {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked {
+	if t.credentialTried {
 		return false
 	}
-	t.asked = true
+	t.credentialTried = true
 	cred, err := t.client.credential(ctx, t.host)
 	if err != nil || cred == nil { // without a credential, the caller reports the refusal
 		return false
@@ -290,7 +290,7 @@ type body struct {
 	done  func()
 }
 
-func (c *Client) bound(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, what string, done func()) *body {
+func (c *Client) limitBody(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, what string, done func()) *body {
 	limit := c.opts.Limits.Download
 	return &body{r, ctx, what, limit, limit, time.AfterFunc(stallTimeout, func() { cancel(errStalled) }), done}
 }
@@ -327,7 +327,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, err
 	}
-	addrs, _ := ctx.Value(addrsKey{}).([]netip.Addr)
+	addrs, _ := ctx.Value(addressesKey{}).([]netip.Addr)
 	err = errors.New("no checked address")
 	for _, a := range addrs {
 		// An address that does not answer leaves time for the next one.

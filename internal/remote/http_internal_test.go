@@ -21,7 +21,7 @@ import (
 // fetched returns the content of a URL for a location of this kind.
 func fetched(t testing.TB, c *Client, l Location, from string) (string, error) {
 	t.Helper()
-	ctx, cancel := c.begin(t.Context(), l)
+	ctx, cancel := c.startSession(t.Context(), l)
 	defer cancel()
 	resp, err := c.get(ctx, from, nil)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	maxDescription   = 4096 // bytes
 )
 
-// published is a skill in an index.
-type published struct {
+// publishedSkill is a skill in an index.
+type publishedSkill struct {
 	name        string // a portable name
 	description string
 	archive     bool     // in a current index: url is an archive, not a SKILL.md
@@ -59,7 +59,7 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 		return nil, fmt.Errorf("read index %s: %w", cleanAddress(at), err)
 	}
 	o := &Collection{Location: l, Problems: problems}
-	byName := map[string]published{}
+	byName := map[string]publishedSkill{}
 	for _, p := range skills {
 		if only == "" || p.name == only {
 			byName[p.name] = p
@@ -75,7 +75,7 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 		if !ok {
 			return nil, &NotFoundError{What: fmt.Sprintf("skill %q in the index %s", s.Dir, cleanAddress(at))}
 		}
-		ctx, cancel := c.begin(ctx, l)
+		ctx, cancel := c.startSession(ctx, l)
 		defer cancel()
 		return c.openPublished(ctx, p)
 	}
@@ -156,7 +156,7 @@ type indexEntry struct {
 
 // parseIndex parses the index from a URL. Invalid entries become problems. The
 // others have unique portable names and http or https URLs.
-func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.Problem, error) {
+func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []catalog.Problem, error) {
 	var doc indexDocument
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return nil, nil, errors.New("invalid JSON: " + printable.OneLine(err.Error()))
@@ -167,7 +167,7 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.P
 	case "":
 		read = c.readOlderEntry
 	default:
-		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older form)", cut(doc.Schema, 200), indexSchema)
+		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older form)", truncate(doc.Schema, 200), indexSchema)
 	}
 	if doc.Skills == nil {
 		return nil, nil, errors.New(`the list "skills" is missing`)
@@ -186,11 +186,11 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.P
 // indexReader collects the entries of an index.
 type indexReader struct {
 	known    map[string]bool
-	skills   []published
+	skills   []publishedSkill
 	problems []catalog.Problem
 }
 
-func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*indexEntry, *url.URL) (published, string)) {
+func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*indexEntry, *url.URL) (publishedSkill, string)) {
 	var e indexEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		r.refuse(fmt.Sprintf("entry %d", i+1), "bad-entry", printable.OneLine(err.Error()))
@@ -198,7 +198,7 @@ func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*
 	}
 	label := fmt.Sprintf("entry %d", i+1)
 	if e.Name != "" {
-		label = printable.OneLine(cut(e.Name, 80))
+		label = skill.OneLine(truncate(e.Name, 80))
 	}
 	switch {
 	case !skillname.IsPortable(e.Name):
@@ -214,7 +214,7 @@ func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*
 		return
 	}
 	r.known[e.Name] = true
-	p.name, p.description = e.Name, cut(e.Description, maxDescription)
+	p.name, p.description = e.Name, truncate(e.Description, maxDescription)
 	r.skills = append(r.skills, p)
 }
 
@@ -226,8 +226,8 @@ func (r *indexReader) refuse(label, code, message string) {
 	}
 }
 
-// cut shortens a text.
-func cut(s string, most int) string {
+// truncate shortens a text.
+func truncate(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
@@ -239,11 +239,11 @@ var sha256Name = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // readEntry parses an entry of the current form. It returns the fault of an
 // invalid entry.
-func (c *Client) readEntry(e *indexEntry, from *url.URL) (published, string) {
-	p := published{archive: e.Type == "archive", digest: strings.ToLower(e.Digest)}
+func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string) {
+	p := publishedSkill{archive: e.Type == "archive", digest: strings.ToLower(e.Digest)}
 	switch {
 	case e.Type != "archive" && e.Type != "skill-md":
-		return p, fmt.Sprintf("its type is %q, and not skill-md or archive", cut(e.Type, 80))
+		return p, fmt.Sprintf("its type is %q, and not skill-md or archive", truncate(e.Type, 80))
 	case e.Digest == "":
 		return p, "digest is missing"
 	case !sha256Name().MatchString(p.digest):
@@ -259,7 +259,7 @@ func (c *Client) readEntry(e *indexEntry, from *url.URL) (published, string) {
 		return p, "url is invalid"
 	case u.User != nil:
 		return p, "url contains a user or password"
-	case u.Scheme != "https" && (u.Scheme != "http" || !isLocalhost(hostName(u.Hostname())) && !c.private(hostName(u.Hostname()))):
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLocalhost(hostName(u.Hostname())) && !c.isPrivateAllowed(hostName(u.Hostname()))):
 		return p, "url does not use https"
 	case u.Host == "":
 		return p, "url has no host"
@@ -272,9 +272,9 @@ func (c *Client) readEntry(e *indexEntry, from *url.URL) (published, string) {
 
 // readOlderEntry parses an entry of the older form. It returns the fault of an
 // invalid entry.
-func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (published, string) {
+func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (publishedSkill, string) {
 	if len(e.Files) == 0 {
-		return published{}, "list of files is missing; an index with urls needs a $schema"
+		return publishedSkill{}, "list of files is missing; an index with urls needs a $schema"
 	}
 	var listed skill.Manifest
 	found := false
@@ -282,13 +282,13 @@ func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (published, string
 		listed = append(listed, skill.File{Path: f})
 		found = found || skillpath.IsSkillFile(f)
 	}
-	if refused := c.opts.Limits.Skill.Check(listed); len(refused) > 0 {
-		return published{}, printable.OneLine(refused[0].String())
+	if refused := skill.CheckFiles(listed, c.opts.Limits.Skill); len(refused) > 0 {
+		return publishedSkill{}, skill.OneLine(refused[0].String())
 	}
 	if !found {
-		return published{}, "SKILL.md is not in the list of files"
+		return publishedSkill{}, "SKILL.md is not in the list of files"
 	}
 	dir := *from
 	dir.Path, dir.RawPath = path.Join(path.Dir(from.Path), e.Name)+"/", ""
-	return published{url: &dir, files: e.Files}, ""
+	return publishedSkill{url: &dir, files: e.Files}, ""
 }

@@ -14,7 +14,7 @@ import (
 
 // openPublished downloads a skill from an index. It checks the digest before
 // reading anything, and the name afterwards.
-func (c *Client) openPublished(ctx context.Context, p published) (*skill.Bundle, error) {
+func (c *Client) openPublished(ctx context.Context, p publishedSkill) (*skill.Bundle, error) {
 	var a *archive
 	var err error
 	switch {
@@ -55,15 +55,15 @@ func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bu
 	case s == nil:
 		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md cannot be read", name))
 	case s.Name != name:
-		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md %q", name, cut(s.Name, 80)))
+		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md %q", name, truncate(s.Name, 80)))
 	}
 	return b, nil
 }
 
-func nothing() error { return nil }
+func noClose() error { return nil }
 
 // getSkillFile downloads a skill that is a SKILL.md.
-func (c *Client) getSkillFile(ctx context.Context, p published) (*archive, error) {
+func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, error) {
 	resp, err := c.fetch(ctx, p.url.String(), "file")
 	if err != nil {
 		return nil, err
@@ -76,11 +76,11 @@ func (c *Client) getSkillFile(ctx context.Context, p published) (*archive, error
 		return nil, &DigestError{Name: p.name, Want: p.digest, Got: got}
 	}
 	t, err := newTree([]entry{inMemory(skill.FileName, src)})
-	return &archive{tree: t, close: nothing}, err
+	return &archive{tree: t, close: noClose}, err
 }
 
 // getArchive downloads a skill that is an archive.
-func (c *Client) getArchive(ctx context.Context, p published) (*archive, error) {
+func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, error) {
 	d, err := c.download(ctx, p.url.String())
 	if err != nil {
 		return nil, err
@@ -97,14 +97,14 @@ func (c *Client) getArchive(ctx context.Context, p published) (*archive, error) 
 
 // getFiles downloads the files of a skill one by one. The index does not list
 // their sizes, so their total is limited.
-func (c *Client) getFiles(ctx context.Context, p published) (*archive, error) {
+func (c *Client) getFiles(ctx context.Context, p publishedSkill) (*archive, error) {
 	left := c.opts.Limits.Skill.UnpackedBytes
 	if left == 0 {
 		left = skill.PortableBytes
 	}
 	var entries []entry
 	for i, f := range p.files {
-		if ignored(f) {
+		if isIgnored(f) {
 			continue
 		}
 		u := *p.url
@@ -118,7 +118,7 @@ func (c *Client) getFiles(ctx context.Context, p published) (*archive, error) {
 		c.progress(Progress{What: "downloading", Done: int64(i + 1), Total: int64(len(p.files))})
 	}
 	t, err := newTree(entries)
-	return &archive{tree: t, close: nothing}, err
+	return &archive{tree: t, close: noClose}, err
 }
 
 func (c *Client) getFile(ctx context.Context, u *url.URL, limit int64) ([]byte, error) {

@@ -20,7 +20,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &NotFoundError{What: fmt.Sprintf("file or folder %q", l.URL)}
 	case err != nil:
-		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
 	case fi.IsDir():
 		return c.openFolder(ctx, l, l.URL)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
@@ -30,10 +30,10 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 	}
 	f, err := os.Open(l.URL)
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
 	}
 	if fi.Size() > c.opts.Limits.Download {
-		return nil, errors.Join(&TooLargeError{l.where(), c.opts.Limits.Download}, f.Close())
+		return nil, errors.Join(&TooLargeError{l.displayURL(), c.opts.Limits.Download}, f.Close())
 	}
 	return c.collectArchive(ctx, l, f, fi.Size(), f.Close)
 }
@@ -42,9 +42,9 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Collection, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
 	}
-	t, err := c.walk(ctx, root)
+	t, err := c.listFolder(ctx, root)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %q: %w", l.URL, err), root.Close())
 	}
@@ -53,7 +53,7 @@ func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Colle
 }
 
 // walk lists the files of a folder without following symlinks.
-func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
+func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 	var entries []entry
 	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -67,7 +67,7 @@ func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
 			}
 			return nil
 		case err != nil: // reported when the skill that contains it is opened
-			entries = append(entries, entry{path: p, kind: special, note: "cannot be read: " + cause(err).Error()})
+			entries = append(entries, entry{path: p, kind: specialEntry, note: "cannot be read: " + pathlessError(err).Error()})
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
@@ -78,11 +78,11 @@ func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
 		info, err := d.Info()
 		switch {
 		case err != nil:
-			e.kind, e.note = special, "cannot be read: "+cause(err).Error()
+			e.kind, e.note = specialEntry, "cannot be read: "+pathlessError(err).Error()
 		case d.Type() == fs.ModeSymlink:
-			e.kind = link
+			e.kind = linkEntry
 		case !d.Type().IsRegular():
-			e.kind = special
+			e.kind = specialEntry
 		default:
 			e.size, e.executable = info.Size(), info.Mode()&0o111 != 0
 		}
@@ -100,20 +100,20 @@ func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	name := filepath.FromSlash(p)
 	fi, err := root.Lstat(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, pathlessError(err)
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, errors.New("no longer a plain file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, pathlessError(err)
 	}
 	return f, nil
 }
 
-// cause returns the cause of a file error without the path.
-func cause(err error) error {
+// pathlessError returns the pathlessError of a file error without the path.
+func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}

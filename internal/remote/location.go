@@ -59,7 +59,7 @@ func Parse(text, workDir string) (Location, error) {
 		err = l.check()
 	}
 	if err != nil {
-		if len(text) > maxLocation || errors.Is(err, errSecret) || maySecret(text) {
+		if len(text) > maxLocation || errors.Is(err, errSecret) || mayContainSecret(text) {
 			text = ""
 		}
 		return Location{}, &LocationError{Text: text, Reason: err.Error()}
@@ -67,10 +67,10 @@ func Parse(text, workDir string) (Location, error) {
 	return l, nil
 }
 
-// maySecret reports whether an invalid text may contain a password or token. It
+// mayContainSecret reports whether an invalid text may contain a password or token. It
 // looks for a user with a colon, a user before a host that takes none, and a
 // query.
-func maySecret(text string) bool {
+func mayContainSecret(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
 		scheme, rest = "", text
@@ -178,7 +178,7 @@ func parseShort(text string) (Location, error) {
 	if strings.Contains(owner, ".") {
 		return Location{}, fmt.Errorf("write https://%s for another host, or ./ before a folder", text)
 	}
-	return hosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
+	return parseHosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
 
 // cutRef cuts a ref at the first or the last @ that is not at the beginning of
@@ -261,7 +261,7 @@ func (l Location) String() string {
 		}
 	case Archive:
 		if l.Dir != "" {
-			return l.URL + "//" + escaped(l.Dir)
+			return l.URL + "//" + escapePath(l.Dir)
 		}
 	case Index:
 		if got, err := Parse(l.URL, ""); err != nil || got != l {
@@ -276,16 +276,16 @@ func (l Location) String() string {
 func (l Location) repository() string {
 	long := l.URL
 	if l.Dir != "" {
-		long += "//" + escaped(l.Dir)
+		long += "//" + escapePath(l.Dir)
 	}
 	if l.Ref != "" {
-		long += "@" + escaped(l.Ref)
+		long += "@" + escapePath(l.Ref)
 	}
 	if short, ok := strings.CutPrefix(l.URL, "https://"); ok {
 		short = strings.TrimSuffix(strings.TrimPrefix(short, "github.com/"), ".git")
 		if l.Dir != "" {
 			host, _, _ := strings.Cut(short, "/")
-			if names, known := hosts[host]; known && names == 0 {
+			if names, known := repositoryDepth[host]; known && names == 0 {
 				short += "/"
 			}
 			short += "/" + l.Dir
@@ -317,7 +317,7 @@ func (l Location) CanonicalURL() string {
 	host := strings.ToLower(u.Host)
 	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80", "ssh": ":22"}[u.Scheme])
 	where := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), ".git")
-	if _, known := hosts[host]; known {
+	if _, known := repositoryDepth[host]; known {
 		where = strings.ToLower(where)
 	}
 	out := u.Scheme + "://" + host + where
@@ -327,8 +327,8 @@ func (l Location) CanonicalURL() string {
 	return out
 }
 
-// escaped escapes a directory or ref for an address with a host.
-func escaped(s string) string {
+// escapePath escapes a directory or ref for an address with a host.
+func escapePath(s string) string {
 	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
 }
 

@@ -18,14 +18,14 @@ import (
 var errSecret = errors.New("contains a password or token, which would end up in histories and logs; " +
 	"remove it: git's credential helpers, GITHUB_TOKEN and GITLAB_TOKEN are used")
 
-// hosts lists known hosts with the number of names in a repository path, or 0
+// repositoryDepth lists known repositoryDepth with the number of names in a repository path, or 0
 // for two or more.
-var hosts = map[string]int{"github.com": 2, "gitlab.com": 0, "codeberg.org": 2, "bitbucket.org": 2}
+var repositoryDepth = map[string]int{"github.com": 2, "gitlab.com": 0, "codeberg.org": 2, "bitbucket.org": 2}
 
 // isHosted reports whether a text without a scheme starts with a known host.
 func isHosted(text string) bool {
 	host, _, _ := strings.Cut(text, "/")
-	_, ok := hosts[strings.TrimPrefix(strings.ToLower(host), "www.")]
+	_, ok := repositoryDepth[strings.TrimPrefix(strings.ToLower(host), "www.")]
 	return ok
 }
 
@@ -42,7 +42,7 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 	p, known := whole.EscapedPath(), isHosted(whole.Host)
 	switch {
 	case kind == Index:
-		return webFile(Index, whole, "")
+		return fileLocation(Index, whole, "")
 	case known && kind == Git:
 		return hostedURL(whole)
 	case kind == Git:
@@ -51,29 +51,29 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 		if known && p == "/" {
 			return Location{}, fmt.Errorf("no repository; write https://%s/owner/repo", whole.Host)
 		}
-		return webFile(Index, whole, "")
+		return fileLocation(Index, whole, "")
 	}
 	if !isPage(whole) {
 		at, dir, _ := strings.Cut(p, "//")
 		if isArchive(at) {
 			whole.Path, whole.RawPath = unescapedPath(at), at
-			return webFile(Archive, whole, dir)
+			return fileLocation(Archive, whole, dir)
 		}
 		if strings.EqualFold(path.Base(p), "SKILL.md") {
-			return webFile(File, whole, "")
+			return fileLocation(File, whole, "")
 		}
 	}
 	if known {
 		return hostedURL(whole)
 	}
-	if l, ok, err := page(whole); ok || err != nil {
+	if l, ok, err := parsePage(whole); ok || err != nil {
 		return l, err
 	}
 	return parseRepo(scheme+"://", rest)
 }
 
-// webFile returns the location of a file at a URL.
-func webFile(kind Kind, u *url.URL, dir string) (Location, error) {
+// fileLocation returns a location that is fetched as it is.
+func fileLocation(kind Kind, u *url.URL, dir string) (Location, error) {
 	if u.Fragment != "" {
 		return Location{}, errors.New("# in the URL of a file; remove it")
 	}
@@ -101,16 +101,16 @@ func isPage(u *url.URL) bool {
 
 // hostedURL parses the address of a repository on a known host.
 func hostedURL(u *url.URL) (Location, error) {
-	if l, ok, err := page(u); ok || err != nil {
+	if l, ok, err := parsePage(u); ok || err != nil {
 		return l, err
 	}
-	return hosted(u.Host, strings.TrimPrefix(u.EscapedPath(), "/"), url.PathUnescape)
+	return parseHosted(u.Host, strings.TrimPrefix(u.EscapedPath(), "/"), url.PathUnescape)
 }
 
-// page parses the address of a repository page in a browser. ok reports whether
+// parsePage parses the address of a repository parsePage in a browser. ok reports whether
 // it is one. A ref ends at the next slash, because a ref with slashes cannot be
 // told from a directory.
-func page(u *url.URL) (l Location, ok bool, err error) {
+func parsePage(u *url.URL) (l Location, ok bool, err error) {
 	if !isPage(u) {
 		return Location{}, false, nil
 	}
@@ -148,16 +148,16 @@ func page(u *url.URL) (l Location, ok bool, err error) {
 	return l, err == nil, err
 }
 
-// hosted parses owner/repo, owner/repo@ref and owner/repo/dir@ref on a known
+// parseHosted parses owner/repo, owner/repo@ref and owner/repo/dir@ref on a known
 // host. On hosts with longer paths, a directory follows a double slash.
-func hosted(host, p string, unescape func(string) (string, error)) (Location, error) {
+func parseHosted(host, p string, unescape func(string) (string, error)) (Location, error) {
 	host = strings.TrimPrefix(host, "www.")
 	l := Location{Kind: Git}
 	repo, tail, double := strings.Cut(p, "//")
 	switch names := strings.SplitN(repo, "/", 3); {
 	case double:
 		l.Dir, l.Ref = cutRef(tail, true)
-	case hosts[host] == 2 && len(names) == 3 && names[2] != "" && !strings.Contains(names[1], "@"):
+	case repositoryDepth[host] == 2 && len(names) == 3 && names[2] != "" && !strings.Contains(names[1], "@"):
 		repo = names[0] + "/" + names[1]
 		l.Dir, l.Ref = cutRef(names[2], true)
 	default:
@@ -174,7 +174,7 @@ func hosted(host, p string, unescape func(string) (string, error)) (Location, er
 func hostedRepo(host, repo string) (string, error) {
 	repo = strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git")
 	names := strings.Split(repo, "/")
-	if len(names) < 2 || hosts[host] == 2 && len(names) != 2 {
+	if len(names) < 2 || repositoryDepth[host] == 2 && len(names) != 2 {
 		return "", fmt.Errorf("no repository; write https://%s/owner/repo", host)
 	}
 	for _, name := range names {
@@ -274,7 +274,7 @@ func checkURL(text string, kind Kind) error {
 		return errors.New("? in the address of a repository; write @ before a branch, tag or commit")
 	case strings.Contains(u.EscapedPath(), "//"):
 		return errors.New("empty name in the path; // is only allowed before a directory of a repository")
-	case kind == Git && cutsEarly(u.EscapedPath()):
+	case kind == Git && containsRef(u.EscapedPath()):
 		return errors.New("an @ begins the branch, tag or commit; write %40 for one in an address")
 	}
 	if u.Scheme != "file" {
@@ -293,8 +293,8 @@ func checkURL(text string, kind Kind) error {
 	return nil
 }
 
-// cutsEarly reports whether an @ of a path would be taken for the begin of a ref.
-func cutsEarly(p string) bool { before, _ := cutRef(p, false); return before != p }
+// containsRef reports whether an @ of a path would be taken for the begin of a ref.
+func containsRef(p string) bool { before, _ := cutRef(p, false); return before != p }
 
 // checkSCP says what is wrong with user@host:path.
 func checkSCP(text string) error {
@@ -307,7 +307,7 @@ func checkSCP(text string) error {
 		return errors.New("invalid user name before the @")
 	case p == "" || p[0] == '-' || p[0] == ':' || strings.HasPrefix(p, "/-"):
 		return errors.New("no repository; write its path after the host")
-	case cutsEarly(p) || strings.Contains(p, "//"):
+	case containsRef(p) || strings.Contains(p, "//"):
 		return errors.New("@ or // in the path of the repository; write ssh://, and %40 for the @")
 	case strings.Contains("/"+p+"/", "/../") || strings.Contains("/"+p+"/", "/./"):
 		return errors.New(". or .. in the path; write the resolved path")

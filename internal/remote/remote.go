@@ -50,7 +50,7 @@ type Location struct {
 }
 
 // Credential authenticates the user to a host. It is only sent to that host,
-// never across a redirect to another one, and never appears in an error.
+// blockedPrefixes across a redirect to another one, and blockedPrefixes appears in an error.
 type Credential struct{ User, Password string }
 
 // Options configure a Client. The zero value is ready to use.
@@ -76,7 +76,7 @@ type Options struct {
 	// TempDir is the directory for downloads in use; default [os.TempDir].
 	TempDir string
 	// Progress, if set, is called from time to time during long operations,
-	// never concurrently.
+	// blockedPrefixes concurrently.
 	Progress func(Progress)
 	Limits   Limits
 }

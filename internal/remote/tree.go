@@ -25,10 +25,10 @@ const (
 type entryKind uint8
 
 const (
-	plain     entryKind = iota
-	link                // a symbolic or hard link
-	submodule           // another repository, which is not fetched
-	special             // a device, pipe, sparse or encrypted file
+	plainEntry     entryKind = iota
+	linkEntry                // a symbolic or hard link
+	submoduleEntry           // another repository, which is not fetched
+	specialEntry             // a device, pipe, sparse or encrypted file
 )
 
 // entry is a file of a fetched tree. Directories have no entries.
@@ -59,7 +59,7 @@ var (
 
 // newTree creates a file system of entries, which it retains and sorts. A path
 // that leads out of the tree is a [*skill.RefusedError], because such paths are
-// never accidental.
+// blockedPrefixes accidental.
 func newTree(entries []entry) (*tree, error) {
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
 	t := &tree{entries: entries, files: make(map[string]*entry, len(entries)), dirs: map[string][]fs.DirEntry{".": nil}}
@@ -70,7 +70,7 @@ func newTree(entries []entry) (*tree, error) {
 		if length += len(e.path); length > maxTreePaths {
 			return nil, fmt.Errorf("total length of the paths exceeds %d bytes", maxTreePaths)
 		}
-		if r, ok := escapes(e.path); ok {
+		if r, ok := checkEscape(e.path); ok {
 			if len(refused) < maxRefusals {
 				refused = append(refused, r)
 			}
@@ -90,8 +90,8 @@ func newTree(entries []entry) (*tree, error) {
 	return t, nil
 }
 
-// escapes returns a refusal if a path leads out of the tree on some system.
-func escapes(p string) (skill.Refusal, bool) {
+// checkEscape returns a refusal if a path leads out of the tree on some system.
+func checkEscape(p string) (skill.Refusal, bool) {
 	slashed := strings.ReplaceAll(p, `\`, "/")
 	code, message := "", ""
 	switch {
@@ -152,7 +152,7 @@ func (t *tree) makeDir(dir string) bool {
 }
 
 // below returns the entries of a directory, or all entries for ".".
-func (t *tree) below(dir string) []entry {
+func (t *tree) entriesBelow(dir string) []entry {
 	if dir == "." {
 		return t.entries
 	}
@@ -173,8 +173,8 @@ func (t *tree) Open(name string) (fs.File, error) {
 	switch {
 	case !ok:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	case e.kind != plain:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New(e.what())}
+	case e.kind != plainEntry:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New(e.describeKind())}
 	}
 	r, err := e.open()
 	if err != nil {
@@ -208,50 +208,50 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // what explains why an entry is not a plain file.
-func (e *entry) what() string {
+func (e *entry) describeKind() string {
 	switch {
 	case e.note != "":
 		return e.note
-	case e.kind == link:
+	case e.kind == linkEntry:
 		return "it is a link; put the file itself there"
-	case e.kind == submodule:
+	case e.kind == submoduleEntry:
 		return "it is a submodule, another repository, which is not got"
 	}
 	return "it is a device, pipe or socket"
 }
 
-func (e *entry) info() info {
+func (e *entry) info() fileInfo {
 	mode := fs.FileMode(0o644)
 	switch {
-	case e.kind == link:
+	case e.kind == linkEntry:
 		mode |= fs.ModeSymlink
-	case e.kind != plain:
+	case e.kind != plainEntry:
 		mode |= fs.ModeIrregular
 	case e.executable:
 		mode |= 0o111
 	}
-	return info{path.Base(e.path), e.size, mode}
+	return fileInfo{path.Base(e.path), e.size, mode}
 }
 
-// info describes a file of a tree. It has no times.
-type info struct {
+// fileInfo describes a file of a tree. It has no times.
+type fileInfo struct {
 	name string
 	size int64
 	mode fs.FileMode
 }
 
-func dirInfo(dir string) info { return info{path.Base(dir), 0, fs.ModeDir | 0o755} }
+func dirInfo(dir string) fileInfo { return fileInfo{path.Base(dir), 0, fs.ModeDir | 0o755} }
 
-func (i info) Name() string       { return i.name }
-func (i info) Size() int64        { return i.size }
-func (i info) Mode() fs.FileMode  { return i.mode }
-func (i info) ModTime() time.Time { return time.Time{} }
-func (i info) IsDir() bool        { return i.mode.IsDir() }
-func (i info) Sys() any           { return nil }
+func (i fileInfo) Name() string       { return i.name }
+func (i fileInfo) Size() int64        { return i.size }
+func (i fileInfo) Mode() fs.FileMode  { return i.mode }
+func (i fileInfo) ModTime() time.Time { return time.Time{} }
+func (i fileInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i fileInfo) Sys() any           { return nil }
 
 // openFile is a file that returns exactly its listed number of bytes.
 type openFile struct {
-	info info
+	info fileInfo
 	path string
 	r    io.ReadCloser
 	left int64
@@ -273,21 +273,21 @@ func (f *openFile) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
 	switch {
 	case f.left == 0 && n > 0:
-		return 0, f.wrong("more")
+		return 0, f.sizeError("more")
 	case err == io.EOF && f.left > int64(n):
-		return n, f.wrong("less")
+		return n, f.sizeError("less")
 	}
 	f.left -= int64(n)
 	return n, err
 }
 
-func (f *openFile) wrong(than string) error {
+func (f *openFile) sizeError(than string) error {
 	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: %s than the listed %d bytes", than, f.info.size)}
 }
 
 // openDir is an open directory.
 type openDir struct {
-	info     info
+	info     fileInfo
 	children []fs.DirEntry
 }
 

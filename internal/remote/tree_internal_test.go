@@ -42,7 +42,7 @@ func TestTreeImplementsFS(t *testing.T) {
 	if err := fstest.TestFS(tr, "a", "b/c", "b/d/e", "b.txt", "b0", "é/SKILL.md"); err != nil {
 		t.Error(err)
 	}
-	if got := len(tr.below("b")); got != 2 {
+	if got := len(tr.entriesBelow("b")); got != 2 {
 		t.Errorf("%d entries below b, want 2", got)
 	}
 }
@@ -66,7 +66,7 @@ func TestTreeOmitsOddPaths(t *testing.T) {
 	if diff := cmp.Diff([]string{".", "s", "s/SKILL.md", "t"}, seen); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if got := len(tr.below("s")); got != 7 {
+	if got := len(tr.entriesBelow("s")); got != 7 {
 		t.Errorf("%d entries below s, want 7", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestFilesHaveListedSizes(t *testing.T) {
 }
 
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
-	for kind, want := range map[entryKind]string{link: "link", submodule: "submodule", special: "device"} {
+	for kind, want := range map[entryKind]string{linkEntry: "link", submoduleEntry: "submodule", specialEntry: "device"} {
 		e := entry{path: "f", kind: kind, open: func() (io.ReadCloser, error) { return nil, errors.New("opened") }}
 		tr := mustTree(t, []entry{e})
 		if _, err := tr.Open("f"); err == nil || !strings.Contains(err.Error(), want) {
@@ -147,9 +147,9 @@ func TestCheckReportsAllProblems(t *testing.T) {
 		file("good/SKILL.md", doc("good")),
 		file("bad/SKILL.md", doc("bad")),
 		file("bad/skill.MD", doc("bad")),
-		{path: "bad/link", kind: link},
-		{path: "bad/module", kind: submodule},
-		{path: "bad/pipe", kind: special},
+		{path: "bad/link", kind: linkEntry},
+		{path: "bad/module", kind: submoduleEntry},
+		{path: "bad/pipe", kind: specialEntry},
 		file("bad/model.bin", pointer),
 		file("bad/.GIT/config", ""),
 		file("bad/NUL.txt", ""),
@@ -285,7 +285,7 @@ func TestListingReadsOnlySkillFiles(t *testing.T) {
 // What is wrong with one skill is a problem of the offer, and the others are there.
 func TestBrokenSkillIsAProblem(t *testing.T) {
 	tr := mustTree(t, []entry{
-		file("good/SKILL.md", doc("good")), file("bad/SKILL.md", "no frontmatter"), {path: "linked/SKILL.md", kind: link},
+		file("good/SKILL.md", doc("good")), file("bad/SKILL.md", "no frontmatter"), {path: "linked/SKILL.md", kind: linkEntry},
 	})
 	o, err := New(nil).collect(t.Context(), Location{Kind: Git, URL: "https://example.com/r"}, Revision{}, tr, nil)
 	if err != nil || len(o.Skills) != 1 {
