@@ -18,26 +18,26 @@ type block struct {
 	prose      bool
 	whole      bool // the block is a whole file
 	language   language
-	warned     func() bool // reports whether the text around the block warns about it; may be nil
+	hasWarning func() bool // reports whether the text around the block warns about it; may be nil
 
-	lexed      bool
+	isLexed    bool
 	code, bare []byte
-	units      []span // statements or paragraphs, in order
+	units      []span // splitStatements or paragraphs, in order
 }
 
 type span struct{ start, end int } // offsets in the block
 
 // blocks splits a file into blocks.
-func (t *source) blocks() []*block {
+func (t *source) splitBlocks() []*block {
 	if isMarkdown(t.name) {
-		return t.markdown()
+		return t.markdownBlocks()
 	}
 	l := fileLanguage(t.name, t.data)
 	return []*block{{start: 0, end: len(t.data), whole: true, prose: l == plainText, language: l}}
 }
 
 // markdown splits off fenced blocks and commands in backquotes.
-func (t *source) markdown() []*block {
+func (t *source) markdownBlocks() []*block {
 	data := t.data
 	var out []*block
 	prose, opened := 0, -1
@@ -46,8 +46,8 @@ func (t *source) markdown() []*block {
 	text := func(end int) {
 		if prose < end {
 			out = append(out, &block{start: prose, end: end, prose: true, language: plainText})
-			out = append(out, t.spans(prose, end)...)
-			out = append(out, t.indented(prose, end)...)
+			out = append(out, t.commandBlocks(prose, end)...)
+			out = append(out, t.indentedBlocks(prose, end)...)
 		}
 	}
 	for at := 0; at < len(data); {
@@ -58,13 +58,13 @@ func (t *source) markdown() []*block {
 			text(at)
 			fence, info, opened = mark, strings.ToLower(string(bytes.TrimSpace(line[len(mark):]))), min(next, len(data))
 		case opened >= 0 && mark != nil && mark[0] == fence[0] && len(mark) >= len(fence) && len(bytes.TrimSpace(line)) == len(mark):
-			out = append(out, fenced(data, opened, at, info))
+			out = append(out, newFencedBlock(data, opened, at, info))
 			prose, opened = min(next, len(data)), -1
 		}
 		at = next
 	}
 	if opened >= 0 {
-		return append(out, fenced(data, opened, len(data), info))
+		return append(out, newFencedBlock(data, opened, len(data), info))
 	}
 	text(len(data))
 	return out
@@ -80,7 +80,7 @@ func fenceOf(line []byte) []byte {
 	return nil
 }
 
-func fenced(data []byte, start, end int, info string) *block {
+func newFencedBlock(data []byte, start, end int, info string) *block {
 	b := &block{start: start, end: end}
 	word := strings.FieldsFunc(info, func(r rune) bool { return r == ' ' || r == '{' || r == '}' || r == ',' || r == ':' || r == '.' })
 	if len(word) > 0 {
@@ -95,12 +95,12 @@ func fenced(data []byte, start, end int, info string) *block {
 	if len(word) > 0 && (word[0] == "markdown" || word[0] == "md" || word[0] == "text" || word[0] == "txt") {
 		b.prose, b.language = true, plainText
 	}
-	b.warned = func() bool { return warns(data[:start]) }
+	b.hasWarning = func() bool { return hasWarning(data[:start]) }
 	return b
 }
 
 // spans finds commands between single backquotes in prose.
-func (t *source) spans(start, end int) []*block {
+func (t *source) commandBlocks(start, end int) []*block {
 	var out []*block
 	data := t.data
 	for at := start; at < end; {
@@ -121,7 +121,7 @@ func (t *source) spans(start, end int) []*block {
 		if shut >= 8 && bytes.IndexByte(data[at:at+shut], ' ') > 0 {
 			before, after := data[max(start, at-400):at], data[at+shut+1:min(at+shut+200, end)]
 			after = after[:lineLength(after)]
-			out = append(out, &block{start: at, end: at + shut, language: inline, warned: func() bool { return warns(before) || warning().Match(after) }})
+			out = append(out, &block{start: at, end: at + shut, language: inline, hasWarning: func() bool { return hasWarning(before) || warningWords().Match(after) }})
 		}
 		at += shut + 1
 	}
@@ -130,7 +130,7 @@ func (t *source) spans(start, end int) []*block {
 
 // indented finds indented lines in prose, which may be code. It includes those
 // of lists, because an agent would run them too.
-func (t *source) indented(start, end int) []*block {
+func (t *source) indentedBlocks(start, end int) []*block {
 	var out []*block
 	data, last := t.data, (*block)(nil)
 	for at := start; at < end; {
@@ -146,7 +146,7 @@ func (t *source) indented(start, end int) []*block {
 			last.end = next
 		default:
 			before := data[max(start, at-400):at]
-			last = &block{start: at, end: next, language: inline, warned: func() bool { return warns(before) }}
+			last = &block{start: at, end: next, language: inline, hasWarning: func() bool { return hasWarning(before) }}
 			out = append(out, last)
 		}
 		at = next
@@ -154,21 +154,21 @@ func (t *source) indented(start, end int) []*block {
 	return out
 }
 
-// warning matches words that introduce bad examples, or explain how to find
+// warningWords matches words that introduce bad examples, or explain how to find
 // them. Host names are excluded.
-var warning = lazyregexp.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
+var warningWords = lazyregexp.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
 	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|flag(?:s|ged)?\s+(?:these|this|any|it|them|when|if|every|each)|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
 
-// warns reports whether the last lines before a block, or the heading above it,
+// hasWarning reports whether the last lines before a block, or the heading above it,
 // contain a warning.
-func warns(before []byte) bool {
+func hasWarning(before []byte) bool {
 	tail := before[max(0, len(before)-4096):]
 	lines := bytes.Split(bytes.TrimRight(tail, " \n"), []byte("\n"))
 	near := 0
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := bytes.TrimSpace(lines[i])
 		heading := bytes.HasPrefix(line, []byte("#"))
-		if len(line) > 0 && (near < 3 || heading) && warning().Match(line) {
+		if len(line) > 0 && (near < 3 || heading) && warningWords().Match(line) {
 			return true
 		}
 		if heading {
@@ -183,21 +183,21 @@ func warns(before []byte) bool {
 
 // lex prepares the block for patterns, once.
 func (b *block) lex(t *source) {
-	if b.lexed {
+	if b.isLexed {
 		return
 	}
-	b.lexed = true
+	b.isLexed = true
 	src := t.data[b.start:b.end]
 	if b.prose {
-		b.code, b.bare, b.units = src, src, paragraphs(src)
+		b.code, b.bare, b.units = src, src, splitParagraphs(src)
 		return
 	}
 	b.code, b.bare = t.lex(src, syntaxes[b.language])
-	b.units = statements(b.code, b.bare, b.language)
+	b.units = splitStatements(b.code, b.bare, b.language)
 }
 
 // unit returns the statement or paragraph at an offset in the file.
-func (b *block) unit(offset int) (int, bool) {
+func (b *block) unitAt(offset int) (int, bool) {
 	i, ok := slices.BinarySearchFunc(b.units, offset-b.start, func(s span, at int) int {
 		switch {
 		case s.end <= at:
@@ -210,9 +210,9 @@ func (b *block) unit(offset int) (int, bool) {
 	return i, ok
 }
 
-// statements splits code at line ends, except inside brackets and strings and
-// after a continuation.
-func statements(code, bare []byte, l language) []span {
+// splitStatements splits code at line ends, except inside brackets and strings and
+// stateAfter a continuation.
+func splitStatements(code, bare []byte, l language) []span {
 	var out []span
 	depth, start := 0, 0
 	for at := 0; at < len(bare); {
@@ -232,7 +232,7 @@ func statements(code, bare []byte, l language) []span {
 			}
 		}
 		next := min(end+1, len(bare))
-		if !goesOn(line, l) && depth == 0 || next-start > maxUnit || next == len(bare) {
+		if !isContinued(line, l) && depth == 0 || next-start > maxUnit || next == len(bare) {
 			for ; next-start > maxUnit; start += maxUnit {
 				out = append(out, span{start, start + maxUnit})
 			}
@@ -244,7 +244,7 @@ func statements(code, bare []byte, l language) []span {
 	return out
 }
 
-func goesOn(line []byte, l language) bool {
+func isContinued(line []byte, l language) bool {
 	n := len(line)
 	if n == 0 || l&(shell|inline|powershell|otherCode) == 0 {
 		return n > 0 && line[n-1] == '\\'
@@ -252,8 +252,8 @@ func goesOn(line []byte, l language) bool {
 	return line[n-1] == '\\' || line[n-1] == '|' || line[n-1] == '`' && l == powershell || n > 1 && line[n-1] == '&' && line[n-2] == '&'
 }
 
-// paragraphs splits prose at blank lines.
-func paragraphs(src []byte) []span {
+// splitParagraphs splits prose at blank lines.
+func splitParagraphs(src []byte) []span {
 	var out []span
 	start := 0
 	for at := 0; at < len(src); {

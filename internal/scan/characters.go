@@ -29,23 +29,23 @@ func characterRules() []Rule {
 
 const hiddenRun = 8 // minimum number of consecutive invisible characters
 
-// characters checks control characters and all characters beyond ASCII.
-func (s *scanner) characters(t *source) {
+// characterState checks control characterState and all characterState beyond ASCII.
+func (s *scanner) checkCharacters(t *source) {
 	name, data := t.name, t.data
-	var c characters
+	var c characterState
 	last := map[string]int{} // by rule: line of the last finding, from 1
 	found := func(rule string, at, length int) {
 		before := last[rule]
 		last[rule] = at + 1
-		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.enough(rule, name) {
+		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.isRuleFull(rule, name) {
 			return // this line is already reported
 		}
-		s.add(rule, t.position(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
+		s.addFinding(rule, t.position(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
 	}
 	for i := 0; i < len(data); {
 		b := data[i]
 		if b < utf8.RuneSelf {
-			if plainByte[b] {
+			if isPlainASCII[b] {
 				i++
 				continue
 			}
@@ -58,33 +58,33 @@ func (s *scanner) characters(t *source) {
 			continue
 		}
 		if i > 0 && data[i-1] < utf8.RuneSelf {
-			c = after(data[max(0, i-40):i])
+			c = stateAfter(data[max(0, i-40):i])
 		}
 		r, n := utf8.DecodeRune(data[i:])
-		if rule := c.next(r, i, data[i+n:]); rule != "" {
+		if rule := c.check(r, i, data[i+n:]); rule != "" {
 			found(rule, i, n)
 		}
 		i += n
 	}
 }
 
-// plainByte lists the ASCII characters of ordinary text.
-var plainByte = func() (out [utf8.RuneSelf]bool) {
+// isPlainASCII lists the ASCII characters of ordinary text.
+var isPlainASCII = func() (out [utf8.RuneSelf]bool) {
 	for c := range out {
 		out[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r' || c == '\f'
 	}
 	return out
 }()
 
-// after returns the state after ASCII characters.
-func after(ascii []byte) characters {
+// stateAfter returns the state stateAfter ASCII characters.
+func stateAfter(ascii []byte) characterState {
 	last := ascii[len(ascii)-1]
 	letter := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z'
-	return characters{letter: letter, last: rune(last)}
+	return characterState{letter: letter, last: rune(last)}
 }
 
-// characters is the state before a character.
-type characters struct {
+// characterState is the state before a character.
+type characterState struct {
 	run    int  // preceding invisible characters
 	letter bool // the previous character was a letter
 	flag   bool // tag characters of a flag may follow
@@ -92,7 +92,7 @@ type characters struct {
 }
 
 // next returns the rule that a character breaks, or "".
-func (c *characters) next(r rune, at int, rest []byte) string {
+func (c *characterState) check(r rune, at int, rest []byte) string {
 	defer func() { c.last = r }()
 	letter := c.letter
 	c.letter = unicode.IsLetter(r)
@@ -105,11 +105,11 @@ func (c *characters) next(r rune, at int, rest []byte) string {
 	case r == 0x202D || r == 0x202E:
 		return "hidden-order"
 	case r >= 0x2066 && r <= 0x2068 || r == 0x202A || r == 0x202B:
-		if next, _ := utf8.DecodeRune(rest); !rightToLeft(next) && !rightToLeft(c.last) {
+		if next, _ := utf8.DecodeRune(rest); !isRightToLeft(next) && !isRightToLeft(c.last) {
 			return "hidden-order"
 		}
 		return ""
-	case invisible(r):
+	case isInvisible(r):
 		c.run++
 		next, _ := utf8.DecodeRune(rest)
 		switch {
@@ -131,9 +131,9 @@ func (c *characters) next(r rune, at int, rest []byte) string {
 	return ""
 }
 
-// invisible reports whether a character has no width and no glyph. Such
-// characters are allowed after an emoji, and in scripts that join letters.
-func invisible(r rune) bool {
+// isInvisible reports whether a character has no width and no glyph. Such
+// characterState are allowed after an emoji, and in scripts that join letters.
+func isInvisible(r rune) bool {
 	switch {
 	case r >= 0x200B && r <= 0x200F, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r == 0x00AD, r == 0x180E, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0,
 		r >= 0xE0100 && r <= 0xE01EF, r >= 0xFE00 && r <= 0xFE0F:
@@ -142,14 +142,14 @@ func invisible(r rune) bool {
 	return false
 }
 
-func rightToLeft(r rune) bool {
+func isRightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
 }
 
-// odd reports whether a name contains invisible characters.
-func odd(name string) bool {
+// hasInvisible reports whether a name contains invisible characters.
+func hasInvisible(name string) bool {
 	for _, r := range name {
-		if !shows(r) && r != 0x200D && (r < 0xFE00 || r > 0xFE0F) {
+		if !isVisible(r) && r != 0x200D && (r < 0xFE00 || r > 0xFE0F) {
 			return true
 		}
 	}

@@ -14,8 +14,8 @@ import (
 func frontmatterRules() []Rule {
 	return []Rule{
 		{ID: "script-unmentioned", Severity: Low, Target: Frontmatter, Message: "no text of the skill mentions this script", Advice: "find out what runs it, or remove it"},
-		{ID: "host-unasked", Severity: Info, Target: Frontmatter, languages: anyCode &^ inline, words: []string{"http://", "https://"}, pattern: re(`https?://([a-z0-9-]+(\.[a-z0-9-]+)+)`),
-			note:    func(s *scanner, m []string, p place) { s.host(m[1], p) },
+		{ID: "host-unasked", Severity: Info, Target: Frontmatter, languages: anyCode &^ inline, words: []string{"http://", "https://"}, pattern: ignoreCase(`https?://([a-z0-9-]+(\.[a-z0-9-]+)+)`),
+			note:    func(s *scanner, m []string, p position) { s.addHost(m[1], p) },
 			Message: "a script uses a host that is not in sandbox.network", Advice: "add it there if the script connects to it; otherwise the sandbox blocks it"},
 		{ID: "tool-unnamed", Severity: Low, Target: Frontmatter, Message: "contains shell commands, but allowed-tools lists none", Advice: "list the commands in allowed-tools, for example Bash(git:*)"},
 		{ID: "tools-all", Severity: Low, Target: Frontmatter, Message: "allowed-tools lets every command run without approval", Advice: "list the commands that it needs, for example Bash(git:*)"},
@@ -23,16 +23,16 @@ func frontmatterRules() []Rule {
 }
 
 // host records a host in a script.
-func (s *scanner) host(name string, p place) {
+func (s *scanner) addHost(name string, p position) {
 	name = strings.ToLower(name)
-	if _, ok := s.hosts[name]; !ok && len(s.hosts) < 256 && !passive(name) {
+	if _, ok := s.hosts[name]; !ok && len(s.hosts) < 256 && !isIdentifierHost(name) {
 		s.hosts[name] = p
 	}
 }
 
-// passive reports whether a host is only an identifier that programs do not
+// isIdentifierHost reports whether a host is only an identifier that programs do not
 // connect to.
-func passive(host string) bool {
+func isIdentifierHost(host string) bool {
 	for _, h := range []string{"example.com", "example.org", "example.net", "localhost", "127.0.0.1", "0.0.0.0", "www.w3.org", "schemas.openxmlformats.org", "schemas.microsoft.com", "json-schema.org", "www.apache.org", "opensource.org", "purl.org", "ns.adobe.com"} {
 		if host == h || strings.HasSuffix(host, "."+h) {
 			return true
@@ -42,18 +42,18 @@ func passive(host string) bool {
 }
 
 // compare compares the frontmatter with the files.
-func (s *scanner) compare() {
+func (s *scanner) compareFrontmatter() {
 	if s.skill == nil {
 		return
 	}
-	s.unmentioned()
+	s.checkMentions()
 	asked := s.requestedHosts()
 	for _, h := range slices.Sorted(maps.Keys(s.hosts)) {
-		if !slices.ContainsFunc(asked, func(a string) bool { return covers(a, h) }) {
-			s.add("host-unasked", s.hosts[h])
+		if !slices.ContainsFunc(asked, func(a string) bool { return coversHost(a, h) }) {
+			s.addFinding("host-unasked", s.hosts[h])
 		}
 	}
-	s.tools()
+	s.checkTools()
 }
 
 // Limits on the scripts to look for in texts.
@@ -64,7 +64,7 @@ const (
 
 // unmentioned reports scripts that no text mentions by name, or, for modules,
 // by name without the extension.
-func (s *scanner) unmentioned() {
+func (s *scanner) checkMentions() {
 	var files, names []string
 	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
 		base := path.Base(f)
@@ -86,11 +86,11 @@ func (s *scanner) unmentioned() {
 	}
 	w, named := newWords(names), make([]bool, len(names))
 	for _, text := range s.mentions {
-		w.each(text, func(n uint16, _ int) { named[n] = true })
+		w.findAll(text, func(n uint16, _ int) { named[n] = true })
 	}
 	for i, f := range files {
 		if !named[i] {
-			s.add("script-unmentioned", place{file: f})
+			s.addFinding("script-unmentioned", position{file: f})
 		}
 	}
 }
@@ -130,9 +130,9 @@ func (s *scanner) requestedHosts() []string {
 	return out
 }
 
-// covers reports whether a requested host, such as *.example.com:443, covers
+// coversHost reports whether a requested host, such as *.example.com:443, coversHost
 // host.
-func covers(asked, host string) bool {
+func coversHost(asked, host string) bool {
 	asked, _, _ = strings.Cut(strings.ToLower(asked), ":")
 	if suffix, ok := strings.CutPrefix(asked, "*"); ok {
 		return strings.HasSuffix(host, suffix)
@@ -142,19 +142,19 @@ func covers(asked, host string) bool {
 
 // field returns the position of a field of the frontmatter, at the top level or
 // nested.
-func (s *scanner) field(key, excerpt string) place {
-	p := place{file: s.main, line: 1, column: 1, excerpt: excerpt}
+func (s *scanner) fieldPosition(key, excerpt string) position {
+	p := position{file: s.manifestPath, line: 1, column: 1, excerpt: excerpt}
 	front := s.skill.Frontmatter
 	at := keyOffset(front, key)
-	if start := bytes.Index(s.head, front); start >= 0 && at >= 0 {
-		found := newSource(s.main, s.head).position(start+at, start+at)
+	if start := bytes.Index(s.manifest, front); start >= 0 && at >= 0 {
+		found := newSource(s.manifestPath, s.manifest).position(start+at, start+at)
 		p.line, p.column = found.line, found.column
 	}
 	return p
 }
 
 // tools compares allowed-tools with the commands in the instructions.
-func (s *scanner) tools() {
+func (s *scanner) checkTools() {
 	if len(s.skill.AllowedTools) == 0 {
 		return
 	}
@@ -162,11 +162,11 @@ func (s *scanner) tools() {
 	for _, t := range s.skill.AllowedTools {
 		name, arguments, bounded := strings.Cut(strings.ToLower(t), "(")
 		if t == "*" || (name == "bash" || name == "shell") && (!bounded || strings.Trim(arguments, "*:) ") == "") {
-			s.add("tools-all", s.field("allowed-tools", "allowed-tools: "+t))
+			s.addFinding("tools-all", s.fieldPosition("allowed-tools", "allowed-tools: "+t))
 		}
 		shells = shells || t == "*" || strings.Contains(name, "bash") || strings.Contains(name, "shell") || strings.Contains(name, "terminal") || strings.Contains(name, "execute") || strings.Contains(name, "run")
 	}
 	if !shells && s.shell != nil {
-		s.add("tool-unnamed", *s.shell)
+		s.addFinding("tool-unnamed", *s.shell)
 	}
 }

@@ -13,9 +13,9 @@ const (
 	maxPath    = 512
 )
 
-// visible returns a text on one line, cut at most characters, with control and
-// invisible characters escaped as \u{…}.
-func visible(s string, most int) string {
+// escapeText returns a text on one line, cut at most characters, with control and
+// isInvisible characters escaped as \u{…}.
+func escapeText(s string, most int) string {
 	var b strings.Builder
 	n, blank := 0, true
 	for i, r := range s {
@@ -34,7 +34,7 @@ func visible(s string, most int) string {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 			n += 4
-		case !shows(r):
+		case !isVisible(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 			n += 6
 		default:
@@ -46,7 +46,7 @@ func visible(s string, most int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// shows reports whether a character is visible.
-func shows(r rune) bool {
+// isVisible reports whether a character is visible.
+func isVisible(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

@@ -29,91 +29,91 @@ func fileRules() []Rule {
 	}
 }
 
-// listed reports the files that the listing of the skill skipped.
-func (s *scanner) listed(ds skill.Diagnostics) {
+// isInstallerAddress reports the files that the listing of the skill skipped.
+func (s *scanner) addListingFindings(ds skill.Diagnostics) {
 	for _, d := range ds {
 		if d.Code == "file-link" || d.Code == "file-special" {
 			name, _, _ := strings.Cut(d.Message, " is ")
-			s.add("link", place{file: name})
+			s.addFinding("link", position{file: name})
 		}
 	}
-	if s.skill != nil && slices.ContainsFunc(strings.Split(s.skill.Name, "-"), nearlyKnown) {
-		s.add("name-misspelt", s.field("name", s.skill.Name))
+	if s.skill != nil && slices.ContainsFunc(strings.Split(s.skill.Name, "-"), isNearlyKnown) {
+		s.addFinding("name-misspelt", s.fieldPosition("name", s.skill.Name))
 	}
 }
 
 var (
-	documents = []string{".pdf", ".doc", ".docx", ".txt", ".md", ".jpg", ".jpeg", ".png", ".gif", ".xlsx", ".csv", ".pptx", ".html"}
-	programs  = []string{".exe", ".scr", ".bat", ".cmd", ".com", ".vbs", ".js", ".sh", ".ps1", ".app", ".jar", ".msi", ".lnk", ".hta", ".py"}
+	documentExtensions = []string{".pdf", ".doc", ".docx", ".txt", ".md", ".jpg", ".jpeg", ".png", ".gif", ".xlsx", ".csv", ".pptx", ".html"}
+	programExtensions  = []string{".exe", ".scr", ".bat", ".cmd", ".com", ".vbs", ".js", ".sh", ".ps1", ".app", ".jar", ".msi", ".lnk", ".hta", ".py"}
 )
 
 // fileName checks the name of a file.
-func (s *scanner) fileName(f skill.File) {
+func (s *scanner) checkFileName(f skill.File) {
 	base := path.Base(f.Path)
 	lower := strings.ToLower(base)
-	at := place{file: f.Path, excerpt: base}
-	if odd(f.Path) {
-		s.add("name-hidden", at)
+	at := position{file: f.Path, excerpt: base}
+	if hasInvisible(f.Path) {
+		s.addFinding("name-hidden", at)
 	}
 	ext := path.Ext(lower)
-	if slices.Contains(programs, ext) && slices.Contains(documents, path.Ext(strings.TrimRight(strings.TrimSuffix(lower, ext), " "))) {
-		s.add("name-double", at)
+	if slices.Contains(programExtensions, ext) && slices.Contains(documentExtensions, path.Ext(strings.TrimRight(strings.TrimSuffix(lower, ext), " "))) {
+		s.addFinding("name-double", at)
 	}
 	if strings.HasPrefix(base, ".") && !slices.Contains([]string{".gitignore", ".gitattributes", ".gitkeep", ".editorconfig", ".skillignore", ".prettierrc", ".env.example"}, base) {
-		s.add("name-dot", at)
+		s.addFinding("name-dot", at)
 	}
 	if f.Size > MaxFileBytes {
-		s.add("large", at)
+		s.addFinding("large", at)
 	}
 }
 
-// kinds lists file types by their first bytes.
-var kinds = []struct{ magic, rule string }{
+// magicNumbers lists file types by their first bytes.
+var magicNumbers = []struct{ magic, rule string }{
 	{"\x7fELF", "executable"}, {"MZ", "executable"}, {"\xfe\xed\xfa\xce", "executable"}, {"\xfe\xed\xfa\xcf", "executable"}, {"\xcf\xfa\xed\xfe", "executable"}, {"\xce\xfa\xed\xfe", "executable"},
 	{"\xca\xfe\xba\xbe", "executable"}, {"dex\n", "executable"}, {"!<arch>\n", "executable"},
 	{"PK\x03\x04", "archive"}, {"\x1f\x8b", "archive"}, {"BZh", "archive"}, {"\xfd7zXZ", "archive"}, {"7z\xbc\xaf", "archive"}, {"Rar!", "archive"}, {"\x28\xb5\x2f\xfd", "archive"},
 }
 
-// office lists the extensions of documents that are archives.
-var office = []string{".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".dotx", ".potx", ".xltx"}
+// officeExtensions lists the extensions of documents that are archives.
+var officeExtensions = []string{".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".dotx", ".potx", ".xltx"}
 
-// media lists the extensions of binary files that contain no code.
-var media = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".eot", ".mp3", ".mp4", ".wav", ".ogg", ".webm", ".mov", ".svgz", ".avif"}
+// mediaExtensions lists the extensions of binary files that contain no code.
+var mediaExtensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".eot", ".mp3", ".mp4", ".wav", ".ogg", ".webm", ".mov", ".svgz", ".avif"}
 
 // binary reports a file that is not text, and returns whether it is one.
-func (s *scanner) binary(f skill.File, data []byte) bool {
+func (s *scanner) checkBinary(f skill.File, data []byte) bool {
 	ext := strings.ToLower(path.Ext(f.Path))
-	at := place{file: f.Path}
-	for _, k := range kinds {
+	at := position{file: f.Path}
+	for _, k := range magicNumbers {
 		if !bytes.HasPrefix(data, []byte(k.magic)) || k.magic == "MZ" && !hasNUL(data) {
 			continue
 		}
 		switch {
-		case k.rule == "executable" && (slices.Contains(media, ext) || slices.Contains(documents, ext)):
-			s.add("disguised", at)
-		case k.rule == "archive" && slices.Contains(office, ext):
+		case k.rule == "executable" && (slices.Contains(mediaExtensions, ext) || slices.Contains(documentExtensions, ext)):
+			s.addFinding("disguised", at)
+		case k.rule == "archive" && slices.Contains(officeExtensions, ext):
 		default:
-			s.add(k.rule, at)
+			s.addFinding(k.rule, at)
 		}
 		return true
 	}
-	if bytes.HasPrefix(data, []byte("#!")) && slices.Contains(media, ext) {
-		s.add("disguised", at)
+	if bytes.HasPrefix(data, []byte("#!")) && slices.Contains(mediaExtensions, ext) {
+		s.addFinding("disguised", at)
 		return false
 	}
 	switch {
 	case ext == ".pyc" || ext == ".pyo" || ext == ".class" || ext == ".luac":
-		s.add("bytecode", at)
+		s.addFinding("bytecode", at)
 		return true
-	case !hasNUL(data) && (utf8.Valid(data[:min(len(data), 64<<10)]) || !slices.Contains(media, ext)):
+	case !hasNUL(data) && (utf8.Valid(data[:min(len(data), 64<<10)]) || !slices.Contains(mediaExtensions, ext)):
 		return false // text, or almost
-	case slices.Contains(media, ext):
+	case slices.Contains(mediaExtensions, ext):
 	case bytes.HasPrefix(data, []byte("\x00asm")) && ext == ".wasm":
-		s.add("executable", at)
+		s.addFinding("executable", at)
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
-		s.add("binary", at)
+		s.addFinding("binary", at)
 	default:
-		s.add("binary", at)
+		s.addFinding("binary", at)
 	}
 	return true
 }

@@ -17,23 +17,23 @@ const (
 type origin uint
 
 const (
-	environment origin = 1 << iota // the whole environment
-	kept                           // a file or store with credentials
-	encoded                        // a key of the environment, encoded
-	fetched                        // downloaded data
-	decoded                        // data decoded from an unreadable text
-	connected                      // a connection
-	started                        // a running shell
-	runner                         // an alias of a function that runs code
+	wholeEnvironment origin = 1 << iota // the whole environment
+	storedCredential                    // a file or store with credentials
+	encodedKey                          // a key of the environment, encoded
+	fetchedData                         // downloaded data
+	decodedData                         // data decoded from an unreadable text
+	openConnection                      // a connection
+	runningShell                        // a running shell
+	codeRunner                          // an alias of a function that runs code
 )
 
 // value is the known information about a variable's value.
 type value struct {
 	origin
-	secrets map[string]bool // names of environment variables
+	secrets map[string]bool // namesService of environment variables
 }
 
-func (v *value) from(o value) {
+func (v *value) merge(o value) {
 	v.origin |= o.origin
 	if len(o.secrets) > 0 && len(v.secrets) < 16 {
 		if v.secrets == nil {
@@ -43,7 +43,7 @@ func (v *value) from(o value) {
 	}
 }
 
-func (v *value) matters() bool { return v.origin != 0 || len(v.secrets) > 0 }
+func (v *value) isTracked() bool { return v.origin != 0 || len(v.secrets) > 0 }
 
 // flow follows values through the statements of a block from top to bottom,
 // ignoring branches. It follows keys to statements that send or collect them,
@@ -57,40 +57,40 @@ type flow struct {
 	report     bool // set in the second pass
 	variables  map[string]value
 	parameters map[string][]string // by function
-	given      map[string]value    // arguments by parameter name
+	arguments  map[string]value    // arguments by parameter name
 	returned   map[string]value    // return values by function
-	inside     string              // function that contains the statement
+	function   string              // function that contains the statement
 }
 
 // flows follows values in a block. It makes two passes, because functions may
 // be called before their definition.
-func (s *scanner) flows(t *source, b *block) {
-	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, given: map[string]value{}, returned: map[string]value{}}
+func (s *scanner) followValues(t *source, b *block) {
+	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, arguments: map[string]value{}, returned: map[string]value{}}
 	for range 2 {
-		f.variables, f.inside = maps.Clone(f.returned), ""
+		f.variables, f.function = maps.Clone(f.returned), ""
 		for _, u := range b.units[:min(len(b.units), maxStatements)] {
-			f.statement(u)
+			f.followStatement(u)
 		}
 		f.report = true
 	}
 }
 
-func (f *flow) statement(u span) {
+func (f *flow) followStatement(u span) {
 	statement := f.b.code[u.start:u.end]
 	f.t.work += len(statement)
-	f.function(statement)
-	if len(f.variables) == 0 && !matters(statement) {
+	f.enterFunction(statement)
+	if len(f.variables) == 0 && !mayReadSource(statement) {
 		return
 	}
 	v := f.valueOf(readPart(f.withoutHeaders(statement)))
-	if len(v.secrets) > 0 && encodes().Match(statement) {
-		v.origin |= encoded
+	if len(v.secrets) > 0 && encodingCall().Match(statement) {
+		v.origin |= encodedKey
 	}
-	if v.matters() {
+	if v.isTracked() {
 		if f.report {
-			f.sinks(u, v)
+			f.checkSinks(u, v)
 		}
-		f.pass(statement, v)
+		f.recordArguments(statement, v)
 	}
 	f.assign(statement, v)
 }
@@ -98,15 +98,15 @@ func (f *flow) statement(u span) {
 // withoutHeaders returns a statement without keys in request headers.
 func (f *flow) withoutHeaders(statement []byte) []byte {
 	if f.b.language&shell != 0 {
-		return flags().ReplaceAll(statement, []byte(" "))
+		return headerFlag().ReplaceAll(statement, []byte(" "))
 	}
-	return presented().ReplaceAll(statement, []byte(" "))
+	return requestHeader().ReplaceAll(statement, []byte(" "))
 }
 
 // readPart returns the part of a statement that reads values, without variables
 // that it assigns.
 func readPart(statement []byte) []byte {
-	m := assigns().FindSubmatchIndex(statement)
+	m := assignment().FindSubmatchIndex(statement)
 	if len(m) < 4 || m[2] < 0 || bytes.HasSuffix(bytes.TrimRight(statement[:m[1]-1], "="), []byte("+")) {
 		return statement
 	}
@@ -114,8 +114,8 @@ func readPart(statement []byte) []byte {
 }
 
 // function records the function that a statement starts.
-func (f *flow) function(statement []byte) {
-	m := defines().FindSubmatch(statement)
+func (f *flow) enterFunction(statement []byte) {
+	m := functionDefinition().FindSubmatch(statement)
 	if m == nil {
 		return
 	}
@@ -126,9 +126,9 @@ func (f *flow) function(statement []byte) {
 			f.parameters[name] = append(f.parameters[name], string(p[1]))
 		}
 	}
-	f.inside = name
+	f.function = name
 	for _, p := range f.parameters[name] {
-		if v, ok := f.given[p]; ok {
+		if v, ok := f.arguments[p]; ok {
 			f.variables[p] = v
 		} else {
 			delete(f.variables, p)
@@ -141,45 +141,45 @@ func (f *flow) assign(statement []byte, v value) {
 	set := func(name []byte) {
 		switch {
 		case len(name) == 0:
-		case v.matters():
+		case v.isTracked():
 			f.variables[string(name)] = v
 		default:
 			delete(f.variables, string(name))
 		}
 	}
-	m := assigns().FindSubmatch(statement)
+	m := assignment().FindSubmatch(statement)
 	for i := 1; i < len(m); i++ {
 		set(m[i])
 	}
-	if !v.matters() {
+	if !v.isTracked() {
 		return
 	}
 	if f.b.language&shell != 0 {
-		for _, m := range writesTo().FindAllSubmatch(statement, 4) {
+		for _, m := range writeTarget().FindAllSubmatch(statement, 4) {
 			set(m[1])
 			set(m[2])
 		}
 		return
 	}
-	for _, m := range callbacks().FindAllSubmatch(statement, 4) { // callbacks that use the value
+	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // callbackParameter that use the value
 		set(m[1])
 		set(m[2])
 	}
-	if m := grows().FindSubmatch(statement); m != nil {
+	if m := appendAssignment().FindSubmatch(statement); m != nil {
 		set(m[1])
 	}
-	if f.inside != "" && returns().Match(statement) {
-		f.returned[f.inside], f.variables[f.inside] = v, v
+	if f.function != "" && returnStatement().Match(statement) {
+		f.returned[f.function], f.variables[f.function] = v, v
 	}
 }
 
 // pass records the arguments of function calls.
-func (f *flow) pass(statement []byte, v value) {
-	for _, m := range calls().FindAllSubmatch(statement, 8) {
+func (f *flow) recordArguments(statement []byte, v value) {
+	for _, m := range functionCall().FindAllSubmatch(statement, 8) {
 		for _, p := range f.parameters[string(m[1])] {
-			known := f.given[p]
-			known.from(v)
-			f.given[p] = known
+			known := f.arguments[p]
+			known.merge(v)
+			f.arguments[p] = known
 		}
 	}
 }
@@ -187,16 +187,16 @@ func (f *flow) pass(statement []byte, v value) {
 // valueOf returns the value that a statement reads directly or from variables.
 func (f *flow) valueOf(statement []byte) value {
 	var v value
-	for _, s := range origins {
+	for _, s := range originPatterns {
 		if s.languages&f.b.language != 0 && s.pattern().Match(statement) {
 			v.origin |= s.origin
 		}
 	}
-	if v.origin&kept != 0 && publicKey().Match(statement) {
-		v.origin &^= kept
+	if v.origin&storedCredential != 0 && publicKey().Match(statement) {
+		v.origin &^= storedCredential
 	}
 	for _, m := range oneSecret().FindAllSubmatch(statement, 16) {
-		v.from(value{secrets: map[string]bool{string(m[1]): true}})
+		v.merge(value{secrets: map[string]bool{string(m[1]): true}})
 	}
 	if len(f.variables) == 0 {
 		return v
@@ -207,54 +207,54 @@ func (f *flow) valueOf(statement []byte) value {
 	}
 	for _, m := range id.FindAllSubmatch(statement, maxIdentifiers) {
 		if known, ok := f.variables[string(m[1])]; ok {
-			v.from(known)
+			v.merge(known)
 		}
 	}
 	return v
 }
 
 // sinks reports a statement that sends, collects or runs a followed value.
-func (f *flow) sinks(u span, v value) {
+func (f *flow) checkSinks(u span, v value) {
 	statement, bare := f.b.code[u.start:u.end], f.b.bare[u.start:u.end]
 	has := func(o origin) bool { return v.origin&o != 0 }
 	if f.b.language&shell != 0 {
-		if has(environment | kept) {
-			f.found("exfil-flow", u, shellSends().FindIndex(statement))
+		if has(wholeEnvironment | storedCredential) {
+			f.addFinding("exfil-flow", u, shellSendCommand().FindIndex(statement))
 		}
 		return
 	}
-	if where := network().FindIndex(statement); where != nil && has(environment|kept|encoded) {
-		f.found("exfil-flow", u, where)
+	if where := networkCall().FindIndex(statement); where != nil && has(wholeEnvironment|storedCredential|encodedKey) {
+		f.addFinding("exfil-flow", u, where)
 	} else if len(v.secrets) >= 2 {
-		f.found("credentials-gathered", u, serialises().FindIndex(statement))
+		f.addFinding("credentials-gathered", u, serializingCall().FindIndex(statement))
 	}
-	if has(connected) && has(started) {
-		f.found("reverse-shell", u, []int{0, len(statement)})
+	if has(openConnection) && has(runningShell) {
+		f.addFinding("reverse-shell", u, []int{0, len(statement)})
 	}
-	if !has(fetched | decoded) {
+	if !has(fetchedData | decodedData) {
 		return
 	}
-	where := executes().FindIndex(bare)
-	if where == nil && has(runner) {
-		where = calls().FindIndex(bare)
+	where := executingCall().FindIndex(bare)
+	if where == nil && has(codeRunner) {
+		where = functionCall().FindIndex(bare)
 	}
 	if where != nil {
 		switch from := f.valueOf(bare[where[0]:]).origin; {
-		case from&fetched != 0 && f.b.language == powershell:
-			f.found("fetch-run-powershell", u, where)
-		case from&fetched != 0:
-			f.found("fetch-run-code", u, where)
-		case from&decoded != 0:
-			f.found("decode-run", u, where)
+		case from&fetchedData != 0 && f.b.language == powershell:
+			f.addFinding("fetch-run-powershell", u, where)
+		case from&fetchedData != 0:
+			f.addFinding("fetch-run-code", u, where)
+		case from&decodedData != 0:
+			f.addFinding("decode-run", u, where)
 		}
-	} else if where := unpickles().FindIndex(bare); where != nil && f.valueOf(bare[where[0]:]).origin&fetched != 0 {
-		f.found("fetch-run-code", u, where)
+	} else if where := unpicklingCall().FindIndex(bare); where != nil && f.valueOf(bare[where[0]:]).origin&fetchedData != 0 {
+		f.addFinding("fetch-run-code", u, where)
 	}
 }
 
 // found reports a part of a statement.
-func (f *flow) found(rule string, u span, where []int) {
-	if where == nil || f.s.enough(rule, f.t.name) {
+func (f *flow) addFinding(rule string, u span, where []int) {
+	if where == nil || f.s.isRuleFull(rule, f.t.name) {
 		return
 	}
 	from := f.b.start + u.start + where[0]
@@ -262,5 +262,5 @@ func (f *flow) found(rule string, u span, where []int) {
 		from++
 	}
 	to := from + lineLength(f.t.data[from:f.b.start+u.end])
-	f.s.addAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.position(from, to))
+	f.s.addFindingAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.position(from, to))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// installers lists the addresses from which well-known tools tell users to
+// installerAddresses lists the addresses from which well-known tools tell users to
 // download and run an installer. An entry is allowed only if nobody except the
 // maker of the tool can publish there: a host of its own, or one path on a
 // shared host. A path means exactly that path, or everything below it if it
 // ends in a slash. GitHub files include a branch, because commits of any fork
 // can be fetched by hash from the repository.
-var installers = []string{
+var installerAddresses = []string{
 	"astral.sh", "sh.rustup.rs", "rustup.rs", "win.rustup.rs", "static.rust-lang.org", "get.docker.com", "download.docker.com", "get.pnpm.io",
 	"install.python-poetry.org", "bootstrap.pypa.io", "pyenv.run", "get.helm.sh", "get.k3s.io", "install.determinate.systems",
 	"get.sdkman.io", "deb.nodesource.com", "rpm.nodesource.com", "mise.run", "mise.jdx.dev", "sdk.cloud.google.com", "get.scoop.sh", "get.volta.sh",
@@ -30,21 +30,21 @@ var installers = []string{
 	"raw.githubusercontent.com/helm/helm/main/scripts/", "raw.githubusercontent.com/helm/helm/master/scripts/",
 }
 
-// installer reports whether a command downloads only from listed addresses. A
-// listed host beside or inside another address does not count.
-func installer(match string) bool {
-	found := addresses(match)
+// isInstaller reports whether a command downloads only from listed addresses. A
+// isInstallerAddress host beside or inside another address does not count.
+func isInstaller(match string) bool {
+	found := downloadAddresses(match)
 	for _, address := range found {
-		if !listed(address) {
+		if !isInstallerAddress(address) {
 			return false
 		}
 	}
 	return len(found) > 0
 }
 
-// addresses returns the words of a command that may be download addresses, in
+// downloadAddresses returns the words of a command that may be download downloadAddresses, in
 // lower case.
-func addresses(match string) []string {
+func downloadAddresses(match string) []string {
 	var out []string
 	words := strings.FieldsFunc(strings.ToLower(match), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=()<>|;,", r) })
 	for _, word := range words {
@@ -56,9 +56,9 @@ func addresses(match string) []string {
 	return out
 }
 
-// listed reports whether an address belongs to an installer. It rejects
+// isInstallerAddress reports whether an address belongs to an installer. It rejects
 // unencrypted addresses and paths that go up.
-func listed(address string) bool {
+func isInstallerAddress(address string) bool {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		scheme, rest = "https", address
@@ -71,7 +71,7 @@ func listed(address string) bool {
 	}
 	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "www."), "/")
 	host, _, _ := strings.Cut(rest, "/")
-	return slices.ContainsFunc(installers, func(entry string) bool {
+	return slices.ContainsFunc(installerAddresses, func(entry string) bool {
 		if before, after, any := strings.Cut(entry, "*"); any {
 			version, begins := strings.CutPrefix(rest, before)
 			version, ends := strings.CutSuffix(version, after)
@@ -81,43 +81,43 @@ func listed(address string) bool {
 	})
 }
 
-// indexes lists package registries and mirrors of whole registries. Everybody
+// knownRegistries lists package registries and mirrors of whole registries. Everybody
 // can publish there; the package name, not the address, decides what is
 // installed.
-var indexes = []string{"pypi.org", "test.pypi.org", "pypi.nvidia.com", "download.pytorch.org", "registry.npmjs.org", "registry.yarnpkg.com", "npm.pkg.github.com",
+var knownRegistries = []string{"pypi.org", "test.pypi.org", "pypi.nvidia.com", "download.pytorch.org", "registry.npmjs.org", "registry.yarnpkg.com", "npm.pkg.github.com",
 	"registry.npmmirror.com", "pypi.tuna.tsinghua.edu.cn", "mirrors.aliyun.com", "localhost", "127.0.0.1"}
 
 var urls = lazyregexp.New(`(?i)(https?)://([^\s"'/?#]+)`)
 
-// knownIndexes reports whether all registries in a command are known.
-func knownIndexes(command string) bool {
+// usesKnownRegistries reports whether all registries in a command are known.
+func usesKnownRegistries(command string) bool {
 	found := urls().FindAllStringSubmatch(command, 16)
 	for _, m := range found {
 		host, _, _ := strings.Cut(strings.ToLower(m[2]), ":")
-		if !slices.Contains(indexes, host) {
+		if !slices.Contains(knownRegistries, host) {
 			return false
 		}
 	}
 	return len(found) > 0
 }
 
-// ownSecret reports whether a secret is sent to the service that issued it. The
+// isIssuerOf reports whether a secret is sent to the service that issued it. The
 // name of the variable then contains the registered name of the host. A command
 // without an address returns false, because it sends to a variable.
-func ownSecret(command, variable string) bool {
+func isIssuerOf(command, variable string) bool {
 	found := urls().FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
 		host, _, _ := strings.Cut(m[2], ":")
-		if host != "localhost" && host != "127.0.0.1" && !names(strings.ToLower(variable), registered(host)) {
+		if host != "localhost" && host != "127.0.0.1" && !namesService(strings.ToLower(variable), registeredLabel(host)) {
 			return false
 		}
 	}
 	return true
 }
 
-// registered returns the registered label of a host, for example github for
+// registeredLabel returns the registeredLabel label of a host, for example github for
 // api.github.com.
-func registered(host string) string {
+func registeredLabel(host string) string {
 	labels := strings.Split(host, ".")
 	n := len(labels) - 2
 	if n > 0 && slices.Contains([]string{"co", "com", "net", "org", "gov", "ac", "edu"}, labels[n]) {
@@ -129,18 +129,18 @@ func registered(host string) string {
 	return labels[n]
 }
 
-// generic lists words in names of secrets that do not identify a service.
-var generic = []string{"key", "token", "secret", "password", "access", "api", "auth", "private", "account", "service", "session", "client", "credential", "credentials", "app", "bot", "user", "database", "public"}
+// genericWords lists words in names of secrets that do not identify a service.
+var genericWords = []string{"key", "token", "secret", "password", "access", "api", "auth", "private", "account", "service", "session", "client", "credential", "credentials", "app", "bot", "user", "database", "public"}
 
-// names reports whether adjacent words of a variable form the label, as google
+// namesService reports whether adjacent words of a variable form the label, as google
 // matches googleapis, and identify a service.
-func names(variable, label string) bool {
+func namesService(variable, label string) bool {
 	words := strings.Split(variable, "_")
 	label = strings.ReplaceAll(label, "-", "")
 	for i := range words {
 		joined := ""
 		for _, word := range words[i:min(len(words), i+4)] {
-			if joined += word; len(joined) > 2 && !slices.Contains(generic, joined) && (joined == label || joined+"apis" == label) {
+			if joined += word; len(joined) > 2 && !slices.Contains(genericWords, joined) && (joined == label || joined+"apis" == label) {
 				return true
 			}
 		}
@@ -148,16 +148,16 @@ func names(variable, label string) bool {
 	return false
 }
 
-// private reports whether a host is a local machine or in a private network.
-func private(host string) bool {
+// isPrivateHost reports whether a host is a local machine or in a isPrivateHost network.
+func isPrivateHost(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.IsPrivate() || a.IsLoopback()
 	}
-	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || passive(host)
+	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || isIdentifierHost(host)
 }
 
-// hiddenCommand reports whether a word that is split by quotes is a command.
-func hiddenCommand(word string) bool {
+// isHiddenCommand reports whether a word that is split by quotes is a command.
+func isHiddenCommand(word string) bool {
 	word = strings.ToLower(strings.NewReplacer("''", "", `""`, "").Replace(word))
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "curl", "wget", "eval", "exec", "base64", "python", "python3", "perl", "node", "nc", "ncat", "netcat", "sudo", "cat", "rm", "chmod", "crontab", "ssh"}, word)
 }

@@ -16,24 +16,24 @@ const (
 type hit struct{ end, rule int }
 
 // text scans a text file.
-func (s *scanner) text(ctx context.Context, name string, data []byte) {
+func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 	t := newSource(name, data)
 	defer func() { s.work += t.work }()
-	s.characters(t)
+	s.checkCharacters(t)
 	if isMarkdown(name) {
 		if s.mentioned += len(data); s.mentioned <= maxMentions {
 			s.mentions = append(s.mentions, data)
 		}
 	}
-	hits := s.hits(data)
-	for _, b := range t.blocks() {
+	hits := s.findWords(data)
+	for _, b := range t.splitBlocks() {
 		if ctx.Err() != nil {
 			return
 		}
 		from, _ := slices.BinarySearchFunc(hits, b.start+1, func(h hit, at int) int { return h.end - at })
 		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
-		s.block(ctx, t, b, hits[from:to])
-		if name == s.main && b.language == shell && s.shell == nil {
+		s.scanBlock(ctx, t, b, hits[from:to])
+		if name == s.manifestPath && b.language == shell && s.shell == nil {
 			p := t.position(b.start, b.start+lineLength(data[b.start:b.end]))
 			s.shell = &p
 		}
@@ -41,12 +41,12 @@ func (s *scanner) text(ctx context.Context, name string, data []byte) {
 	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
 		s.scripts[name] = true
 	}
-	s.serversIn(t)
+	s.scanServerFile(t)
 }
 
 // hits finds the words of all rules, in order.
-func (s *scanner) hits(data []byte) []hit {
-	x := indexed()
+func (s *scanner) findWords(data []byte) []hit {
+	x := ruleWords()
 	var out []hit
 	if s.last == nil {
 		s.last, s.hit = make([]int, len(rules())), make([]int, len(rules()))
@@ -54,7 +54,7 @@ func (s *scanner) hits(data []byte) []hit {
 	last, count := s.last, s.hit
 	clear(last)
 	clear(count)
-	x.words.each(data, func(number uint16, end int) {
+	x.words.findAll(data, func(number uint16, end int) {
 		for _, r := range x.rules[number] {
 			if gap := end - last[r]; last[r] > 0 && gap < 256 && bytes.IndexByte(data[last[r]:end], '\n') < 0 {
 				continue // in a unit that is already tried
@@ -71,12 +71,12 @@ func (s *scanner) hits(data []byte) []hit {
 }
 
 // block tries the rules whose words are in a block.
-func (s *scanner) block(ctx context.Context, t *source, b *block, hits []hit) {
+func (s *scanner) scanBlock(ctx context.Context, t *source, b *block, hits []hit) {
 	tried := map[int]int{} // by rule: the unit that was tried last, from 1
 	flows := false
 	for _, h := range hits {
 		r := &rules()[h.rule]
-		if !b.suits(r) {
+		if !b.matchesTarget(r) {
 			continue
 		}
 		flows = flows || r.flows
@@ -84,24 +84,24 @@ func (s *scanner) block(ctx context.Context, t *source, b *block, hits []hit) {
 			continue
 		}
 		b.lex(t)
-		unit, ok := b.unit(h.end - 1)
-		if !ok || tried[h.rule] == unit+1 || s.enough(r.ID, t.name) {
+		unit, ok := b.unitAt(h.end - 1)
+		if !ok || tried[h.rule] == unit+1 || s.isRuleFull(r.ID, t.name) {
 			continue
 		}
 		tried[h.rule] = unit + 1
 		if ctx.Err() != nil {
 			return
 		}
-		s.try(r, t, b, b.units[unit])
+		s.applyRule(r, t, b, b.units[unit])
 	}
 	if flows {
 		b.lex(t)
-		s.flows(t, b)
+		s.followValues(t, b)
 	}
 }
 
 // suits reports whether a rule applies to blocks of this kind.
-func (b *block) suits(r *Rule) bool {
+func (b *block) matchesTarget(r *Rule) bool {
 	switch r.Target {
 	case Prose:
 		return b.prose
@@ -116,7 +116,7 @@ func (b *block) suits(r *Rule) bool {
 }
 
 // try applies a rule to one unit.
-func (s *scanner) try(r *Rule, t *source, b *block, u span) {
+func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	src := b.code
 	if r.bare {
 		src = b.bare
@@ -151,7 +151,7 @@ func (s *scanner) try(r *Rule, t *source, b *block, u span) {
 		r.note(s, groups, p)
 		return
 	}
-	s.addAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
+	s.addFindingAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
 }
 
 // severity lowers the severity of a rule if the surrounding text presents a bad
@@ -162,37 +162,37 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 	}
 	src := data[b.start:b.end]
 	if b.prose {
-		if quoted(src[u.start:u.end], from, to) {
+		if isQuoted(src[u.start:u.end], from, to) {
 			return Low
 		}
 		return r.Severity
 	}
-	if b.warned != nil && b.warned() {
+	if b.hasWarning != nil && b.hasWarning() {
 		return r.Severity - 1
 	}
 	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
 	before := src[max(0, u.start-480):u.start]
-	if b.warned != nil && (warning().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || comments(before)) {
+	if b.hasWarning != nil && (warningWords().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || hasWarningComment(before)) {
 		return r.Severity - 1
 	}
 	return r.Severity
 }
 
-// comments reports whether one of the preceding lines is a comment with a
+// hasWarningComment reports whether one of the preceding lines is a comment with a
 // warning.
-func comments(before []byte) bool {
+func hasWarningComment(before []byte) bool {
 	for line := range bytes.Lines(before) {
 		line = bytes.TrimSpace(line)
-		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warning().Match(line) {
+		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warningWords().Match(line) {
 			return true
 		}
 	}
 	return false
 }
 
-// quoted reports whether a phrase is in quotes or among words about attacks, so
+// isQuoted reports whether a phrase is in quotes or among words about attacks, so
 // that it is only mentioned.
-func quoted(unit []byte, from, to int) bool {
+func isQuoted(unit []byte, from, to int) bool {
 	before, after := unit[max(0, from-160):from], unit[to:min(len(unit), to+160)]
 	for _, q := range []string{`"`, "`", "“", "”"} {
 		q := []byte(q)
@@ -200,5 +200,5 @@ func quoted(unit []byte, from, to int) bool {
 			return true
 		}
 	}
-	return warning().Match(before) || warning().Match(after)
+	return warningWords().Match(before) || warningWords().Match(after)
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// known lists names of packages and publishers that are targets of
+// knownPackages lists names of packages and publishers that are targets of
 // misspellings.
-var known = sync.OnceValue(func() []string {
+var knownPackages = sync.OnceValue(func() []string {
 	return strings.Fields(`
 requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
 pydantic sqlalchemy beautifulsoup4 selenium pillow opencv-python cryptography paramiko boto3 botocore colorama pyyaml
@@ -19,14 +19,14 @@ next vite vitest esbuild rollup nodemon cross-env create-react-app electron sock
 openapi expresso markdownit chalks`)
 })
 
-// misspelt reports whether a package in a command has almost the name of a
-// known one.
-func misspelt(arguments string) bool {
+// isMisspelt reports whether a package in a command has almost the name of a
+// knownPackages one.
+func isMisspelt(arguments string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(arguments)) {
 		if strings.HasPrefix(word, "-") {
 			continue
 		}
-		if nearlyKnown(packageName(word)) {
+		if isNearlyKnown(packageName(word)) {
 			return true
 		}
 	}
@@ -47,28 +47,28 @@ func packageName(word string) string {
 	return strings.ReplaceAll(word, "_", "-")
 }
 
-// nearlyKnown reports whether a name is one edit away from a known name of at
+// isNearlyKnown reports whether a name is one edit away from a known name of at
 // least six letters, and not known itself.
-func nearlyKnown(name string) bool {
+func isNearlyKnown(name string) bool {
 	if len(name) < 5 || len(name) > 40 {
 		return false
 	}
 	near := false
-	for _, k := range known() {
+	for _, k := range knownPackages() {
 		if strings.HasPrefix(k, "@") != strings.HasPrefix(name, "@") {
 			continue
 		}
 		if k == name {
 			return false
 		}
-		near = near || len(k) >= 6 && oneEdit(name, k)
+		near = near || len(k) >= 6 && isOneEditApart(name, k)
 	}
 	return near
 }
 
-// oneEdit reports whether two texts differ by one inserted, deleted or replaced
+// isOneEditApart reports whether two texts differ by one inserted, deleted or replaced
 // letter, or by two swapped letters.
-func oneEdit(a, b string) bool {
+func isOneEditApart(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

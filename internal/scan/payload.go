@@ -31,16 +31,16 @@ func decodesToCode(s string) bool {
 
 func decode(s string) ([]byte, bool) {
 	if out, err := hex.DecodeString(s); err == nil {
-		return out, readable(out)
+		return out, isText(out)
 	}
 	if out, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "=")); err == nil {
-		return out, readable(out)
+		return out, isText(out)
 	}
 	return nil, false
 }
 
-// readable reports whether bytes are text with one or two bytes per character.
-func readable(b []byte) bool {
+// isText reports whether bytes are text with one or two bytes per character.
+func isText(b []byte) bool {
 	odd := 0
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != 0 {
@@ -50,9 +50,9 @@ func readable(b []byte) bool {
 	return len(b) > 0 && odd == 0 && (utf8.Valid(b))
 }
 
-// publicAddress reports whether a numeric address is public and not reserved
+// isPublicAddress reports whether a numeric address is public and not reserved
 // for documentation.
-func publicAddress(s string) bool {
+func isPublicAddress(s string) bool {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
 		return false

@@ -23,7 +23,7 @@ type Rule struct {
 	bare      bool                  // ignore the content of strings
 	flows     bool                  // values are followed if one of the words occurs (flow.go)
 	accept    func(match []string) bool
-	note      func(s *scanner, match []string, p place) // called for a match that is not a finding by itself
+	note      func(s *scanner, match []string, p position) // called for a match that is not a finding by itself
 }
 
 // Target is the part of a skill that a rule applies to.
@@ -35,8 +35,8 @@ const (
 	Code        Target = "code"        // scripts, fenced blocks, and commands in Markdown
 	Text        Target = "text"        // all of these, and configuration
 	Frontmatter Target = "frontmatter" // the frontmatter, compared with the files
-	Server      Target = "server"      // commands of MCP servers
-	Name        Target = "name"        // names of files and skills
+	Server      Target = "server"      // commandLanguages of MCP servers
+	Name        Target = "name"        // namesService of files and skills
 	Bytes       Target = "bytes"       // binary files, and characters
 )
 
@@ -82,8 +82,8 @@ const (
 	anyCode  = shell | python | javascript | powershell | otherCode | inline
 )
 
-// each returns every combination of a beginning and an end.
-func each(beginnings, ends []string) []string {
+// combine returns every combination of a beginning and an end.
+func combine(beginnings, ends []string) []string {
 	var out []string
 	for _, b := range beginnings {
 		for _, e := range ends {
@@ -93,8 +93,8 @@ func each(beginnings, ends []string) []string {
 	return out
 }
 
-// re returns a pattern that ignores case and whose dot matches line ends.
-func re(text string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + text) }
+// ignoreCase returns a pattern that ignores case and whose dot matches line ends.
+func ignoreCase(text string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + text) }
 
-// exact returns a case-sensitive pattern whose dot matches line ends.
-func exact(text string) func() *regexp.Regexp { return lazyregexp.New(`(?s)` + text) }
+// caseSensitive returns a case-sensitive pattern whose dot matches line ends.
+func caseSensitive(text string) func() *regexp.Regexp { return lazyregexp.New(`(?s)` + text) }

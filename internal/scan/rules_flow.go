@@ -1,35 +1,35 @@
 package scan
 
-// keptFiles matches files in which users and programs store credentials. keptIn also
-// matches such files of a project.
+// credentialFiles matches files in which users and programs store credentials. keptIn
+// also matches those of a project.
 const (
-	keptFiles = `\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
-	keptIn    = `(` + keptFiles + `|\.env\b)`
+	credentialFiles        = `\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
+	projectCredentialFiles = `(` + credentialFiles + `|\.env\b)`
 )
 
-// sends matches commands that send data.
-const sends = `\b(curl|wget|nc|ncat|netcat|socat|telnet|ftp|scp|rsync|http|openssl\s+s_client)\b`
+// sendCommands matches commands that send data.
+const sendCommands = `\b(curl|wget|nc|ncat|netcat|socat|telnet|ftp|scp|rsync|http|openssl\s+s_client)\b`
 
 // flowRules returns the rules about secrets that are sent elsewhere. Rules
 // without a pattern follow values through the statements of a program
 // (flow.go).
 func flowRules() []Rule {
 	return []Rule{
-		{ID: "exfil-environment", Severity: High, Target: Code, languages: commands, words: []string{"env", "printenv"},
-			pattern: re(`\b(curl|wget|nc|ncat|http)\b[^\n]*(\$\(|` + "`" + `)\s*(env|printenv|set|export\s+-p)\s*(\||\)|` + "`" + `)|(^|[\s;&("'])(env|printenv|export\s+-p)\s*(\|\s*[^|\n]+)*\|\s*(xargs\s+)?` + sends),
+		{ID: "exfil-environment", Severity: High, Target: Code, languages: commandLanguages, words: []string{"env", "printenv"},
+			pattern: ignoreCase(`\b(curl|wget|nc|ncat|http)\b[^\n]*(\$\(|` + "`" + `)\s*(env|printenv|set|export\s+-p)\s*(\||\)|` + "`" + `)|(^|[\s;&("'])(env|printenv|export\s+-p)\s*(\|\s*[^|\n]+)*\|\s*(xargs\s+)?` + sendCommands),
 			Message: "sends environment variables, which may contain keys", Advice: "do not run it outside a sandbox"},
-		{ID: "exfil-files", Severity: High, Target: Code, languages: commands, words: []string{".ssh", ".aws", ".gnupg", ".netrc", ".kube", ".docker/config", "gcloud", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "/etc/shadow", "login data", "cookies.sqlite", "_history", "wallet.dat", ".env"},
-			pattern: re(`(cat|tar|zip|base64|gzip|xxd|head|openssl|find|grep)\b[^\n;]*` + keptIn + `[^\n;]*\|\s*([^|\n;]+\|\s*)*(xargs\s+)?` + sends + `|\bcurl\b[^\n;]*(-d|--data\S*|-F|--form|-T|--upload-file)[\s=]*["']?[^\n;]*(@|-T\s*|--upload-file\s*)["']?[^\s;]*` + keptIn + `|\bcurl\b[^\n]*\$\(\s*(cat|base64)\s[^)]*` + keptIn + `|\b(nc|ncat)\b[^\n;]*<\s*\S*` + keptIn),
+		{ID: "exfil-files", Severity: High, Target: Code, languages: commandLanguages, words: []string{".ssh", ".aws", ".gnupg", ".netrc", ".kube", ".docker/config", "gcloud", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "/etc/shadow", "login data", "cookies.sqlite", "_history", "wallet.dat", ".env"},
+			pattern: ignoreCase(`(cat|tar|zip|base64|gzip|xxd|head|openssl|find|grep)\b[^\n;]*` + projectCredentialFiles + `[^\n;]*\|\s*([^|\n;]+\|\s*)*(xargs\s+)?` + sendCommands + `|\bcurl\b[^\n;]*(-d|--data\S*|-F|--form|-T|--upload-file)[\s=]*["']?[^\n;]*(@|-T\s*|--upload-file\s*)["']?[^\s;]*` + projectCredentialFiles + `|\bcurl\b[^\n]*\$\(\s*(cat|base64)\s[^)]*` + projectCredentialFiles + `|\b(nc|ncat)\b[^\n;]*<\s*\S*` + projectCredentialFiles),
 			Message: "sends files with credentials", Advice: "do not run it outside a sandbox"},
 		{ID: "exfil-variable", Severity: High, Target: Code, languages: shell | inline | powershell | otherCode | config, words: []string{"curl", "wget"},
-			pattern: exact(`\b(?:curl|wget)\b[^\n;|]*?(?:\s(?:-d|--data[a-z-]*|-F|--form|--post-data|--body-data)[\s=]*["']?[^\n;|]*?(?:\$\(|\$\{?)(` + secretName + `)|https?://[^\s"']*[?&/][^\s"']*\$\{?(` + secretName + `))[^\n;|]*`),
-			accept:  func(m []string) bool { return !ownSecret(m[0], m[1]+m[3]) },
+			pattern: caseSensitive(`\b(?:curl|wget)\b[^\n;|]*?(?:\s(?:-d|--data[a-z-]*|-F|--form|--post-data|--body-data)[\s=]*["']?[^\n;|]*?(?:\$\(|\$\{?)(` + secretName + `)|https?://[^\s"']*[?&/][^\s"']*\$\{?(` + secretName + `))[^\n;|]*`),
+			accept:  func(m []string) bool { return !isIssuerOf(m[0], m[1]+m[3]) },
 			Message: "sends a secret to an unrelated host", Advice: "find out who owns the host"},
-		{ID: "exfil-piped", Severity: High, Target: Code, languages: commands, words: []string{"curl", "nc ", "ncat", "wget"},
-			pattern: re(`\b(echo|printf)\b[^|\n]*(credential|secret|token|passw|api_?key|private_?key)[^|\n]*\$[^|\n]*\|\s*(base64[^|\n]*\|\s*)?(curl|nc|ncat|wget)\b[^\n]*(@-|--post-file|\s\d{2,5}\b)|\$[^|\n]*\|\s*base64\b[^|\n]*\|\s*(tr\b[^|\n]*\|\s*)?(xargs\s+)?(curl|nc|ncat|wget)\b[^\n]*(@-|-T\s*-|\s\d{2,5}\b|\s-)|\bbase64\s+(-w\s*0\s+)?["']?(/tmp/|~|\$home)[^|\n]*\|\s*(curl|nc|ncat|wget)\b`),
+		{ID: "exfil-piped", Severity: High, Target: Code, languages: commandLanguages, words: []string{"curl", "nc ", "ncat", "wget"},
+			pattern: ignoreCase(`\b(echo|printf)\b[^|\n]*(credential|secret|token|passw|api_?key|private_?key)[^|\n]*\$[^|\n]*\|\s*(base64[^|\n]*\|\s*)?(curl|nc|ncat|wget)\b[^\n]*(@-|--post-file|\s\d{2,5}\b)|\$[^|\n]*\|\s*base64\b[^|\n]*\|\s*(tr\b[^|\n]*\|\s*)?(xargs\s+)?(curl|nc|ncat|wget)\b[^\n]*(@-|-T\s*-|\s\d{2,5}\b|\s-)|\bbase64\s+(-w\s*0\s+)?["']?(/tmp/|~|\$home)[^|\n]*\|\s*(curl|nc|ncat|wget)\b`),
 			Message: "encodes a value and sends it to an address", Advice: "find out what the value is and who owns the address"},
-		{ID: "exfil-dns", Severity: High, Target: Code, languages: commands, words: []string{"dig ", "nslookup", "host ", "drill ", "gethostbyname", "resolver"},
-			pattern: re(`\b(dig|nslookup|drill|host)\s+[^\n;|]*(\$\([^)]*(base64|xxd|cat|env|whoami|hostname|echo)[^)]*\)|` + "`" + `[^` + "`" + `]*(base64|xxd|cat\s)[^` + "`" + `]*` + "`" + `|\$\{?(data|secret|token|payload|encoded|chunk|key)\w*\}?|\{(data|secret|token|payload|encoded|chunk|key)\w*\})[\w-]*\.[\w.-]+|gethostbyname\s*\(\s*f?["'][^"']*\{(data|secret|token|payload|encoded|chunk|key)\w*\}`),
+		{ID: "exfil-dns", Severity: High, Target: Code, languages: commandLanguages, words: []string{"dig ", "nslookup", "host ", "drill ", "gethostbyname", "resolver"},
+			pattern: ignoreCase(`\b(dig|nslookup|drill|host)\s+[^\n;|]*(\$\([^)]*(base64|xxd|cat|env|whoami|hostname|echo)[^)]*\)|` + "`" + `[^` + "`" + `]*(base64|xxd|cat\s)[^` + "`" + `]*` + "`" + `|\$\{?(data|secret|token|payload|encoded|chunk|key)\w*\}?|\{(data|secret|token|payload|encoded|chunk|key)\w*\})[\w-]*\.[\w.-]+|gethostbyname\s*\(\s*f?["'][^"']*\{(data|secret|token|payload|encoded|chunk|key)\w*\}`),
 			Message: "hides data in DNS lookups", Advice: "do not run it outside a sandbox"},
 		{ID: "exfil-flow", Severity: High, Target: Code, flows: true, languages: python | javascript | shell,
 			words:   []string{"find-generic-password", "find-internet-password", "169.254.169.254", ".config/solana", ".ethereum", ".electrum", "environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "getenv"},

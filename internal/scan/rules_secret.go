@@ -11,32 +11,32 @@ import (
 func secretRules() []Rule {
 	return []Rule{
 		{ID: "secret-key-block", Severity: High, Target: Text, words: []string{"private key-----"},
-			pattern: exact(`-----BEGIN ([A-Z]+ )?(OPENSSH |RSA |EC |DSA |PGP |ENCRYPTED )?PRIVATE KEY( BLOCK)?-----\s*([A-Za-z0-9+/=\s\\n:,-]{100,})`),
-			accept:  func(m []string) bool { return random(m[4], 40) },
+			pattern: caseSensitive(`-----BEGIN ([A-Z]+ )?(OPENSSH |RSA |EC |DSA |PGP |ENCRYPTED )?PRIVATE KEY( BLOCK)?-----\s*([A-Za-z0-9+/=\s\\n:,-]{100,})`),
+			accept:  func(m []string) bool { return isRandom(m[4], 40) },
 			Message: "contains a private key", Advice: "replace the key and remove it"},
 		{ID: "secret-aws", Severity: High, Target: Text, words: []string{"akia", "asia"},
-			pattern: exact(`\b((?:AKIA|ASIA)[A-Z2-7]{16})\b`), accept: func(m []string) bool { return random(m[1], 8) },
+			pattern: caseSensitive(`\b((?:AKIA|ASIA)[A-Z2-7]{16})\b`), accept: func(m []string) bool { return isRandom(m[1], 8) },
 			Message: "contains a key of Amazon Web Services", Advice: "replace the key and remove it"},
 		{ID: "secret-token", Severity: High, Target: Text, words: []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-", "sk-ant-", "sk-proj-", "sk_live_", "rk_live_", "npm_", "pypi-ageichlwas", "aiza", "sg.", "hf_", "dop_v1_", "shpat_", "sk-or-v1-", "sk-lf-", "lin_api_", "ntn_", "eyj"},
-			pattern: exact(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[0-9]{8,}-[A-Za-z0-9-]{16,}|xapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{40,}|sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{60,}|sk-proj-[A-Za-z0-9_-]{40,}|sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[sr]k_live_[A-Za-z0-9]{24,}|npm_[A-Za-z0-9]{36}|pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|AIza[A-Za-z0-9_-]{35}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|hf_[A-Za-z0-9]{34}|dop_v1_[a-f0-9]{64}|shpat_[a-f0-9]{32}|sk-or-v1-[a-f0-9]{64}|lin_api_[A-Za-z0-9]{40})`),
-			accept:  func(m []string) bool { return random(m[1], 14) },
+			pattern: caseSensitive(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[0-9]{8,}-[A-Za-z0-9-]{16,}|xapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{40,}|sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{60,}|sk-proj-[A-Za-z0-9_-]{40,}|sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[sr]k_live_[A-Za-z0-9]{24,}|npm_[A-Za-z0-9]{36}|pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|AIza[A-Za-z0-9_-]{35}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|hf_[A-Za-z0-9]{34}|dop_v1_[a-f0-9]{64}|shpat_[a-f0-9]{32}|sk-or-v1-[a-f0-9]{64}|lin_api_[A-Za-z0-9]{40})`),
+			accept:  func(m []string) bool { return isRandom(m[1], 14) },
 			Message: "contains a key or token of a service", Advice: "replace it at the service and remove it"},
-		{ID: "secret-password", Severity: Medium, Target: Text, words: each([]string{"password", "passwd", "secret", "secret_key", "secretkey", "api_key", "apikey", "access_token", "auth_token"}, []string{"=", " =", ":", " :", `"`, "'"}),
-			pattern: re(`(?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token)["']?\s*[:=]\s*["']([A-Za-z0-9+/_!@#$%^&*.=-]{16,})["']`),
-			accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 12) },
+		{ID: "secret-password", Severity: Medium, Target: Text, words: combine([]string{"password", "passwd", "secret", "secret_key", "secretkey", "api_key", "apikey", "access_token", "auth_token"}, []string{"=", " =", ":", " :", `"`, "'"}),
+			pattern: ignoreCase(`(?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token)["']?\s*[:=]\s*["']([A-Za-z0-9+/_!@#$%^&*.=-]{16,})["']`),
+			accept:  func(m []string) bool { return isMixed(m[1]) && isRandom(m[1], 12) },
 			Message: "contains text that looks like a password or key", Advice: "if it is one, replace and remove it"},
 		{ID: "secret-in-url", Severity: Medium, Target: Text, words: []string{"://"},
-			pattern: exact(`\b(?:https?|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp|ftp)://[A-Za-z0-9._-]+:([^\s:/@"'<>{}$\[\]()]{8,})@[A-Za-z0-9.-]+\.[a-z]{2,}`),
-			accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 7) },
+			pattern: caseSensitive(`\b(?:https?|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp|ftp)://[A-Za-z0-9._-]+:([^\s:/@"'<>{}$\[\]()]{8,})@[A-Za-z0-9.-]+\.[a-z]{2,}`),
+			accept:  func(m []string) bool { return isMixed(m[1]) && isRandom(m[1], 7) },
 			Message: "contains an address with a password", Advice: "replace the password and remove it"},
 	}
 }
 
 var placeholder = lazyregexp.New(`(?i)example|your|xxxx|placeholder|changeme|dummy|sample|redact|replace|insert|fake|test|demo|abcdef|a1b2c3|123456|000000|\.\.\.|<|todo|secret_?here|key_?here|my[_-]?(secret|key|pass|token)|process\.env|os\.environ`)
 
-// random reports whether a text has the given number of different characters
+// isRandom reports whether a text has the given number of different characters
 // and is not a placeholder.
-func random(s string, different int) bool {
+func isRandom(s string, different int) bool {
 	if placeholder().MatchString(s) {
 		return false
 	}
@@ -47,24 +47,24 @@ func random(s string, different int) bool {
 	return len(seen) >= different
 }
 
-// mixed reports whether a text has letters of both cases and digits, unlike
+// isMixed reports whether a text has letters of both cases and digits, unlike
 // words.
-func mixed(s string) bool {
+func isMixed(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 
-// keys lists the formats of secrets, for removing them from excerpts.
-var keys = lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sk-|[sr]k_live_|npm_|pypi-|AIza|SG\.|hf_|dop_v1_|shpat_|lin_api_)[A-Za-z0-9_.-]{16,}`)
+// secretFormats lists the formats of secrets, for removing them from excerpts.
+var secretFormats = lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sk-|[sr]k_live_|npm_|pypi-|AIza|SG\.|hf_|dop_v1_|shpat_|lin_api_)[A-Za-z0-9_.-]{16,}`)
 
-var assigned = lazyregexp.New(`(?i)((?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token|token)["']?\s*[:=]\s*["']|://[A-Za-z0-9._-]+:)([^\s"'@$<{}]{8,})`)
+var assignedSecret = lazyregexp.New(`(?i)((?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token|token)["']?\s*[:=]\s*["']|://[A-Za-z0-9._-]+:)([^\s"'@$<{}]{8,})`)
 
-// redacted returns a text without the secrets in it.
-func redacted(s string) string {
-	s = keys().ReplaceAllStringFunc(s, shortened)
-	return assigned().ReplaceAllStringFunc(s, func(m string) string {
-		parts := assigned().FindStringSubmatch(m)
-		return parts[1] + shortened(parts[2])
+// redactSecrets returns a text without the secrets in it.
+func redactSecrets(s string) string {
+	s = secretFormats().ReplaceAllStringFunc(s, shorten)
+	return assignedSecret().ReplaceAllStringFunc(s, func(m string) string {
+		parts := assignedSecret().FindStringSubmatch(m)
+		return parts[1] + shorten(parts[2])
 	})
 }
 
-func shortened(s string) string { return s[:min(4, len(s)/4)] + "…" }
+func shorten(s string) string { return s[:min(4, len(s)/4)] + "…" }

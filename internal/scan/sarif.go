@@ -19,8 +19,8 @@ type PathReport struct {
 // levels maps severities to SARIF levels.
 var levels = [...]string{Info: "note", Low: "note", Medium: "warning", High: "error"}
 
-// scores are the values by which code hosts rank security findings.
-var scores = [...]string{Info: "1.0", Low: "3.0", Medium: "5.0", High: "8.0"}
+// securityScores are the values by which code hosts rank security findings.
+var securityScores = [...]string{Info: "1.0", Low: "3.0", Medium: "5.0", High: "8.0"}
 
 type (
 	sarifText struct {
@@ -62,13 +62,13 @@ func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport
 	for i, r := range Rules() {
 		index[r.ID] = i
 		rules = append(rules, sarifRule{ID: r.ID, Short: sarifText{r.Message}, Help: sarifText{r.Advice}, Default: map[string]string{"level": levels[r.Severity]},
-			Properties: map[string]any{"security-severity": scores[r.Severity], "tags": []string{"security", "skill", string(r.Target)}}})
+			Properties: map[string]any{"security-severity": securityScores[r.Severity], "tags": []string{"security", "skill", string(r.Target)}}})
 	}
 	results := []sarifResult{}
 	for _, s := range scanned {
 		for _, f := range s.Report.Findings {
 			if f.Severity >= from {
-				results = append(results, resultOf(s.Path, f, index[f.Rule]))
+				results = append(results, sarifResultOf(s.Path, f, index[f.Rule]))
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport
 	return nil
 }
 
-func resultOf(dir string, f Finding, index int) sarifResult {
+func sarifResultOf(dir string, f Finding, index int) sarifResult {
 	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: levels[f.Severity], Message: sarifText{f.Message + ". " + f.Advice + "."}}
 	var at sarifLocation
 	at.Physical.Artifact.URI = (&url.URL{Path: strings.TrimPrefix(path.Join(dir, f.File), "./")}).EscapedPath()

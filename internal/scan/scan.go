@@ -4,7 +4,7 @@
 // The package only informs; it makes no decisions. No findings are not a
 // guarantee, because authors who know the rules can evade them, and a finding
 // can be harmless. The sandbox is what protects against code. The package
-// executes nothing, unpacks no archives and makes no connections. It treats all
+// executingCall nothing, unpacks no archives and makes no connections. It treats all
 // input as hostile and limits sizes, counts and time. Its results contain no
 // control or hidden characters and no secrets of the files. Start reading at
 // [Skill] and [Rules].
@@ -48,7 +48,7 @@ func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
 
 func newScanner(fsys fs.FS) *scanner {
 	return &scanner{fsys: fsys, report: &Report{Findings: []Finding{}},
-		scripts: map[string]bool{}, hosts: map[string]place{}, seen: map[key]bool{}, count: map[key]int{}}
+		scripts: map[string]bool{}, hosts: map[string]position{}, seen: map[findingKey]bool{}, count: map[findingKey]int{}}
 }
 
 // scan creates the report.
@@ -57,17 +57,17 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.manifest(folder); err != nil {
+	if err := s.readManifest(folder); err != nil {
 		return err
 	}
 	for _, f := range files {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		s.file(ctx, f)
+		s.scanFile(ctx, f)
 	}
-	s.listed(ds)
-	s.compare()
+	s.addListingFindings(ds)
+	s.compareFrontmatter()
 	slices.SortStableFunc(s.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
 	})
@@ -79,41 +79,41 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 
 // scanner is the state of one scan.
 type scanner struct {
-	fsys   fs.FS
-	skill  *skill.Skill // nil if none loads
-	main   string       // path of its SKILL.md
-	head   []byte       // content of the SKILL.md; nil before it is read
-	report *Report
+	fsys         fs.FS
+	skill        *skill.Skill // nil if none loads
+	manifestPath string       // path of its SKILL.md
+	manifest     []byte       // content of the SKILL.md; nil before it is read
+	report       *Report
 
 	mentions  [][]byte // text of all Markdown files, to find mentions of scripts
 	mentioned int
-	scripts   map[string]bool  // code files
-	hosts     map[string]place // hosts in code, with their positions
-	shell     *place           // a shell command
+	scripts   map[string]bool     // code files
+	hosts     map[string]position // hosts in code, with their positions
+	shell     *position           // a shell command
 
-	buffer    []byte // for files that are not kept
-	work      int    // bytes that patterns and searches have processed
-	last, hit []int  // buffers of hits, by rule
-	at        *place // position to report for text that is not literally in a file
-	seen      map[key]bool
-	count     map[key]int
+	buffer    []byte    // for files that are not kept
+	work      int       // bytes that patterns and searches have processed
+	last, hit []int     // buffers of hits, by rule
+	at        *position // position to report for text that is not in a file as it is
+	seen      map[findingKey]bool
+	count     map[findingKey]int
 }
 
-// key is a rule in a file, or in a line of it.
-type key struct {
+// findingKey is a rule in a file, or in a line of it.
+type findingKey struct {
 	rule, file string
 	line       int
 }
 
-// place is a position in the skill.
-type place struct {
+// position is a position in the skill.
+type position struct {
 	file         string
 	line, column int
 	excerpt      string
 }
 
 // manifest reads the SKILL.md if there is one.
-func (s *scanner) manifest(folder string) error {
+func (s *scanner) readManifest(folder string) error {
 	name, err := skill.FindFile(s.fsys)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -125,47 +125,47 @@ func (s *scanner) manifest(folder string) error {
 	if err != nil {
 		return err
 	}
-	s.main = name
+	s.manifestPath = name
 	if parsed != nil && ds.Loads() {
-		s.skill, s.report.Name = parsed, visible(parsed.Name, 80)
+		s.skill, s.report.Name = parsed, escapeText(parsed.Name, 80)
 	}
 	return nil
 }
 
 // file scans one file: its name, its first bytes and its text.
-func (s *scanner) file(ctx context.Context, f skill.File) {
+func (s *scanner) scanFile(ctx context.Context, f skill.File) {
 	s.report.Files++
-	s.fileName(f)
+	s.checkFileName(f)
 	if s.report.Bytes >= MaxBytes {
 		s.report.Truncated = true
 		return
 	}
-	data, err := s.read(f)
+	data, err := s.readFile(f)
 	if err != nil {
-		s.add("unreadable", place{file: f.Path, excerpt: ""})
+		s.addFinding("unreadable", position{file: f.Path, excerpt: ""})
 		return
 	}
 	s.report.Bytes += int64(len(data))
 	if int64(len(data)) < f.Size {
 		s.report.Truncated = true
 	}
-	if s.binary(f, data) {
+	if s.checkBinary(f, data) {
 		return
 	}
-	if f.Path == s.main {
-		s.head = data
+	if f.Path == s.manifestPath {
+		s.manifest = data
 	}
-	s.text(ctx, f.Path, data)
+	s.scanText(ctx, f.Path, data)
 }
 
-func (s *scanner) read(f skill.File) ([]byte, error) {
+func (s *scanner) readFile(f skill.File) ([]byte, error) {
 	r, err := s.fsys.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	most := min(f.Size+1, MaxFileBytes, MaxBytes-s.report.Bytes)
-	if isMarkdown(f.Path) { // kept until the end
+	if isMarkdown(f.Path) { // storedCredential until the end
 		s.buffer = nil
 	}
 	if int64(cap(s.buffer)) < most {
@@ -183,8 +183,8 @@ func (s *scanner) read(f skill.File) ([]byte, error) {
 }
 
 // enough reports whether a file has the maximum number of findings of a rule.
-func (s *scanner) enough(rule, file string) bool {
-	if s.count[key{rule, file, 0}] < MaxPerRule {
+func (s *scanner) isRuleFull(rule, file string) bool {
+	if s.count[findingKey{rule, file, 0}] < MaxPerRule {
 		return false
 	}
 	s.report.Truncated = true
@@ -192,22 +192,22 @@ func (s *scanner) enough(rule, file string) bool {
 }
 
 // add reports a finding of a rule with its default severity.
-func (s *scanner) add(rule string, p place) { s.addAs(rule, byID()[rule].Severity, p) }
+func (s *scanner) addFinding(rule string, p position) { s.addFindingAs(rule, byID()[rule].Severity, p) }
 
-func (s *scanner) addAs(rule string, severity Severity, p place) {
+func (s *scanner) addFindingAs(rule string, severity Severity, p position) {
 	r := byID()[rule]
-	if p.line > 0 && s.seen[key{rule, p.file, p.line}] {
+	if p.line > 0 && s.seen[findingKey{rule, p.file, p.line}] {
 		return // one finding per line is enough
 	}
-	if s.enough(rule, p.file) {
+	if s.isRuleFull(rule, p.file) {
 		return
 	}
-	s.seen[key{rule, p.file, p.line}] = true
-	s.count[key{rule, p.file, 0}]++
+	s.seen[findingKey{rule, p.file, p.line}] = true
+	s.count[findingKey{rule, p.file, 0}]++
 	if len(s.report.Findings) >= 4*MaxFindings { // the worst are selected later
 		s.report.Truncated = true
 		return
 	}
-	s.report.Findings = append(s.report.Findings, Finding{Rule: rule, Severity: severity, File: visible(p.file, maxPath), Line: p.line, Column: p.column,
-		Excerpt: visible(redacted(p.excerpt), maxExcerpt), Message: r.Message, Advice: r.Advice})
+	s.report.Findings = append(s.report.Findings, Finding{Rule: rule, Severity: severity, File: escapeText(p.file, maxPath), Line: p.line, Column: p.column,
+		Excerpt: escapeText(redactSecrets(p.excerpt), maxExcerpt), Message: r.Message, Advice: r.Advice})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // serverRules returns the rules about MCP servers of a skill. The rules about
-// commands apply to their commands too.
+// commandLanguages apply to their commandLanguages too.
 func serverRules() []Rule {
 	return []Rule{
 		{ID: "server-command", Severity: High, Target: Server, Message: "the command of an MCP server is not a server: it sends, looks up, deletes or changes something once",
@@ -34,12 +34,12 @@ type server struct {
 const maxServerFile = 1 << 20
 
 // serversIn scans the servers in a configuration file or in the frontmatter.
-func (s *scanner) serversIn(t *source) {
+func (s *scanner) scanServerFile(t *source) {
 	name, data := t.name, t.data
 	switch {
-	case name == s.main && s.skill != nil:
+	case name == s.manifestPath && s.skill != nil:
 		if len(s.skill.MCPServers.Configs) > 0 {
-			s.servers(t, s.skill.MCPServers.Configs)
+			s.scanServers(t, s.skill.MCPServers.Configs)
 		}
 	case strings.ToLower(path.Ext(name)) == ".json" && len(data) <= maxServerFile && (bytes.Contains(data, []byte(`"mcpServers"`)) || bytes.Contains(data, []byte(`"servers"`))):
 		var file struct {
@@ -47,13 +47,13 @@ func (s *scanner) serversIn(t *source) {
 			Servers    json.RawMessage `json:"servers"`
 		}
 		if json.Unmarshal(data, &file) == nil {
-			s.servers(t, file.MCPServers)
-			s.servers(t, file.Servers)
+			s.scanServers(t, file.MCPServers)
+			s.scanServers(t, file.Servers)
 		}
 	}
 }
 
-func (s *scanner) servers(t *source, raw json.RawMessage) {
+func (s *scanner) scanServers(t *source, raw json.RawMessage) {
 	var all map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &all) != nil || len(all) > 256 {
 		return
@@ -64,47 +64,48 @@ func (s *scanner) servers(t *source, raw json.RawMessage) {
 			continue
 		}
 		at := max(0, keyOffset(t.data, key))
-		s.server(t.position(at, at), v)
+		s.scanServer(t.position(at, at), v)
 	}
 }
 
 var (
-	interpreters = lazyregexp.New(`^(ba|z|da|k)?sh$|^cmd(\.exe)?$|^powershell$|^pwsh$`)
-	programFlags = lazyregexp.New(`^(python[\d.]*|node|deno|bun|ruby|perl|php)$`)
-	onceOnly     = lazyregexp.New(`(?i)^\s*(sudo\s+)?(curl|wget|dig|nslookup|host|nc|ncat|netcat|rm|chmod|chown|dd|mkfs|echo|printf|crontab|scp|ftp|telnet|shred|kill|useradd)\s`)
-	decoding     = lazyregexp.New(`(?i)b64decode|fromhex|unhexlify|atob\(|Buffer\.from\(|frombase64|base64\s+(-d|--decode)`)
-	secretNamed  = lazyregexp.New(`^` + secretName + `$`)
-	reading      = lazyregexp.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
+	shellPrograms  = lazyregexp.New(`^(ba|z|da|k)?sh$|^cmd(\.exe)?$|^powershell$|^pwsh$`)
+	scriptPrograms = lazyregexp.New(`^(python[\d.]*|node|deno|bun|ruby|perl|php)$`)
+	oneTimeCommand = lazyregexp.New(`(?i)^\s*(sudo\s+)?(curl|wget|dig|nslookup|host|nc|ncat|netcat|rm|chmod|chown|dd|mkfs|echo|printf|crontab|scp|ftp|telnet|shred|kill|useradd)\s`)
+	decodingCall   = lazyregexp.New(`(?i)b64decode|fromhex|unhexlify|atob\(|Buffer\.from\(|frombase64|base64\s+(-d|--decode)`)
+	secretVariable = lazyregexp.New(`^` + secretName + `$`)
+	inputCall      = lazyregexp.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
 )
 
 // server scans the command of one server.
-func (s *scanner) server(p place, v server) {
+func (s *scanner) scanServer(p position, v server) {
 	program := strings.ToLower(path.Base(v.Command))
 	line := strings.Join(append([]string{v.Command}, v.Args...), " ")
 	script, inlined := line, false
 	for i, a := range v.Args {
-		if i+1 < len(v.Args) && (interpreters().MatchString(program) && (a == "-c" || a == "/c" || a == "-Command") || programFlags().MatchString(program) && (a == "-c" || a == "-e" || a == "--eval")) {
+		if i+1 < len(v.Args) && (shellPrograms().MatchString(program) && (a == "-c" || a == "/c" || a == "-Command") || scriptPrograms().MatchString(program) && (a == "-c" || a == "-e" || a == "--eval")) {
 			script, inlined = v.Args[i+1], true
 			break
 		}
 	}
 	p.excerpt = line
 	switch {
-	case onceOnly().MatchString(script + " "):
-		s.add("server-command", p)
-	case inlined && programFlags().MatchString(program) && reading().MatchString(script) && slices.ContainsFunc(slices.Collect(maps.Keys(v.Env)), secretNamed().MatchString):
-		s.add("server-inline", p)
-	case inlined && decoding().MatchString(script):
-		s.add("server-decoding", p)
+	case oneTimeCommand().MatchString(script + " "):
+		s.addFinding("server-command", p)
+	case inlined && scriptPrograms().MatchString(program) && inputCall().MatchString(script) && slices.ContainsFunc(slices.Collect(maps.Keys(v.Env)), secretVariable().MatchString):
+		s.addFinding("server-inline", p)
+	case inlined && decodingCall().MatchString(script):
+		s.addFinding("server-decoding", p)
 	}
-	s.command(p, script)
+	s.scanCommand(p, script)
 }
 
-// command scans a command that is not literally in a file. Findings are reported at p.
-func (s *scanner) command(p place, text string) {
+// command scans a command that is not in a file as it is. Findings are reported
+// at p.
+func (s *scanner) scanCommand(p position, text string) {
 	data := []byte(text)
 	b := &block{end: len(data), language: config}
 	s.at = &p
-	s.block(context.Background(), newSource(p.file, data), b, s.hits(data))
+	s.scanBlock(context.Background(), newSource(p.file, data), b, s.findWords(data))
 	s.at = nil
 }

@@ -23,16 +23,16 @@ func newSource(name string, data []byte) *source {
 }
 
 // position returns the position of a part of the text.
-func (t *source) position(from, to int) place {
+func (t *source) position(from, to int) position {
 	for i := 0; i < utf8.UTFMax && from > 0 && from < len(t.data) && !utf8.RuneStart(t.data[from]); i++ {
 		from--
 	}
-	t.move(from)
-	return place{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
+	t.moveTo(from)
+	return position{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
 }
 
 // move counts lines and columns forward or backward.
-func (t *source) move(to int) {
+func (t *source) moveTo(to int) {
 	passed := t.data[min(t.at, to):max(t.at, to)]
 	t.work += len(passed)
 	lines := bytes.Count(passed, []byte("\n"))

@@ -8,57 +8,57 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// origins lists patterns for the values that a statement reads, by language.
-var origins = []struct {
+// originPatterns lists patterns for the values that a statement reads, by language.
+var originPatterns = []struct {
 	origin    origin
 	languages language
 	pattern   func() *regexp.Regexp
 }{
-	{environment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
-	{environment, shell, lazyregexp.New(`\$\(\s*(?:printenv|env|export\s+-p)\s*[|)]`)},
-	{kept, python | javascript | shell, lazyregexp.New(`(?i)["'/~](?:` + keptFiles + `)`)},
-	{kept, python | javascript | shell, lazyregexp.New(`security\s+find-(?:generic|internet)-password|secret-tool\s+lookup|169\.254\.169\.254/\S*(?:iam/|credentials|identity)`)},
-	{fetched, python, lazyregexp.New(`\burlopen\(|\b(?:requests|httpx|session)\.(?:get|post|request)\(`)},
-	{fetched, javascript, lazyregexp.New(`\bfetch\(|\baxios\b|\bhttps?\.get\(`)},
-	{fetched, powershell, lazyregexp.New(`(?i)\binvoke-(?:webrequest|restmethod)\b|\biwr\b|\birm\b|\.download(?:string|data)\(`)},
-	{decoded, python, lazyregexp.New(`\b(?:b(?:16|32|64|85)decode|a85decode|fromhex|unhexlify|decompress)\(`)},
-	{decoded, javascript, lazyregexp.New(`\batob\(|Buffer\.from\([^)]*,\s*["'\s]*(?:base64|hex|\s*["'])|fromCharCode`)},
-	{decoded, powershell, lazyregexp.New(`(?i)frombase64string`)},
-	{connected, python, lazyregexp.New(`\bsocket\.socket\(|\bcreate_connection\(`)},
-	{connected, javascript, lazyregexp.New(`\bnet\.(?:connect|createConnection)\(|\bnew\s+(?:net\.)?Socket\(`)},
-	{started, python, lazyregexp.New(`\bsubprocess\.\w+\(\s*\[?\s*["'](?:/bin/)?(?:ba|z)?sh["']`)},
-	{started, javascript, lazyregexp.New(`\b(?:spawn|exec|execFile)\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?|powershell(?:\.exe)?)["']`)},
-	{runner, python, lazyregexp.New(`\bgetattr\(\s*(?:__builtins__|builtins)\b|__builtins__\s*\[`)},
-	{runner, javascript, lazyregexp.New(`\b(?:globalThis|window|global)\[`)},
+	{wholeEnvironment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
+	{wholeEnvironment, shell, lazyregexp.New(`\$\(\s*(?:printenv|env|export\s+-p)\s*[|)]`)},
+	{storedCredential, python | javascript | shell, lazyregexp.New(`(?i)["'/~](?:` + credentialFiles + `)`)},
+	{storedCredential, python | javascript | shell, lazyregexp.New(`security\s+find-(?:generic|internet)-password|secret-tool\s+lookup|169\.254\.169\.254/\S*(?:iam/|credentials|identity)`)},
+	{fetchedData, python, lazyregexp.New(`\burlopen\(|\b(?:requests|httpx|session)\.(?:get|post|request)\(`)},
+	{fetchedData, javascript, lazyregexp.New(`\bfetch\(|\baxios\b|\bhttps?\.get\(`)},
+	{fetchedData, powershell, lazyregexp.New(`(?i)\binvoke-(?:webrequest|restmethod)\b|\biwr\b|\birm\b|\.download(?:string|data)\(`)},
+	{decodedData, python, lazyregexp.New(`\b(?:b(?:16|32|64|85)decode|a85decode|fromhex|unhexlify|decompress)\(`)},
+	{decodedData, javascript, lazyregexp.New(`\batob\(|Buffer\.from\([^)]*,\s*["'\s]*(?:base64|hex|\s*["'])|fromCharCode`)},
+	{decodedData, powershell, lazyregexp.New(`(?i)frombase64string`)},
+	{openConnection, python, lazyregexp.New(`\bsocket\.socket\(|\bcreate_connection\(`)},
+	{openConnection, javascript, lazyregexp.New(`\bnet\.(?:connect|createConnection)\(|\bnew\s+(?:net\.)?Socket\(`)},
+	{runningShell, python, lazyregexp.New(`\bsubprocess\.\w+\(\s*\[?\s*["'](?:/bin/)?(?:ba|z)?sh["']`)},
+	{runningShell, javascript, lazyregexp.New(`\b(?:spawn|exec|execFile)\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?|powershell(?:\.exe)?)["']`)},
+	{codeRunner, python, lazyregexp.New(`\bgetattr\(\s*(?:__builtins__|builtins)\b|__builtins__\s*\[`)},
+	{codeRunner, javascript, lazyregexp.New(`\b(?:globalThis|window|global)\[`)},
 }
 
 // Patterns for other properties of a statement.
 var (
-	oneSecret  = lazyregexp.New(`(?:os\.environ(?:\.get)?|os\.getenv|getenv|process\.env)\s*(?:[\[(]\s*["']|\.)(` + secretName + `)`)
-	publicKey  = lazyregexp.New(`\b(?:id_\w+|\*)\.pub\b`)
-	encodes    = lazyregexp.New(`b64encode|b32encode|hexlify|\.hex\(\)|\bbtoa\(|toString\(\s*["'](?:base64|hex)["']|encodebytes`)
-	serialises = lazyregexp.New(`json\.dumps?\(|JSON\.stringify\(|urlencode\(|pickle\.dumps`)
-	network    = lazyregexp.New(`\brequests\.(?:post|put|patch|get|request)\(|\bhttpx\.\w+\(|\burlopen\(|\burllib\.request\.|\.sendall\(|\.sendto\(|\bfetch\(|\baxios\b|\bhttps?\.request\(|\.sendmail\(|\baiohttp\b|\bsession\.post\(|(?:os\.(?:popen|system)|subprocess\.\w+|exec|execSync|spawn)\([^\n]*\b(?:curl|dig|nslookup|wget|nc)\b`)
-	shellSends = lazyregexp.New(`\bcurl\b[^\n]*\s(?:-d|--data[a-z-]*|--json|-F|--form|-T|--upload-file)\b|\bcurl\b[^\n]*https?://[^\s"']*[?=/]\$|\bwget\b[^\n]*--post|\b(?:nc|ncat|nslookup|dig|drill)\s[^\n]*\$`)
-	executes   = lazyregexp.New(`(?:^|[^\w.$])(?:exec|eval)\s*\(|\bnew\s+Function\s*\(|\bvm\.run\w*\(|(?i:\[scriptblock\]::create\s*\(|(?:^|[\s|;(&])(?:iex|invoke-expression)\b)`)
-	unpickles  = lazyregexp.New(`\b(?:pickle|cPickle|dill|cloudpickle|marshal|joblib)\.loads?\s*\(`)
+	oneSecret        = lazyregexp.New(`(?:os\.environ(?:\.get)?|os\.getenv|getenv|process\.env)\s*(?:[\[(]\s*["']|\.)(` + secretName + `)`)
+	publicKey        = lazyregexp.New(`\b(?:id_\w+|\*)\.pub\b`)
+	encodingCall     = lazyregexp.New(`b64encode|b32encode|hexlify|\.hex\(\)|\bbtoa\(|toString\(\s*["'](?:base64|hex)["']|encodebytes`)
+	serializingCall  = lazyregexp.New(`json\.dumps?\(|JSON\.stringify\(|urlencode\(|pickle\.dumps`)
+	networkCall      = lazyregexp.New(`\brequests\.(?:post|put|patch|get|request)\(|\bhttpx\.\w+\(|\burlopen\(|\burllib\.request\.|\.sendall\(|\.sendto\(|\bfetch\(|\baxios\b|\bhttps?\.request\(|\.sendmail\(|\baiohttp\b|\bsession\.post\(|(?:os\.(?:popen|system)|subprocess\.\w+|exec|execSync|spawn)\([^\n]*\b(?:curl|dig|nslookup|wget|nc)\b`)
+	shellSendCommand = lazyregexp.New(`\bcurl\b[^\n]*\s(?:-d|--data[a-z-]*|--json|-F|--form|-T|--upload-file)\b|\bcurl\b[^\n]*https?://[^\s"']*[?=/]\$|\bwget\b[^\n]*--post|\b(?:nc|ncat|nslookup|dig|drill)\s[^\n]*\$`)
+	executingCall    = lazyregexp.New(`(?:^|[^\w.$])(?:exec|eval)\s*\(|\bnew\s+Function\s*\(|\bvm\.run\w*\(|(?i:\[scriptblock\]::create\s*\(|(?:^|[\s|;(&])(?:iex|invoke-expression)\b)`)
+	unpicklingCall   = lazyregexp.New(`\b(?:pickle|cPickle|dill|cloudpickle|marshal|joblib)\.loads?\s*\(`)
 
-	defines    = lazyregexp.New(`^\s*(?:(?:async\s+)?def|(?:export\s+)?(?:default\s+)?(?:async\s+)?function)\s+(\w+)\s*\(([^)]*)\)|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?\(([^)]*)\)\s*=>`)
-	assigns    = lazyregexp.New(`^\s*(?:export\s+)?(?:const\s+|let\s+|var\s+)?([A-Za-z_$][\w$]*)\s*(?::\s*[\w\[\], .]+)?\s*\+?=[^=]|^\s*with\s+[^\n]*\bas\s+([A-Za-z_]\w*)\s*:|^\s*(?:async\s+)?for\s+(?:\w+\s*,\s*)?([A-Za-z_]\w*)\s+in\b`)
-	callbacks  = lazyregexp.New(`\(?\b(\w+)\b\)?\s*=>|\bfunction\s*\(\s*(\w+)`)
-	grows      = lazyregexp.New(`\b(\w+)\s*\+=`)
-	returns    = lazyregexp.New(`^\s*return\b`)
-	calls      = lazyregexp.New(`(?:^|[^\w.$])([A-Za-z_]\w*)\s*\(`)
-	writesTo   = lazyregexp.New(`>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
-	identifier = lazyregexp.New(`([A-Za-z_$][\w$]*)`)
-	expansion  = lazyregexp.New(`\$\{?([A-Za-z_]\w*)`)
-	presented  = lazyregexp.New(`(?i)(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
-	flags      = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
+	functionDefinition = lazyregexp.New(`^\s*(?:(?:async\s+)?def|(?:export\s+)?(?:default\s+)?(?:async\s+)?function)\s+(\w+)\s*\(([^)]*)\)|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?\(([^)]*)\)\s*=>`)
+	assignment         = lazyregexp.New(`^\s*(?:export\s+)?(?:const\s+|let\s+|var\s+)?([A-Za-z_$][\w$]*)\s*(?::\s*[\w\[\], .]+)?\s*\+?=[^=]|^\s*with\s+[^\n]*\bas\s+([A-Za-z_]\w*)\s*:|^\s*(?:async\s+)?for\s+(?:\w+\s*,\s*)?([A-Za-z_]\w*)\s+in\b`)
+	callbackParameter  = lazyregexp.New(`\(?\b(\w+)\b\)?\s*=>|\bfunction\s*\(\s*(\w+)`)
+	appendAssignment   = lazyregexp.New(`\b(\w+)\s*\+=`)
+	returnStatement    = lazyregexp.New(`^\s*return\b`)
+	functionCall       = lazyregexp.New(`(?:^|[^\w.$])([A-Za-z_]\w*)\s*\(`)
+	writeTarget        = lazyregexp.New(`>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
+	identifier         = lazyregexp.New(`([A-Za-z_$][\w$]*)`)
+	expansion          = lazyregexp.New(`\$\{?([A-Za-z_]\w*)`)
+	requestHeader      = lazyregexp.New(`(?i)(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
+	headerFlag         = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
 )
 
-// matters reports whether a statement may read a value that flows follow. It is
+// mayReadSource reports whether a statement may read a value that flows follow. It is
 // a fast check.
-func matters(statement []byte) bool {
+func mayReadSource(statement []byte) bool {
 	for _, word := range sourceWords() {
 		if bytes.Contains(statement, word) {
 			return true

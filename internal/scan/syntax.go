@@ -31,10 +31,10 @@ var syntaxes = map[language]*syntax{
 // lexer reads one block.
 type lexer struct {
 	*syntax
-	src     []byte
-	lineEnd int             // end of the last requested line
-	never   map[string]bool // delimiters that are not closed in the rest of the block
-	work    *int
+	src      []byte
+	lineEnd  int             // end of the last requested line
+	unclosed map[string]bool // delimiters that are not closed in the rest of the block
+	work     *int
 }
 
 // lex returns two copies of src with the same length. In code, comments are
@@ -42,7 +42,7 @@ type lexer struct {
 // time.
 func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	code, bare = bytes.Clone(src), bytes.Clone(src)
-	x := &lexer{syntax: l, src: src, lineEnd: -1, never: map[string]bool{}, work: &t.work}
+	x := &lexer{syntax: l, src: src, lineEnd: -1, unclosed: map[string]bool{}, work: &t.work}
 	first := true // only spaces so far on the line
 	for i := 0; i < len(src); {
 		c := src[i]
@@ -55,7 +55,7 @@ func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 			i++
 			continue
 		}
-		end, comment := x.token(i)
+		end, comment := x.skipToken(i)
 		if end == 0 {
 			first = false
 			if c == '\\' {
@@ -64,12 +64,12 @@ func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 			i++
 			continue
 		}
-		n := l.opener(src[i:])
+		n := l.quoteLength(src[i:])
 		if comment || l.docstrings && first && n == 3 {
-			blank(code[i:end])
-			blank(bare[i:end])
+			blankOut(code[i:end])
+			blankOut(bare[i:end])
 		} else if end-i >= 2*n {
-			blank(bare[i+n : end-n])
+			blankOut(bare[i+n : end-n])
 			for j := i; j < end; j++ { // a string does not end a statement
 				if bare[j] == '\n' {
 					bare[j] = ' '
@@ -83,7 +83,7 @@ func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 }
 
 // opener returns the length of the quote at the beginning of src.
-func (l *syntax) opener(src []byte) int {
+func (l *syntax) quoteLength(src []byte) int {
 	for _, q := range l.long {
 		if bytes.HasPrefix(src, []byte(q)) {
 			return len(q)
@@ -93,7 +93,7 @@ func (l *syntax) opener(src []byte) int {
 }
 
 // token returns the end of the comment or string that starts at i, or 0.
-func (x *lexer) token(i int) (end int, comment bool) {
+func (x *lexer) skipToken(i int) (end int, comment bool) {
 	rest := x.src[i:]
 	for _, mark := range x.line {
 		if bytes.HasPrefix(rest, []byte(mark)) && (!x.hashWord || i == 0 || strings.IndexByte(" \t\n;|&(", x.src[i-1]) >= 0) &&
@@ -101,22 +101,22 @@ func (x *lexer) token(i int) (end int, comment bool) {
 			return x.endOfLine(i), true
 		}
 	}
-	if x.open != "" && bytes.HasPrefix(rest, []byte(x.open)) && !x.never[x.shut] {
-		if n := x.closing(rest[len(x.open):], x.shut, true); n > 0 {
+	if x.open != "" && bytes.HasPrefix(rest, []byte(x.open)) && !x.unclosed[x.shut] {
+		if n := x.stringEnd(rest[len(x.open):], x.shut, true); n > 0 {
 			return i + len(x.open) + n, true
 		}
-		x.never[x.shut] = true
+		x.unclosed[x.shut] = true
 	}
 	for _, q := range x.long {
-		if bytes.HasPrefix(rest, []byte(q)) && !x.never[q] {
-			if n := x.closing(rest[len(q):], q, strings.Contains(x.raw, q)); n > 0 {
+		if bytes.HasPrefix(rest, []byte(q)) && !x.unclosed[q] {
+			if n := x.stringEnd(rest[len(q):], q, strings.Contains(x.raw, q)); n > 0 {
 				return i + len(q) + n, false
 			}
-			x.never[q] = true
+			x.unclosed[q] = true
 		}
 	}
 	if c := x.src[i]; strings.IndexByte(x.quotes, c) >= 0 {
-		if n := x.closing(x.src[i+1:x.endOfLine(i)], string(c), false); n > 0 {
+		if n := x.stringEnd(x.src[i+1:x.endOfLine(i)], string(c), false); n > 0 {
 			return i + 1 + n, false
 		}
 	}
@@ -140,7 +140,7 @@ func lineLength(s []byte) int {
 }
 
 // closing returns the offset after the quote that ends a string, or 0.
-func (x *lexer) closing(s []byte, quote string, raw bool) int {
+func (x *lexer) stringEnd(s []byte, quote string, raw bool) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && !raw {
 			i++
@@ -155,7 +155,7 @@ func (x *lexer) closing(s []byte, quote string, raw bool) int {
 	return 0
 }
 
-func blank(s []byte) {
+func blankOut(s []byte) {
 	for i, c := range s {
 		if c != '\n' {
 			s[i] = ' '

@@ -2,19 +2,19 @@ package scan
 
 import "sync"
 
-// words finds all occurrences of many words in one pass over a text. It ignores
+// wordMatcher finds all occurrences of many wordMatcher in one pass over a text. It ignores
 // the case of ASCII letters and the kind of white space. It uses the
 // Aho-Corasick algorithm. It keeps a scan fast: a pattern is tried only near a
 // word that each of its matches contains.
-type words struct {
+type wordMatcher struct {
 	class   [256]uint8 // by byte; 0 is in no word
 	classes int
 	next    []uint16   // by state and class
 	ends    [][]uint16 // by state: numbers of the words that end there
 }
 
-func newWords(list []string) *words {
-	w := &words{classes: 1}
+func newWords(list []string) *wordMatcher {
+	w := &wordMatcher{classes: 1}
 	for _, s := range list {
 		for _, c := range []byte(s) {
 			if w.class[c] == 0 {
@@ -27,15 +27,15 @@ func newWords(list []string) *words {
 		w.class[c] = w.class[c+'a'-'A']
 	}
 	w.class['\n'], w.class['\t'] = w.class[' '], w.class[' ']
-	w.grow()
+	w.addState()
 	for i, s := range list {
 		w.insert(s, uint16(i))
 	}
-	w.link()
+	w.completeTable()
 	return w
 }
 
-func (w *words) grow() uint16 {
+func (w *wordMatcher) addState() uint16 {
 	w.next = append(w.next, make([]uint16, w.classes)...)
 	w.ends = append(w.ends, nil)
 	if len(w.ends) > 1<<16 {
@@ -44,12 +44,12 @@ func (w *words) grow() uint16 {
 	return uint16(len(w.ends) - 1)
 }
 
-func (w *words) insert(s string, number uint16) {
+func (w *wordMatcher) insert(s string, number uint16) {
 	state := uint16(0)
 	for _, c := range []byte(s) {
 		i := int(state)*w.classes + int(w.class[c])
 		if w.next[i] == 0 {
-			w.next[i] = w.grow()
+			w.next[i] = w.addState()
 		}
 		state = w.next[i]
 	}
@@ -58,7 +58,7 @@ func (w *words) insert(s string, number uint16) {
 
 // link completes the table. If a word cannot continue, the state of the longest
 // suffix that starts another word is used.
-func (w *words) link() {
+func (w *wordMatcher) completeTable() {
 	fail := make([]uint16, len(w.ends))
 	queue := []uint16{0}
 	for len(queue) > 0 {
@@ -82,8 +82,8 @@ func (w *words) link() {
 	}
 }
 
-// each calls found with the number of every word and the offset after it.
-func (w *words) each(text []byte, found func(number uint16, end int)) {
+// combine calls found with the number of every word and the offset after it.
+func (w *wordMatcher) findAll(text []byte, found func(number uint16, end int)) {
 	state := 0
 	for i, c := range text {
 		state = int(w.next[state*w.classes+int(w.class[c])])
@@ -95,16 +95,16 @@ func (w *words) each(text []byte, found func(number uint16, end int)) {
 	}
 }
 
-// index holds the words of all rules, and the rules of each word.
-type index struct {
-	words *words
-	rules [][]int // indexes into the table, by the number of the word
+// ruleIndex holds the words of all rules, and the rules of each word.
+type ruleIndex struct {
+	words *wordMatcher
+	rules [][]int // knownRegistries into the table, by the number of the word
 }
 
-var indexed = sync.OnceValue(func() *index {
+var ruleWords = sync.OnceValue(func() *ruleIndex {
 	var list []string
 	numbers := map[string]int{}
-	x := &index{}
+	x := &ruleIndex{}
 	for i := range rules() {
 		for _, w := range rules()[i].words {
 			n, ok := numbers[w]
