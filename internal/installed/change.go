@@ -21,8 +21,8 @@ type Change struct {
 	lock, next *Lockfile
 	variants   map[string]string // existing names by their folded form, where these differ
 	steps      map[string]step   // by skill name
-	ended      bool
-	stuck      bool // a step could not be reverted
+	closed     bool
+	unreverted bool // a step could not be reverted
 }
 
 // Begin starts a change and creates the directory if necessary. It waits until
@@ -30,7 +30,7 @@ type Change struct {
 // reverts the change of a process that was killed. Changes are not synchronised
 // on file systems without locks.
 func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
-	c, err := d.enter(ctx)
+	c, err := d.startChange(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("change %s: %w", d.path, err)
 	}
@@ -48,7 +48,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 		return nil, err
 	}
 	for _, n := range names {
-		if folded := fold(n); folded != n {
+		if folded := foldName(n); folded != n {
 			c.variants[folded] = n
 		}
 	}
@@ -60,11 +60,11 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 }
 
 // reach lets tests fail a step.
-func (c *Change) reach(step string) error {
-	if c.dir.at == nil {
+func (c *Change) checkFault(step string) error {
+	if c.dir.fault == nil {
 		return nil
 	}
-	return c.dir.at(step)
+	return c.dir.fault(step)
 }
 
 // Lockfile returns a copy of the lockfile as it will be after the commit.
@@ -92,7 +92,7 @@ func (c *Change) Replace(ctx context.Context, name string, e Entry, files fs.FS)
 }
 
 func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.FS, force bool) (Entry, error) {
-	if c.ended {
+	if c.closed {
 		return Entry{}, ErrChangeEnded
 	}
 	if err := checkName(name); err != nil {
@@ -106,7 +106,7 @@ func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.
 		return Entry{}, err
 	}
 	want := e.Digest
-	if e.Files, err = c.copy(ctx, files); err != nil {
+	if e.Files, err = c.copySkill(ctx, files); err != nil {
 		return Entry{}, fmt.Errorf("copy %s: %w", name, err)
 	}
 	if e.Digest = digestOf(e.Files); want != "" && want != e.Digest {
@@ -139,7 +139,7 @@ func (c *Change) ForceRemove(ctx context.Context, name string) error {
 
 func (c *Change) remove(ctx context.Context, name string, force bool) error {
 	switch {
-	case c.ended:
+	case c.closed:
 		return ErrChangeEnded
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -201,7 +201,7 @@ func (c *Change) checkReplaceable(name string, force bool) (there bool, err erro
 // syncs the disk, so that this also holds after a power failure. A change can
 // be committed once.
 func (c *Change) Commit(ctx context.Context) error {
-	if c.ended {
+	if c.closed {
 		return ErrChangeEnded
 	}
 	if ctx.Err() != nil {
@@ -210,7 +210,7 @@ func (c *Change) Commit(ctx context.Context) error {
 	if len(c.steps) == 0 {
 		return nil
 	}
-	c.ended = true
+	c.closed = true
 	if err := c.commit(ctx); err != nil {
 		return fmt.Errorf("change %s: %w", c.dir.path, err)
 	}
@@ -220,7 +220,7 @@ func (c *Change) Commit(ctx context.Context) error {
 // Close discards what was not committed and unlocks the directory. It may be
 // called after Commit, and more than once.
 func (c *Change) Close() error {
-	c.ended = true
+	c.closed = true
 	if c.lockFile == nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (c *Change) Close() error {
 }
 
 // sorted returns the steps in the order of execution.
-func (c *Change) sorted() []step {
+func (c *Change) sortedSteps() []step {
 	out := make([]step, 0, len(c.steps))
 	for _, name := range slices.Sorted(maps.Keys(c.steps)) {
 		out = append(out, c.steps[name])

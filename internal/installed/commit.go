@@ -22,8 +22,8 @@ type step struct {
 	Was    bool   `json:"was"`              // a directory of that name existed before
 }
 
-func (s step) staged() string   { return newPath + "/" + s.Name }
-func (s step) replaced() string { return oldPath + "/" + s.Name }
+func (s step) stagedPath() string   { return newPath + "/" + s.Name }
+func (s step) replacedPath() string { return oldPath + "/" + s.Name }
 
 type journal struct {
 	Version int    `json:"version"`
@@ -34,23 +34,23 @@ type journal struct {
 // journal exists, the next change finishes its steps. Without it, everything
 // staged is removed.
 func (c *Change) commit(ctx context.Context) error {
-	steps := c.sorted()
+	steps := c.sortedSteps()
 	if err := c.prepare(steps); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := c.begin(); err != nil {
+	if err := c.publishJournal(); err != nil {
 		return err
 	}
 	fresh := func(step) (bool, error) { return true, nil }
-	if undo, err := c.move(steps, fresh); err != nil {
+	if undo, err := c.moveSkills(steps, fresh); err != nil {
 		return c.revert(undo, err)
 	}
 	// The change is complete. If the rest fails, the journal stays and the next
 	// change finishes it.
-	c.stuck = c.finish() != nil
+	c.unreverted = c.removeJournal() != nil
 	return nil
 }
 
@@ -69,24 +69,24 @@ func (c *Change) prepare(steps []step) error {
 			return err
 		}
 	}
-	if err := c.write(nextPath, text); err != nil {
+	if err := c.writeFile(nextPath, text); err != nil {
 		return err
 	}
-	if err := c.reach("settle"); err != nil {
+	if err := c.checkFault("settle"); err != nil {
 		return err
 	}
 	if err := syncTree(c.root, staging); err != nil {
 		return fmt.Errorf("sync the disk: %w", err)
 	}
-	return c.write(draftPath, record)
+	return c.writeFile(draftPath, record)
 }
 
 // begin makes the journal valid by renaming it.
-func (c *Change) begin() error {
+func (c *Change) publishJournal() error {
 	if err := c.rename(draftPath, journalPath); err != nil {
 		return err
 	}
-	if err := c.sync(staging); err != nil {
+	if err := c.syncDirs(staging); err != nil {
 		return c.revert(nil, err)
 	}
 	return nil
@@ -95,21 +95,21 @@ func (c *Change) begin() error {
 // move executes the steps and then moves the lockfile. pending reports whether
 // the new files of a step still have to be moved. If move fails, undo holds the
 // functions that revert it.
-func (c *Change) move(steps []step, pending func(step) (bool, error)) (undo []func() error, err error) {
+func (c *Change) moveSkills(steps []step, pending func(step) (bool, error)) (undo []func() error, err error) {
 	for _, s := range steps {
-		back, err := c.moveOne(s, pending)
+		back, err := c.moveSkill(s, pending)
 		undo = append(undo, back...)
 		if err != nil {
 			return undo, err
 		}
 	}
-	if c.contains(nextPath) {
+	if c.exists(nextPath) {
 		err = c.rename(nextPath, LockfileName) // the last step, so it need not be reverted
 	}
 	return undo, err
 }
 
-func (c *Change) moveOne(s step, pending func(step) (bool, error)) (undo []func() error, err error) {
+func (c *Change) moveSkill(s step, pending func(step) (bool, error)) (undo []func() error, err error) {
 	rename := func(from, to string) error {
 		err := c.rename(from, to)
 		if err == nil {
@@ -117,10 +117,10 @@ func (c *Change) moveOne(s step, pending func(step) (bool, error)) (undo []func(
 		}
 		return err
 	}
-	old := s.Was && c.contains(s.Name) && !c.contains(s.replaced())
+	old := s.Was && c.exists(s.Name) && !c.exists(s.replacedPath())
 	if s.Digest == "" {
 		if old {
-			err = rename(s.Name, s.replaced())
+			err = rename(s.Name, s.replacedPath())
 		}
 		return undo, err
 	}
@@ -128,44 +128,44 @@ func (c *Change) moveOne(s step, pending func(step) (bool, error)) (undo []func(
 		return nil, err
 	}
 	if old {
-		err = c.exchange(s.staged(), s.Name)
+		err = c.exchange(s.stagedPath(), s.Name)
 		if err == nil {
-			return []func() error{func() error { return exchange(c.root, s.staged(), s.Name) }}, nil
+			return []func() error{func() error { return exchange(c.root, s.stagedPath(), s.Name) }}, nil
 		}
 		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory is missing for a moment
-			err = rename(s.Name, s.replaced())
+			err = rename(s.Name, s.replacedPath())
 		}
 		if err != nil {
 			return undo, err
 		}
 	}
-	err = rename(s.staged(), s.Name)
+	err = rename(s.stagedPath(), s.Name)
 	return undo, err
 }
 
 func (c *Change) rename(from, to string) error {
-	if err := c.reach("rename " + from); err != nil {
+	if err := c.checkFault("rename " + from); err != nil {
 		return err
 	}
 	return c.root.Rename(from, to)
 }
 
 func (c *Change) exchange(a, b string) error {
-	if err := c.reach("exchange " + a); err != nil {
+	if err := c.checkFault("exchange " + a); err != nil {
 		return err
 	}
 	return exchange(c.root, a, b)
 }
 
-func (c *Change) contains(p string) bool {
+func (c *Change) exists(p string) bool {
 	_, err := c.root.Lstat(p)
 	return err == nil
 }
 
 // sync writes the names in directories to the disk.
-func (c *Change) sync(dirs ...string) error {
+func (c *Change) syncDirs(dirs ...string) error {
 	for _, dir := range dirs {
-		if err := c.reach("sync " + dir); err != nil {
+		if err := c.checkFault("sync " + dir); err != nil {
 			return err
 		}
 		if err := syncDir(c.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -178,17 +178,17 @@ func (c *Change) sync(dirs ...string) error {
 // revert undoes the moves and then removes the journal, which would otherwise
 // make the next change finish them.
 func (c *Change) revert(undo []func() error, why error) error {
-	c.stuck = true
+	c.unreverted = true
 	for _, back := range slices.Backward(undo) {
 		if err := back(); err != nil {
 			return fmt.Errorf("%w (could not be reverted; the next change tries to finish it: %w)", why, err)
 		}
 	}
-	unsettled := c.sync(".", newPath, oldPath)
+	unsettled := c.syncDirs(".", newPath, oldPath)
 	if err := c.root.Remove(journalPath); err != nil {
 		return fmt.Errorf("%w (reverted, but the next change will retry it: %w)", why, err)
 	}
-	c.stuck = false
+	c.unreverted = false
 	if unsettled != nil {
 		return fmt.Errorf("%w (%w)", why, unsettled)
 	}
@@ -198,27 +198,27 @@ func (c *Change) revert(undo []func() error, why error) error {
 // finish removes the journal after the moves are on the disk. Only then may
 // replaced files be removed: a stale journal could otherwise remove skills that
 // were added later.
-func (c *Change) finish() error {
-	if err := c.sync(".", newPath, oldPath); err != nil {
+func (c *Change) removeJournal() error {
+	if err := c.syncDirs(".", newPath, oldPath); err != nil {
 		return err
 	}
-	if err := c.reach("remove the journal"); err != nil {
+	if err := c.checkFault("remove the journal"); err != nil {
 		return err
 	}
 	if err := c.root.Remove(journalPath); err != nil {
 		return err
 	}
-	return c.sync(staging)
+	return c.syncDirs(staging)
 }
 
 // clean removes all staged files.
-func (c *Change) clean() error {
+func (c *Change) removeStaged() error {
 	var errs []error
 	for _, p := range []string{partPath, newPath, oldPath, nextPath, draftPath} {
-		if err := c.reach("clean " + p); err != nil {
+		if err := c.checkFault("clean " + p); err != nil {
 			return err
 		}
-		errs = append(errs, c.clear(p))
+		errs = append(errs, c.removeAll(p))
 	}
 	return errors.Join(errs...)
 }
@@ -229,35 +229,35 @@ func (c *Change) recover() error {
 	steps, err := c.readJournal()
 	if !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = c.finishOther(steps)
+			err = c.finishInterrupted(steps)
 		}
 		if err != nil {
-			c.stuck = true
+			c.unreverted = true
 			return err
 		}
 	}
-	if err := c.clean(); err != nil {
+	if err := c.removeStaged(); err != nil {
 		return err
 	}
-	return c.ignore()
+	return c.writeIgnoreFile()
 }
 
-func (c *Change) finishOther(steps []step) error {
+func (c *Change) finishInterrupted(steps []step) error {
 	if _, _, err := readLockAt(c.root, nextPath, ParseLockfile); err != nil {
 		return err
 	}
 	// After an exchange, the old files are where the new ones were.
 	pending := func(s step) (bool, error) {
-		if !c.contains(s.staged()) {
+		if !c.exists(s.stagedPath()) {
 			return false, nil
 		}
-		digest, err := c.digest(s.staged())
+		digest, err := c.digest(s.stagedPath())
 		return digest == s.Digest, err
 	}
-	if _, err := c.move(steps, pending); err != nil {
+	if _, err := c.moveSkills(steps, pending); err != nil {
 		return err
 	}
-	return c.finish()
+	return c.removeJournal()
 }
 
 func (c *Change) readJournal() ([]step, error) {
@@ -281,8 +281,8 @@ func (c *Change) readJournal() ([]step, error) {
 }
 
 // ignore keeps staged files out of repositories.
-func (c *Change) ignore() error {
-	err := c.write(ignorePath, []byte("*\n"))
+func (c *Change) writeIgnoreFile() error {
+	err := c.writeFile(ignorePath, []byte("*\n"))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -290,8 +290,8 @@ func (c *Change) ignore() error {
 }
 
 // write creates a file and syncs it.
-func (c *Change) write(p string, data []byte) error {
-	if err := c.reach("write " + p); err != nil {
+func (c *Change) writeFile(p string, data []byte) error {
+	if err := c.checkFault("write " + p); err != nil {
 		return err
 	}
 	f, err := c.root.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -17,12 +17,12 @@ import (
 )
 
 // copy copies the files of a skill to partPath and returns their hashes.
-func (c *Change) copy(ctx context.Context, files fs.FS) (map[string]string, error) {
+func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string, error) {
 	manifest, err := listAccepted(files)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.clear(partPath); err != nil {
+	if err := c.removeAll(partPath); err != nil {
 		return nil, err
 	}
 	out := make(map[string]string, len(manifest))
@@ -36,7 +36,7 @@ func (c *Change) copy(ctx context.Context, files fs.FS) (map[string]string, erro
 			}
 			made[dir] = true
 		}
-		if err := c.reach("copy " + f.Path); err != nil {
+		if err := c.checkFault("copy " + f.Path); err != nil {
 			return nil, err
 		}
 		n, hash, err := copyFile(ctx, c.root, target, files, f.Path, room)
@@ -68,14 +68,14 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 	seen := make(map[string]bool, len(manifest))
 	head := false
 	for _, f := range manifest {
-		if why := wrongPath(f.Path); why != "" {
+		if why := pathError(f.Path); why != "" {
 			refuse(f.Path, "path", why)
 		}
-		if seen[fold(f.Path)] {
+		if seen[foldName(f.Path)] {
 			refuse(f.Path, "collision", "another file differs only in letter case")
 		}
-		seen[fold(f.Path)] = true
-		head = head || skillpath.IsSkillFile(f.Path)
+		seen[foldName(f.Path)] = true
+		head = head || skill.IsFileName(f.Path)
 	}
 	if !head {
 		refuse("", "no-skill-md", "no "+skill.FileName)
@@ -111,7 +111,7 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 	}
 	defer out.Close()
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), &ctxReader{ctx, io.LimitReader(in, most+1)})
+	n, err := io.Copy(io.MultiWriter(out, h), &contextReader{ctx, io.LimitReader(in, most+1)})
 	if err = errors.Join(err, out.Close()); err != nil {
 		return 0, "", err
 	}
@@ -121,13 +121,13 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ctxReader stops reading when its context ends.
-type ctxReader struct {
+// contextReader stops reading when its context ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (b *ctxReader) Read(p []byte) (int, error) {
+func (b *contextReader) Read(p []byte) (int, error) {
 	if b.ctx.Err() != nil {
 		return 0, context.Cause(b.ctx)
 	}
@@ -136,7 +136,7 @@ func (b *ctxReader) Read(p []byte) (int, error) {
 
 // stage moves the copied files to the directory of new skills.
 func (c *Change) stage(name string) error {
-	if err := c.reach("stage " + name); err != nil {
+	if err := c.checkFault("stage " + name); err != nil {
 		return err
 	}
 	if err := c.unstage(name); err != nil {
@@ -149,10 +149,10 @@ func (c *Change) stage(name string) error {
 }
 
 // unstage removes the new files of a skill.
-func (c *Change) unstage(name string) error { return c.clear(newPath + "/" + name) }
+func (c *Change) unstage(name string) error { return c.removeAll(newPath + "/" + name) }
 
 // clear removes a path, even below directories without write permission.
-func (c *Change) clear(p string) error {
+func (c *Change) removeAll(p string) error {
 	err := c.root.RemoveAll(p)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
 		return err

@@ -5,7 +5,7 @@ const Staging = staging
 
 // At makes f be called before each step of the changes of d; it can make the step
 // fail.
-func (d *Dir) At(f func(step string) error) { d.at = f }
+func (d *Dir) At(f func(step string) error) { d.fault = f }
 
 // At is [Dir.At] of the directory that is changed.
 func (c *Change) At(f func(step string) error) { c.dir.At(f) }

@@ -39,7 +39,7 @@ type Dir struct {
 
 	// at is called before each step of a change and can make it fail. Only
 	// tests set it.
-	at func(step string) error
+	fault func(step string) error
 
 	mu     sync.Mutex // guards the fields below
 	text   []byte     // text of the lockfile that was parsed last
@@ -90,7 +90,7 @@ func (d *Dir) Has(name string) (bool, error) {
 	found := false
 	err := d.withRoot(func(root *os.Root) error {
 		names, err := listNames(root)
-		found = slices.ContainsFunc(names, func(n string) bool { return fold(n) == fold(name) })
+		found = slices.ContainsFunc(names, func(n string) bool { return foldName(n) == foldName(name) })
 		return err
 	})
 	return found, err
@@ -177,8 +177,8 @@ func listNames(root *os.Root) ([]string, error) {
 	return names, nil
 }
 
-// fold maps names to the same text if some file system treats them as equal.
-func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+// foldName maps names to the same text if some file system treats them as equal.
+func foldName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // checkName rejects names that are not valid directory names on every system.
 func checkName(name string) error {

@@ -163,12 +163,12 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 	case v == "":
 		return nil, whole(0, "version is missing")
 	case v != fmt.Sprint(lockVersion):
-		e := whole(0, fmt.Sprintf("unsupported version %s; update loadout", clip(v)))
+		e := whole(0, fmt.Sprintf("unsupported version %s; update loadout", truncate(v)))
 		e.Newer = true
 		return nil, e
 	}
 	r := &lockReader{src: data, lock: &Lockfile{Skills: map[string]Entry{}}}
-	r.read()
+	r.readLockfile()
 	if len(r.err.Problems) > 0 {
 		return nil, &r.err
 	}
@@ -191,9 +191,9 @@ func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }
 
-// clip shortens an untrusted text for an error.
-func clip(s string) string {
-	s = printable.OneLine(s)
+// truncate shortens an untrusted text for an error.
+func truncate(s string) string {
+	s = skill.OneLine(s)
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}

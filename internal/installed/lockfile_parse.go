@@ -21,116 +21,116 @@ import (
 // produce. It relies on encoding/json having validated the input.
 type lockReader struct {
 	src  []byte
-	at   int // offset after the last token
+	pos  int // offset after the last token
 	lock *Lockfile
 	err  LockfileError
 }
 
-func (r *lockReader) problem(where, format string, args ...any) {
+func (r *lockReader) addProblem(where, format string, args ...any) {
 	if len(r.err.Problems) == MaxProblems {
 		r.err.Omitted++
 		return
 	}
-	line := lineAt(r.src, r.at)
+	line := lineAt(r.src, r.pos)
 	r.err.Problems = append(r.err.Problems, LockfileProblem{line, where, fmt.Sprintf(format, args...)})
 }
 
-func (r *lockReader) read() {
+func (r *lockReader) readLockfile() {
 	skills := false
-	r.object("", func(key string) {
+	r.readObject("", func(key string) {
 		switch key {
 		case "version":
-			r.skip()
+			r.skipValue()
 		case "skills":
 			skills = true
-			r.object("skills", r.entry)
+			r.readObject("skills", r.readEntry)
 		default:
-			r.unknown(key)
+			r.rejectField(key)
 		}
 	})
 	if !skills {
-		r.problem("skills", "is missing")
+		r.addProblem("skills", "is missing")
 	}
 }
 
 // entry reads one skill.
-func (r *lockReader) entry(name string) {
+func (r *lockReader) readEntry(name string) {
 	at := "skills." + fieldPath(name)
 	if err := checkName(name); err != nil {
-		r.problem(at, "cannot be the name of a skill's directory")
+		r.addProblem(at, "cannot be the name of a skill's directory")
 	}
 	if len(r.lock.Skills) == MaxSkills {
-		r.problem(at, "exceeds the limit of %d skills", MaxSkills)
-		r.skip()
+		r.addProblem(at, "exceeds the limit of %d skills", MaxSkills)
+		r.skipValue()
 		return
 	}
 	var e Entry
 	texts := map[string]*string{"ref": &e.Ref, "commit": &e.Commit, "skillVersion": &e.Version, "digest": &e.Digest, "key": &e.Key}
-	r.object(at, func(key string) {
+	r.readObject(at, func(key string) {
 		switch text, ok := texts[key]; {
 		case ok:
-			*text = r.text(at + "." + key)
+			*text = r.readText(at + "." + key)
 		case key == "from":
-			r.location(at+".from", &e.From)
+			r.readLocation(at+".from", &e.From)
 		case key == "files":
-			e.Files = r.files(at + ".files")
+			e.Files = r.readFiles(at + ".files")
 		default:
-			r.unknown(at + "." + fieldPath(key))
+			r.rejectField(at + "." + fieldPath(key))
 		}
 	})
 	switch {
 	case len(e.Files) == 0:
-		r.problem(at+".files", "is empty")
+		r.addProblem(at+".files", "is empty")
 	case digestOf(e.Files) != e.Digest:
-		r.problem(at+".digest", "does not match the files")
+		r.addProblem(at+".digest", "does not match the files")
 	}
 	r.lock.Skills[name] = e
 }
 
-func (r *lockReader) files(at string) map[string]string {
+func (r *lockReader) readFiles(at string) map[string]string {
 	files := map[string]string{}
-	r.object(at, func(p string) {
-		if why := wrongPath(p); why != "" {
-			r.problem(at+"."+fieldPath(p), "is not a valid path: %s", why)
+	r.readObject(at, func(p string) {
+		if why := pathError(p); why != "" {
+			r.addProblem(at+"."+fieldPath(p), "is not a valid path: %s", why)
 		}
-		hash, why := r.value()
+		hash, why := r.tryText()
 		if why == "" && !isHash(hash) {
 			why = "is no SHA-256 in lower-case hex"
 		}
 		if files[p] = hash; why != "" {
-			r.wrong(at+"."+fieldPath(p), why)
+			r.rejectValue(at+"."+fieldPath(p), why)
 		}
 	})
 	return files
 }
 
-func (r *lockReader) location(at string, l *remote.Location) {
-	r.object(at, func(key string) {
+func (r *lockReader) readLocation(at string, l *remote.Location) {
+	r.readObject(at, func(key string) {
 		at := at + "." + fieldPath(key)
 		switch key {
 		case "kind":
-			l.Kind = remote.Kind(r.text(at))
+			l.Kind = remote.Kind(r.readText(at))
 		case "url":
-			if l.URL = r.text(at); hasPassword(l.URL) {
-				r.problem(at, "contains a password, which must not be in a file that others read")
+			if l.URL = r.readText(at); hasPassword(l.URL) {
+				r.addProblem(at, "contains a password, which must not be in a file that others read")
 			}
 		case "dir":
-			if l.Dir = r.text(at); l.Dir != "" && !fs.ValidPath(l.Dir) {
-				r.problem(at, "leads out of the skill's source")
+			if l.Dir = r.readText(at); l.Dir != "" && !fs.ValidPath(l.Dir) {
+				r.addProblem(at, "leads out of the skill's source")
 			}
 		case "ref":
-			l.Ref = r.text(at)
+			l.Ref = r.readText(at)
 		default:
-			r.unknown(at)
+			r.rejectField(at)
 		}
 	})
 	switch l.Kind {
 	case remote.Git, remote.Archive, remote.File, remote.Index, remote.Local:
 	default:
-		r.problem(at+".kind", "is %q, which is not a kind of location", clip(string(l.Kind)))
+		r.addProblem(at+".kind", "is %q, which is not a kind of location", truncate(string(l.Kind)))
 	}
 	if l.URL == "" {
-		r.problem(at+".url", "is missing")
+		r.addProblem(at+".url", "is missing")
 	}
 }
 
@@ -144,18 +144,18 @@ func hasPassword(text string) bool {
 }
 
 // object reads an object and calls field for the value of each key.
-func (r *lockReader) object(at string, field func(key string)) {
-	if r.next() != '{' {
-		r.problem(at, "is not an object")
-		r.skip()
+func (r *lockReader) readObject(at string, field func(key string)) {
+	if r.peekByte() != '{' {
+		r.addProblem(at, "is not an object")
+		r.skipValue()
 		return
 	}
 	r.readToken(1)
 	seen := map[string]bool{}
-	for r.next() != '}' {
-		key := r.string()
+	for r.peekByte() != '}' {
+		key := r.readString()
 		if seen[key] {
-			r.problem(strings.TrimPrefix(at+"."+fieldPath(key), "."), "is repeated")
+			r.addProblem(strings.TrimPrefix(at+"."+fieldPath(key), "."), "is repeated")
 		}
 		seen[key] = true
 		field(key)
@@ -164,24 +164,24 @@ func (r *lockReader) object(at string, field func(key string)) {
 }
 
 // text reads a string of one line.
-func (r *lockReader) text(at string) string {
-	s, why := r.value()
+func (r *lockReader) readText(at string) string {
+	s, why := r.tryText()
 	if why != "" {
-		r.wrong(at, why)
+		r.rejectValue(at, why)
 	}
 	return s
 }
 
-const noText = "is no text"
+const notString = "is no text"
 
-// value works like text, but returns the problem for [lockReader.wrong] instead
+// value works like text, but returns the problem for [lockReader.rejectValue] instead
 // of reporting it. Computing positions costs more than reading, for thousands
 // of files.
-func (r *lockReader) value() (s, why string) {
-	if r.next() != '"' {
-		return "", noText
+func (r *lockReader) tryText() (s, why string) {
+	if r.peekByte() != '"' {
+		return "", notString
 	}
-	s = r.string()
+	s = r.readString()
 	if len(s) > maxText || strings.ContainsFunc(s, unicode.IsControl) {
 		return s, fmt.Sprintf("is longer than %d bytes, or more than one line", maxText)
 	}
@@ -190,28 +190,28 @@ func (r *lockReader) value() (s, why string) {
 
 // wrong reports the problem that value returned and skips what value did not
 // read.
-func (r *lockReader) wrong(at, why string) {
-	if r.problem(at, "%s", why); why == noText {
-		r.skip()
+func (r *lockReader) rejectValue(at, why string) {
+	if r.addProblem(at, "%s", why); why == notString {
+		r.skipValue()
 	}
 }
 
-func (r *lockReader) unknown(at string) {
-	r.problem(at, "is unknown")
-	r.skip()
+func (r *lockReader) rejectField(at string) {
+	r.addProblem(at, "is unknown")
+	r.skipValue()
 }
 
 // next returns the first byte of the next token, or 0 at the end.
-func (r *lockReader) next() byte {
-	if i := r.start(); i < len(r.src) {
+func (r *lockReader) peekByte() byte {
+	if i := r.tokenStart(); i < len(r.src) {
 		return r.src[i]
 	}
 	return 0
 }
 
 // start returns the offset of the next token, after white space and separators.
-func (r *lockReader) start() int {
-	i := r.at
+func (r *lockReader) tokenStart() int {
+	i := r.pos
 	for i < len(r.src) && strings.IndexByte(" \t\r\n:,", r.src[i]) >= 0 {
 		i++
 	}
@@ -220,14 +220,14 @@ func (r *lockReader) start() int {
 
 // readToken reads the n bytes of the next token.
 func (r *lockReader) readToken(n int) []byte {
-	from := r.start()
-	r.at = min(from+n, len(r.src))
-	return r.src[from:r.at]
+	from := r.tokenStart()
+	r.pos = min(from+n, len(r.src))
+	return r.src[from:r.pos]
 }
 
 // string reads a string.
-func (r *lockReader) string() string {
-	from := r.start()
+func (r *lockReader) readString() string {
+	from := r.tokenStart()
 	n := 1
 	for from+n < len(r.src) && r.src[from+n] != '"' {
 		if r.src[from+n] == '\\' {
@@ -245,13 +245,13 @@ func (r *lockReader) string() string {
 }
 
 // skip skips a value.
-func (r *lockReader) skip() {
+func (r *lockReader) skipValue() {
 	for depth := 0; ; {
-		switch r.next() {
+		switch r.peekByte() {
 		case 0:
 			return
 		case '"':
-			r.string()
+			r.readString()
 		case '{', '[':
 			r.readToken(1)
 			depth++
@@ -259,7 +259,7 @@ func (r *lockReader) skip() {
 			r.readToken(1)
 			depth--
 		default: // a number, true, false or null
-			n := bytes.IndexAny(r.src[r.start():], " \t\r\n,]}")
+			n := bytes.IndexAny(r.src[r.tokenStart():], " \t\r\n,]}")
 			r.readToken(max(n, 1))
 		}
 		if depth == 0 {
@@ -273,7 +273,7 @@ func fieldPath(key string) string {
 	if skillname.IsPortable(key) {
 		return key
 	}
-	return fmt.Sprintf("%q", clip(key))
+	return fmt.Sprintf("%q", truncate(key))
 }
 
 func isHash(s string) bool {
@@ -290,10 +290,10 @@ func digestOf(files map[string]string) string {
 	return m.Digest()
 }
 
-// wrongPath returns the reason why a path is not valid on every system, or ""
+// pathError returns the reason why a path is not valid on every system, or ""
 // if it is valid.
-func wrongPath(p string) string {
-	if _, why := skillpath.Check(p); why != "" {
+func pathError(p string) string {
+	if _, why := skill.CheckPath(p); why != "" {
 		return why
 	}
 	for part := range strings.SplitSeq(p, "/") {

@@ -36,15 +36,15 @@ const (
 	journalPath = staging + "/journal.json"
 )
 
-// errGone is returned if another process removed the staging directory at the
+// errStagingRemoved is returned if another process removed the staging directory at the
 // end of its change.
-var errGone = errors.New("staging directory was removed")
+var errStagingRemoved = errors.New("staging directory was removed")
 
 // enter locks the directory for one change. It retries if another process
 // removes the staging directory in between, up to a thousand times.
-func (d *Dir) enter(ctx context.Context) (c *Change, err error) {
+func (d *Dir) startChange(ctx context.Context) (c *Change, err error) {
 	for range 1000 {
-		if c, err = d.tryEnter(ctx); !errors.Is(err, errGone) {
+		if c, err = d.tryStartChange(ctx); !errors.Is(err, errStagingRemoved) {
 			return c, err
 		}
 		if ctx.Err() != nil {
@@ -54,7 +54,7 @@ func (d *Dir) enter(ctx context.Context) (c *Change, err error) {
 	return nil, err
 }
 
-func (d *Dir) tryEnter(ctx context.Context) (_ *Change, err error) {
+func (d *Dir) tryStartChange(ctx context.Context) (_ *Change, err error) {
 	c := &Change{dir: d, variants: map[string]string{}}
 	defer func() {
 		if err != nil {
@@ -118,7 +118,7 @@ func (c *Change) checkLock() error {
 	case !now.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file: move it away", lockPath)
 	case !os.SameFile(mine, now):
-		return errGone
+		return errStagingRemoved
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (c *Change) checkLock() error {
 // otherwise.
 func missingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errGone, err)
+		return fmt.Errorf("%w: %w", errStagingRemoved, err)
 	}
 	return err
 }
@@ -136,8 +136,8 @@ func missingError(err error) error {
 // next change.
 func (c *Change) removeStaging() error {
 	var err error
-	if !c.stuck {
-		err = c.clean()
+	if !c.unreverted {
+		err = c.removeStaged()
 		c.root.Remove(ignorePath)
 		// Delete the file while it is locked: processes that have it open detect that it
 		// is gone. Files that others created since then keep the directory.
