@@ -18,7 +18,7 @@ func (e *NotFoundError) Error() string {
 	if len(e.Near) > 0 {
 		return msg + "; did you mean " + strings.Join(e.Near, " or ") + "?"
 	}
-	return msg + "; " + offer(e.Scripts)
+	return msg + "; " + listScripts(e.Scripts)
 }
 
 // NotScriptError reports that a file exists but cannot be run.
@@ -32,7 +32,7 @@ func (e *NotScriptError) Error() string {
 	if e.Scripts == nil {
 		return msg + ": it has neither the extension of one nor a first line that names an interpreter"
 	}
-	return msg + "; " + offer(e.Scripts)
+	return msg + "; " + listScripts(e.Scripts)
 }
 
 // OutsideError reports a path that is invalid or leads out of the skill.
@@ -44,8 +44,8 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%q is not a path inside the skill; give one relative to its folder, such as scripts/run.py", e.Name)
 }
 
-// offer lists the scripts of a skill for a message.
-func offer(scripts []string) string {
+// listScripts lists the scripts of a skill for a message.
+func listScripts(scripts []string) string {
 	const most = 12
 	switch {
 	case len(scripts) == 0:
@@ -129,8 +129,8 @@ func (e *NeedsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// hints maps interpreters to installation instructions.
-var hints = map[string]string{
+// installHints maps interpreters to installation instructions.
+var installHints = map[string]string{
 	"python3": "install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`",
 	"python2": "Python 2 is no longer supplied: port the script to Python 3 and change its first line to #!/usr/bin/env python3",
 	"pypy3":   "install it with `apt install pypy3` (Debian) or `brew install pypy3` (macOS)",
@@ -144,11 +144,11 @@ var hints = map[string]string{
 	"pwsh":    "install PowerShell from https://aka.ms/install-powershell (Debian) or with `brew install powershell` (macOS)",
 }
 
-// otherHint is the hint for interpreters without an entry in hints.
-const otherHint = "install it system-wide or in a directory of its own that is in PATH, or name another interpreter in the first line of the script"
+// defaultInstallHint is the hint for interpreters without an entry in hints.
+const defaultInstallHint = "install it system-wide or in a directory of its own that is in PATH, or name another interpreter in the first line of the script"
 
-func hint(interpreter string) string {
-	if h, ok := hints[interpreter]; ok {
+func installHint(interpreter string) string {
+	if h, ok := installHints[interpreter]; ok {
 		return h
 	}
 	if strings.HasPrefix(interpreter, "python3.") {

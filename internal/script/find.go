@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// mounts lists prefixes that a path may have: the skill's path in a sandbox,
+// skillPathPrefixes lists prefixes that a path may have: the skill's path in a sandbox,
 // and names for it that instructions use.
-var mounts = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
+var skillPathPrefixes = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
 	"${LOADOUT_SKILL}/", "$LOADOUT_SKILL/", "{baseDir}/"}
 
 // Find returns the path of the script that a model or user calls name. files is
@@ -25,7 +25,7 @@ var mounts = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL
 // The error is an [OutsideError], [NotFoundError] or [NotScriptError]. Find
 // opens a file only if it lacks a script's extension, to read its first bytes.
 func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
-	p, ok := clean(name)
+	p, ok := cleanPath(name)
 	if !ok {
 		return "", &OutsideError{name}
 	}
@@ -49,7 +49,7 @@ func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 			return "", &NotScriptError{files[i].Path, scripts}
 		}
 	}
-	return "", &NotFoundError{name, guesses(p, scripts), scripts}
+	return "", &NotFoundError{name, similarScripts(p, scripts), scripts}
 }
 
 // Scripts lists the files of the skill that can be run, in the order of files.
@@ -64,15 +64,15 @@ func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	return out
 }
 
-// clean converts a typed path to the form of a listing. It returns false for a
+// cleanPath converts a typed path to the form of a listing. It returns false for a
 // path that is invalid or leads out of the skill.
-func clean(name string) (string, bool) {
+func cleanPath(name string) (string, bool) {
 	p := strings.TrimSpace(name)
 	if n := len(p); n > 1 && (p[0] == '"' || p[0] == '\'' || p[0] == '`') && p[n-1] == p[0] {
 		p = p[1 : n-1]
 	}
 	p = strings.ReplaceAll(p, `\`, "/")
-	for _, m := range mounts {
+	for _, m := range skillPathPrefixes {
 		if rest, ok := strings.CutPrefix(p, m); ok {
 			p = strings.TrimLeft(rest, "/")
 			break
@@ -97,18 +97,18 @@ func isScript(fsys fs.FS, f skill.File) bool {
 	if f.Script {
 		mode = 0o111
 	}
-	first, _, err := head(fsys, f.Path)
+	first, _, err := readHead(fsys, f.Path)
 	if err != nil {
 		return false
 	}
 	_, shebang, _ := parseShebang(first)
-	return isELF(first) || shebang && maybeScript(f.Path, mode)
+	return isELF(first) || shebang && mayBeScript(f.Path, mode)
 }
 
-// guesses returns scripts that p may have meant: scripts with the same base
+// similarScripts returns scripts that p may have meant: scripts with the same base
 // name elsewhere, or with a name that differs in case, punctuation, extension
 // or up to two letters.
-func guesses(p string, scripts []string) []string {
+func similarScripts(p string, scripts []string) []string {
 	type match struct {
 		path string
 		far  int

@@ -25,7 +25,7 @@ func skillOf(t testing.TB, files fstest.MapFS) skill.Manifest {
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
-func executable(text string) *fstest.MapFile {
+func isExecutable(text string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(text), Mode: 0o755}
 }
 
@@ -35,14 +35,14 @@ var findable = fstest.MapFS{
 	"scripts/deep/run.sh": file(""),
 	"scripts/twice.py":    file(""),
 	"other/twice.py":      file(""),
-	"scripts/tool":        executable("#!/bin/sh\n"),
+	"scripts/tool":        isExecutable("#!/bin/sh\n"),
 	"scripts/archived":    file("#!/usr/bin/env python3\n"),
 	"scripts/elf.bin":     file("\x7fELF\x02"),
 	"scripts/data.csv":    file("a,b"),
-	"scripts/main.rs":     executable("#![allow(dead_code)]\n"),
+	"scripts/main.rs":     isExecutable("#![allow(dead_code)]\n"),
 	"scripts/with b.py":   file(""),
 	"notes.txt":           file("#!/bin/sh\n"),
-	"README.md":           executable("# all files of this archive are executable\n"),
+	"README.md":           isExecutable("# all files of this archive are executable\n"),
 }
 
 func TestFind(t *testing.T) {

@@ -48,20 +48,20 @@ func (h Host) getenv(name string) string {
 }
 
 // system returns the directories that need no mount.
-func (h Host) system() []string {
+func (h Host) systemDirs() []string {
 	if h.System != nil {
 		return h.System
 	}
 	switch runtime.GOOS {
 	case "windows":
-		return []string{filepath.Clean(h.orElse("SystemRoot", `C:\Windows`))}
+		return []string{filepath.Clean(h.envOr("SystemRoot", `C:\Windows`))}
 	case "darwin":
 		return []string{"/usr", "/bin", "/sbin", "/System"}
 	}
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 }
 
-func (h Host) orElse(variable, value string) string {
+func (h Host) envOr(variable, value string) string {
 	if v := h.getenv(variable); v != "" && filepath.IsAbs(v) {
 		return filepath.Clean(v)
 	}
@@ -70,11 +70,11 @@ func (h Host) orElse(variable, value string) string {
 
 // inSystem reports whether a path needs no mount.
 func (h Host) inSystem(p string) bool {
-	return slices.ContainsFunc(h.system(), func(dir string) bool { return within(dir, p) })
+	return slices.ContainsFunc(h.systemDirs(), func(dir string) bool { return isWithin(dir, p) })
 }
 
-// found is a usable interpreter.
-type found struct {
+// interpreter is a usable interpreter.
+type interpreter struct {
 	exe      string   // the path that starts it
 	before   []string // arguments before all others: the path of a JavaScript program
 	prefixes []string
@@ -83,43 +83,43 @@ type found struct {
 }
 
 // complete sets the fields of the plan that depend on the host.
-func (h Host) complete(plan *Plan, how recognised, requiresPython string) error {
-	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: plan.Script, Hint: hint(how.interpreters[0])}
-	accept := func(found) string { return "" }
+func (h Host) completePlan(plan *Plan, how detected, requiresPython string) error {
+	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: plan.Script, Hint: installHint(how.interpreters[0])}
+	accept := func(interpreter) string { return "" }
 	switch how.kind {
 	case Python:
 		missing.Interpreter = how.interpreters[0]
 		if requiresPython != "" {
 			missing.Interpreter += " (" + requiresPython + ")"
-			accept = func(f found) string {
-				if f.version != "" && !satisfies(f.version, requiresPython) {
+			accept = func(f interpreter) string {
+				if f.version != "" && !satisfiesVersion(f.version, requiresPython) {
 					return "it is version " + f.version + ", and " + requiresPython + " is required"
 				}
 				return ""
 			}
 		}
 	case Other:
-		missing.Hint = otherHint
-		accept = runsAsItself
+		missing.Hint = defaultInstallHint
+		accept = privilegeProblem
 		h.Version = nil // do not run an interpreter chosen by a skill to learn its version
 	case TypeScript:
-		accept = runsTypeScript
+		accept = typeScriptProblem
 		if how.interpreters[0] == "node" {
-			missing.Hint = hint("ts")
+			missing.Hint = installHint("ts")
 			missing.Interpreter = "node (22.6 or newer)"
 			if len(how.interpreters) > 1 {
 				missing.Interpreter = "node (22.6 or newer), deno, bun or tsx"
 			}
 		}
 	}
-	f, tried, ok := h.find(how, accept)
+	f, tried, ok := h.findInterpreter(how, accept)
 	if !ok {
 		missing.Tried = tried
 		return missing
 	}
 	plan.Interpreter, plan.Version, plan.Prefixes = f.name, f.version, f.prefixes
 	plan.Argv = append([]string{f.exe}, f.before...)
-	plan.Argv = append(plan.Argv, flags(how, f)...)
+	plan.Argv = append(plan.Argv, interpreterFlags(how, f)...)
 	plan.Argv = append(plan.Argv, Placeholder)
 	for _, p := range append([]string{f.exe}, f.before...) {
 		if dir := filepath.Dir(p); !h.inSystem(p) && !slices.Contains(plan.Bin, dir) && filepath.Base(dir) == "bin" {
@@ -132,25 +132,25 @@ func (h Host) complete(plan *Plan, how recognised, requiresPython string) error 
 	return nil
 }
 
-// runsAsItself returns why a program with the rights of another user cannot be
+// privilegeProblem returns why a program with the rights of another user cannot be
 // an interpreter, or "".
-func runsAsItself(f found) string {
+func privilegeProblem(f interpreter) string {
 	if info, err := os.Stat(f.exe); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		return "it takes the rights of another user (setuid or setgid)"
 	}
 	return ""
 }
 
-// flags returns the arguments between interpreter and script.
-func flags(how recognised, f found) []string {
+// interpreterFlags returns the arguments between interpreter and script.
+func interpreterFlags(how detected, f interpreter) []string {
 	args := slices.Clone(how.args)
 	switch {
 	case f.name == "deno" && len(args) == 0:
 		// The sandbox is the boundary; otherwise deno would prompt for
 		// permissions.
 		return []string{"run", "--allow-all"}
-	case how.kind == TypeScript && f.name == "node" && !slices.Contains(args, stripTypes) && typescriptByFlag(f.version):
-		return append(args, stripTypes)
+	case how.kind == TypeScript && f.name == "node" && !slices.Contains(args, stripTypesFlag) && needsTypeScriptFlag(f.version):
+		return append(args, stripTypesFlag)
 	}
 	return append(args, byKind(how.kind).before...)
 }
@@ -158,19 +158,19 @@ func flags(how recognised, f found) []string {
 // find returns the first usable interpreter. It tries the path of a shebang,
 // then each name on PATH, in the system directories, and in the directories of
 // version managers. accept returns why an interpreter is unsuitable, or "".
-func (h Host) find(how recognised, accept func(found) string) (found, []Unusable, bool) {
+func (h Host) findInterpreter(how detected, accept func(interpreter) string) (interpreter, []Unusable, bool) {
 	var tried []Unusable
 	seen := map[string]bool{}
-	try := func(p, name string) (found, bool) {
-		location := p // with directory symlinks resolved, such as /bin to /usr/bin
+	try := func(p, name string) (interpreter, bool) {
+		place := p // with directory symlinks resolved, such as /bin to /usr/bin
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
 			location = filepath.Join(dir, filepath.Base(p))
 		}
-		if seen[location] || !executable(p) {
-			return found{}, false
+		if seen[place] || !isExecutable(p) {
+			return interpreter{}, false
 		}
-		seen[location] = true
-		f, err := h.use(p, name, 0)
+		seen[place] = true
+		f, err := h.resolveInterpreter(p, name, 0)
 		reason := ""
 		if err != nil {
 			reason = err.Error()
@@ -179,11 +179,11 @@ func (h Host) find(how recognised, accept func(found) string) (found, []Unusable
 		}
 		if reason != "" {
 			tried = append(tried, Unusable{p, reason})
-			return found{}, false
+			return interpreter{}, false
 		}
 		return f, true
 	}
-	path := h.path()
+	path := h.searchPath()
 	if p := how.exact; p != "" && (h.inSystem(p) || slices.Contains(path, filepath.Dir(p))) {
 		if f, ok := try(p, filepath.Base(p)); ok {
 			return f, nil, true
@@ -195,17 +195,17 @@ func (h Host) find(how recognised, accept func(found) string) (found, []Unusable
 				return f, nil, true
 			}
 		}
-		for _, p := range h.kept(name) {
+		for _, p := range h.managedInterpreters(name) {
 			if f, ok := try(p, name); ok {
 				return f, nil, true
 			}
 		}
 	}
-	return found{}, tried, false
+	return interpreter{}, tried, false
 }
 
 // path returns the directories to search.
-func (h Host) path() []string {
+func (h Host) searchPath() []string {
 	var dirs []string
 	add := func(dir string) {
 		if filepath.IsAbs(dir) && !slices.Contains(dirs, filepath.Clean(dir)) {
@@ -215,7 +215,7 @@ func (h Host) path() []string {
 	for _, dir := range filepath.SplitList(h.Path) {
 		add(dir)
 	}
-	for _, dir := range h.system() {
+	for _, dir := range h.systemDirs() {
 		switch filepath.Base(dir) {
 		case "usr":
 			add(filepath.Join(dir, "local", "bin"))
@@ -229,29 +229,29 @@ func (h Host) path() []string {
 
 // use returns the interpreter of an executable file. It follows symlinks, shims
 // and virtual environments. depth limits shims that lead to shims.
-func (h Host) use(p, name string, depth int) (found, error) {
-	hops, err := follow(p)
+func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error) {
+	hops, err := followSymlinks(p)
 	if err != nil {
-		return found{}, err
+		return interpreter{}, err
 	}
 	real := hops[len(hops)-1]
-	if m, ok := h.shim(hops, name); ok {
+	if m, ok := h.findShim(hops, name); ok {
 		if depth > 2 {
-			return found{}, errors.New("symlink loop")
+			return interpreter{}, errors.New("symlink loop")
 		}
 		q, err := m.target()
 		if err != nil {
-			return found{}, err
+			return interpreter{}, err
 		}
-		if !executable(q) {
-			return found{}, fmt.Errorf("%s selected %s, which does not exist", m.manager, q)
+		if !isExecutable(q) {
+			return interpreter{}, fmt.Errorf("%s selected %s, which does not exist", m.manager, q)
 		}
-		return h.use(q, name, depth+1)
+		return h.resolveInterpreter(q, name, depth+1)
 	}
-	f := found{exe: real, name: name, version: h.version(real, name)}
+	f := interpreter{exe: real, name: name, version: h.version(real, name)}
 	for i, hop := range hops {
 		if isVenv(hop) {
-			return h.venv(f, hops[i:])
+			return h.resolveVenv(f, hops[i:])
 		}
 	}
 	switch filepath.Base(real) {
@@ -265,37 +265,37 @@ func (h Host) use(p, name string, depth int) (found, error) {
 		}
 	}
 	if name == "tsx" || name == "npm" {
-		return h.javascript(f)
+		return h.nodeProgram(f)
 	}
 	f.prefixes, err = h.prefixes(real, name)
 	return f, err
 }
 
 // javascript handles a program that node runs.
-func (h Host) javascript(f found) (found, error) {
+func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 	src, err := os.ReadFile(f.exe)
 	if err != nil {
-		return found{}, err
+		return interpreter{}, err
 	}
 	sb, ok, err := parseShebang(src)
 	if !ok || err != nil || filepath.Base(sb.interpreter) != "node" {
-		return found{}, errors.New("not a Node.js program")
+		return interpreter{}, errors.New("not a Node.js program")
 	}
-	node, tried, ok := h.find(recognised{interpreters: []string{"node"}}, func(found) string { return "" })
+	node, tried, ok := h.findInterpreter(detected{interpreters: []string{"node"}}, func(interpreter) string { return "" })
 	if !ok {
-		return found{}, fmt.Errorf("requires Node.js, which was not found (%d locations tried)", len(tried))
+		return interpreter{}, fmt.Errorf("requires Node.js, which was not found (%d locations tried)", len(tried))
 	}
 	own, err := h.prefixes(f.exe, f.name)
 	if err != nil {
-		return found{}, err
+		return interpreter{}, err
 	}
-	return found{exe: node.exe, before: []string{f.exe}, prefixes: append(node.prefixes, own...), name: f.name}, nil
+	return interpreter{exe: node.exe, before: []string{f.exe}, prefixes: append(node.prefixes, own...), name: f.name}, nil
 }
 
-// follow returns p and every path that its symlinks lead to; the last one is
+// followSymlinks returns p and every path that its symlinks lead to; the last one is
 // the file itself. It also returns each path with its directory's symlinks
 // resolved.
-func follow(p string) ([]string, error) {
+func followSymlinks(p string) ([]string, error) {
 	var hops []string
 	p = filepath.Clean(p)
 	for range 32 {
@@ -327,8 +327,8 @@ func follow(p string) ([]string, error) {
 
 var exeSuffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
 
-// executable reports whether p is an executable regular file.
-func executable(p string) bool {
+// isExecutable reports whether p is an isExecutable regular file.
+func isExecutable(p string) bool {
 	info, err := os.Stat(p)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -336,8 +336,8 @@ func executable(p string) bool {
 	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
 }
 
-// within reports whether p is dir or inside it. Both must be clean.
-func within(dir, p string) bool {
+// isWithin reports whether p is dir or inside it. Both must be clean.
+func isWithin(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

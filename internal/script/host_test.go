@@ -62,11 +62,11 @@ func fakeHost(t *testing.T, layout string) (string, script.Host) {
 // sources are scripts to resolve.
 var sources = fstest.MapFS{
 	"x.py": file(""), "x.sh": file(""), "x.js": file(""), "x.ts": file(""), "x.rb": file(""), "x.pl": file(""), "x.php": file(""), "x.ps1": file(""),
-	"x.wasm": file("\x00asm"), "elf": executable("\x7fELF"), "X.PY": file(""), "old.py": file("#!/usr/bin/env python2\n"),
+	"x.wasm": file("\x00asm"), "elf": isExecutable("\x7fELF"), "X.PY": file(""), "old.py": file("#!/usr/bin/env python2\n"),
 	"new.py":  file("# /// script\n# requires-python = \">=3.12\"\n# ///\n"),
 	"deno.ts": file("#!/usr/bin/env -S deno run --allow-read\n"),
-	"x.lua":   executable("#!/usr/bin/env lua\n"), "x.awk": executable("#!/usr/bin/awk -f\n"), "Rules": file("#!/usr/bin/env -S make -s -f\n"),
-	"README.md": executable("text"), "bad.sh": file("#!./bash\n"), "notes.txt": file("x"),
+	"x.lua":   isExecutable("#!/usr/bin/env lua\n"), "x.awk": isExecutable("#!/usr/bin/awk -f\n"), "Rules": file("#!/usr/bin/env -S make -s -f\n"),
+	"README.md": isExecutable("text"), "bad.sh": file("#!./bash\n"), "notes.txt": file("x"),
 }
 
 func TestHost(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // (packaging.python.org, "Inline script metadata", formerly PEP 723).
 var inlineBlock = lazyregexp.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
 
-// inline is the content of a script block.
-type inline struct {
+// inlineMetadata is the content of a script block.
+type inlineMetadata struct {
 	requires     string // the required Python versions
 	dependencies []dependency
 }
@@ -29,10 +29,10 @@ type dependency struct {
 // parseInline reads the inline metadata of a Python script. It returns false if
 // there is none; the specification ignores a block without an end. The error
 // for an invalid block is a [NeedsError].
-func parseInline(p string, src []byte) (inline, bool, error) {
-	text := plain(src)
-	broken := func(line int, message, fix string) (inline, bool, error) {
-		return inline{}, false, &NeedsError{[]Problem{{p, line, "syntax", message, fix}}}
+func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
+	text := normalizeText(src)
+	broken := func(line int, message, fix string) (inlineMetadata, bool, error) {
+		return inlineMetadata{}, false, &NeedsError{[]Problem{{p, line, "syntax", message, fix}}}
 	}
 	var content string
 	first := 0 // line of the opening comment
@@ -47,7 +47,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 		first, content = line, uncomment(text[m[4]:m[5]])
 	}
 	if first == 0 {
-		return inline{}, false, nil
+		return inlineMetadata{}, false, nil
 	}
 	if !utf8.ValidString(content) {
 		return broken(first, "inline metadata is not UTF-8", "save the script as UTF-8")
@@ -60,7 +60,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 		}
 		return broken(first, "inline metadata is not TOML: "+err.Error(), "correct it; each line is `# ` and a line of TOML")
 	}
-	var meta inline
+	var meta inlineMetadata
 	var ps []Problem
 	add := func(line int, code, message, fix string) { ps = append(ps, Problem{p, line, code, message, fix}) }
 	where := func(s string) int { // returns the line of a word in the block
@@ -74,7 +74,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 	case nil:
 	case string:
 		meta.requires = strings.TrimSpace(v)
-		if !validRequires(v) {
+		if !isVersionSpecifier(v) {
 			add(where("requires-python"), "syntax", fmt.Sprintf("requires-python %q is not a version specifier", v), `write it like ">=3.11"`)
 		}
 	default:
@@ -102,7 +102,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 		}
 	}
 	if len(ps) > 0 {
-		return inline{}, false, &NeedsError{inOrder(ps)}
+		return inlineMetadata{}, false, &NeedsError{sortByLine(ps)}
 	}
 	return meta, true, nil
 }

@@ -42,7 +42,7 @@ type Needs struct {
 }
 
 // seal sets the digest over the fields and content.
-func (n *Needs) seal(content ...string) *Needs {
+func (n *Needs) setDigest(content ...string) *Needs {
 	data, err := json.Marshal([]any{"loadout needs 1", n.Kind, n.Requirements, n.Constraints, n.RequireHashes, n.RequiresPython, n.Locked, content})
 	if err != nil {
 		panic(err) // strings marshal
@@ -55,7 +55,7 @@ func (n *Needs) seal(content ...string) *Needs {
 // pythonNeeds reads the needs of a Python script from its inline metadata, or
 // else from the nearest requirements.txt in its directory or above. The string
 // holds the supported Python versions, even if nothing must be installed.
-func pythonNeeds(fsys fs.FS, p string, src []byte, how recognised) (*Needs, string, error) {
+func pythonNeeds(fsys fs.FS, p string, src []byte, how detected) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
 		return nil, "", err
@@ -66,48 +66,48 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how recognised) (*Needs, stri
 	case ok:
 		n.RequiresPython = meta.requires
 		for _, d := range meta.dependencies {
-			reader.inline(p, d.line, d.text)
+			reader.addInline(p, d.line, d.text)
 		}
 	case len(how.with) > 0:
 		n.Source = "first line of " + p
 	default:
-		file, found, err := nearest(fsys, p, "requirements.txt", func(text []byte) bool { return asksForSomething(text) })
+		file, found, err := nearestFile(fsys, p, "requirements.txt", func(text []byte) bool { return hasRequirements(text) })
 		if err != nil || !found {
 			return nil, "", err
 		}
 		n.Source, n.Files = file, nil
-		reader.file(file, false)
+		reader.readFile(file, false)
 		n.Files = reader.files
 	}
 	for _, w := range how.with {
-		reader.inline(p, 1, w)
+		reader.addInline(p, 1, w)
 	}
 	if len(reader.problems) > 0 {
 		return nil, "", &NeedsError{reader.problems}
 	}
-	n.Requirements, n.Constraints, n.RequireHashes = tidy(reader.requirements), tidy(reader.constraints), reader.hashes
+	n.Requirements, n.Constraints, n.RequireHashes = sortUnique(reader.requirements), sortUnique(reader.constraints), reader.hashes
 	if len(n.Requirements) == 0 {
 		return nil, n.RequiresPython, nil
 	}
-	return n.seal(), n.RequiresPython, nil
+	return n.setDigest(), n.RequiresPython, nil
 }
 
-func tidy(lines []string) []string {
+func sortUnique(lines []string) []string {
 	slices.Sort(lines)
 	return slices.Compact(lines)
 }
 
-// nearest returns the nearest file with that name, beside p or above it, for
+// nearestFile returns the nearestFile file with that name, beside p or above it, for
 // which counts returns true.
-func nearest(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
+func nearestFile(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		file := path.Join(dir, name)
-		text, err := read(fsys, file)
+		text, err := readSource(fsys, file)
 		switch {
 		case err == nil && counts(text):
 			return file, true, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + cause(err), Fix: "mend or remove it"}}}
+			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileErrorText(err), Fix: "mend or remove it"}}}
 		}
 		if dir == "." {
 			return "", false, nil
@@ -115,15 +115,15 @@ func nearest(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool
 	}
 }
 
-// cause returns the text of a file error without the path.
-func cause(err error) string {
+// fileErrorText returns the text of a file error without the path.
+func fileErrorText(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()
 }
 
-// plain removes a byte order mark and carriage returns.
-func plain(src []byte) string {
+// normalizeText removes a byte order mark and carriage returns.
+func normalizeText(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), "\ufeff"), "\r\n", "\n")
 }

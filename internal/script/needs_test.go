@@ -13,18 +13,18 @@ import (
 // needsOf returns the needs of the script at p without searching for
 // interpreters.
 func needsOf(fsys fstest.MapFS, p string) (*Needs, error) {
-	src, mode, err := head(fsys, p)
+	src, mode, err := readHead(fsys, p)
 	if err != nil {
 		return nil, err
 	}
-	how, err := recognise(p, src, mode)
+	how, err := detectInterpreter(p, src, mode)
 	if err != nil {
 		return nil, err
 	}
 	if how.kind != Python {
 		return nodeNeeds(fsys, p)
 	}
-	if src, err = read(fsys, p); err != nil {
+	if src, err = readSource(fsys, p); err != nil {
 		return nil, err
 	}
 	n, _, err := pythonNeeds(fsys, p, src, how)
@@ -197,7 +197,7 @@ func TestSatisfies(t *testing.T) {
 		{"3.11.7", "!=3.11.*", false}, {"3.11.7", "!=3.11.7", false}, {"3.11", ">=3.11.4", true}, {"3.11", "==3.11.4", true}, {"3.11", "<3.11.4", true}, {"3.11", "<3.11", false}, {"3.10", ">=3.11", false},
 		{"3.11.7", "", true}, {"3.11.7", ">3.11.6 , <= 3.11.7", true}, {"3.13", "<4", true}, {"3.9", ">=3.10", false},
 	} {
-		if got := satisfies(tt.version, tt.spec); got != tt.want || !validRequires(tt.spec) {
+		if got := satisfiesVersion(tt.version, tt.spec); got != tt.want || !isVersionSpecifier(tt.spec) {
 			t.Errorf("satisfies(%q, %q) = %v", tt.version, tt.spec, got)
 		}
 	}
@@ -218,7 +218,7 @@ func FuzzInline(f *testing.F) {
 			}
 			return
 		}
-		if ok != slices.ContainsFunc(strings.Split(plain([]byte(src)), "\n"), func(l string) bool { return l == "# /// script" }) && ok {
+		if ok != slices.ContainsFunc(strings.Split(normalizeText([]byte(src)), "\n"), func(l string) bool { return l == "# /// script" }) && ok {
 			t.Fatal("a block out of nothing")
 		}
 		for _, d := range meta.dependencies {
@@ -227,11 +227,11 @@ func FuzzInline(f *testing.F) {
 			}
 		}
 		// Code after the comment block, and line endings, change nothing.
-		again, ok2, err := parseInline("x.py", []byte(strings.ReplaceAll(plain([]byte(src)), "\n", "\r\n")+"\r\nprint()\r\n"))
-		if strings.Contains(src, "\r") || strings.HasPrefix(plain([]byte(src)), "\ufeff") {
+		again, ok2, err := parseInline("x.py", []byte(strings.ReplaceAll(normalizeText([]byte(src)), "\n", "\r\n")+"\r\nprint()\r\n"))
+		if strings.Contains(src, "\r") || strings.HasPrefix(normalizeText([]byte(src)), "\ufeff") {
 			return
 		}
-		if diff := cmp.Diff(meta, again, cmp.AllowUnexported(inline{}, dependency{})); err != nil || ok != ok2 || diff != "" {
+		if diff := cmp.Diff(meta, again, cmp.AllowUnexported(inlineMetadata{}, dependency{})); err != nil || ok != ok2 || diff != "" {
 			t.Fatal(ok, ok2, err, diff)
 		}
 	})

@@ -36,8 +36,8 @@ var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnp
 // nodeNeeds reads the needs of a Node.js script from the nearest package.json,
 // in its directory or above, that has dependencies and no installed modules.
 func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
-	file, found, err := nearest(fsys, p, "package.json", func(text []byte) bool {
-		doc, err := object(text)
+	file, found, err := nearestFile(fsys, p, "package.json", func(text []byte) bool {
+		doc, err := parseObject(text)
 		return err != nil || hasDependencies(doc)
 	})
 	if err != nil || !found {
@@ -47,7 +47,7 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	if info, err := fs.Stat(fsys, path.Join(dir, "node_modules")); err == nil && info.IsDir() {
 		return nil, nil
 	}
-	text, err := read(fsys, file)
+	text, err := readSource(fsys, file)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
@@ -55,12 +55,12 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	ps, content := checkPackage(file, text)
 	for _, name := range lockFiles {
 		lock := path.Join(dir, name)
-		text, err := read(fsys, lock)
+		text, err := readSource(fsys, lock)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + cause(err), "mend or remove it"})
+			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + fileErrorText(err), "mend or remove it"})
 			break
 		}
 		more, locked := checkLock(lock, text)
@@ -71,11 +71,11 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	if len(ps) > 0 {
 		return nil, &NeedsError{ps}
 	}
-	return n.seal(content...), nil
+	return n.setDigest(content...), nil
 }
 
-// object decodes a JSON object. Like npm, it matches names exactly.
-func object(text []byte) (map[string]json.RawMessage, error) {
+// parseObject decodes a JSON parseObject. Like npm, it matches names exactly.
+func parseObject(text []byte) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
 	if err == nil && doc == nil {
@@ -87,7 +87,7 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 func hasDependencies(doc map[string]json.RawMessage) bool {
 	return slices.ContainsFunc([]string{"dependencies", "optionalDependencies"}, func(key string) bool {
 		raw, ok := doc[key]
-		deps, err := object(raw)
+		deps, err := parseObject(raw)
 		return ok && (err != nil || len(deps) > 0)
 	})
 }
@@ -95,7 +95,7 @@ func hasDependencies(doc map[string]json.RawMessage) bool {
 // checkPackage returns the problems of a package.json, and its members that
 // affect what is installed.
 func checkPackage(file string, text []byte) ([]Problem, []string) {
-	doc, err := object(text)
+	doc, err := parseObject(text)
 	if err != nil {
 		return []Problem{{file, jsonLine(text, err), "syntax", "is not a JSON object: " + err.Error(), "correct it"}}, nil
 	}
@@ -110,9 +110,9 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(deps)) {
 			if v, ok := deps[name].(string); !ok || !npmName().MatchString(name) {
-				add(name, "syntax", key+": "+quoted(name)+" is not a package with a version", "write it like \"name\": \"^1.0.0\"")
+				add(name, "syntax", key+": "+quoteText(name)+" is not a package with a version", "write it like \"name\": \"^1.0.0\"")
 			} else if !fromRegistry(v) {
-				add(name, "direct", name+" comes from "+quoted(v)+", not from the registry", "name a released version")
+				add(name, "direct", name+" comes from "+quoteText(v)+", not from the registry", "name a released version")
 			}
 		}
 	}
@@ -121,9 +121,9 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 	}
 	var overrides any
 	if json.Unmarshal(doc["overrides"], &overrides) == nil {
-		for _, v := range leaves(overrides) {
+		for _, v := range stringValues(overrides) {
 			if !strings.HasPrefix(v, "$") && !fromRegistry(v) {
-				add("overrides", "direct", "overrides name "+quoted(v)+", which is not in the registry", "name a released version")
+				add("overrides", "direct", "overrides name "+quoteText(v)+", which is not in the registry", "name a released version")
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 		}
 	}
 	canonical, _ := json.Marshal(kept) // sorted by key; decoded JSON always encodes
-	return inOrder(ps), []string{string(canonical)}
+	return sortByLine(ps), []string{string(canonical)}
 }
 
 // fromRegistry reports whether a version in package.json comes from a registry:
@@ -154,15 +154,15 @@ func fromRegistry(v string) bool {
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }
 
-// leaves returns the strings in a JSON value.
-func leaves(v any) []string {
+// stringValues returns the strings in a JSON value.
+func stringValues(v any) []string {
 	var out []string
 	switch v := v.(type) {
 	case string:
 		return []string{v}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, leaves(v[k])...)
+			out = append(out, stringValues(v[k])...)
 		}
 	}
 	return out
@@ -171,7 +171,7 @@ func leaves(v any) []string {
 // checkLock returns the packages in a lock file that do not come from a
 // registry, and the content that affects what is installed.
 func checkLock(file string, text []byte) ([]Problem, string) {
-	doc, err := object(text)
+	doc, err := parseObject(text)
 	var whole any
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &whole)
@@ -189,9 +189,9 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 		for _, k := range slices.Sorted(maps.Keys(members)) {
 			switch s, isString := members[k].(string); {
 			case k == "resolved" && isString && !slices.ContainsFunc(registries, func(r string) bool { return strings.HasPrefix(s, r) }):
-				add(s, "a package comes from "+quoted(s))
+				add(s, "a package comes from "+quoteText(s))
 			case k == "version" && isString && !npmRange().MatchString(s) && !fromRegistry(s): // in old lock files
-				add(s, "a package comes from "+quoted(s))
+				add(s, "a package comes from "+quoteText(s))
 			case k == "link" && members[k] == true:
 				add(`"link"`, "a package is a link to a directory")
 			}
@@ -205,11 +205,11 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 		}
 	}
 	canonical, _ := json.Marshal(whole)
-	return inOrder(ps), string(canonical)
+	return sortByLine(ps), string(canonical)
 }
 
-// inOrder sorts the findings in one file by line.
-func inOrder(ps []Problem) []Problem {
+// sortByLine sorts the findings in one file by line.
+func sortByLine(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return ps
 }

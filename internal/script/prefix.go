@@ -22,9 +22,9 @@ func (h Host) prefixes(exe, name string) ([]string, error) {
 	sep := string(filepath.Separator)
 	if brew, _, ok := strings.Cut(exe, sep+"Cellar"+sep); ok {
 		// A keg links to others through opt and adds packages to lib.
-		return existing(brew, "Cellar", "opt", "lib"), h.checkMountable(brew)
+		return existingPaths(brew, "Cellar", "opt", "lib"), h.checkMountable(brew)
 	}
-	if store := sep + filepath.Join("nix", "store"); within(store, exe) {
+	if store := sep + filepath.Join("nix", "store"); isWithin(store, exe) {
 		return []string{store}, nil // every package links to others in the store
 	}
 	if name == "deno" || name == "bun" || name == "uv" {
@@ -39,13 +39,13 @@ func (h Host) prefixes(exe, name string) ([]string, error) {
 	case "bin", "sbin", "Scripts":
 		dir = filepath.Dir(dir)
 	}
-	if err := h.check(dir); err != nil {
+	if err := h.checkDirectory(dir); err != nil {
 		return nil, err
 	}
 	return []string{dir}, nil
 }
 
-func existing(dir string, names ...string) []string {
+func existingPaths(dir string, names ...string) []string {
 	var out []string
 	for _, n := range names {
 		if _, err := os.Stat(filepath.Join(dir, n)); err == nil {
@@ -58,7 +58,7 @@ func existing(dir string, names ...string) []string {
 // check returns why a directory cannot be mounted in a sandbox: its path, as
 // named or resolved, is not allowed, or it contains files of a home directory
 // besides a runtime.
-func (h Host) check(dir string) error {
+func (h Host) checkDirectory(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (h Host) check(dir string) error {
 		if err := h.checkMountable(dir); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(append(h.homes(), "/home", "/Users", "/root"), func(home string) bool { return within(home, dir) }) {
-			if err := onlyRuntime(dir); err != nil {
+		if slices.ContainsFunc(append(h.homes(), "/home", "/Users", "/root"), func(home string) bool { return isWithin(home, dir) }) {
+			if err := checkOnlyRuntime(dir); err != nil {
 				return err
 			}
 		}
@@ -76,12 +76,12 @@ func (h Host) check(dir string) error {
 	return nil
 }
 
-// shared lists directories in a home that many programs use.
-var shared = []string{".local/share", ".local/state", "Library", "Library/Application Support",
+// sharedDirs lists directories in a home that many programs use.
+var sharedDirs = []string{".local/share", ".local/state", "Library", "Library/Application Support",
 	"Documents", "Desktop", "Downloads", "AppData", "AppData/Local", "AppData/Roaming"}
 
-// hidden lists names of such directories in any home.
-var hidden = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
+// hiddenDirs lists names of such directories in any home.
+var hiddenDirs = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
 
 const ownDirectoryHint = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
 
@@ -92,19 +92,19 @@ func (h Host) checkMountable(dir string) error {
 		return fmt.Errorf("in the shared directory %s; %s", dir, ownDirectoryHint)
 	}
 	for _, pseudo := range []string{"/proc", "/sys", "/dev", "/etc", "/run"} {
-		if within(pseudo, dir) {
+		if isWithin(pseudo, dir) {
 			return fmt.Errorf("in %s; %s", pseudo, ownDirectoryHint)
 		}
 	}
 	for _, home := range h.homes() {
-		if within(dir, home) {
+		if isWithin(dir, home) {
 			return fmt.Errorf("directory %s contains the home directory; %s", dir, ownDirectoryHint)
 		}
-		if rel, err := filepath.Rel(home, dir); err == nil && slices.Contains(shared, filepath.ToSlash(rel)) {
+		if rel, err := filepath.Rel(home, dir); err == nil && slices.Contains(sharedDirs, filepath.ToSlash(rel)) {
 			return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownDirectoryHint)
 		}
 	}
-	if slices.Contains(hidden, filepath.Base(dir)) {
+	if slices.Contains(hiddenDirs, filepath.Base(dir)) {
 		return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownDirectoryHint)
 	}
 	if parent == "/home" || parent == "/Users" {
@@ -125,52 +125,52 @@ func (h Host) homes() []string {
 	return homes
 }
 
-// parts matches the names at the top of an installed runtime.
-var parts = lazyregexp.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
+// runtimeEntry matches the names at the top of an installed runtime.
+var runtimeEntry = lazyregexp.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
 	`|pyvenv\.cfg|pip-selfcheck\.json|CACHEDIR\.TAG|BUILD|install|\.lock|\.gitignore|\.npm|\.mise.*|\.asdf.*|\.DS_Store` +
 	`|(README|LICENSE|CHANGELOG|COPYING|NOTICE|INSTALL|NEWS)(\..*)?|.*\.exe|.*\.dll|npm|npx|corepack|node|.*\.cmd)$`)
 
-// blessed lists files and directories that identify a runtime, whatever else
+// runtimeMarkers lists files and directories that identify a runtime, whatever else
 // its directory contains.
-var blessed = []string{"conda-meta", "pwsh.dll"}
+var runtimeMarkers = []string{"conda-meta", "pwsh.dll"}
 
-// onlyRuntime rejects a directory in a home that contains more than a runtime,
+// checkOnlyRuntime rejects a directory in a home that contains more than a runtime,
 // such as a project with a virtual environment at its top.
-func onlyRuntime(dir string) error {
-	if managed(dir) {
+func checkOnlyRuntime(dir string) error {
+	if isManaged(dir) {
 		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, b := range blessed {
+	for _, b := range runtimeMarkers {
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == b }) {
 			return nil
 		}
 	}
 	for _, e := range entries {
-		if !parts().MatchString(e.Name()) {
+		if !runtimeEntry().MatchString(e.Name()) {
 			return fmt.Errorf("directory %s contains other files, such as %s; %s", dir, e.Name(), ownDirectoryHint)
 		}
 	}
 	return nil
 }
 
-// managed reports whether the directory belongs to a version manager.
-func managed(dir string) bool {
-	return ofManager().MatchString(filepath.ToSlash(dir))
+// isManaged reports whether the directory belongs to a version manager.
+func isManaged(dir string) bool {
+	return managerPath().MatchString(filepath.ToSlash(dir))
 }
 
-var ofManager = lazyregexp.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
+var managerPath = lazyregexp.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
 
 // isVenv reports whether an interpreter belongs to a virtual environment.
 func isVenv(exe string) bool {
-	_, err := os.Stat(venvConfig(exe))
+	_, err := os.Stat(venvConfigPath(exe))
 	return err == nil
 }
 
-func venvConfig(exe string) string {
+func venvConfigPath(exe string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "pyvenv.cfg")
 }
 
@@ -178,14 +178,14 @@ func venvConfig(exe string) string {
 // first of hops, because Python finds the environment by that path. The
 // interpreter needs the environment and every directory on the way to the base
 // interpreter.
-func (h Host) venv(f found, hops []string) (found, error) {
+func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {
 		exe = hops[1] // its directory without symlinks
 	}
-	config, err := os.ReadFile(venvConfig(exe))
+	config, err := os.ReadFile(venvConfigPath(exe))
 	if err != nil {
-		return found{}, err
+		return interpreter{}, err
 	}
 	settings := map[string]string{}
 	for line := range strings.Lines(string(config)) {
@@ -201,7 +201,7 @@ func (h Host) venv(f found, hops []string) (found, error) {
 		}
 	}
 	if v := settings["version_info"] + settings["version"]; f.version == "" && v != "" {
-		f.version = release().FindString(v)
+		f.version = releaseNumber().FindString(v)
 	}
 	f.exe = exe
 	for _, hop := range hops {
@@ -210,12 +210,12 @@ func (h Host) venv(f found, hops []string) (found, error) {
 		}
 		more, err := h.prefixes(hop, f.name)
 		if err != nil {
-			return found{}, fmt.Errorf("virtual environment based on %s: %w", hop, err)
+			return interpreter{}, fmt.Errorf("virtual environment based on %s: %w", hop, err)
 		}
 		f.prefixes = append(f.prefixes, more...)
 	}
 	if len(f.prefixes) == 0 && !h.inSystem(exe) {
-		return found{}, errors.New("broken virtual environment")
+		return interpreter{}, errors.New("broken virtual environment")
 	}
 	return f, nil
 }

@@ -177,11 +177,11 @@ func byKind(k Kind) language {
 // [Find], on host. It reads the needs before it searches for the interpreter,
 // so both must be valid.
 func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
-	head, mode, err := head(fsys, p)
+	head, mode, err := readHead(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
 	}
-	how, err := recognise(p, head, mode)
+	how, err := detectInterpreter(p, head, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	switch how.kind {
 	case Python:
 		var src []byte
-		if src, err = read(fsys, p); err != nil {
+		if src, err = readSource(fsys, p); err != nil {
 			return nil, fmt.Errorf("read script: %w", err)
 		}
 		plan.Needs, requires, err = pythonNeeds(fsys, p, src, how)
@@ -205,7 +205,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	}
 	maps.Copy(plan.Env, byKind(how.kind).env)
 	maps.Copy(plan.Env, how.env)
-	if err := host.complete(plan, how, requires); err != nil {
+	if err := host.completePlan(plan, how, requires); err != nil {
 		return nil, err
 	}
 	slices.Sort(plan.Prefixes)
@@ -213,9 +213,9 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	return plan, nil
 }
 
-// recognised is the result of inspecting the name and the first bytes of a
+// detected is the result of inspecting the name and the first bytes of a
 // script.
-type recognised struct {
+type detected struct {
 	kind Kind
 	// interpreters holds the names to search for, best first; exact is the path
 	// in a shebang. If both are empty, no interpreter is needed.
@@ -226,43 +226,43 @@ type recognised struct {
 	with         []string // requirements in the shebang
 }
 
-// recognise inspects the first bytes of a script.
-func recognise(p string, src []byte, mode fs.FileMode) (recognised, error) {
+// detectInterpreter inspects the first bytes of a script.
+func detectInterpreter(p string, src []byte, mode fs.FileMode) (detected, error) {
 	if isELF(src) {
-		return recognised{kind: Executable}, nil
+		return detected{kind: Executable}, nil
 	}
 	l, known := byExtension(p)
 	if l.kind == WASM {
-		return recognised{kind: WASM}, nil
+		return detected{kind: WASM}, nil
 	}
 	sb, ok, err := parseShebang(src)
 	if err != nil {
-		return recognised{}, &ShebangError{Path: p, Line: sb.line, Reason: err.Error()}
+		return detected{}, &ShebangError{Path: p, Line: sb.line, Reason: err.Error()}
 	}
-	if ok && (known || maybeScript(p, mode)) {
-		how, err := sb.recognise(p)
+	if ok && (known || mayBeScript(p, mode)) {
+		how, err := sb.detect(p)
 		if err != nil {
-			return recognised{}, &ShebangError{Path: p, Line: sb.line, Reason: err.Error()}
+			return detected{}, &ShebangError{Path: p, Line: sb.line, Reason: err.Error()}
 		}
 		return how, nil
 	}
 	if !known {
-		return recognised{}, &NotScriptError{Path: p}
+		return detected{}, &NotScriptError{Path: p}
 	}
-	return recognised{kind: l.kind, interpreters: l.interpreters}, nil
+	return detected{kind: l.kind, interpreters: l.interpreters}, nil
 }
 
-// maybeScript reports whether a file without a script's extension may be a
+// mayBeScript reports whether a file without a script's extension may be a
 // script: it is executable, or has no extension at all, because archives lose
 // the executable bit.
-func maybeScript(p string, mode fs.FileMode) bool {
+func mayBeScript(p string, mode fs.FileMode) bool {
 	return mode&0o111 != 0 || path.Ext(p) == ""
 }
 
 func isELF(src []byte) bool { return bytes.HasPrefix(src, []byte("\x7fELF")) }
 
-// open opens a regular file.
-func open(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
+// openRegular opens a regular file.
+func openRegular(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	f, err := fsys.Open(p)
 	if err != nil {
 		return nil, nil, err
@@ -278,10 +278,10 @@ func open(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// head returns the first bytes of a file, which hold its first line, and its
+// readHead returns the first bytes of a file, which hold its first line, and its
 // mode.
-func head(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
-	f, info, err := open(fsys, p)
+func readHead(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
+	f, info, err := openRegular(fsys, p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -294,9 +294,9 @@ func head(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
 	return buf[:n], info.Mode(), err
 }
 
-// read reads a file of at most [maxSource] bytes.
-func read(fsys fs.FS, p string) ([]byte, error) {
-	f, _, err := open(fsys, p)
+// readSource reads a file of at most [maxSource] bytes.
+func readSource(fsys fs.FS, p string) ([]byte, error) {
+	f, _, err := openRegular(fsys, p)
 	if err != nil {
 		return nil, err
 	}

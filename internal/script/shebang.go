@@ -55,7 +55,7 @@ func parseShebang(src []byte) (shebang, bool, error) {
 	case !path.IsAbs(sb.interpreter):
 		return sb, true, errors.New("the interpreter is not an absolute path; begin the script with #!/usr/bin/env NAME")
 	case path.Base(sb.interpreter) == "env":
-		return sb, true, sb.throughEnv(rest)
+		return sb, true, sb.parseEnv(rest)
 	case rest != "":
 		sb.args = []string{rest}
 	}
@@ -63,15 +63,15 @@ func parseShebang(src []byte) (shebang, bool, error) {
 }
 
 var (
-	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	// reserved matches variables that a script may not set, because they belong
+	variableAssignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// reservedVariable matches variables that a script may not set, because they belong
 	// to the sandbox or affect what runs before the script.
-	reserved = lazyregexp.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
-	uvPython = lazyregexp.New(`^3(\.[0-9]{1,2})?$`)
+	reservedVariable = lazyregexp.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
+	uvPython         = lazyregexp.New(`^3(\.[0-9]{1,2})?$`)
 )
 
 // throughEnv parses the arguments of env(1).
-func (sb *shebang) throughEnv(rest string) error {
+func (sb *shebang) parseEnv(rest string) error {
 	words, err := Split(rest)
 	if err != nil {
 		return errors.New("missing closing quote")
@@ -97,9 +97,9 @@ func (sb *shebang) throughEnv(rest string) error {
 		}
 		return fmt.Errorf("option %s of env is not supported", w)
 	}
-	for len(words) > 0 && assignment().MatchString(words[0]) {
+	for len(words) > 0 && variableAssignment().MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
-		if reserved().MatchString(k) {
+		if reservedVariable().MatchString(k) {
 			return fmt.Errorf("cannot set %s", k)
 		}
 		if sb.env == nil {
@@ -120,13 +120,13 @@ func (sb *shebang) throughEnv(rest string) error {
 
 var (
 	pythonName = lazyregexp.New(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
-	shells     = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
+	shellNames = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
 )
 
-// recognise returns how to run the script at p.
-func (sb shebang) recognise(p string) (recognised, error) {
+// detectInterpreter returns how to run the script at p.
+func (sb shebang) detect(p string) (detected, error) {
 	name := path.Base(sb.interpreter)
-	how := recognised{args: sb.args, env: sb.env, interpreters: []string{name}}
+	how := detected{args: sb.args, env: sb.env, interpreters: []string{name}}
 	if path.IsAbs(sb.interpreter) {
 		how.exact = sb.interpreter
 	}
@@ -137,8 +137,8 @@ func (sb shebang) recognise(p string) (recognised, error) {
 	case pythonName().MatchString(name):
 		how.kind = Python
 	case name == "uv" || name == "pipx":
-		return how.launcher(name)
-	case slices.Contains(shells, name):
+		return how.detectLauncher(name)
+	case slices.Contains(shellNames, name):
 		how.kind = Shell
 	case (name == "node" || name == "nodejs") && typescript:
 		how.kind, how.interpreters = TypeScript, []string{"node"}
@@ -174,7 +174,7 @@ func (sb shebang) recognise(p string) (recognised, error) {
 		})
 	default:
 		how.kind = Other
-		return how, other(sb.interpreter)
+		return how, checkOtherInterpreter(sb.interpreter)
 	}
 	return how, nil
 }
@@ -182,13 +182,13 @@ func (sb shebang) recognise(p string) (recognised, error) {
 var (
 	programName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
 	// These run a program as another user, or download one.
-	otherUser = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
-	fetchers  = []string{"uvx", "pnpx"}
+	userSwitchers = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
+	downloaders   = []string{"uvx", "pnpx"}
 )
 
-// other returns why an interpreter without special rules is not allowed, or
+// checkOtherInterpreter returns why an interpreter without special rules is not allowed, or
 // nil.
-func other(interpreter string) error {
+func checkOtherInterpreter(interpreter string) error {
 	name := path.Base(interpreter)
 	lower := strings.ToLower(name) // some file systems ignore case
 	switch {
@@ -200,9 +200,9 @@ func other(interpreter string) error {
 		return fmt.Errorf("invalid interpreter name %q: use letters, digits and . _ + - only", name)
 	case lower == "env":
 		return errors.New("env names no interpreter")
-	case slices.Contains(otherUser, lower):
+	case slices.Contains(userSwitchers, lower):
 		return fmt.Errorf("%s would run it as another user; name the interpreter itself", name)
-	case slices.Contains(fetchers, lower):
+	case slices.Contains(downloaders, lower):
 		return fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
 	}
 	return nil
@@ -210,7 +210,7 @@ func other(interpreter string) error {
 
 // launcher handles "uv run --script" and "pipx run". They install the needs of
 // the script and start Python, as this package plans to do.
-func (how recognised) launcher(name string) (recognised, error) {
+func (how detected) detectLauncher(name string) (detected, error) {
 	words := how.args
 	how.kind, how.args, how.exact, how.interpreters = Python, nil, "", byKind(Python).interpreters
 	if len(words) == 1 {

@@ -14,38 +14,38 @@ func TestShebang(t *testing.T) {
 	for _, tt := range []struct {
 		line string
 		p    string
-		want recognised
+		want detected
 	}{
-		{"#!/usr/bin/env python3", "x.py", recognised{kind: Python, interpreters: pythons}},
-		{"#!/usr/bin/env python3\r", "x.py", recognised{kind: Python, interpreters: pythons}},
-		{"\ufeff#! /usr/bin/python3 -u \r", "x.py", recognised{kind: Python, interpreters: pythons, exact: "/usr/bin/python3", args: []string{"-u"}}},
-		{"#!/usr/bin/env python3.12", "x.py", recognised{kind: Python, interpreters: []string{"python3.12"}}},
-		{"#!/usr/bin/python2", "x.py", recognised{kind: Python, interpreters: []string{"python2"}, exact: "/usr/bin/python2"}},
-		{"#!/usr/bin/env python3 -u -W ignore", "x.py", recognised{kind: Python, interpreters: pythons, args: []string{"-u", "-W", "ignore"}}},
-		{"#!/usr/bin/env -S python3 -u", "x.py", recognised{kind: Python, interpreters: pythons, args: []string{"-u"}}},
-		{"#!/usr/bin/env -Spython3 -u", "x.py", recognised{kind: Python, interpreters: pythons, args: []string{"-u"}}},
-		{"#!/usr/bin/env -iS A=1 B='2 3' python3", "x.py", recognised{}},
-		{"#!/usr/bin/env -S A=1 B='2 3' python3", "x.py", recognised{kind: Python, interpreters: pythons, env: map[string]string{"A": "1", "B": "2 3"}}},
-		{"#!/usr/bin/env -S uv run --script", "x", recognised{kind: Python, interpreters: pythons}},
-		{"#!/usr/bin/env -S uv run --quiet --with rich,requests>2 --with=x --python 3.12 --script", "x", recognised{kind: Python, interpreters: []string{"python3.12"}, with: []string{"rich", "requests>2", "x"}}},
-		{"#!/usr/bin/env -S pipx run", "x", recognised{kind: Python, interpreters: pythons}},
-		{"#!/bin/bash -e", "x.sh", recognised{kind: Shell, interpreters: []string{"bash"}, exact: "/bin/bash", args: []string{"-e"}}},
-		{"#!/bin/bash -e -u", "x.sh", recognised{kind: Shell, interpreters: []string{"bash"}, exact: "/bin/bash", args: []string{"-e -u"}}}, // one argument, as on Linux
-		{"#!/bin/sh", "x.py", recognised{kind: Shell, interpreters: []string{"sh"}, exact: "/bin/sh"}},
-		{"#!/usr/bin/env node", "x.js", recognised{kind: Node, interpreters: []string{"node"}}},
-		{"#!/usr/bin/env node", "x.ts", recognised{kind: TypeScript, interpreters: []string{"node"}}},
-		{"#!/usr/bin/env -S npx tsx", "x.ts", recognised{kind: TypeScript, interpreters: ts}},
-		{"#!/usr/bin/env -S deno run -A", "x.ts", recognised{kind: TypeScript, interpreters: []string{"deno"}, args: []string{"run", "-A"}}},
-		{"#!/usr/bin/env pwsh", "x", recognised{kind: PowerShell, interpreters: []string{"pwsh"}}},
-		{"#!/usr/bin/env lua", "x.lua", recognised{kind: Other, interpreters: []string{"lua"}}},
-		{"#!/usr/bin/env -S Rscript --vanilla -e", "x.R", recognised{kind: Other, interpreters: []string{"Rscript"}, args: []string{"--vanilla", "-e"}}},
-		{"#!/usr/bin/env A=b julia", "x.py", recognised{kind: Other, interpreters: []string{"julia"}, env: map[string]string{"A": "b"}}},
-		{"#!/usr/bin/awk -f", "x.awk", recognised{kind: Other, interpreters: []string{"awk"}, exact: "/usr/bin/awk", args: []string{"-f"}}},
-		{"#!/usr/bin/make -s -f", "x", recognised{kind: Other, interpreters: []string{"make"}, exact: "/usr/bin/make", args: []string{"-s -f"}}},
-		{"#!/usr/bin/env g++-13.2_x", "x", recognised{kind: Other, interpreters: []string{"g++-13.2_x"}}},
-		{"#!/usr/bin/perl -w", "x", recognised{kind: Perl, interpreters: []string{"perl"}, exact: "/usr/bin/perl", args: []string{"-w"}}},
+		{"#!/usr/bin/env python3", "x.py", detected{kind: Python, interpreters: pythons}},
+		{"#!/usr/bin/env python3\r", "x.py", detected{kind: Python, interpreters: pythons}},
+		{"\ufeff#! /usr/bin/python3 -u \r", "x.py", detected{kind: Python, interpreters: pythons, exact: "/usr/bin/python3", args: []string{"-u"}}},
+		{"#!/usr/bin/env python3.12", "x.py", detected{kind: Python, interpreters: []string{"python3.12"}}},
+		{"#!/usr/bin/python2", "x.py", detected{kind: Python, interpreters: []string{"python2"}, exact: "/usr/bin/python2"}},
+		{"#!/usr/bin/env python3 -u -W ignore", "x.py", detected{kind: Python, interpreters: pythons, args: []string{"-u", "-W", "ignore"}}},
+		{"#!/usr/bin/env -S python3 -u", "x.py", detected{kind: Python, interpreters: pythons, args: []string{"-u"}}},
+		{"#!/usr/bin/env -Spython3 -u", "x.py", detected{kind: Python, interpreters: pythons, args: []string{"-u"}}},
+		{"#!/usr/bin/env -iS A=1 B='2 3' python3", "x.py", detected{}},
+		{"#!/usr/bin/env -S A=1 B='2 3' python3", "x.py", detected{kind: Python, interpreters: pythons, env: map[string]string{"A": "1", "B": "2 3"}}},
+		{"#!/usr/bin/env -S uv run --script", "x", detected{kind: Python, interpreters: pythons}},
+		{"#!/usr/bin/env -S uv run --quiet --with rich,requests>2 --with=x --python 3.12 --script", "x", detected{kind: Python, interpreters: []string{"python3.12"}, with: []string{"rich", "requests>2", "x"}}},
+		{"#!/usr/bin/env -S pipx run", "x", detected{kind: Python, interpreters: pythons}},
+		{"#!/bin/bash -e", "x.sh", detected{kind: Shell, interpreters: []string{"bash"}, exact: "/bin/bash", args: []string{"-e"}}},
+		{"#!/bin/bash -e -u", "x.sh", detected{kind: Shell, interpreters: []string{"bash"}, exact: "/bin/bash", args: []string{"-e -u"}}}, // one argument, as on Linux
+		{"#!/bin/sh", "x.py", detected{kind: Shell, interpreters: []string{"sh"}, exact: "/bin/sh"}},
+		{"#!/usr/bin/env node", "x.js", detected{kind: Node, interpreters: []string{"node"}}},
+		{"#!/usr/bin/env node", "x.ts", detected{kind: TypeScript, interpreters: []string{"node"}}},
+		{"#!/usr/bin/env -S npx tsx", "x.ts", detected{kind: TypeScript, interpreters: ts}},
+		{"#!/usr/bin/env -S deno run -A", "x.ts", detected{kind: TypeScript, interpreters: []string{"deno"}, args: []string{"run", "-A"}}},
+		{"#!/usr/bin/env pwsh", "x", detected{kind: PowerShell, interpreters: []string{"pwsh"}}},
+		{"#!/usr/bin/env lua", "x.lua", detected{kind: Other, interpreters: []string{"lua"}}},
+		{"#!/usr/bin/env -S Rscript --vanilla -e", "x.R", detected{kind: Other, interpreters: []string{"Rscript"}, args: []string{"--vanilla", "-e"}}},
+		{"#!/usr/bin/env A=b julia", "x.py", detected{kind: Other, interpreters: []string{"julia"}, env: map[string]string{"A": "b"}}},
+		{"#!/usr/bin/awk -f", "x.awk", detected{kind: Other, interpreters: []string{"awk"}, exact: "/usr/bin/awk", args: []string{"-f"}}},
+		{"#!/usr/bin/make -s -f", "x", detected{kind: Other, interpreters: []string{"make"}, exact: "/usr/bin/make", args: []string{"-s -f"}}},
+		{"#!/usr/bin/env g++-13.2_x", "x", detected{kind: Other, interpreters: []string{"g++-13.2_x"}}},
+		{"#!/usr/bin/perl -w", "x", detected{kind: Perl, interpreters: []string{"perl"}, exact: "/usr/bin/perl", args: []string{"-w"}}},
 	} {
-		how, err := recognise(tt.p, []byte(tt.line+"\nrest"), 0o755)
+		how, err := detectInterpreter(tt.p, []byte(tt.line+"\nrest"), 0o755)
 		if tt.want.kind == "" {
 			if err == nil {
 				t.Errorf("%q: no error", tt.line)
@@ -56,7 +56,7 @@ func TestShebang(t *testing.T) {
 		if len(how.args) == 0 {
 			how.args = nil
 		}
-		if diff := cmp.Diff(tt.want, how, cmp.AllowUnexported(recognised{})); err != nil || diff != "" {
+		if diff := cmp.Diff(tt.want, how, cmp.AllowUnexported(detected{})); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", tt.line, err, diff)
 		}
 	}
@@ -100,7 +100,7 @@ func TestShebangRefused(t *testing.T) {
 		"#!/bin/sh\x00x":                          "control characters",
 		"#!/bin/sh " + strings.Repeat("x", 300):   "too long",
 	} {
-		_, err := recognise("x.py", []byte(line+"\n"), 0)
+		_, err := detectInterpreter("x.py", []byte(line+"\n"), 0)
 		se, ok := err.(*ShebangError)
 		if !ok || !strings.Contains(se.Reason, want) {
 			t.Errorf("%q: %v; want %q", line, err, want)
@@ -131,7 +131,7 @@ func FuzzShebang(f *testing.F) {
 				t.Fatal(err, diff)
 			}
 		}
-		if how, err := sb.recognise("x.ts"); err == nil && (how.kind == "" || len(how.interpreters) == 0) {
+		if how, err := sb.detect("x.ts"); err == nil && (how.kind == "" || len(how.interpreters) == 0) {
 			t.Fatalf("%q: %+v", first, how)
 		}
 	})

@@ -25,11 +25,11 @@ type shim struct {
 // which have one directory per version below versions.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
-// tools maps interpreters to their names in asdf if they differ.
-var tools = map[string]string{"node": "nodejs"}
+// asdfNames maps interpreters to their names in asdf if they differ.
+var asdfNames = map[string]string{"node": "nodejs"}
 
 // shim reports whether one of the hops is a shim.
-func (h Host) shim(hops []string, name string) (shim, bool) {
+func (h Host) findShim(hops []string, name string) (shim, bool) {
 	real := filepath.Base(hops[len(hops)-1])
 	switch strings.TrimSuffix(real, ".exe") {
 	case "snap":
@@ -37,7 +37,7 @@ func (h Host) shim(hops []string, name string) (shim, bool) {
 			return "", errors.New("snaps do not run outside snapd; " + ownDirectoryHint)
 		}}, true
 	case "volta-shim":
-		root := h.orElse("VOLTA_HOME", filepath.Join(h.Home, ".volta"))
+		root := h.envOr("VOLTA_HOME", filepath.Join(h.Home, ".volta"))
 		return shim{"volta", func() (string, error) { return voltaTarget(root, name) }}, true
 	}
 	for _, hop := range hops {
@@ -73,7 +73,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 		}
 		for _, v := range []string{v, strings.TrimPrefix(v, toolOf(name)+"-")} {
 			dir, ok := versionDir(filepath.Join(root, "versions"), v)
-			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && executable(exe) {
+			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && isExecutable(exe) {
 				return exe, nil
 			}
 		}
@@ -84,7 +84,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 // installTarget returns the interpreter that asdf or mise runs.
 func (h Host) installTarget(root, name string) (string, error) {
 	lang := toolOf(name)
-	for _, tool := range []string{lang, cmp.Or(tools[lang], lang)} {
+	for _, tool := range []string{lang, cmp.Or(asdfNames[lang], lang)} {
 		var wanted []string
 		upper := strings.ToUpper(tool)
 		if v := cmp.Or(h.getenv("MISE_"+upper+"_VERSION"), h.getenv("ASDF_"+upper+"_VERSION")); v != "" {
@@ -94,7 +94,7 @@ func (h Host) installTarget(root, name string) (string, error) {
 		wanted = append(wanted, h.toolVersions(tool)...)
 		for _, v := range wanted {
 			dir, ok := versionDir(filepath.Join(root, "installs", tool), v)
-			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && executable(exe) {
+			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && isExecutable(exe) {
 				return exe, nil
 			}
 		}
@@ -119,7 +119,7 @@ func (h Host) toolVersions(tool string) []string {
 
 // miseConfig reads mise's global configuration.
 func (h Host) miseConfig(tool string) []string {
-	dir := h.orElse("XDG_CONFIG_HOME", filepath.Join(h.Home, ".config"))
+	dir := h.envOr("XDG_CONFIG_HOME", filepath.Join(h.Home, ".config"))
 	var config struct {
 		Tools map[string]any `toml:"tools"`
 	}
@@ -173,9 +173,9 @@ func versionDir(root, version string) (string, bool) {
 		return dir, true
 	}
 	var dirs []string
-	for _, dir := range newest(filepath.Join(root, "*")) {
+	for _, dir := range globNewest(filepath.Join(root, "*")) {
 		base := filepath.Base(dir)
-		if (version == "latest" && release().MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
+		if (version == "latest" && releaseNumber().MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -187,9 +187,9 @@ func versionDir(root, version string) (string, bool) {
 
 // kept returns the interpreters of version managers and installers that are not
 // on PATH, as for a program started from a desktop.
-func (h Host) kept(name string) []string {
+func (h Host) managedInterpreters(name string) []string {
 	var out []string
-	add := func(pattern ...string) { out = append(out, newest(filepath.Join(pattern...))...) }
+	add := func(pattern ...string) { out = append(out, globNewest(filepath.Join(pattern...))...) }
 	file := name + exeSuffix
 	if h.System == nil {
 		add(string(filepath.Separator), "opt", "homebrew", "bin", file)
@@ -200,11 +200,11 @@ func (h Host) kept(name string) []string {
 	add(h.Home, ".local", "bin", file)
 	switch toolOf(name) {
 	case "python":
-		add(h.orElse("PYENV_ROOT", filepath.Join(h.Home, ".pyenv")), "versions", "*", "bin", file)
+		add(h.envOr("PYENV_ROOT", filepath.Join(h.Home, ".pyenv")), "versions", "*", "bin", file)
 		add(h.Home, ".local", "share", "uv", "python", "cpython-*", "bin", file)
 	case "node":
-		add(h.orElse("NVM_DIR", filepath.Join(h.Home, ".nvm")), "versions", "node", "v*", "bin", file)
-		add(h.orElse("VOLTA_HOME", filepath.Join(h.Home, ".volta")), "bin", file)
+		add(h.envOr("NVM_DIR", filepath.Join(h.Home, ".nvm")), "versions", "node", "v*", "bin", file)
+		add(h.envOr("VOLTA_HOME", filepath.Join(h.Home, ".volta")), "bin", file)
 	case "deno", "bun":
 		add(h.Home, "."+name, "bin", file)
 	}
@@ -212,14 +212,14 @@ func (h Host) kept(name string) []string {
 	return out
 }
 
-// newest returns the matches of a pattern, higher versions first.
-func newest(pattern string) []string {
+// globNewest returns the matches of a pattern, higher versions first.
+func globNewest(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil
 	}
 	slices.SortStableFunc(found, func(a, b string) int {
-		return cmp.Or(compareRelease(numbers(release().FindString(b)), numbers(release().FindString(a))), cmp.Compare(a, b))
+		return cmp.Or(compareRelease(releaseParts(releaseNumber().FindString(b)), releaseParts(releaseNumber().FindString(a))), cmp.Compare(a, b))
 	})
 	return found
 }

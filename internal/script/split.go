@@ -40,7 +40,7 @@ func Split(s string) ([]string, error) {
 			i += 1 + end
 		case '"':
 			in = true
-			n, ok := unquote(&word, s[i+1:])
+			n, ok := appendQuoted(&word, s[i+1:])
 			if !ok {
 				return nil, ErrQuote
 			}
@@ -65,10 +65,10 @@ func Split(s string) ([]string, error) {
 	return words, nil
 }
 
-// unquote appends the text between double quotes to word. s starts after the
+// appendQuoted appends the text between double quotes to word. s starts after the
 // opening quote. It returns the number of bytes up to and including the closing
 // quote.
-func unquote(word *strings.Builder, s string) (int, bool) {
+func appendQuoted(word *strings.Builder, s string) (int, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {

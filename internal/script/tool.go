@@ -13,7 +13,7 @@ type Tool struct {
 // Tool searches for uv or npm in the same way as for interpreters. If no usable
 // program exists, it returns false and the unusable ones.
 func (h Host) Tool(name string) (*Tool, []Unusable, bool) {
-	f, tried, ok := h.find(recognised{interpreters: []string{name}}, func(found) string { return "" })
+	f, tried, ok := h.findInterpreter(detected{interpreters: []string{name}}, func(interpreter) string { return "" })
 	if !ok {
 		return nil, tried, false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// release matches a version number.
-var release = lazyregexp.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
+// releaseNumber matches a version number.
+var releaseNumber = lazyregexp.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
 
 var (
 	pythonBase  = lazyregexp.New(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
@@ -24,8 +24,8 @@ var (
 // host's Version.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
-	byDir := release().FindString(filepath.Base(root))
-	if within("/opt", root) && strings.Count(byDir, ".") < 2 {
+	byDir := releaseNumber().FindString(filepath.Base(root))
+	if isWithin("/opt", root) && strings.Count(byDir, ".") < 2 {
 		byDir = "" // the directory belongs to another program
 	}
 	switch toolOf(name) {
@@ -47,19 +47,19 @@ func (h Host) version(exe, name string) string {
 		}
 	}
 	if byDir == "" && h.Version != nil {
-		return release().FindString(h.Version(exe))
+		return releaseNumber().FindString(h.Version(exe))
 	}
 	return byDir
 }
 
-const stripTypes = "--experimental-strip-types"
+const stripTypesFlag = "--experimental-strip-types"
 
-// runsTypeScript returns why an interpreter cannot run TypeScript, or "".
-func runsTypeScript(f found) string {
+// typeScriptProblem returns why an interpreter cannot run TypeScript, or "".
+func typeScriptProblem(f interpreter) string {
 	if f.name != "node" {
 		return ""
 	}
-	v := numbers(f.version)
+	v := releaseParts(f.version)
 	switch {
 	case len(v) < 2:
 		return "its version is not known, and Node.js runs TypeScript from 22.6 on"
@@ -69,18 +69,18 @@ func runsTypeScript(f found) string {
 	return ""
 }
 
-// typescriptByFlag reports whether a version of Node.js runs TypeScript only
+// needsTypeScriptFlag reports whether a version of Node.js runs TypeScript only
 // with a flag.
-func typescriptByFlag(version string) bool {
-	v := numbers(version)
+func needsTypeScriptFlag(version string) bool {
+	v := releaseParts(version)
 	if len(v) > 0 && v[0] == 22 {
 		return compareRelease(v, []int{22, 18}) < 0
 	}
 	return compareRelease(v, []int{23, 6}) < 0
 }
 
-// numbers returns the parts of a release.
-func numbers(v string) []int {
+// releaseParts returns the parts of a release.
+func releaseParts(v string) []int {
 	var out []int
 	for _, p := range strings.Split(v, ".") {
 		n, err := strconv.Atoi(p)
@@ -109,28 +109,28 @@ func compareRelease(a, b []int) int {
 	return 0
 }
 
-var specifier = lazyregexp.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
+var versionSpecifier = lazyregexp.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
 
-// validRequires reports whether a requires-python value is valid.
-func validRequires(spec string) bool {
+// isVersionSpecifier reports whether a requires-python value is valid.
+func isVersionSpecifier(spec string) bool {
 	for part := range strings.SplitSeq(spec, ",") {
-		if part = strings.TrimSpace(part); part != "" && !specifier().MatchString(part) {
+		if part = strings.TrimSpace(part); part != "" && !versionSpecifier().MatchString(part) {
 			return false
 		}
 	}
 	return true
 }
 
-// satisfies reports whether a Python version meets a requirement. A partly
+// satisfiesVersion reports whether a Python version meets a requirement. A partly
 // known version ("3.11") does if any matching release could.
-func satisfies(version, spec string) bool {
-	have := numbers(version)
+func satisfiesVersion(version, spec string) bool {
+	have := releaseParts(version)
 	for part := range strings.SplitSeq(spec, ",") {
-		m := specifier().FindStringSubmatch(strings.TrimSpace(part))
+		m := versionSpecifier().FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
 			continue
 		}
-		want := numbers(m[2])
+		want := releaseParts(m[2])
 		same := len(have) >= len(want) && slices.Equal(have[:len(want)], want)
 		doubt := len(have) < len(want) && slices.Equal(have, want[:len(have)])
 		c := compareRelease(have, want)
