@@ -55,12 +55,12 @@ type authorization struct {
 	request     policy.Request
 	notes       []string // for users
 
-	held    context.Context // ends when the permission is revoked
+	ctx     context.Context // ends when the permission is revoked
 	release func()
 	check   func() error // checks the permission again; nil if held suffices
 	// refuse records that the permission was revoked before the start, and
 	// returns the error for it.
-	refuse func(ctx context.Context, cause error) error
+	revokedError func(ctx context.Context, cause error) error
 }
 
 // authorize checks the policy and returns a permission that ends when the grant
@@ -75,7 +75,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	if d.Code == policy.Granted { // the approval also covers these
 		d.Effective.HostNetwork, d.Effective.WorkspaceWrite = d.Grant.Permissions.HostNetwork, d.Grant.Permissions.WorkspaceWrite && a.limit.WorkspaceWrite
 	}
-	if err := a.record(ctx, d, q); err != nil {
+	if err := a.recordDecision(ctx, d, q); err != nil {
 		return nil, err
 	}
 	if !d.Allow {
@@ -90,7 +90,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	}
 	p.bounds = asked.Intersect(d.Effective.Bounds())
 	p.bounds.WorkspaceWrite = d.Effective.WorkspaceWrite
-	p.refuse = func(ctx context.Context, cause error) error { return a.refuse(ctx, s, q, cause) }
+	p.revokedError = func(ctx context.Context, cause error) error { return a.revokedError(ctx, s, q, cause) }
 	if err := checkIsolation(ctx, a.sandbox, s.owner, p.bounds.MinTier); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 
 // wouldAllow reports whether policy allows the skill to run now. It records
 // nothing.
-func (a *authorizer) wouldAllow(ctx context.Context, s *openedSkill, c Caller) bool {
+func (a *authorizer) isAllowed(ctx context.Context, s *openedSkill, c Caller) bool {
 	asked, _, _, err := RequestedBounds(s.skill, a.limit)
 	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
 }
@@ -133,7 +133,7 @@ func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Cal
 	if err != nil || g == nil {
 		return nil // the decision reports it
 	}
-	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) })
+	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackageNeed(n) })
 }
 
 // checkIsolation returns an error if the sandbox isolates less than the bounds
@@ -154,21 +154,21 @@ func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int
 
 // refuse returns the error for a run that policy allowed before the permission
 // was revoked.
-func (a *authorizer) refuse(ctx context.Context, s *openedSkill, q policy.Request, cause error) error {
+func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q policy.Request, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	q.Enabled = !s.isUnavailable(a.catalog.Snapshot())
 	d := policy.Decide(ctx, a.grants, q)
 	if d.Allow { // granted again
 		d = policy.Decision{Code: policy.NotApproved, Reason: cause.Error()}
 	}
-	if err := a.record(ctx, d, q); err != nil {
+	if err := a.recordDecision(ctx, d, q); err != nil {
 		return err
 	}
 	return &RefusedError{s.name, d}
 }
 
 // record records a policy decision in the audit log.
-func (a *authorizer) record(ctx context.Context, d policy.Decision, q policy.Request) error {
+func (a *authorizer) recordDecision(ctx context.Context, d policy.Decision, q policy.Request) error {
 	if a.audit == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 	if s.isUnavailable(a.catalog.Snapshot()) {
 		unsubscribe()
 		cancel(nil)
-		return p.refuse(ctx, errUnavailable)
+		return p.revokedError(ctx, errUnavailable)
 	}
 	stop := func() {}
 	if p.grant != nil {
@@ -205,7 +205,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return p.refuse(ctx, err)
+			return p.revokedError(ctx, err)
 		}
 		ended := context.AfterFunc(granted, func() {
 			if held.Err() == nil {
@@ -214,7 +214,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 		})
 		stop = func() { ended(); end() }
 	}
-	p.held, p.release = held, func() { unsubscribe(); stop(); cancel(nil) }
+	p.ctx, p.release = held, func() { unsubscribe(); stop(); cancel(nil) }
 	return nil
 }
 
@@ -229,5 +229,5 @@ func (p *authorization) checkPackage(skill string, f *packageCommand, installed 
 			reason = fmt.Sprintf("approved was %s, and installed is %s with another content or version", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
 		}
 	}
-	return &CommandError{f.by + " " + installed.Requested, reason + "; review skill " + skill + " and approve it again"}
+	return &CommandError{f.launcher + " " + installed.Requested, reason + "; review skill " + skill + " and approve it again"}
 }

@@ -20,7 +20,7 @@ func (e *CommandError) Error() string { return fmt.Sprintf("%s: %s", e.Program, 
 // command is the parsed command of a service.
 type command struct {
 	words []string        // the command, with the skill's directory filled in
-	fetch *packageCommand // package that npx or uvx starts; nil for other programs
+	pkg   *packageCommand // package that npx or uvx starts; nil for other programs
 }
 
 // skillDirNames replaces the names of the skill's directory in a command.
@@ -37,7 +37,7 @@ func ReplaceSkillDir(text string) string { return skillDirNames.Replace(text) }
 // package must be installed to start the command.
 func CheckCommand(args []string) (installs bool, err error) {
 	c, err := parseCommand(args)
-	return err == nil && c.fetch != nil, err
+	return err == nil && c.pkg != nil, err
 }
 
 // parseCommand parses a command and rejects commands that can never be served,
@@ -56,9 +56,9 @@ func parseCommand(args []string) (*command, error) {
 		return nil, &CommandError{base, "a server outside your own configuration runs in the sandbox, which cannot start containers; " +
 			"if you trust it with this machine, add it to your own servers.yaml, or ask its author for a program that needs no container"}
 	case base == "npx":
-		c.fetch, err = parseNPX(c.words[1:])
+		c.pkg, err = parseNPX(c.words[1:])
 	case base == "uvx":
-		c.fetch, err = parseUVX(c.words[1:])
+		c.pkg, err = parseUVX(c.words[1:])
 	}
 	if err != nil {
 		return nil, err

@@ -129,12 +129,12 @@ func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.runScript(a.held, s, a, p, req)
+	res, err := r.runScript(a.ctx, s, a, p, req)
 	if res != nil {
-		r.recordEnd(a.held, req.Caller, res)
+		r.recordEnd(a.ctx, req.Caller, res)
 	}
-	if cause := context.Cause(a.held); err != nil && res == nil && errors.Is(cause, sandbox.ErrDisabled) { // before the start
-		return nil, a.refuse(a.held, cause)
+	if cause := context.Cause(a.ctx); err != nil && res == nil && errors.Is(cause, sandbox.ErrDisabled) { // before the start
+		return nil, a.revokedError(a.ctx, cause)
 	}
 	return res, err
 }

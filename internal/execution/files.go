@@ -38,13 +38,13 @@ func (v *verifiedFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &memoryFile{Reader: bytes.NewReader(data), info: infoOf(f)}, nil
+	return &memoryFile{Reader: bytes.NewReader(data), info: newMemoryInfo(f)}, nil
 }
 
 // Stat returns the information in the manifest.
 func (v *verifiedFS) Stat(name string) (fs.FileInfo, error) {
 	if f, ok := v.files.Find(name); ok {
-		return infoOf(f), nil
+		return newMemoryInfo(f), nil
 	}
 	for _, f := range v.files {
 		if name == "." || strings.HasPrefix(f.Path, name+"/") {
@@ -54,7 +54,7 @@ func (v *verifiedFS) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-func infoOf(f skill.File) memoryInfo {
+func newMemoryInfo(f skill.File) memoryInfo {
 	mode := fs.FileMode(0o644)
 	if f.Script {
 		mode = 0o755

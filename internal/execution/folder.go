@@ -34,7 +34,7 @@ func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandb
 		return fmt.Errorf("working folder: %w: working folders are disabled", ErrNoFolder)
 	}
 	if handle == "" {
-		handle, o.fresh = strings.ToLower(rand.Text()[:16]), true
+		handle, o.isNew = strings.ToLower(rand.Text()[:16]), true
 		if err := os.MkdirAll(filepath.Join(dir, handle), 0o700); err != nil {
 			return fmt.Errorf("create working folder: %w", err)
 		}

@@ -33,8 +33,8 @@ func (i installer) install(ctx context.Context, p *program, files fs.FS, progres
 	if err != nil {
 		return err
 	}
-	if p.fetch != nil {
-		files = p.fetch.files
+	if p.pkg != nil {
+		files = p.pkg.files
 	}
 	p.packages, err = b.Ensure(ctx, p.plan.Needs, files, p.plan, func(what string) { progress.report("%s", what) })
 	return err
@@ -46,11 +46,11 @@ func (i installer) lookup(p *program) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	installed, err := b.Lookup(p.plan.Needs, p.fetch.files, p.plan)
+	installed, err := b.Lookup(p.plan.Needs, p.pkg.files, p.plan)
 	if err != nil {
 		return nil, err // starting the service will report it
 	}
-	found, _, err := p.fetch.resolve(installed)
+	found, _, err := p.pkg.resolve(installed)
 	return found, err
 }
 
@@ -62,11 +62,11 @@ func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []st
 	if p == nil || err != nil {
 		return err
 	}
-	progress.report("installing %s", p.fetch.spec())
+	progress.report("installing %s", p.pkg.spec())
 	if err := r.installer.install(ctx, p, nil, progress); err != nil {
 		return err
 	}
-	_, _, err = p.fetch.resolve(p.packages)
+	_, _, err = p.pkg.resolve(p.packages)
 	return err
 }
 
@@ -84,8 +84,8 @@ func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, er
 // none.
 func (r *Runner) planPackage(e *catalog.Entry, args []string) (*program, error) {
 	c, err := parseCommand(args)
-	if err != nil || c.fetch == nil {
+	if err != nil || c.pkg == nil {
 		return nil, nil // [CheckCommand] reports the error
 	}
-	return r.planner(owner{label: "skill " + e.Name}, nil).planPackage(c.fetch)
+	return r.planner(owner{label: "skill " + e.Name}, nil).planPackage(c.pkg)
 }

@@ -41,7 +41,7 @@ func (p *Package) Need() policy.Need {
 	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
 }
 
-func isPackage(n policy.Need) bool {
+func isPackageNeed(n policy.Need) bool {
 	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 
@@ -56,10 +56,10 @@ func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, erro
 		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
 	defer root.Close()
-	if f.by == "uvx" {
-		return f.fromPyPI(root.FS())
+	if f.launcher == "uvx" {
+		return f.resolvePyPI(root.FS())
 	}
-	return f.fromNPM(root.FS())
+	return f.resolveNPM(root.FS())
 }
 
 const (
@@ -67,7 +67,7 @@ const (
 	maxPrograms = 20       // number of programs that an error names
 )
 
-func metadata(fsys fs.FS, name string) ([]byte, error) {
+func readMetadata(fsys fs.FS, name string) ([]byte, error) {
 	in, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func metadata(fsys fs.FS, name string) ([]byte, error) {
 	return data, err
 }
 
-func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
-	data, err := metadata(fsys, path.Join(f.pkg, "package.json"))
+func (f *packageCommand) resolveNPM(fsys fs.FS) (*Package, []string, error) {
+	data, err := readMetadata(fsys, path.Join(f.pkg, "package.json"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
@@ -101,14 +101,14 @@ func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
 			return nil, nil, fmt.Errorf("read package.json of %s: %w", f.pkg, err)
 		}
 	}
-	file, err := f.choose(bins)
+	file, err := f.selectProgram(bins)
 	if err != nil {
 		return nil, nil, err
 	}
 	if file = path.Clean(file); !fs.ValidPath(file) {
 		return nil, nil, fmt.Errorf("program of package %s is outside the package: %q", f.pkg, file)
 	}
-	lock, err := metadata(fsys, ".package-lock.json")
+	lock, err := readMetadata(fsys, ".package-lock.json")
 	if err != nil {
 		return nil, nil, fmt.Errorf("read installed package: %w", err)
 	}
@@ -122,12 +122,12 @@ func (f *packageCommand) fromNPM(fsys fs.FS) (*Package, []string, error) {
 	for _, at := range slices.Sorted(maps.Keys(locked.Packages)) {
 		all = append(all, fmt.Sprintf("%q %q %q", at, locked.Packages[at].Version, locked.Packages[at].Integrity))
 	}
-	p := &Package{Registry: "npm", Requested: f.spec(), Name: f.pkg, Version: doc.Version, Integrity: integrity(all)}
+	p := &Package{Registry: "npm", Requested: f.spec(), Name: f.pkg, Version: doc.Version, Integrity: integrityOf(all)}
 	return p, []string{path.Join(packages.ModulesDir, f.pkg, file)}, nil
 }
 
 // choose selects a program of a package, as npx and uvx do.
-func (f *packageCommand) choose(programs map[string]string) (string, error) {
+func (f *packageCommand) selectProgram(programs map[string]string) (string, error) {
 	for _, name := range []string{f.program, path.Base(f.pkg)} {
 		if at, ok := programs[name]; ok && (name == f.program || f.program == "") {
 			return at, nil
@@ -142,14 +142,14 @@ func (f *packageCommand) choose(programs map[string]string) (string, error) {
 		return "", fmt.Errorf("package %s has no program to start", f.pkg)
 	}
 	option := "-p"
-	if f.by == "uvx" {
+	if f.launcher == "uvx" {
 		option = "--from"
 	}
 	names := slices.Sorted(maps.Keys(programs))
-	return "", fmt.Errorf("package %s has several programs (%s): name one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.by, option+" "+f.pkg)
+	return "", fmt.Errorf("package %s has several programs (%s): name one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.launcher, option+" "+f.pkg)
 }
 
-func integrity(lines []string) string {
+func integrityOf(lines []string) string {
 	sum := sha256.Sum256([]byte("loadout package 1\n" + strings.Join(lines, "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -160,7 +160,7 @@ func normalizeName(name string) string {
 	return regexp.MustCompile(`[-_.]+`).ReplaceAllString(strings.ToLower(name), "-")
 }
 
-func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
+func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 	dirs, err := fs.Glob(fsys, "*.dist-info")
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +169,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	programs := map[string]string{}
 	var all []string
 	for _, dir := range dirs {
-		record, err := metadata(fsys, path.Join(dir, "RECORD"))
+		record, err := readMetadata(fsys, path.Join(dir, "RECORD"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
@@ -179,7 +179,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 			continue
 		}
 		p.Version = version
-		points, err := metadata(fsys, path.Join(dir, "entry_points.txt"))
+		points, err := readMetadata(fsys, path.Join(dir, "entry_points.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
@@ -188,7 +188,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	if p.Version == "" {
 		return nil, nil, fmt.Errorf("package %s is not installed", f.pkg)
 	}
-	at, err := f.choose(programs)
+	at, err := f.selectProgram(programs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +196,7 @@ func (f *packageCommand) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	if m == nil {
 		return nil, nil, fmt.Errorf("program of package %s is not a function of a module: %q", f.pkg, at)
 	}
-	p.Integrity = integrity(all)
+	p.Integrity = integrityOf(all)
 	// This is the code that pip would write into a file in bin.
 	start := fmt.Sprintf("import sys, importlib, functools; sys.argv[0] = %q; sys.exit(functools.reduce(getattr, %q.split('.'), importlib.import_module(%q))())", normalizeName(f.pkg), m[2], m[1])
 	return p, []string{"-c", start}, nil

@@ -17,7 +17,7 @@ type Lease struct {
 	auth    *authorizer
 	key     string // of the skill
 	request policy.Request
-	held    context.Context
+	ctx     context.Context
 	release func()
 }
 
@@ -40,7 +40,7 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 	if p.grant != nil { // servers may name secrets that the scripts do not request
 		bounds.Secrets = p.grant.Permissions.Secrets
 	}
-	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, auth: r.auth, key: s.entry.Key(), request: p.request, held: p.held, release: p.release}, nil
+	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release}, nil
 }
 
 // CanAcquireLease reports whether [Runner.AcquireLease] would succeed now. It
@@ -51,14 +51,14 @@ func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool
 		return false
 	}
 	defer s.close()
-	return r.auth.wouldAllow(ctx, s, c)
+	return r.auth.isAllowed(ctx, s, c)
 }
 
 // Check checks the lease before use: the skill must exist with the same bytes,
 // and the grant must still be valid. It records nothing.
 func (l *Lease) Check(ctx context.Context) error {
-	if l.held.Err() != nil {
-		return context.Cause(l.held)
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
 	}
 	c := l.auth.catalog
 	e, err := c.Resolve(ctx, l.key)
@@ -81,7 +81,7 @@ func (l *Lease) Check(ctx context.Context) error {
 }
 
 // Done returns a channel that is closed when the lease is revoked or released.
-func (l *Lease) Done() <-chan struct{} { return l.held.Done() }
+func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
 
 // Release ends the lease. It is safe to call twice.
 func (l *Lease) Release() { l.release() }

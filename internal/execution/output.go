@@ -31,7 +31,7 @@ type collector struct {
 	incoming string // temporary directory
 	root     *os.Root
 	previous *os.Root // working folder before the run, which the sandbox reads
-	fresh    bool     // this run created the working folder
+	isNew    bool     // this run created the working folder
 	unsaved  int
 	hidden   int // number of files that were skipped because their names begin with a dot
 	unlock   func()
@@ -122,10 +122,10 @@ func (o *collector) commit(res *sandbox.Result) error {
 	o.root.Close()
 	if o.handle == "" {
 		defer os.RemoveAll(o.incoming)
-		return merge(o.incoming, o.dir)
+		return mergeDir(o.incoming, o.dir)
 	}
 	o.previous.Close()
-	if o.fresh && len(res.Files) == 0 { // the folder is empty, so no later run needs it
+	if o.isNew && len(res.Files) == 0 { // the folder is empty, so no later run needs it
 		o.handle = ""
 		return errors.Join(os.RemoveAll(o.incoming), o.removeFolder())
 	}
@@ -151,7 +151,7 @@ func (o *collector) discard() {
 	if o.incoming != "" {
 		os.RemoveAll(o.incoming)
 	}
-	if o.fresh {
+	if o.isNew {
 		_ = o.removeFolder() // its handle was never returned
 	}
 	o.unlock()
@@ -162,9 +162,9 @@ func (o *collector) removeFolder() error {
 	return errors.Join(os.RemoveAll(o.dir), os.Remove(o.dir+".lock"))
 }
 
-// merge moves files into a directory of the user and replaces files of the same
+// mergeDir moves files into a directory of the user and replaces files of the same
 // name. It does not follow symbolic links.
-func merge(from, to string) error {
+func mergeDir(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {
 		return err

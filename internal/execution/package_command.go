@@ -11,12 +11,12 @@ import (
 
 // packageCommand is a package to install and the program to start from it.
 type packageCommand struct {
-	by      string // npx or uvx
-	pkg     string // package name
-	version string // as requested; "" means the latest
-	program string // "" means the only program, or the one named like the package
-	args    []string
-	files   memoryFS // input of the build step
+	launcher string // npx or uvx
+	pkg      string // package name
+	version  string // as requested; "" means the latest
+	program  string // "" means the only program, or the one named like the package
+	args     []string
+	files    memoryFS // input of the build step
 }
 
 var (
@@ -28,7 +28,7 @@ var (
 
 // parseNPX parses the arguments of npx.
 func parseNPX(args []string) (*packageCommand, error) {
-	f, spec := &packageCommand{by: "npx"}, ""
+	f, spec := &packageCommand{launcher: "npx"}, ""
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		flag, value, given := strings.Cut(args[0], "=")
 		args = args[1:]
@@ -80,7 +80,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 
 // parseUVX parses the arguments of uvx.
 func parseUVX(args []string) (*packageCommand, error) {
-	f, spec := &packageCommand{by: "uvx"}, ""
+	f, spec := &packageCommand{launcher: "uvx"}, ""
 	python := ""
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		flag, value, given := strings.Cut(args[0], "=")

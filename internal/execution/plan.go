@@ -18,10 +18,10 @@ type program struct {
 	script string   // script of the skill; "" for other programs
 	args   []string // arguments of the script
 	argv   []string // complete command line, instead of the script
-	fetch  *packageCommand
+	pkg    *packageCommand
 
-	packages *packages.Packages // installed packages; nil for none
-	built    *Package           // installed package of fetch
+	packages  *packages.Packages // installed packages; nil for none
+	installed *Package           // installed package of fetch
 }
 
 // planner plans how to start a script or another program.
@@ -46,8 +46,8 @@ func (p *planner) planScript(file string, args []string) (*program, error) {
 
 // planCommand plans to start a command of the skill.
 func (p *planner) planCommand(c *command) (*program, error) {
-	if c.fetch != nil {
-		return p.planPackage(c.fetch)
+	if c.pkg != nil {
+		return p.planPackage(c.pkg)
 	}
 	word, ok := p.skill.findFile(c.words[0])
 	if !ok {
@@ -66,18 +66,18 @@ func (p *planner) planCommand(c *command) (*program, error) {
 // planPackage determines what to install and for which interpreter.
 func (p *planner) planPackage(f *packageCommand) (*program, error) {
 	name := "main.js"
-	if f.by == "uvx" {
+	if f.launcher == "uvx" {
 		name = "main.py"
 	}
 	plan, err := script.Resolve(f.files, name, p.host)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", p.owner.label, f.by, f.pkg, err)
+		return nil, fmt.Errorf("%s: %s %s: %w", p.owner.label, f.launcher, f.pkg, err)
 	}
 	if plan.Needs == nil {
-		return nil, fmt.Errorf("%s: %s %s: nothing to install", p.owner.label, f.by, f.pkg)
+		return nil, fmt.Errorf("%s: %s %s: nothing to install", p.owner.label, f.launcher, f.pkg)
 	}
-	plan.Needs.Source = f.by + " " + f.pkg
-	return &program{plan: plan, fetch: f}, nil
+	plan.Needs.Source = f.launcher + " " + f.pkg
+	return &program{plan: plan, pkg: f}, nil
 }
 
 // planInterpreter plans to start an interpreter or another program of this

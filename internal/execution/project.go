@@ -66,14 +66,14 @@ func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspa
 // configuration.
 func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
 	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
-	a.refuse = func(ctx context.Context, cause error) error {
-		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.Deny, cause.Error()); err != nil {
+	a.revokedError = func(ctx context.Context, cause error) error {
+		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.VerdictDeny, cause.Error()); err != nil {
 			return err
 		}
 		return fmt.Errorf("command not started: %w", cause)
 	}
 	if err := t.p.Check(ctx); err != nil {
-		return nil, a.refuse(ctx, err)
+		return nil, a.revokedError(ctx, err)
 	}
 	if err := t.record(ctx, c, cmd, policy.Allow, "its configuration is trusted"); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { watchTrust(held, a.check) })
-	a.held, a.release = held, func() { cancel(nil); watching.Wait() }
+	a.ctx, a.release = held, func() { cancel(nil); watching.Wait() }
 	return a, nil
 }
 
@@ -110,7 +110,7 @@ func watchTrust(held context.Context, check func() error) {
 	}
 }
 
-// record records a trust decision, as [authorizer.record] does for skills.
+// record records a trust decision, as [authorizer.recordDecision] does for skills.
 func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decision, reason string) error {
 	if t.r.opts.Audit == nil {
 		return nil
@@ -127,8 +127,8 @@ func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decis
 // or a program of this machine.
 func (t projectTarget) plan(c *command) (*program, error) {
 	p := t.r.planner(t.owner, nil)
-	if c.fetch != nil {
-		return p.planPackage(c.fetch)
+	if c.pkg != nil {
+		return p.planPackage(c.pkg)
 	}
 	word := c.words[0]
 	own := strings.HasPrefix(word, mountpoint.Workspace+"/")

@@ -30,30 +30,30 @@ type Service struct {
 	Package *Package      // package that npx or uvx started; nil for other commands
 	Notes   []string      // for users
 
-	box     sandbox.Sandbox
-	process sandbox.Process
-	stdout  io.Reader
-	secrets []sandbox.Secret
-	held    context.Context // ends when the permission is revoked
-	record  func(reason string)
-	check   func() error // called before each write; may be nil
+	box       sandbox.Sandbox
+	process   sandbox.Process
+	stdout    io.Reader
+	secrets   []sandbox.Secret
+	ctx       context.Context // ends when the permission is revoked
+	recordEnd func(reason string)
+	check     func() error // called before each write; may be nil
 
 	ended chan struct{} // closed when the command has ended
 	exit  sandbox.Exit  // set before ended is closed
 	err   error
 
-	closing sync.Once
-	closed  sync.Once
-	boxErr  error
-	asked   chan struct{} // closed by Close
-	drained chan struct{} // closed when all of standard error was read, after ended
+	closeOnce      sync.Once
+	boxOnce        sync.Once
+	boxErr         error
+	closeRequested chan struct{} // closed by Close
+	drained        chan struct{} // closed when all of standard error was read, after ended
 
 	stderr tailBuffer
 }
 
 // watch monitors the service until it has ended.
 func (s *Service) watch(held context.Context, release func()) {
-	s.held, s.asked, s.drained = held, make(chan struct{}), make(chan struct{})
+	s.ctx, s.closeRequested, s.drained = held, make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(held, func() {
 		s.process.Kill()
 		s.closeBox()
@@ -70,7 +70,7 @@ func (s *Service) watch(held context.Context, release func()) {
 		} else if errors.Is(s.err, sandbox.ErrDisabled) {
 			reason = string(sandbox.Disabled)
 		}
-		s.record(reason)
+		s.recordEnd(reason)
 		release()
 		close(s.ended)
 		reading.Wait()
@@ -80,11 +80,11 @@ func (s *Service) watch(held context.Context, release func()) {
 
 // endReason returns why the service ended, or nil if it was closed.
 func (s *Service) endReason() error {
-	if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
+	if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
 		return fmt.Errorf("service killed: %w", cause)
 	}
 	select {
-	case <-s.asked:
+	case <-s.closeRequested:
 		return nil
 	default:
 	}
@@ -103,7 +103,7 @@ func (s *Service) endReason() error {
 func (s *Service) Read(b []byte) (int, error) {
 	n, err := s.stdout.Read(b)
 	if err != nil {
-		if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
+		if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
 			err = cause
 		}
 	}
@@ -124,8 +124,8 @@ func (s *Service) Write(b []byte) (int, error) {
 // Close closes the input of the service and waits up to two seconds. It then
 // kills the service and its child processes, and waits for the end.
 func (s *Service) Close() error {
-	s.closing.Do(func() {
-		close(s.asked)
+	s.closeOnce.Do(func() {
+		close(s.closeRequested)
 		s.process.Stdin().Close()
 		patience := time.NewTimer(closeGrace)
 		defer patience.Stop()
@@ -144,7 +144,7 @@ func (s *Service) Close() error {
 
 // closeBox removes the sandbox and kills the processes left in it.
 func (s *Service) closeBox() error {
-	s.closed.Do(func() {
+	s.boxOnce.Do(func() {
 		s.boxErr = s.box.Close()
 		io.Copy(io.Discard, s.process.Stdout()) // discard unread output, up to its current end
 	})

@@ -114,12 +114,12 @@ func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	served, err := r.start(t, a, c, req)
 	if err != nil {
 		defer a.release()
-		if cause := context.Cause(a.held); errors.Is(cause, sandbox.ErrDisabled) {
-			return nil, a.refuse(ctx, cause)
+		if cause := context.Cause(a.ctx); errors.Is(cause, sandbox.ErrDisabled) {
+			return nil, a.revokedError(ctx, cause)
 		}
 		return nil, err
 	}
-	served.watch(a.held, a.release)
+	served.watch(a.ctx, a.release)
 	return served, nil
 }
 
@@ -157,7 +157,7 @@ func checkFileNames(files map[string][]byte) error {
 
 // start prepares the sandbox and starts the command in it.
 func (r *Runner) start(t target, a *authorization, c *command, req *ServiceRequest) (*Service, error) {
-	ctx, o, s := a.held, t.identity(), t.opened()
+	ctx, o, s := a.ctx, t.identity(), t.opened()
 	p, err := t.plan(c)
 	if err != nil {
 		return nil, err
@@ -183,20 +183,20 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		return nil, fmt.Errorf("%s: %s: %w", o.label, c.name(), err)
 	}
 	if backend.Tier() == sandbox.Limited {
-		b.note("runs without isolation, as allowed for this digest")
+		b.addNote("runs without isolation, as allowed for this digest")
 	}
 	req.Progress.report("starting %s", c.name())
 	box, process, err := startProcess(ctx, backend, spec, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("serve %s of %s: %w", c.name(), o.label, err)
 	}
-	v := &Service{Digest: o.digest, Backend: backend.Name(), Package: p.built, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,
-		ended: make(chan struct{}), stderr: tailBuffer{most: maxStderr}}
+	v := &Service{Digest: o.digest, Backend: backend.Name(), Package: p.installed, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,
+		ended: make(chan struct{}), stderr: tailBuffer{limit: maxStderr}}
 	if s != nil {
 		v.Skill = s.name
 	}
 	v.redactOutput(spec, req.Redact)
-	v.record = func(reason string) { r.recordServed(v, o, c, req.Caller, reason) }
+	v.recordEnd = func(reason string) { r.recordServed(v, o, c, req.Caller, reason) }
 	return v, nil
 }
 
@@ -240,7 +240,7 @@ func serviceTrees(files map[string][]byte) []sandbox.Tree {
 // serviceCommand returns the command that runs in the sandbox.
 func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, spec *sandbox.Spec, req *ServiceRequest) (*sandbox.Cmd, error) {
 	p := b.program
-	if p.fetch != nil {
+	if p.pkg != nil {
 		if err := p.resolvePackage(b.auth, t.identity().name); err != nil {
 			return nil, err
 		}
@@ -268,15 +268,15 @@ func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, s
 // resolvePackage finds the program in the installed packages, and checks that
 // the package was approved.
 func (p *program) resolvePackage(a *authorization, skill string) error {
-	built, argv, err := p.fetch.resolve(p.packages)
+	built, argv, err := p.pkg.resolve(p.packages)
 	if err != nil {
 		return err
 	}
-	if err := a.checkPackage(skill, p.fetch, built); err != nil {
+	if err := a.checkPackage(skill, p.pkg, built); err != nil {
 		return err
 	}
-	p.built = built
-	p.argv = slices.Concat(p.plan.Argv[:len(p.plan.Argv)-1], argv, p.fetch.args)
+	p.installed = built
+	p.argv = slices.Concat(p.plan.Argv[:len(p.plan.Argv)-1], argv, p.pkg.args)
 	return nil
 }
 

@@ -42,7 +42,7 @@ type specBuilder struct {
 	notes []string // for users, set by build
 }
 
-func (b *specBuilder) note(format string, args ...any) {
+func (b *specBuilder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
@@ -127,7 +127,7 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 		s.Network.Mode = sandbox.HostNetwork
 	case b.auth.hostNetwork:
 		s.Network.Mode = sandbox.HostNetwork
-		b.note("had full access to this machine's network")
+		b.addNote("had full access to this machine's network")
 	case len(b.auth.bounds.Network) > 0:
 		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, b.auth.bounds.Network
 		s.Network.Private, s.Network.Log = b.opts.PrivateNetworks, b.opts.Logger
@@ -147,8 +147,8 @@ func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Sec
 		// Only injection by the proxy was approved, so the code never gets the
 		// secret instead.
 		injected[in.Secret] = true
-		if b.auth.hostNetwork || !b.auth.bounds.Permissions().Covers(policy.Permissions{Network: []string{in.Pattern()}}) {
-			b.note("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
+		if b.auth.hostNetwork || !policy.MatchHost(b.auth.bounds.Network, in.Host, in.Port) {
+			b.addNote("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
 			continue
 		}
 		s.Network.Inject = append(s.Network.Inject, sandbox.Injection{Host: in.Pattern(), Header: in.Header, Prefix: in.Prefix, Secret: sec})
@@ -175,7 +175,7 @@ func (b *specBuilder) secretValues(ctx context.Context) (map[string]sandbox.Secr
 			return nil, fmt.Errorf("secret %s for %s: %w", name, b.owner.label, err)
 		}
 		if value == "" {
-			b.note("secret %s is not set", name)
+			b.addNote("secret %s is not set", name)
 			continue
 		}
 		out[name] = sandbox.NewSecret(name, value)

@@ -4,7 +4,7 @@ import "sync"
 
 // tailBuffer stores the last bytes written to it.
 type tailBuffer struct {
-	most int
+	limit int
 
 	mu   sync.Mutex
 	data []byte
@@ -15,10 +15,10 @@ func (t *tailBuffer) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(b)
-	if over := len(b) - t.most; over > 0 {
+	if over := len(b) - t.limit; over > 0 {
 		b = b[over:]
 	}
-	if over := len(t.data) + len(b) - t.most; over > 0 {
+	if over := len(t.data) + len(b) - t.limit; over > 0 {
 		t.data = append(t.data[:0], t.data[over:]...)
 	}
 	t.data = append(t.data, b...)

@@ -3,7 +3,7 @@ package execution
 import "testing"
 
 func TestTail(t *testing.T) {
-	s := &tailBuffer{most: 4}
+	s := &tailBuffer{limit: 4}
 	for _, w := range []string{"ab", "cde", "", "fghijkl", "m"} {
 		if n, err := s.Write([]byte(w)); n != len(w) || err != nil {
 			t.Errorf("Write(%q) is %d, %v", w, n, err)

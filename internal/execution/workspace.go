@@ -33,15 +33,15 @@ func CheckWorkspace(dir string, protected ...string) error {
 		if p == "" {
 			continue
 		}
-		if inside(real, resolveExisting(p)) || inside(resolveExisting(p), real) {
+		if isInside(real, resolveExisting(p)) || isInside(resolveExisting(p), real) {
 			return fmt.Errorf("workspace %s: %w: Loadout keeps its state in %s; choose another directory", dir, ErrWorkspace, p)
 		}
 	}
 	return nil
 }
 
-// inside reports whether path is dir or below it.
-func inside(dir, path string) bool {
+// isInside reports whether path is dir or below it.
+func isInside(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
@@ -61,15 +61,15 @@ func resolveExisting(path string) string {
 	}
 }
 
-// guarded lists names that make other programs run code when they are used in a
+// protectedNames lists names that make other programs run code when they are used in a
 // directory. A writable workspace keeps them read-only.
-var guarded = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
+var protectedNames = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
 // IsProtected reports whether a path in a workspace is, or is below, a name
 // that makes other programs run code. Nothing may be written to it.
 func IsProtected(name string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
-		if slices.Contains(guarded, strings.ToLower(part)) {
+		if slices.Contains(protectedNames, strings.ToLower(part)) {
 			return true
 		}
 	}
@@ -82,7 +82,7 @@ func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
 	if !writable {
 		return
 	}
-	for _, name := range guarded {
+	for _, name := range protectedNames {
 		p := filepath.Join(dir, name)
 		if fi, err := os.Lstat(p); err == nil && (fi.IsDir() || fi.Mode().IsRegular()) {
 			s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: mountpoint.Workspace + "/" + name})
