@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// fetchedRef is the name of the fetched ref in the local repository.
+	// fetchedRef is the ref in the local repository that points to the fetched
+	// commit.
 	fetchedRef = "refs/loadout/got"
 	// maxDepth is the number of commits of each branch to fetch if a server
 	// does not serve a commit by name.
@@ -72,10 +73,11 @@ func (g *gitSession) collect(ctx context.Context) (*Collection, error) {
 	return o, nil
 }
 
-// Latest returns the current commit of a repository's ref, and its tags. It
-// fetches no files. For other kinds of locations the revision is empty. Without
-// the git program only repositories at https addresses are supported, and
-// others return [ErrNoGit]. Other errors are those of [Client.Open].
+// Latest returns the current commit of the ref of a location, and the tags of
+// its repository. It fetches no files. For a location that is not a repository,
+// the revision is empty. Without the git program, only repositories at https
+// addresses are supported. For others Latest returns [ErrNoGit]. Other errors
+// are those of [Client.Open].
 func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 	if l.Kind != Git {
 		return &Revision{}, nil
@@ -105,8 +107,8 @@ func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 	return rev, nil
 }
 
-// refs lists the branches and tags of a repository, over http directly and
-// otherwise with git.
+// refs lists the branches and tags of a repository. It uses git only if the
+// address is not http or https.
 func (c *Client) refs(ctx context.Context, l Location) (*gitRefs, error) {
 	if isHTTP(l.URL) {
 		refs, _, err := (&gitSession{client: c, location: l, url: l.URL}).listAdvertised(ctx)
@@ -139,7 +141,7 @@ func (g *gitSession) fetch(ctx context.Context) (Revision, []catalog.Problem, er
 		return Revision{}, nil, err
 	}
 	if want.also != "" {
-		g.addProblem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", skill.OneLine(g.location.Ref)), "write @"+want.also+" for the tag")
+		g.addProblem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch is used", skill.OneLine(g.location.Ref)), "write @"+want.also+" for the tag")
 	}
 	if want.name == "" { // a commit that some ref has, or a HEAD without a branch
 		rev, err := g.fetchCommit(ctx, want.commit)
@@ -156,7 +158,8 @@ func (g *gitSession) fetch(ctx context.Context) (Revision, []catalog.Problem, er
 }
 
 // fetchCommit fetches a commit by its full name. If the server does not serve
-// commits by name, it fetches the branches and tags with some history.
+// commits by name, it fetches the branches and tags with at most maxDepth
+// commits of history.
 func (g *gitSession) fetchCommit(ctx context.Context, commit string) (Revision, error) {
 	if err := g.init(ctx, commit); err != nil {
 		return Revision{}, err
@@ -172,7 +175,7 @@ func (g *gitSession) fetchCommit(ctx context.Context, commit string) (Revision, 
 	if err != nil {
 		return Revision{}, &NotFoundError{
 			What: "commit " + commit + " in " + shownURL(g.url),
-			Hint: fmt.Sprintf("a commit is found that a branch or tag has, at most %d back where the server gives none by name", maxDepth),
+			Hint: fmt.Sprintf("the commit must belong to a branch or tag; if the server does not serve commits by name, only the last %d commits are searched", maxDepth),
 		}
 	}
 	return Revision{Commit: found}, nil
@@ -186,7 +189,8 @@ func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string
 	})
 }
 
-// init creates the empty repository, with the same object format as sample.
+// init creates the empty repository. Its object format matches the object name
+// sample.
 func (g *gitSession) init(ctx context.Context, sample string) error {
 	format := "sha1"
 	if len(sample) == 64 {
@@ -195,8 +199,8 @@ func (g *gitSession) init(ctx context.Context, sample string) error {
 	return g.run(ctx, gitCommand{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--", g.repo()}})
 }
 
-// commit returns the full name of the commit for a name in the local
-// repository.
+// commit returns the full name of the commit that a name in the local
+// repository refers to.
 func (g *gitSession) commit(ctx context.Context, name string) (string, error) {
 	var out []byte
 	err := g.run(ctx, gitCommand{
@@ -217,7 +221,7 @@ func (g *gitSession) commit(ctx context.Context, name string) (string, error) {
 func (g *gitSession) list(ctx context.Context, commit string) ([]entry, error) {
 	var out []entry
 	err := g.run(ctx, gitCommand{
-		// With -t directories are listed too: a small repository can contain a
+		// With -t, git also lists directories: a small repository can contain a
 		// billion paths of an empty directory.
 		args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit},
 		read: func(r io.Reader) (err error) { out, err = g.parseTree(r); return err },
@@ -255,7 +259,7 @@ func (g *gitSession) parseTree(r io.Reader) ([]entry, error) {
 	return out, lines.Err()
 }
 
-// parseEntry parses "100644 blob ID SIZE\tPATH".
+// parseEntry parses a line of git ls-tree: "100644 blob ID SIZE\tPATH".
 func (g *gitSession) parseEntry(line string) (e entry, dir bool, err error) {
 	about, name, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(about)
@@ -275,7 +279,7 @@ func (g *gitSession) parseEntry(line string) (e entry, dir bool, err error) {
 	case strings.HasPrefix(mode, "100"):
 		e.executable = strings.HasSuffix(mode, "755")
 	default:
-		e.kind, e.note = specialEntry, "it is of a kind that git does not name: "+mode
+		e.kind, e.note = specialEntry, "unknown git file mode "+mode
 	}
 	if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || e.size < 0 {
 		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
@@ -309,8 +313,8 @@ func (c *Client) gitProgram() (string, error) {
 	return c.opts.Git, nil
 }
 
-// close stops the reader of the repository and removes the repository. It may
-// be called more than once.
+// close stops the process that reads objects, and removes the repository. It
+// may be called more than once.
 func (g *gitSession) close() error {
 	g.objects.close()
 	return g.dir.remove()

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// withRemote calls run, which contacts the remote. It retries once with a
-// credential if the remote refuses, and once after a redirect.
+// withRemote calls run, which contacts the remote. It retries run once with a
+// credential if the remote denies access, and once after a redirect.
 func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	for {
 		err := run()
@@ -33,8 +33,8 @@ func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	}
 }
 
-// follow changes to the address that the remote redirects to, once. The error
-// says why not.
+// followRedirect changes to the address to which the remote redirects. It
+// follows at most one redirect. If it returns false, the error says why.
 func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error) {
 	if g.moved || !isHTTP(g.url) {
 		return false, err
@@ -50,7 +50,7 @@ func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error
 	return true, nil
 }
 
-// moveTo changes the remote to u, the URL of a server's first answer.
+// moveTo changes the remote to u, the URL of the server's first response.
 func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 	g.moved = true
 	to, ok := strings.CutSuffix(u.EscapedPath(), "/info/refs")
@@ -65,7 +65,7 @@ func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 		return fmt.Errorf("redirect from https to %s not followed", cleanAddress(u))
 	}
 	if next != g.url+".git" { // some hosts add it and users omit it
-		g.addProblem("moved", "the repository is now at "+shownURL(next), "use the new address: somebody else could take over the old one")
+		g.addProblem("moved", "the repository is now at "+shownURL(next), "use the new address, because someone else could register the old one")
 	}
 	if err := g.setRemote(ctx, next); err != nil {
 		return err
@@ -77,15 +77,15 @@ func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// sameHost reports whether the remote is at the host that the user named.
+// sameHost reports whether the remote is still on the host that the user named.
 func (g *gitSession) sameHost() bool {
 	from, err1 := url.Parse(g.location.URL)
 	to, err2 := url.Parse(g.url)
 	return err1 == nil && err2 == nil && from.Host == to.Host && from.Scheme == to.Scheme
 }
 
-// authenticate gets the user's credential for the host of the remote, once. The
-// error says why the request is not repeated.
+// findCredential looks up the user's credential for the host of the remote, at
+// most once. If it returns false, the error says why.
 func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, error) {
 	u, err := url.Parse(g.url)
 	if err != nil || g.credentialTried || !isHTTP(g.url) {
@@ -106,30 +106,31 @@ func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, e
 		return false, refused
 	}
 	if strings.ContainsAny(cred.User+cred.Password, "\r\n\x00") {
-		return false, fmt.Errorf("line break in the credential for %s", u.Host)
+		return false, fmt.Errorf("credential for %s contains a line break", u.Host)
 	}
 	g.cred = cred
 	g.setCredential(u)
 	return true, nil
 }
 
-// setCredential lets git send the credential to the host of u.
+// setCredential configures git to send the credential to the host of u.
 func (g *gitSession) setCredential(u *url.URL) {
 	if g.cred == nil {
 		return
 	}
-	// Git runs a helper, a line of shell that reads the environment of git.
-	// Others could read arguments and files. Git asks it for this host only.
+	// Git passes the credential through a helper: a line of shell that reads
+	// the environment. Other programs could read arguments and files. The
+	// helper is configured for this host only.
 	const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$LOADOUT_GIT_USER" "$LOADOUT_GIT_PASSWORD"; }; f`
 	g.remoteOptions = append(g.remoteOptions, "-c", "credential."+u.Scheme+"://"+u.Host+".helper="+helper)
 	g.remoteEnv = append(g.remoteEnv, "LOADOUT_GIT_USER="+g.cred.gitUser(), "LOADOUT_GIT_PASSWORD="+g.cred.Password)
 }
 
-// gitUser returns the user name for a host. Hosts that only need a token ignore
+// gitUser returns the user name to send. Hosts that only need a token ignore
 // it.
 func (c *Credential) gitUser() string { return cmp.Or(c.User, "x-access-token") }
 
-// explain returns an error that says what the user can do.
+// explainError adds to a git error what the user can do about it.
 func (g *gitSession) explainError(err error) error {
 	host := skill.OneLine(repoHost(g.url))
 	switch why := gitFailureReason(err); {
@@ -138,9 +139,9 @@ func (g *gitSession) explainError(err error) error {
 	case why == unauthorized || why == forbidden:
 		return &DeniedError{Host: host, CredentialSent: g.cred != nil}
 	case why == missingRef:
-		return &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", g.location.Ref, shownURL(g.url)), Hint: "it existed a moment ago"}
+		return &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", g.location.Ref, shownURL(g.url)), Hint: "it was deleted during the fetch"}
 	case why == dumbServer:
-		return fmt.Errorf("%s serves the files of a repository, but not git: %w", host, err)
+		return fmt.Errorf("%s is not a git server; it only serves the files of a repository: %w", host, err)
 	case why == unknownHostKey:
 		return fmt.Errorf("unknown ssh host key of %s: connect to it once with ssh and check its key: %w", host, err)
 	case why == outOfMemory:
@@ -151,7 +152,7 @@ func (g *gitSession) explainError(err error) error {
 	return err
 }
 
-// hint returns another possible cause for a repository that was not found.
+// hint suggests another cause for a repository that was not found.
 func (g *gitSession) hint(host string) string {
 	hint := "if it is private, sign in to " + host + " with git"
 	if v := tokenVariable(host); v != "" {
@@ -164,7 +165,7 @@ func (g *gitSession) hint(host string) string {
 		hint = "or the credential for " + host + " may not read it"
 	}
 	if short, ok := strings.CutPrefix(g.location.URL, "https://github.com/"); ok {
-		hint += "; a folder of this machine is written ./" + strings.TrimSuffix(short, ".git")
+		hint += "; for a local folder write ./" + strings.TrimSuffix(short, ".git")
 	}
 	return hint
 }

@@ -14,14 +14,14 @@ import (
 
 const (
 	dirPrefix = "loadout-git-"
-	// dirLock is the file that is locked while a directory is in use. It is
-	// empty until it was locked for the first time.
+	// dirLock is the file in the directory that is locked while the directory
+	// is in use. It is empty until the first lock.
 	dirLock = "lock"
-	// dirFresh is the time for which a directory that was never locked is left
-	// alone, because it may be about to be used.
+	// dirFresh is how long sweep keeps a directory that was never locked,
+	// because another process may be about to lock it.
 	dirFresh = time.Hour
-	// maxSwept is the maximum number of names to check in the temporary
-	// directory.
+	// maxSwept is the maximum number of files in the temporary directory that
+	// sweep checks.
 	maxSwept = 10_000
 )
 
@@ -32,7 +32,7 @@ type gitDir struct {
 	lock *os.File
 }
 
-// newGitDir creates a directory in temp that only this user can read.
+// newGitDir creates a directory in temp that only the current user can read.
 func newGitDir(ctx context.Context, temp string) (*gitDir, error) {
 	path, err := os.MkdirTemp(temp, dirPrefix)
 	if err != nil {
@@ -45,8 +45,8 @@ func newGitDir(ctx context.Context, temp string) (*gitDir, error) {
 	return d, nil
 }
 
-// acquire locks the directory. On systems without locks it does nothing, and a
-// sweep removes no directories.
+// acquire locks the directory. On systems without file locks it does nothing,
+// and sweep removes no directories.
 func (d *gitDir) acquire(ctx context.Context) (err error) {
 	d.lock, err = os.OpenFile(filepath.Join(d.path, dirLock), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -62,12 +62,12 @@ func (d *gitDir) acquire(ctx context.Context) (err error) {
 // remove removes the directory. It may be called more than once.
 func (d *gitDir) remove() error {
 	if d.lock != nil {
-		d.lock.Close() // first, because some systems do not remove open files
+		d.lock.Close() // some systems cannot remove open files
 	}
 	return os.RemoveAll(d.path)
 }
 
-// sweep removes the directories in temp of processes that were killed. It
+// sweep removes directories in temp that killed processes left behind. It
 // ignores errors.
 func sweep(temp string) {
 	f, err := os.Open(temp)
@@ -83,8 +83,8 @@ func sweep(temp string) {
 	}
 }
 
-// isAbandoned reports whether a directory belongs to this user and is not in
-// use.
+// isAbandoned reports whether a directory belongs to the current user and is
+// not in use.
 func isAbandoned(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !isOwnFile(info) {

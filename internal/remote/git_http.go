@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// servicePath is the path and query of the git servicePath below the address of a
-// repository.
+// servicePath is the path and query of the git service, relative to the address
+// of a repository.
 const servicePath = "/info/refs?service=git-upload-pack"
 
 // isHTTP reports whether an address uses http or https.
@@ -25,9 +25,10 @@ func isHTTP(address string) bool {
 // servicePath returns the URL of the remote's git servicePath.
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
-// advertised lists the branches and tags of the remote without git, which would
-// keep everything that a server sends in memory. The first answer of protocol
-// version 0 contains all of them. at is the URL that answered, after redirects.
+// listAdvertised lists the branches and tags of the remote without running git.
+// Git would keep everything that a server sends in memory. The first response
+// in protocol version 0 contains all refs. at is the URL that responded, after
+// redirects.
 func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
 	err = g.withRemote(ctx, func() error {
 		resp, err := g.get(ctx)
@@ -36,7 +37,7 @@ func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url
 		}
 		defer resp.Body.Close()
 		if kind := resp.Header.Get("Content-Type"); kind != "application/x-git-upload-pack-advertisement" {
-			return fmt.Errorf("%s does not speak git", shownURL(g.url))
+			return fmt.Errorf("%s is not a git server", shownURL(g.url))
 		}
 		at = resp.Request.URL
 		refs, err = parseAdvertised(resp.Body, g.location.Ref)
@@ -45,8 +46,8 @@ func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url
 	return refs, at, err
 }
 
-// get requests the first answer of the remote's server. It sends the credential
-// that authenticate found; the trip does not look one up itself.
+// get requests the first response of the remote. It sends only the credential
+// that findCredential found.
 func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mu.Lock()
@@ -58,10 +59,11 @@ func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 	return g.client.get(ctx, g.serviceURL(), nil)
 }
 
-// parseAdvertised parses lines that are prefixed by their length in four hex
-// digits. The first is the name of the service. The others are objects and
-// refs, and the first of these lists the capabilities after a NUL byte,
-// including the target of HEAD.
+// parseAdvertised parses the first response of a git server. It consists of
+// lines, each prefixed by its length in four hex digits. The first line is the
+// name of the service. Each other line has an object and a ref. The first of
+// these also lists the capabilities after a NUL byte, including the target of
+// HEAD.
 func parseAdvertised(r io.Reader, also string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	in := bufio.NewReader(limited)

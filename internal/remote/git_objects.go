@@ -12,25 +12,25 @@ import (
 )
 
 // gitObjects reads the objects of a fetched repository with one git process.
-// The process starts on demand and ends after some idle time. gitObjects is
-// safe for concurrent use. It reads one object at a time into memory and caches
-// the last few.
+// The process starts on demand and stops when it is idle. gitObjects reads one
+// object at a time into memory and caches the last few. It is safe for
+// concurrent use.
 type gitObjects struct {
 	session   *gitSession
 	maxObject int64 // maximum size of an object
 
 	mu     sync.Mutex  // guards the fields below; held while an object is read
-	err    error       // why nothing more can be read
+	err    error       // if set, all later reads fail with it
 	cmd    *gitProcess // nil if none is running
 	cancel context.CancelFunc
 	in     io.WriteCloser
 	out    *bufio.Reader
-	idle   *time.Timer // stops the process
+	idle   *time.Timer // stops the process when it fires
 	cache  objectCache
 }
 
-// objectsIdle is the idle time after which the process ends. A collection may
-// stay open for as long as a user thinks.
+// objectsIdle is the idle time after which the process stops. A collection may
+// stay open while a user decides.
 const objectsIdle = 30 * time.Second
 
 func newGitObjects(g *gitSession) *gitObjects {
@@ -38,9 +38,9 @@ func newGitObjects(g *gitSession) *gitObjects {
 	return &gitObjects{session: g, maxObject: max(limits.FileBytes, limits.UnpackedBytes, 16<<20)}
 }
 
-var errClosed = errors.New("collection is closed")
+var errClosed = errors.New("collection already closed")
 
-// open returns the content of an object of the given size.
+// open returns the content of an object. The size must match.
 func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 	if size > o.maxObject {
 		return nil, fmt.Errorf("object too large (%d bytes, limit %d)", size, o.maxObject)
@@ -60,8 +60,7 @@ func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 	}
 	content, err := o.read(id, size)
 	if err != nil {
-		// The remaining bytes in the pipe cannot be distinguished from the next
-		// response.
+		// The unread rest in the pipe could be mistaken for the next response.
 		o.err = fmt.Errorf("git cat-file: %w", err)
 		o.stop()
 		return nil, o.err
@@ -94,7 +93,8 @@ func (o *gitObjects) start() error {
 	return nil
 }
 
-// read reads one object. The answer is "ID blob SIZE\n", the content, "\n".
+// read reads one object. The response is "ID blob SIZE\n", the content, and
+// "\n".
 func (o *gitObjects) read(id string, size int64) ([]byte, error) {
 	if _, err := io.WriteString(o.in, id+"\n"); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (o *gitObjects) read(id string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if want := fmt.Sprintf("%s blob %d\n", id, size); string(line) != want {
-		return nil, fmt.Errorf("unexpected answer %.200q, want %q", line, want)
+		return nil, fmt.Errorf("unexpected response %.200q, want %q", line, want)
 	}
 	content := make([]byte, size+1)
 	if _, err := io.ReadFull(o.out, content); err != nil {
@@ -116,7 +116,7 @@ func (o *gitObjects) read(id string, size int64) ([]byte, error) {
 	return content[:size], nil
 }
 
-// end stops the process. The caller holds mu.
+// stop stops the process. The caller must hold mu.
 func (o *gitObjects) stop() {
 	if o.cmd == nil {
 		return
@@ -128,14 +128,14 @@ func (o *gitObjects) stop() {
 	o.cmd = nil
 }
 
-// pause stops the process until an object is requested.
+// stopIdle stops the process. The next read starts a new one.
 func (o *gitObjects) stopIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stop()
 }
 
-// close stops reading. Objects that are already open stay readable.
+// close stops the process. Objects that are already open stay readable.
 func (o *gitObjects) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,20 +144,20 @@ func (o *gitObjects) close() {
 }
 
 const (
-	maxCache      = 2 << 20 // total size of cached objects
-	cacheOverhead = 128     // overhead of a cached object
+	maxCache      = 2 << 20 // total size of cached objects, in bytes
+	cacheOverhead = 128     // overhead of a cached object, in bytes
 )
 
 // objectCache caches the most recently read objects. A skill is hashed, parsed
-// and scanned, which each read its files from the first to the last.
+// and scanned, and each of these reads all its files in order.
 type objectCache struct {
-	content map[string][]byte // by name; never modified
-	names   []string          // in the order of insertion
+	content map[string][]byte // content by object name; never modified
+	names   []string          // object names in the order of insertion
 	bytes   int
 }
 
-// add caches an object and evicts the oldest ones. It does not cache an object
-// that would evict almost all others.
+// add caches an object and evicts the oldest ones. It ignores an object that
+// would evict almost all others.
 func (l *objectCache) add(id string, content []byte) {
 	cost := len(content) + cacheOverhead
 	if _, ok := l.content[id]; ok || cost > maxCache/2 {

@@ -13,11 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// maxOutput is the maximum number of bytes of git's messages to keep, from the
-// end.
+// maxOutput is the number of bytes of git's messages that are stored. If there
+// are more, the last ones are stored.
 const maxOutput = 4 << 10
 
-// gitOutput collects the messages of a command and reports its progress.
+// gitOutput collects the messages of a git command and reports its progress.
 type gitOutput struct {
 	progress func(Progress)
 	line     []byte // the incomplete line
@@ -38,10 +38,10 @@ func (s *gitOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// progressLine matches git's progress line for progressLine objects.
+// progressLine matches git's progress message for received objects.
 var progressLine = lazyregexp.New(`^(?:Receiving|Unpacking) objects: +\d+% \((\d+)/(\d+)\)`)
 
-// endLine handles a complete line.
+// endLine processes a complete line.
 func (s *gitOutput) endLine() {
 	line := s.line
 	s.line = s.line[:0]
@@ -51,7 +51,7 @@ func (s *gitOutput) endLine() {
 		s.progress(Progress{What: "receiving objects", Done: done, Total: total})
 		return
 	}
-	if len(line) == 0 || bytes.Contains(line, []byte("% (")) { // progress of the other side
+	if len(line) == 0 || bytes.Contains(line, []byte("% (")) { // progress of the server
 		return
 	}
 	s.messages = append(append(s.messages, line...), '\n')
@@ -60,17 +60,19 @@ func (s *gitOutput) endLine() {
 	}
 }
 
-// failed returns the error of a command that ended with err.
+// commandError returns err, the result of a failed command, with the collected
+// messages.
 func (s *gitOutput) commandError(command string, err error) error {
 	s.endLine()
 	return &gitError{command: command, messages: string(s.messages), err: err}
 }
 
-// gitError contains the messages of a git command that failed.
+// gitError is the error of a failed git command, with its messages.
 type gitError struct {
-	command  string
-	messages string // unchanged
-	err      error  // how the process ended
+	command string
+	// messages as printed by git
+	messages string
+	err      error // exit status of the process
 }
 
 func (e *gitError) Unwrap() error { return e.err }
@@ -94,29 +96,34 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command, text)
 }
 
-// secretURLParts matches parts of a URL that may be secret: the query, and the user
-// before a host.
+// secretURLParts matches the parts of a URL that may contain a secret: the
+// query, and the user before a host.
 var secretURLParts = lazyregexp.New(`\?[^\s"'<>]+|(//)[^\s/@'"]+@`)
 
-// failureReason is the reason of a git failure, if it can be handled.
+// failureReason is a reason for a git failure that this package handles.
 type failureReason int
 
 const (
 	unknownFailure failureReason = iota
-	redirected                   // a redirect, which git does not follow
-	unauthorized                 // 401
-	forbidden                    // 403, or ssh accepts no key
-	missing                      // 404, or no such path
-	missingRef                   // the branch or tag no longer exists
-	notAdvertised                // the server does not serve commits by name
-	dumbServer                   // not a git server, but its files
-	invalidObjects               // the objects break git's rules
-	unknownHostKey               // ssh does not know the host
-	outOfMemory                  // the memory limit was reached
+	// redirected git does not follow redirects itself
+	redirected
+	unauthorized  // 401
+	forbidden     // 403, or ssh accepts no key
+	missing       // 404, or no such path
+	missingRef    // the branch or tag no longer exists
+	notAdvertised // the server does not serve commits by name
+	// dumbServer server that only serves repository files
+	dumbServer
+	// invalidObjects objects violate git's format rules
+	invalidObjects
+	// unknownHostKey ssh does not know the host's key
+	unknownHostKey
+	// outOfMemory the memory limit was exceeded
+	outOfMemory
 )
 
-// failureMessages maps messages of git and ssh to reasons. Git has no other way to report
-// them.
+// failureMessages maps messages of git and ssh to reasons. Git has no other way
+// to report them.
 var failureMessages = []struct {
 	words string
 	why   failureReason
@@ -145,8 +152,8 @@ var failureMessages = []struct {
 // notFoundLine matches git's message for a missing repository.
 var notFoundLine = lazyregexp.New(`(?m)^fatal: repository '.*' not found`)
 
-// gitFailureReason returns the reason of a git failure from its messages or from the
-// server's refusal.
+// gitFailureReason determines the reason of a git failure from git's messages
+// or from the status of an HTTP response.
 func gitFailureReason(err error) failureReason {
 	if e, ok := errors.AsType[*StatusError](err); ok {
 		return map[int]failureReason{http.StatusUnauthorized: unauthorized, http.StatusForbidden: forbidden, http.StatusNotFound: missing}[e.Code]

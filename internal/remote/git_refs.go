@@ -17,23 +17,23 @@ import (
 
 const (
 	maxRefs     = 200_000  // branches and tags of a repository
-	maxRefBytes = 32 << 20 // size of the list, which may contain other refs
+	maxRefBytes = 32 << 20 // size of the list of refs, including those that are neither branches nor tags
 )
 
 // gitRefs holds the branches and tags of a repository.
 type gitRefs struct {
 	head    string            // full name of the branch of HEAD, or ""
-	objects map[string]string // object by full name; for tags with ^{}, their commit
+	objects map[string]string // object by full ref name; for annotated tags also their commit by the name with ^{}
 }
 
-// resolvedRef is the ref of a location.
+// resolvedRef is the ref and commit to fetch for a location.
 type resolvedRef struct {
 	name   string // full name; "" for a HEAD or commit without a ref
 	commit string
-	also   string // another ref with the same name
+	also   string // full name of another ref with the same short name, or ""
 }
 
-// refs lists the branches and tags. It follows the repository if it has moved.
+// refs lists the branches and tags. It follows a redirect of the repository.
 func (g *gitSession) refs(ctx context.Context) (*gitRefs, error) {
 	if !isHTTP(g.url) {
 		return g.listRefs(ctx)
@@ -48,7 +48,7 @@ func (g *gitSession) refs(ctx context.Context) (*gitRefs, error) {
 	return refs, g.moveTo(ctx, at)
 }
 
-// listRefs lists the branches and tags with git.
+// listRefs lists the branches and tags with git ls-remote.
 func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 	args := []string{"ls-remote", "--symref"}
 	if g.location.Ref != "" && !strings.HasPrefix(g.location.Ref, "refs/") {
@@ -65,9 +65,9 @@ func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 	return out, err
 }
 
-// parseRefs parses the output of git ls-remote: lines with an object, a tab and
-// a name, with a line for the target of HEAD before HEAD. Of refs that are
-// neither branches nor tags it keeps only also.
+// parseRefs parses the output of git ls-remote. Each line has an object, a tab
+// and a name. The line for the target of HEAD comes before HEAD. Of the refs
+// that are neither branches nor tags, only also is stored.
 func parseRefs(r io.Reader, also string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	lines := bufio.NewScanner(limited)
@@ -100,8 +100,8 @@ func (r *gitRefs) setHead(target string) {
 	}
 }
 
-// add adds a ref. It drops names that git would not accept, because nobody can
-// request them.
+// add adds a ref. It drops names that git does not accept, since they cannot be
+// requested.
 func (r *gitRefs) add(id, name, also string) error {
 	plain := strings.TrimSuffix(name, "^{}")
 	if !isCommit(id) || checkRef(plain) != nil {
@@ -116,7 +116,8 @@ func (r *gitRefs) add(id, name, also string) error {
 	return nil
 }
 
-// commit returns the object of a ref, and the commit of an annotated tag.
+// commit returns the commit of a ref. For an annotated tag, this is the commit
+// that the tag points to.
 func (r *gitRefs) commit(name string) (string, bool) {
 	if peeled, ok := r.objects[name+"^{}"]; ok {
 		return peeled, true
@@ -125,7 +126,7 @@ func (r *gitRefs) commit(name string) (string, bool) {
 	return id, ok
 }
 
-// tags returns the commits of all tags by name.
+// tags returns the commits of all tags by tag name.
 func (r *gitRefs) tags() map[string]string {
 	out := map[string]string{}
 	for full := range r.objects {
@@ -136,7 +137,8 @@ func (r *gitRefs) tags() map[string]string {
 	return out
 }
 
-// find returns the ref for a location. Branches take precedence over tags.
+// find returns the ref and commit for a location. A branch takes precedence
+// over a tag with the same name.
 func (r *gitRefs) find(l Location) (resolvedRef, error) {
 	if l.Ref == "" {
 		return r.findHead(l)
@@ -170,15 +172,15 @@ func (r *gitRefs) findHead(l Location) (resolvedRef, error) {
 	if commit, ok := r.objects["HEAD"]; ok {
 		return resolvedRef{commit: commit}, nil
 	}
-	hint := "it is empty"
+	hint := "the repository is empty"
 	if len(r.objects) > 0 {
-		hint = "name a branch after an @"
+		hint = "write @ and a branch"
 	}
 	return resolvedRef{}, &NotFoundError{What: "default branch in " + shownURL(l.URL), Hint: hint}
 }
 
-// findShort finds the commit with an abbreviated name among the commits of the
-// refs.
+// findShort finds the commit with an abbreviated name among the commits that
+// refs point to.
 func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 	commit := ""
 	for name := range r.objects {
@@ -187,7 +189,7 @@ func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 			continue
 		}
 		if commit != "" && id != commit {
-			return resolvedRef{}, fmt.Errorf("several commits start with %s; write the full name", l.Ref)
+			return resolvedRef{}, fmt.Errorf("ambiguous commit %s; write its full name", l.Ref)
 		}
 		commit = id
 	}
@@ -199,7 +201,7 @@ func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 	return resolvedRef{commit: commit}, nil
 }
 
-// notFound returns an error for an unknown ref, with similar names.
+// notFound returns an error for an unknown ref and suggests similar names.
 func (r *gitRefs) notFound(l Location) *NotFoundError {
 	e := &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", l.Ref, shownURL(l.URL))}
 	if len(r.objects) > 20_000 {
@@ -211,7 +213,7 @@ func (r *gitRefs) notFound(l Location) *NotFoundError {
 		name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(full, "^{}"), "refs/heads/"), "refs/tags/")
 		if l.Dir != "" && strings.HasPrefix(l.Ref+"/"+l.Dir+"/", name+"/") {
 			rest := strings.Trim(strings.TrimPrefix(l.Ref+"/"+l.Dir, name), "/")
-			e.Hint = "for the branch or tag of a page whose name has slashes write " + Location{Kind: Git, URL: l.URL, Dir: rest, Ref: name}.String()
+			e.Hint = "for a branch or tag with slashes in its name write " + Location{Kind: Git, URL: l.URL, Dir: rest, Ref: name}.String()
 		}
 		if d := editdistance.Distance(editdistance.Normalize(l.Ref), editdistance.Normalize(name), most); d <= most && name != "HEAD" {
 			far[name] = d
@@ -230,7 +232,7 @@ func (r *gitRefs) notFound(l Location) *NotFoundError {
 	return e
 }
 
-// isCommit reports whether a ref is the full name of an object.
+// isCommit reports whether a ref is the full name of a git object.
 func isCommit(ref string) bool {
 	return (len(ref) == 40 || len(ref) == 64) && hexName().MatchString(ref)
 }

@@ -21,34 +21,34 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// gitSession runs git for one Open or Latest in a directory of its own. Its
-// methods must be called from one goroutine. The objects are safe for
-// concurrent use.
+// gitSession runs git for one call of Open or Latest, in its own temporary
+// directory. Its methods must not be called concurrently. Its objects are safe
+// for concurrent use.
 type gitSession struct {
 	client          *Client
 	program         string
-	dir             *gitDir  // temporary directory with home, repository and current directory
+	dir             *gitDir  // temporary directory that contains the home, the repository and the working directory
 	memory          int64    // memory limit of each process in bytes
 	location        Location // location that the user named
-	url             string   // address of the repository, changed by a redirect
-	options         []string // options before every command
+	url             string   // current address of the repository; a redirect changes it
+	options         []string // options of every command
 	env             []string
-	remoteOptions   []string // additional options before commands that contact the remote
+	remoteOptions   []string // additional options of commands that contact the remote
 	remoteEnv       []string // additional environment of these commands; may contain a password
-	credentialTried bool     // the credential of the host was looked up, or must not be
+	credentialTried bool     // the credential was looked up, or must not be
 	cred            *Credential
 	moved           bool // a redirect was followed
 	problems        []catalog.Problem
 	objects         *gitObjects
 }
 
-// gitConfig lists the configuration of git. It reads no other configuration,
-// neither of the system nor of the user.
+// gitConfig is the configuration of git. Git reads no other configuration,
+// neither the system's nor the user's.
 var gitConfig = []string{
-	"protocol.allow=never",        // except for what newGit allows
+	"protocol.allow=never",        // except for the protocols that setRemote allows
 	"core.hooksPath=" + emptyFile, // no hooks
 	"core.fsmonitor=false",
-	"core.symlinks=false", // noClose is checked out; if it were, without symlinks
+	"core.symlinks=false", // nothing is checked out; this is a second protection
 	"core.askPass=",
 	"core.bigFileThreshold=8m", // larger objects are not unpacked into memory, except for deltas
 	"pack.threads=1",           // each thread needs memory
@@ -60,12 +60,12 @@ var gitConfig = []string{
 	"submodule.recurse=false",
 	"gc.auto=0",
 	"maintenance.auto=false",
-	"http.followRedirects=false", // follow checks each new address
+	"http.followRedirects=false", // followRedirect checks each new address
 	"http.lowSpeedLimit=1",
 	"http.lowSpeedTime=60",
 	"http.maxRequests=2",
-	// Objects must follow the rules of git, except for harmless faults that old
-	// programs wrote into commits and trees.
+	// Objects must follow git's format rules, except for harmless faults that
+	// old programs wrote into commits and trees.
 	"transfer.fsckObjects=true",
 	"fetch.fsck.zeroPaddedFilemode=ignore",
 	"fetch.fsck.badTimezone=ignore",
@@ -76,10 +76,10 @@ var gitConfig = []string{
 	"fetch.fsck.badEmail=ignore",
 }
 
-// emptyFile is an empty file and not a directory.
+// emptyFile is the path of a file that is always empty and not a directory.
 const emptyFile = os.DevNull
 
-// newGit creates the working directory of git and removes abandoned ones.
+// newGit creates the temporary directory of git and removes abandoned ones.
 func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitSession, error) {
 	sweep(c.opts.TempDir)
 	dir, err := newGitDir(ctx, c.opts.TempDir)
@@ -105,14 +105,14 @@ func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitSe
 func (g *gitSession) home() string { return filepath.Join(g.dir.path, "home") }
 func (g *gitSession) repo() string { return filepath.Join(g.dir.path, "repo") }
 
-// environment returns the environment of git. It contains no variables of the
-// caller that start with GIT_.
+// environment returns the environment of git. It omits all variables of this
+// process that start with GIT_.
 func (g *gitSession) environment() []string {
 	env := []string{
 		"LANG=C", "LC_ALL=C",
 		"HOME=" + g.home(), "XDG_CONFIG_HOME=" + g.home(), "TMPDIR=" + g.home(), "TEMP=" + g.home(), "TMP=" + g.home(),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + emptyFile, "GIT_ATTR_NOSYSTEM=1",
-		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir.path), // ignore repositories around the directory
+		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir.path), // ignore repositories in parent directories
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never",
 		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_PROTOCOL_FROM_USER=0",
@@ -120,7 +120,8 @@ func (g *gitSession) environment() []string {
 	return append(env, inheritedEnv("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "WINDIR")...)
 }
 
-// inheritedEnv returns the variables of the environment with the given names.
+// inheritedEnv returns the environment variables of this process with the given
+// names.
 func inheritedEnv(names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -131,8 +132,8 @@ func inheritedEnv(names ...string) []string {
 	return out
 }
 
-// setRemote sets the address of the remote. It allows git only the protocol of
-// the address and the checked addresses of its host.
+// setRemote sets the address of the remote. It allows git to use only the
+// protocol of the address and the checked IP addresses of its host.
 func (g *gitSession) setRemote(ctx context.Context, address string) error {
 	g.url, g.remoteOptions, g.remoteEnv = address, nil, nil
 	protocol := "ssh"
@@ -148,9 +149,9 @@ func (g *gitSession) setRemote(ctx context.Context, address string) error {
 	case "file":
 		return g.setFileRemote()
 	}
-	// ssh uses the user's home, keys, agent and known hosts, unlike git. (It
-	// makes no difference where ssh finds the home by the account.) It never
-	// prompts, and forwards nothing to the other side.
+	// Unlike git, ssh uses the user's home, keys, agent and known hosts.
+	// Setting HOME has no effect on versions of ssh that read the home from the
+	// account. ssh never prompts, and forwards neither the agent nor ports.
 	g.remoteEnv = append(g.remoteEnv, inheritedEnv("SSH_AUTH_SOCK")...)
 	if home, err := os.UserHomeDir(); err == nil {
 		g.remoteEnv = append(g.remoteEnv, "LOADOUT_SSH_HOME="+home)
@@ -160,10 +161,11 @@ func (g *gitSession) setRemote(ctx context.Context, address string) error {
 	return nil
 }
 
-// setFileRemote allows git to read a local repository that another user owns,
-// because the user named it and it is only read. The other side of the fetch
-// runs in that repository and reads its configuration. It takes no options from
-// here, so its limits are in the file that replaces the user's configuration.
+// setFileRemote allows git to read a local repository that another user owns.
+// This is safe because the user named it and git only reads it. The upload side
+// of the fetch runs in that repository and reads its configuration. It ignores
+// the options of the fetch, so its limits are in the file that replaces the
+// user's configuration.
 func (g *gitSession) setFileRemote() error {
 	config := filepath.Join(g.home(), ".gitconfig")
 	const text = "[safe]\n\tdirectory = *\n[protocol]\n\tallow = never\n[core]\n\tfsmonitor = false\n"
@@ -175,13 +177,13 @@ func (g *gitSession) setFileRemote() error {
 }
 
 // pinAddresses checks the host of an address. It makes git connect to the
-// checked addresses, or to the user's proxy. (Git before 2.37 resolves the name
-// again.)
+// checked IP addresses, or to the user's proxy. Git before 2.37 resolves the
+// name again.
 func (g *gitSession) pinAddresses(ctx context.Context, u *url.URL) error {
 	host := hostName(u.Hostname())
 	through, err := g.client.proxy(&http.Request{URL: u})
 	if err != nil {
-		return errors.New("invalid proxy address in the environment")
+		return errors.New("invalid proxy URL in the environment")
 	}
 	if ca := os.Getenv("SSL_CERT_FILE"); ca != "" { // as Go does
 		g.remoteOptions = append(g.remoteOptions, "-c", "http.sslCAInfo="+ca)
@@ -212,18 +214,18 @@ func (g *gitSession) pinAddresses(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// gitCommand is one git command.
+// gitCommand describes one git command.
 type gitCommand struct {
 	args   []string
-	remote bool   // it contacts the remote
-	watch  string // directory that must not exceed Limits.Download
-	// read reads the output, completely or up to an error, which stops the
-	// command. If nil, the output is discarded.
+	remote bool   // the command contacts the remote
+	watch  string // directory whose size must not exceed Limits.Download
+	// read reads the output to its end. An error stops the command. If read is
+	// nil, the output is discarded.
 	read func(io.Reader) error
 }
 
-// command returns a git command with its arguments in a session of its own. It
-// has no terminal, and its children end with it.
+// command returns a git command that is ready to start. It runs in its own
+// session, so it has no terminal, and its children are killed with it.
 func (g *gitSession) command(ctx context.Context, r gitCommand) *exec.Cmd {
 	args := append([]string{"--no-pager"}, g.options...)
 	env := g.env
@@ -237,11 +239,12 @@ func (g *gitSession) command(ctx context.Context, r gitCommand) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.program, append(args, r.args...)...)
 	cmd.Dir, cmd.Env = g.home(), env
 	detach(cmd)
-	cmd.WaitDelay = 5 * time.Second // for processes that left the group and hold the pipes open
+	cmd.WaitDelay = 5 * time.Second // for children that left the process group and hold the pipes open
 	return cmd
 }
 
-// run runs a command to its end. An error contains its cleaned messages.
+// run runs a command and waits for it. An error contains the command's messages
+// without secrets.
 func (g *gitSession) run(ctx context.Context, r gitCommand) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -267,7 +270,7 @@ func (g *gitSession) run(ctx context.Context, r gitCommand) error {
 	if r.read != nil {
 		err := r.read(out)
 		if err == nil {
-			_, err = io.Copy(io.Discard, out) // otherwise both sides would wait for each other
+			_, err = io.Copy(io.Discard, out) // otherwise the command would block on a full pipe
 		}
 		if err != nil {
 			cancel(err)
@@ -288,7 +291,7 @@ func (g *gitSession) run(ctx context.Context, r gitCommand) error {
 	return nil
 }
 
-// watch stops a command whose directory exceeds the limit.
+// watch stops a command when its directory exceeds the limit.
 func (g *gitSession) watch(dir string, cancel context.CancelCauseFunc, ended <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -305,7 +308,7 @@ func (g *gitSession) watch(dir string, cancel context.CancelCauseFunc, ended <-c
 	}
 }
 
-// tooLarge returns an error if a directory exceeds the limit.
+// checkSize returns an error if a directory exceeds Limits.Download.
 func (g *gitSession) checkSize(dir string) error {
 	if most := g.client.opts.Limits.Download; directorySize(dir) > most {
 		return &TooLargeError{shownURL(g.url), most}
@@ -326,8 +329,8 @@ func directorySize(dir string) (n int64) {
 	return n
 }
 
-// shownURL formats the address of a repository for errors: without user,
-// password and query, on one line.
+// shownURL formats the address of a repository for errors: on a single line and
+// without user, password and query.
 func shownURL(address string) string {
 	scheme, _, ok := strings.Cut(address, "://")
 	if u, err := url.Parse(address); err == nil && u.Scheme != "" {

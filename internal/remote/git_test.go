@@ -312,7 +312,7 @@ func TestServerRefusalsAreTyped(t *testing.T) {
 	}
 	g.Forbid(false)
 	g.Dumb()
-	if _, err = look(t, gitAt(g.URL, "", ""), nil); err == nil || !strings.Contains(err.Error(), "does not speak git") {
+	if _, err = look(t, gitAt(g.URL, "", ""), nil); err == nil || !strings.Contains(err.Error(), "is not a git server") {
 		t.Errorf("a server of files: %v", err)
 	}
 }
@@ -774,7 +774,7 @@ func TestB11LatestWithoutGit(t *testing.T) {
 		}
 	}
 	g.Dumb()
-	if _, err := without.Latest(t.Context(), gitAt(g.URL, "", "")); err == nil || !strings.Contains(err.Error(), "does not speak git") {
+	if _, err := without.Latest(t.Context(), gitAt(g.URL, "", "")); err == nil || !strings.Contains(err.Error(), "is not a git server") {
 		t.Errorf("a server of files: %v", err)
 	}
 }

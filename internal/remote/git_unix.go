@@ -11,21 +11,22 @@ import (
 	"syscall"
 )
 
-// detach starts a command in a session of its own, so that it has no terminal
-// to prompt on. When the context ends, all its children end too.
+// detach prepares a command to start in its own session, so that it has no
+// terminal to prompt on. When the context is done, all its children are killed
+// too.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// supervisorScript limits the memory of a command, runs it, and kills its process
-// group when the other end of the third file is closed. That happens however
-// this program ends. A lower existing limit stays. If no limit can be set, the
-// command does not run. After the command has ended, the script terminates its
-// remaining group and the waiting shell, so that no process is left for others
-// to reap.
+// supervisorScript limits the memory of a command, runs it, and kills its
+// process group when the other end of the third file is closed. That happens
+// even if this program is killed. A lower existing limit stays in effect. If no
+// limit can be set, the command does not run. After the command has exited, the
+// script terminates the rest of the group and the waiting shell, so that no
+// other process has to reap them.
 const supervisorScript = `ulimit -d "$1" 2>/dev/null
-test "$(ulimit -d)" -le "$1" 2>/dev/null || { echo 'fatal: its memory cannot be bounded' >&2; exit 1; }
+test "$(ulimit -d)" -le "$1" 2>/dev/null || { echo 'fatal: cannot limit the memory of git' >&2; exit 1; }
 shift
 { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 &
 exec 4<&0
@@ -40,7 +41,7 @@ wait
 exit $status
 `
 
-// startSupervised starts a command with tiedScript.
+// startSupervised starts a command under supervisorScript.
 func startSupervised(cmd *exec.Cmd, memory int64) (io.Closer, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
