@@ -46,7 +46,7 @@ func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, erro
 			folder = parent
 		}
 	}
-	t, err := newTree([]entry{inMemory(file, src)})
+	t, err := newTree([]entry{memoryEntry(file, src)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func readFile(body io.ReadCloser, what string, limit int64) ([]byte, error) {
 	return src, nil
 }
 
-// inMemory returns a plain file with the given content.
-func inMemory(p string, src []byte) entry {
+// memoryEntry returns a plain file entry with the given content.
+func memoryEntry(p string, src []byte) entry {
 	return entry{path: p, size: int64(len(src)), open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(string(src))), nil
 	}}
@@ -85,15 +85,15 @@ func (c *Client) collectArchive(ctx context.Context, l Location, r io.ReaderAt, 
 	return c.collect(ctx, l, Revision{Commit: a.commit}, a.tree, a.close)
 }
 
-// archive is an open archive.
+// archive is an opened archive whose files can be read.
 type archive struct {
 	tree   *tree
-	commit string // commit that the archive names, or ""
+	commit string // commit recorded in the archive, or ""
 	close  func() error
 }
 
-// openArchive reads the file list of an archive. It calls close, which removes the data
-// of r, as soon as r is no longer needed.
+// openArchive reads the file list of an archive. close removes the data of r.
+// It is called as soon as r is no longer needed.
 func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, close func() error) (*archive, error) {
 	var magic [2]byte
 	_, _ = r.ReadAt(magic[:], 0) // a shorter file is neither format
@@ -125,7 +125,7 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 	return a, nil
 }
 
-// archiveListing collects the entries of an archive within limits.
+// archiveListing collects the entries of an archive and enforces the limits.
 type archiveListing struct {
 	limits    Limits
 	entries   []entry
@@ -155,7 +155,7 @@ func (l *archiveListing) add(e entry) error {
 	return nil
 }
 
-// stripTop removes the common top folder of all entries, if there is one.
+// stripTop removes the top folder if it is common to all entries.
 func (l *archiveListing) stripTop() {
 	top := ""
 	for i, e := range l.entries {
@@ -177,14 +177,14 @@ func refusedError(entry, code, format string, args ...any) error {
 	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: printable.OneLine(fmt.Sprintf(format, args...))}}}
 }
 
-// where returns the URL or path of a location for messages.
+// displayURL returns the URL or path of a location for messages.
 func (l Location) displayURL() string {
 	if l.Kind == Local {
 		return printable.OneLine(l.URL)
 	}
 	u, err := url.Parse(l.URL)
 	if err != nil {
-		return "a URL that cannot be read"
+		return "an invalid URL"
 	}
 	return cleanAddress(u)
 }

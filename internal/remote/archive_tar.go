@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ratioFrom is the size from which the ratio of a compressed stream is checked.
-// The beginning of a legitimate stream may be highly compressible.
+// ratioFrom is the size in bytes above which the compression ratio of a stream
+// is checked. The beginning of a legitimate stream may be highly compressible.
 const ratioFrom = 16 << 20
 
-// unzip decompresses a gzip stream into a file, so that files of a tar can be
-// read individually. The caller closes the file.
+// gunzip decompresses a gzip stream into a temporary file, so that the files of
+// a tar can be read individually. The caller closes the file.
 func (c *Client) gunzip(ctx context.Context, r io.Reader) (*tempFile, error) {
 	packed := &countingReader{r: r}
 	zr, err := gzip.NewReader(bufio.NewReaderSize(packed, 64<<10))
@@ -71,8 +71,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// tar reads the headers of a tar and the offsets of its files. It returns the
-// commit that git recorded in it, or "".
+// readTar reads the headers of a tar and the offsets of its files. It returns
+// the commit that git recorded in the archive, or "".
 func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64) (commit string, err error) {
 	at := io.NewSectionReader(r, 0, size)
 	tr := tar.NewReader(at)
@@ -83,7 +83,7 @@ func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64)
 		h, err := tr.Next()
 		switch {
 		case err == io.EOF && l.count == 0:
-			return "", refusedError("", "not-an-archive", "no tar inside, or an empty one")
+			return "", refusedError("", "not-an-archive", "contains no tar, or an empty one")
 		case err == io.EOF:
 			return commit, nil
 		case err != nil && !errors.Is(err, tar.ErrInsecurePath): // check rejects these paths like all others
@@ -110,7 +110,7 @@ func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64)
 	}
 }
 
-// tarEntry adds one entry whose content starts at from.
+// addTarEntry adds one entry. Its content starts at offset from.
 func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
 	name := h.Name
 	for strings.HasPrefix(name, "./") { // tar writes paths this way for the current directory
@@ -139,12 +139,13 @@ func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) e
 		e.kind, e.size = specialEntry, 0
 	}
 	if name == "" || name == "." {
-		return refusedError(h.Name, "path-unclean", "path of no file")
+		return refusedError(h.Name, "path-unclean", "path names no file")
 	}
 	return l.add(e)
 }
 
-// directory checks the name of a directory. Its other properties are ignored.
+// checkDirectory checks the name of a directory. The other properties of a
+// directory are ignored.
 func (l *archiveListing) checkDirectory(name string) error {
 	if r, ok := checkEscape(name); ok {
 		return &skill.RefusedError{Refusals: []skill.Refusal{r}}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// zip reads the directory of a ZIP archive. It returns the commit in the
-// comment that git writes, or "".
+// readZip reads the directory of a ZIP archive. It returns the commit that git
+// recorded in the archive comment, or "".
 func (l *archiveListing) readZip(r io.ReaderAt, size int64) (commit string, err error) {
 	// A directory entry has 46 bytes and its name. The reader limits the bytes,
 	// because the declared number of entries may be wrong.
@@ -38,7 +38,7 @@ func (l *archiveListing) readZip(r io.ReaderAt, size int64) (commit string, err 
 	return commit, nil
 }
 
-// zipEntry adds one entry.
+// addZipEntry adds one entry.
 func (l *archiveListing) addZipEntry(f *zip.File) error {
 	if err := l.countEntry(f.Name); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *archiveListing) addZipEntry(f *zip.File) error {
 	case mode.Type() != 0:
 		e.kind = specialEntry
 	case f.Flags&1 != 0:
-		e.kind, e.note = specialEntry, "it is encrypted"
+		e.kind, e.note = specialEntry, "encrypted"
 	case f.Method != zip.Store && f.Method != zip.Deflate:
 		e.kind, e.note = specialEntry, fmt.Sprintf("compression method %d is not supported; use deflate", f.Method)
 	case f.UncompressedSize64 > 64<<10 && f.UncompressedSize64/maxRatio > f.CompressedSize64:
@@ -69,7 +69,8 @@ func (l *archiveListing) addZipEntry(f *zip.File) error {
 
 var errReadLimit = errors.New("read limit exceeded")
 
-// limitedReaderAt reads a limited number of bytes, or any number if left is -1.
+// limitedReaderAt reads a limited number of bytes. If left is -1, the number is
+// unlimited.
 type limitedReaderAt struct {
 	r    io.ReaderAt
 	left int64

@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxRefusals is the maximum number of reported reasons.
+// maxRefusals is the maximum number of refusals that check reports.
 const maxRefusals = 20
 
-// check returns the files of the skill in dir, with paths relative to dir and
-// without names that skillpath.IsIgnored reports. Files that some system cannot
-// store, and anything other than plain files, are a [*skill.RefusedError] with
-// all reasons.
+// check returns the files of the skill in dir, with paths relative to dir. It
+// omits names for which [skill.IsIgnored] returns true. For files that are not
+// plain files, or that some system cannot store, it returns a
+// [*skill.RefusedError] with all reasons.
 func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error) {
 	var files []entry
 	var listed skill.Manifest
@@ -54,7 +54,7 @@ func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error
 	return files, nil
 }
 
-// isIgnored reports whether a part of the path is isIgnored in skills.
+// isIgnored reports whether an element of the path is ignored in skills.
 func isIgnored(p string) bool {
 	for part := range strings.SplitSeq(p, "/") {
 		if skillpath.IsIgnored(part) {
@@ -64,9 +64,8 @@ func isIgnored(p string) bool {
 	return false
 }
 
-// refusal returns the reason to reject an entry, apart from its path and size.
-// The code is empty if there is none. isPointer reports whether a file is a Git
-// LFS pointer. The specification limits the size of these.
+// refusal returns the reason to reject an entry. It does not check the path and
+// the size. If there is no reason, the code is empty.
 func (e *entry) refusal(ctx context.Context) (skill.Refusal, error) {
 	name := strings.ToValidUTF8(e.path, "\ufffd")
 	switch e.kind {
@@ -91,8 +90,8 @@ func (e *entry) refusal(ctx context.Context) (skill.Refusal, error) {
 		Message: "stored with Git LFS, so only a pointer was fetched; ask the author to store it in Git itself"}, nil
 }
 
-// isPointer reports whether a file only says where Git LFS keeps its content. The
-// specification has a bound for such files.
+// isPointer reports whether a file is a Git LFS pointer. The Git LFS
+// specification limits the size of a pointer.
 func (e *entry) isPointer(ctx context.Context) (bool, error) {
 	const begin, bound = "version https://git-lfs.github.com/spec/", 1024
 	if e.size < int64(len(begin)) || e.size >= bound {

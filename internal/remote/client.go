@@ -54,13 +54,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Open finds the skills at a location. ctx limits Open, not the use of the
+// Open finds the skills at a location. ctx limits Open, but not the use of the
 // collection. The caller closes the collection.
 //
-// Errors are a [*NotFoundError], a [*DeniedError], an [*AddressError], an
+// Open returns a [*NotFoundError], a [*DeniedError], an [*AddressError], an
 // [*UntrustedError], a [*StatusError], a [*TooLargeError], [ErrNoGit], or a
-// [*skill.RefusedError] for unsafe content. Others concern the network and the
-// disk.
+// [*skill.RefusedError] for unsafe content. Other errors come from the network
+// or the disk.
 func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
 	if err := c.checkTrusted(l); err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ import (
 
 // collect finds the skills below l.Dir of a tree by the rules of a catalog. It
 // reads only their SKILL.md files. close, which may be nil, removes the data of
-// the tree. The collection calls it when it is closed, and collect calls it
-// after an error.
+// the tree. It is called when the collection is closed, or by collect after an
+// error.
 func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree, close func() error) (*Collection, error) {
 	o, err := c.findSkills(ctx, l, t)
 	if err != nil {
@@ -66,7 +66,7 @@ func sortSkills(skills []Skill) {
 	slices.SortFunc(skills, func(a, b Skill) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Dir, b.Dir)) })
 }
 
-// startDir returns the directory for the Dir of a Location. A path of a
+// startDir returns the directory for the Dir of a Location. The path of a
 // SKILL.md stands for its directory.
 func (t *tree) startDir(dir string) (string, error) {
 	if dir = strings.Trim(dir, "/"); dir == "" {
@@ -121,8 +121,8 @@ func (t *tree) skillFiles(dir string) int {
 	return n
 }
 
-// list finds the skills below dir. The directories of its entries and the paths
-// of its problems are relative to the tree.
+// list finds the skills below dir. The returned paths are relative to the tree,
+// not to dir.
 func (t *tree) list(ctx context.Context, dir string) (catalog.Listing, error) {
 	const origin = "remote"
 	sub, inTree, err := t.subtree(dir)

@@ -17,14 +17,16 @@ const (
 	credentialTimeout = 15 * time.Second // for all helpers together
 )
 
-// tokenVariables lists the environment variables that hold tokenVariables, with their hosts.
+// tokenVariables lists the environment variables that hold tokens, with the
+// hosts that accept them.
 var tokenVariables = []struct{ host, variable, user string }{
 	{"github.com", "GH_TOKEN", "x-access-token"},
 	{"github.com", "GITHUB_TOKEN", "x-access-token"},
 	{"gitlab.com", "GITLAB_TOKEN", "oauth2"},
 }
 
-// tokenVariable returns the variable for the token of a host, or "".
+// tokenVariable returns the environment variable that is set to a token for a
+// host, or "".
 func tokenVariable(host string) string {
 	for _, t := range slices.Backward(tokenVariables) {
 		if t.host == host {
@@ -34,8 +36,8 @@ func tokenVariable(host string) string {
 	return ""
 }
 
-// credential returns the credential for a host, from Options.Credential or the
-// user's own.
+// credential returns the credential for a host. It uses Options.Credential if
+// set, and [UserCredential] otherwise.
 func (c *Client) credential(ctx context.Context, host string) (*Credential, error) {
 	if c.opts.Credential != nil {
 		return c.opts.Credential(ctx, host)
@@ -44,14 +46,14 @@ func (c *Client) credential(ctx context.Context, host string) (*Credential, erro
 }
 
 // mayAuthenticate reports whether a credential may be looked up for u. The
-// user's own credentials are only for https.
+// user's own credentials are sent only over https.
 func (c *Client) mayAuthenticate(u *url.URL) bool {
 	return c.opts.Credential != nil || u.Scheme == "https" && !c.opts.Untrusted
 }
 
 // EnvironmentCredential returns the token for a known host from the
-// environment, for example GH_TOKEN for github.com, or nil. Unlike
-// [UserCredential] it runs no credential helper.
+// environment, for example GH_TOKEN for github.com. It returns nil if there is
+// none. Unlike [UserCredential], it runs no credential helper.
 func EnvironmentCredential(host string) *Credential {
 	for _, t := range tokenVariables {
 		if v := strings.TrimSpace(os.Getenv(t.variable)); v != "" && t.host == host {
@@ -61,9 +63,8 @@ func EnvironmentCredential(host string) *Credential {
 	return nil
 }
 
-// UserCredential returns the user's credential for a host, which is the default
-// of Options.Credential. It is for callers that set Options.Credential and try
-// their own source first.
+// UserCredential returns the user's credential for a host. It is the default of
+// Options.Credential. Callers use it to try their own credentials first.
 func UserCredential(ctx context.Context, host string) (*Credential, error) {
 	return New(nil).userCredential(ctx, host)
 }
@@ -82,7 +83,7 @@ func (c *Client) userCredential(ctx context.Context, host string) (*Credential, 
 	return c.runHelpers(ctx, program, host)
 }
 
-// fill runs the user's git credential helpers. It runs them in an empty
+// runHelpers runs the user's git credential helpers. It runs them in an empty
 // directory, so that no repository configuration applies.
 func (c *Client) runHelpers(ctx context.Context, program, host string) (*Credential, error) {
 	dir, err := os.MkdirTemp(c.opts.TempDir, "loadout-git-")
@@ -108,8 +109,8 @@ func (c *Client) runHelpers(ctx context.Context, program, host string) (*Credent
 	return parseCredential(out.String()), nil
 }
 
-// userEnvironment returns the environment without variables that select a
-// repository or add configuration for one command.
+// userEnvironment returns the environment without the variables that select a
+// repository or override its configuration.
 func userEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -136,7 +137,8 @@ func parseCredential(text string) *Credential {
 	return c
 }
 
-// limitedBuffer stores the first bytes that are written to it.
+// limitedBuffer stores the first bytes that are written to it and discards the
+// rest.
 type limitedBuffer struct {
 	bytes.Buffer
 	left int

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// tempFile is a file that is removed when it is closed.
+// tempFile is a file that Close removes.
 type tempFile struct {
 	*os.File
 	size int64
@@ -29,8 +29,8 @@ func (t *tempFile) Close() error {
 	return errors.Join(t.File.Close(), os.Remove(t.Name()))
 }
 
-// fill copies r to the file until ctx ends. step, which may be nil, is called
-// with the size so far. Its error stops the copy.
+// copyFrom copies r to the file until r or ctx ends. It calls step, which may
+// be nil, with the size so far. An error of step stops the copy.
 func (t *tempFile) copyFrom(ctx context.Context, r io.Reader, step func(int64) error) error {
 	buf := make([]byte, 128<<10)
 	for {
@@ -80,8 +80,8 @@ func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
 	return t, nil
 }
 
-// fetch works like get, but turns some statuses into the errors of this
-// package. what is the kind of the resource.
+// fetch works like get, but maps some statuses to the error types of this
+// package. what describes the resource in errors.
 func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, error) {
 	resp, err := c.get(ctx, from, nil)
 	status, ok := errors.AsType[*StatusError](err)
@@ -96,14 +96,14 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	case http.StatusNotFound, http.StatusGone:
 		notFound := &NotFoundError{What: what + " " + status.URL}
 		if !shown {
-			notFound.Hint = "where it is private, the host needs a credential to show it"
+			notFound.Hint = "if it is private, the host requires a credential"
 		}
 		return nil, notFound
 	}
 	return nil, err
 }
 
-// hostOf returns the host of a URL that was parsed before.
+// hostOf returns the host of a URL. The URL must be valid.
 func hostOf(from string) string {
 	u, err := url.Parse(from)
 	if err != nil {

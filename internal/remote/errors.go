@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ErrNoGit is returned if a repository needs the git program and it is not
-// installed.
-var ErrNoGit = errors.New("git is required and is not installed")
+// ErrNoGit is returned if opening a repository requires the git program, and
+// the program is not installed.
+var ErrNoGit = errors.New("git is required but not installed")
 
 // StatusError is returned for an unexpected HTTP status.
 type StatusError struct {
@@ -22,9 +22,9 @@ func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", e.URL, e.Code, http.StatusText(e.Code)))
 }
 
-// AddressError is returned for a host with an address that must not be
-// connected to. Options.Private can allow most addresses, but never those of
-// cloud metadata services.
+// AddressError is returned for a host whose address must not be connected to.
+// Options.Private can allow most addresses, but never those of cloud metadata
+// services.
 type AddressError struct {
 	Host          string
 	Address       string // "" if the host itself is invalid
@@ -39,11 +39,11 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("connection to %s blocked: its address %s is %s", e.Host, e.Address, e.Reason)
 }
 
-// UntrustedError is returned for a location that only a user may name: see
-// Options.Untrusted.
+// UntrustedError is returned for a location that is only allowed if the user
+// named it. See Options.Untrusted.
 type UntrustedError struct {
 	Location Location
-	Reason   string // kind of the location, as in Error
+	Reason   string // why only the user may name the location
 }
 
 func (e *UntrustedError) Error() string {
@@ -53,7 +53,7 @@ func (e *UntrustedError) Error() string {
 // NotFoundError is returned if nothing exists at a Location. It matches
 // [fs.ErrNotExist].
 type NotFoundError struct {
-	What        string   // with its kind, for example `directory "docs"` or "repository https://…"
+	What        string   // kind and name, for example `directory "docs"` or "repository https://…"
 	Suggestions []string // at most 3 similar names
 	Hint        string   // another possible cause, or ""
 }
@@ -72,11 +72,11 @@ func (e *NotFoundError) Error() string {
 // Is makes the error match [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// DeniedError is returned if a host denied access, either without a credential
-// or with the one it was sent.
+// DeniedError is returned if a host denied access. CredentialSent tells whether
+// it rejected a credential.
 type DeniedError struct {
 	Host           string
-	CredentialSent bool // a credential was sent
+	CredentialSent bool
 }
 
 func (e *DeniedError) Error() string {
@@ -86,23 +86,23 @@ func (e *DeniedError) Error() string {
 	return e.Host + " requires a credential and none is configured"
 }
 
-// DigestError is returned for a download that does not match the digest in its
-// index.
+// DigestError is returned for a download whose digest differs from the one in
+// the index.
 type DigestError struct {
 	Name      string // name of the skill
 	Want, Got string // "sha256:" and hex
 }
 
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("digest mismatch for %s: got %s, the index has %s", e.Name, e.Got, e.Want)
+	return fmt.Sprintf("digest mismatch for %s: got %s, want %s from the index", e.Name, e.Got, e.Want)
 }
 
 // TooLargeError is returned for a download that exceeds a limit.
 type TooLargeError struct {
-	What  string // name of the download
+	What  string // what was downloaded, for example its URL
 	Limit int64  // bytes
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s has more than %d bytes", e.What, e.Limit)
+	return fmt.Sprintf("%s exceeds the limit of %d bytes", e.What, e.Limit)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// admit rejects locations that only a user may name.
+// checkTrusted rejects locations that are only allowed if the user named them.
+// See Options.Untrusted.
 func (c *Client) checkTrusted(l Location) error {
 	if !c.opts.Untrusted {
 		return nil
@@ -20,15 +21,15 @@ func (c *Client) checkTrusted(l Location) error {
 	u, err := url.Parse(l.URL)
 	switch {
 	case l.Kind == Local || err == nil && u.Scheme == "file":
-		return &UntrustedError{l, "a local path"}
+		return &UntrustedError{l, "it is a local path"}
 	case err != nil || u.Scheme != "https" && u.Scheme != "http":
-		return &UntrustedError{l, "accessed with your ssh keys"}
+		return &UntrustedError{l, "it would be accessed with your ssh keys"}
 	}
 	return nil
 }
 
-// blockedPrefixes lists addresses that are always blocked. Services there give the
-// secrets of a machine to any program on it.
+// blockedPrefixes lists addresses that are always blocked. Services there give
+// the secrets of a machine to any program on it.
 var blockedPrefixes = []struct{ prefix, why string }{
 	{"169.254.0.0/16", "link-local, where clouds keep the secrets of their machines"},
 	{"fe80::/10", "link-local"},
@@ -41,8 +42,8 @@ var blockedPrefixes = []struct{ prefix, why string }{
 
 const metadata = "where a cloud keeps the secrets of its machines"
 
-// embeddingPrefixes lists the IPv6 prefixes that contain an IPv4 address, and its
-// offset.
+// embeddingPrefixes lists the IPv6 prefixes whose addresses contain an IPv4
+// address.
 var embeddingPrefixes = []struct {
 	prefix string
 	at     int // offset of the address in bytes
@@ -53,8 +54,8 @@ var embeddingPrefixes = []struct {
 	{"::/96", 12},          // compatible
 }
 
-// embeddedIPv4 returns the IPv4 address inside an IPv6 address, or else the address
-// itself.
+// embeddedIPv4 returns the IPv4 address that an IPv6 address contains, or the
+// address itself if there is none.
 func embeddedIPv4(a netip.Addr) netip.Addr {
 	if a = a.Unmap().WithZone(""); !a.Is6() {
 		return a
@@ -68,10 +69,10 @@ func embeddedIPv4(a netip.Addr) netip.Addr {
 	return a
 }
 
-// allowed returns the addresses of host that may be connected to. host is a
-// name or an address, with or without a port. It resolves the name once.
+// allowedAddresses resolves host once and returns the addresses that may be
+// connected to. host is a name or an IP address, with or without a port.
 // Callers must connect to the returned addresses, never to the name. If no
-// address is allowed, it returns an [*AddressError].
+// address is allowed, the error is an [*AddressError].
 func (c *Client) allowedAddresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	host = hostName(host)
 	if err := checkHostSpelling(host); err != nil {
@@ -100,7 +101,7 @@ func (c *Client) allowedAddresses(ctx context.Context, host string) ([]netip.Add
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// addresses resolves a host.
+// resolveHost returns the IP addresses of a host.
 func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -118,7 +119,8 @@ func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// reachable returns an error if a host must not be connected to at an address.
+// checkAddress returns an error if a host must not be connected to at an
+// address.
 func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) error {
 	a = a.Unmap()
 	for _, n := range blockedPrefixes {
@@ -131,8 +133,8 @@ func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) er
 		return nil
 	}
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok && !c.opts.Untrusted && host == t.name && ctx.Value(otherHostKey{}) == nil {
-		// The user wrote the address itself or localhost, and no redirect led
-		// here.
+		// The user wrote localhost or the address itself, and no redirect was
+		// followed.
 		if _, err := netip.ParseAddr(host); err == nil || isLocalhost(host) && a.IsLoopback() {
 			return nil
 		}
@@ -140,8 +142,8 @@ func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) er
 	return &AddressError{Host: host, Address: a.String(), Reason: why}
 }
 
-// checkHostSpelling rejects hosts with different meanings on different systems:
-// some read numbers as addresses, and letters beyond ASCII as others.
+// checkHostSpelling rejects hosts that systems interpret differently: some read
+// numbers as addresses, and some map non-ASCII letters to others.
 func checkHostSpelling(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -149,7 +151,7 @@ func checkHostSpelling(host string) error {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
 	case strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }):
-		return &AddressError{Host: printable.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not written in ASCII"}
+		return &AddressError{Host: skill.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not ASCII"}
 	case last != "" && last[0] >= '0' && last[0] <= '9': // no top-level domain starts with a digit
 		return &AddressError{Host: host, Reason: "a number in an unusual form"}
 	}
@@ -160,8 +162,8 @@ func (c *Client) isPrivateAllowed(host string) bool {
 	return c.opts.Private != nil && !c.opts.Untrusted && c.opts.Private(host)
 }
 
-// hostName returns a host in the form for comparisons: lower case, without
-// brackets, port and trailing dot.
+// hostName normalizes a host for comparisons: lower case, without brackets,
+// port and trailing dot.
 func hostName(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// knownHost is a host that serves its repositories as archives.
+// knownHost is a Git hosting service that serves its repositories as archives.
 type knownHost struct {
-	name string // host in the URL of a repository
-	// archive is the URL of the archive of OWNER/REPO at REF.
+	name string // host name in the URL of a repository
+	// archive is the URL of an archive, with the placeholders OWNER, REPO and
+	// REF.
 	archive string
-	head    string // name for the default branch
+	head    string // ref of the default branch
 }
 
 var knownHosts = []knownHost{
@@ -25,11 +26,11 @@ var knownHosts = []knownHost{
 	{"bitbucket.org", "https://bitbucket.org/OWNER/REPO/get/REF.tar.gz", "HEAD"},
 }
 
-// openHosted opens a repository without git, from the archive of a known host.
-// The commit is the one that the archive names, or "". A .gitattributes of the
-// repository can omit or change files in such an archive. The digest of a skill
-// may then differ from the one with git. The error wraps [ErrNoGit] if the host
-// is unknown.
+// openHosted opens a repository without git, from an archive that a known host
+// serves. The commit is the one recorded in the archive, or "". A
+// .gitattributes file can omit or change files in such an archive, so the
+// digest of a skill may differ from a fetch with git. If the host is unknown,
+// the error wraps [ErrNoGit].
 func (c *Client) openHosted(ctx context.Context, l Location) (*Collection, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil {
@@ -43,7 +44,7 @@ func (c *Client) openHosted(ctx context.Context, l Location) (*Collection, error
 	return nil, fmt.Errorf("open %s: %w", cleanAddress(u), ErrNoGit)
 }
 
-// archiveURL returns the URL of the archive of the repository at u, at ref.
+// archiveURL returns the URL of the archive of the repository u at ref.
 func (h knownHost) archiveURL(u *url.URL, ref string) string {
 	owner, repo := path.Split(strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git"))
 	return strings.NewReplacer(
@@ -61,7 +62,7 @@ func escapeParts(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// openMirror opens the archive of a repository.
+// openMirror opens the archive of a repository at the URL from.
 func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Collection, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mirror = strings.ToLower(hostOf(from))

@@ -20,37 +20,38 @@ import (
 
 const (
 	maxRedirects  = 10
-	maxHeader     = 64 << 10         // bytes of a response header
-	headerTimeout = 60 * time.Second // until a response starts
-	stallTimeout  = 60 * time.Second // without a byte of a body
+	maxHeader     = 64 << 10         // maximum size of a response header, in bytes
+	headerTimeout = 60 * time.Second // maximum time until the response header arrives
+	stallTimeout  = 60 * time.Second // maximum time between two reads of a body
 )
 
-// httpSession is the state of one call of Open, OpenSkill or Latest: the location of
-// the user, its connections, and the credential that was sent to its host.
+// httpSession is the state of one call of Open, OpenSkill or Latest: the host
+// of the location, the connections, and the credential for the host.
 type httpSession struct {
 	client       *Client
 	host         string // host of the Location's URL, in lower case, with the port if the URL has one
 	name         string // host without the port
-	hidesPrivate bool   // the host may report private resources as not found
+	hidesPrivate bool   // the host may respond with "not found" for private resources
 	mirror       string // host that serves archives for host, or ""
 	direct       *http.Transport
 	proxied      *http.Transport
 
 	mu              sync.Mutex // held while the credential is looked up
 	credentialTried bool
-	authorization   string // the Authorization header, or ""
+	authorization   string // Authorization header, or ""
 }
 
 type (
-	sessionKey   struct{} // holds the *trip
-	otherHostKey struct{} // set after a request to a host other than the location's
+	sessionKey struct{} // holds the *httpSession
+	// otherHostKey is set after a request to a host other than the location's
+	otherHostKey struct{}
 	addressesKey struct{} // holds the addresses that a request may connect to
 )
 
-// begin starts a trip to a location and stores it in the context. The trip may
-// connect to a private address that l contains literally, and may look up the
-// credential of its host. It ends with ctx, after Limits.Time, or when cancel
-// is called.
+// startSession stores a new session for a location in the context. The session
+// may connect to a private address that l contains literally, and may look up
+// the credential of its host. It ends with ctx, after Limits.Time, or when
+// cancel is called.
 func (c *Client) startSession(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeoutError{c.opts.Limits.Time})
 	t := &httpSession{client: c, hidesPrivate: l.Kind != Index}
@@ -67,7 +68,7 @@ func (c *Client) startSession(ctx context.Context, l Location) (context.Context,
 	}
 }
 
-// timeoutError is the cause when Limits.Time ends a trip.
+// timeoutError is the context's cause when Limits.Time is exceeded.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
@@ -85,12 +86,12 @@ func (c *Client) transport() *http.Transport {
 	}
 }
 
-// get fetches a URL. It checks each host, follows at most 10 redirects and none
-// from https to http. It sends the user's credential only to the host of the
-// trip, and only after the host refused a request. The body returns a
-// [*TooLargeError] after Limits.Download bytes, and an error after a minute
-// without data. The caller closes it. A status other than 200 is a
-// [*StatusError]. No error contains the query of a URL.
+// get fetches a URL. It checks each host and follows at most 10 redirects, but
+// none from https to http. It sends the user's credential only to the host of
+// the session, and only after the host rejected a request without it. The body
+// returns a [*TooLargeError] after Limits.Download bytes, and an error after a
+// minute without data. The caller closes the body. For a status other than 200
+// the error is a [*StatusError]. No error contains the query of a URL.
 func (c *Client) get(ctx context.Context, from string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" {
@@ -127,8 +128,8 @@ func (c *Client) get(ctx context.Context, from string, header http.Header) (*htt
 }
 
 // mayNeedCredential reports whether a status may mean that a credential is
-// missing. Many hosts report private resources as not found. For an index, not
-// found is a valid answer.
+// missing. Many hosts respond with "not found" for private resources. For an
+// index, "not found" is a valid response.
 func (t *httpSession) mayNeedCredential(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && t.hidesPrivate
 }
@@ -163,9 +164,9 @@ func (t *httpSession) follow(ctx context.Context, u *url.URL, header http.Header
 	}
 }
 
-// request requests one URL after checking its host.
+// request sends one request after checking the host.
 func (t *httpSession) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
-	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery} // without user and fragment
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery} // omits user and fragment
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	maps.Copy(req.Header, header)
 	req.Header.Set("Accept-Encoding", "identity") // prevents responses that expand when read
@@ -183,21 +184,21 @@ func (t *httpSession) request(ctx context.Context, u *url.URL, header http.Heade
 	return carrier.RoundTrip(req.WithContext(ctx))
 }
 
-// carrier checks the host of a URL and returns the transport for it. The
-// context holds the checked addresses.
+// transportFor checks the host of a URL and returns the transport for it. The
+// returned context holds the checked addresses.
 func (t *httpSession) transportFor(ctx context.Context, u *url.URL) (*http.Transport, context.Context, error) {
 	host := hostName(u.Hostname())
 	switch {
 	case u.Scheme == "https":
 	case u.Scheme == "http" && (isLocalhost(host) || t.client.isPrivateAllowed(host)):
 	case u.Scheme == "http":
-		return nil, nil, fmt.Errorf("%s requires https: data sent over http can be changed on the way", host)
+		return nil, nil, fmt.Errorf("%s requires https: data sent over http can be modified in transit", host)
 	default:
 		return nil, nil, fmt.Errorf("unsupported URL scheme %q", u.Scheme)
 	}
 	through, err := t.client.proxy(&http.Request{URL: u})
 	if err != nil {
-		return nil, nil, errors.New("invalid proxy address in the environment")
+		return nil, nil, errors.New("invalid proxy URL in the environment")
 	}
 	if through != nil {
 		// The user's proxy resolves the name.
@@ -222,8 +223,8 @@ func (t *httpSession) transportFor(ctx context.Context, u *url.URL) (*http.Trans
 	return t.direct, context.WithValue(ctx, addressesKey{}, addrs), nil
 }
 
-// isOwn reports whether a URL belongs to the location that the user named, so
-// that the user's credential may be sent to it.
+// isLocationURL reports whether the user's credential may be sent to a URL,
+// because its host is that of the location.
 func (t *httpSession) isLocationURL(u *url.URL) bool {
 	if t.host == "" || u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) {
 		return false
@@ -238,8 +239,8 @@ func (t *httpSession) authorizationHeader() string {
 	return t.authorization
 }
 
-// findCredential looks up the credential of the trip's host once, after u
-// refused a request. It reports whether there is one to try.
+// findCredential looks up the credential of the session's host once, after u
+// rejected a request. It reports whether a credential was found.
 func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 	if !t.isLocationURL(u) || !t.client.mayAuthenticate(u) {
 		return false
@@ -261,14 +262,14 @@ func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 	return true
 }
 
-// cleanAddress formats a URL for errors: without user, password, query and
+// cleanAddress formats a URL for errors, without user, password, query and
 // fragment.
 func cleanAddress(u *url.URL) string {
 	return printable.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
 }
 
-// contextError returns the cause of the end of the context if it has ended, and
-// err otherwise.
+// contextError returns the context's cause if ctx is done, since err is then
+// likely a consequence. Otherwise it returns err.
 func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -276,10 +277,10 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// errStalled is the cause when a body stops sending data.
+// errStalled is the context's cause when no data arrives for stallTimeout.
 var errStalled = fmt.Errorf("no data for %s", stallTimeout)
 
-// body is a response body with limits.
+// body is a response body with a size limit and a timeout between reads.
 type body struct {
 	io.ReadCloser
 	ctx   context.Context
@@ -320,8 +321,8 @@ func (b *body) Close() error {
 }
 
 // dialChecked connects to one of the addresses that were checked for the
-// request. It never resolves the name again, so that the result cannot change
-// between check and use.
+// request. It never resolves the name again, because a second result could
+// differ.
 func (c *Client) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -330,7 +331,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	addrs, _ := ctx.Value(addressesKey{}).([]netip.Addr)
 	err = errors.New("no checked address")
 	for _, a := range addrs {
-		// An address that does not answer leaves time for the next one.
+		// Leave time for the next address if one does not respond.
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		var conn net.Conn
 		conn, err = c.dial(one, network, net.JoinHostPort(a.String(), port))
@@ -342,7 +343,8 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	return nil, err
 }
 
-// progress reports progress at most ten times a second, and always at the end.
+// progress reports progress at most ten times a second, and always when the
+// operation is complete.
 func (c *Client) progress(p Progress) {
 	if c.opts.Progress == nil {
 		return

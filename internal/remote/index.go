@@ -30,17 +30,17 @@ const (
 	maxDescription   = 4096 // bytes
 )
 
-// publishedSkill is a skill in an index.
+// publishedSkill is an entry of an index.
 type publishedSkill struct {
-	name        string // a portable name
+	name        string // portable skill name
 	description string
-	archive     bool     // in a current index: url is an archive, not a SKILL.md
-	url         *url.URL // of the artifact; in an older index, the directory of the files
-	digest      string   // "sha256:" and hex, of the artifact
-	files       []string // in an older index: paths below url
+	archive     bool     // in a current index: url refers to an archive, not to a SKILL.md
+	url         *url.URL // URL of the artifact; in an older index, the directory of the files
+	digest      string   // digest of the artifact: "sha256:" and hex
+	files       []string // in an older index: paths relative to url
 }
 
-// openIndex reads the index of a site and nothing else.
+// openIndex reads the index of a site. It downloads no skills.
 func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error) {
 	site, err := url.Parse(l.URL)
 	if err != nil || site.Host == "" {
@@ -82,10 +82,11 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 	return o, nil
 }
 
-// indexURLs returns the possible URLs of a site's index in order, and the name
-// of a single skill, or "". The user may write the site, the directory of its
-// index, the index itself, or a skill below the directory.
-func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
+// indexURLs returns the URLs at which the index of a site may be, in the order
+// to try them. only is the name of a single skill, or "". The user may write
+// the URL of the site, of the index directory, of the index itself, or of a
+// skill below the directory.
+func indexURLs(site *url.URL) (places []*url.URL, only string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
 	for _, dir := range []string{indexDir, olderIndexDir} {
 		i := strings.Index(site.Path+"/", dir+"/")
@@ -123,7 +124,7 @@ func (c *Client) firstIndex(ctx context.Context, candidates []*url.URL) ([]byte,
 		if isHTML(resp) {
 			resp.Body.Close()
 			if missing == nil {
-				missing = &NotFoundError{What: "index of skills " + cleanAddress(u), Hint: "there is a page instead"}
+				missing = &NotFoundError{What: "index of skills " + cleanAddress(u), Hint: "the server responded with an HTML page"}
 			}
 			continue
 		}
@@ -138,13 +139,13 @@ func isHTML(resp *http.Response) bool {
 	return err == nil && kind == "text/html"
 }
 
-// indexDocument is an index of either version with unparsed entries.
+// indexDocument is an index of either version, with unparsed entries.
 type indexDocument struct {
 	Schema string            `json:"$schema"`
 	Skills []json.RawMessage `json:"skills"`
 }
 
-// indexEntry is an entry of either version.
+// indexEntry is an entry of an index of either version.
 type indexEntry struct {
 	Name        string   `json:"name"`
 	Type        string   `json:"type"`
@@ -155,7 +156,7 @@ type indexEntry struct {
 }
 
 // parseIndex parses the index from a URL. Invalid entries become problems. The
-// others have unique portable names and http or https URLs.
+// valid ones have unique portable names and http or https URLs.
 func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []catalog.Problem, error) {
 	var doc indexDocument
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -170,7 +171,7 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []cata
 		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older form)", truncate(doc.Schema, 200), indexSchema)
 	}
 	if doc.Skills == nil {
-		return nil, nil, errors.New(`the list "skills" is missing`)
+		return nil, nil, errors.New(`required list "skills" is missing`)
 	}
 	r := &indexReader{known: map[string]bool{}}
 	for i, raw := range doc.Skills {
@@ -226,7 +227,7 @@ func (r *indexReader) refuse(label, code, message string) {
 	}
 }
 
-// truncate shortens a text.
+// truncate shortens s to at most most bytes.
 func truncate(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) > most {
@@ -237,17 +238,17 @@ func truncate(s string, most int) string {
 
 var sha256Name = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
-// readEntry parses an entry of the current form. It returns the fault of an
-// invalid entry.
+// readEntry parses an entry of a current index. If the entry is invalid, it
+// returns the reason.
 func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string) {
 	p := publishedSkill{archive: e.Type == "archive", digest: strings.ToLower(e.Digest)}
 	switch {
 	case e.Type != "archive" && e.Type != "skill-md":
-		return p, fmt.Sprintf("its type is %q, and not skill-md or archive", truncate(e.Type, 80))
+		return p, fmt.Sprintf("unknown type %q, want skill-md or archive", truncate(e.Type, 80))
 	case e.Digest == "":
 		return p, "digest is missing"
 	case !sha256Name().MatchString(p.digest):
-		return p, "digest is not sha256: and 64 hex digits"
+		return p, "invalid digest, want sha256: and 64 hex digits"
 	case e.URL == "":
 		return p, "url is missing"
 	case len(e.URL) > maxTreePath:
@@ -270,8 +271,8 @@ func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string
 	return p, ""
 }
 
-// readOlderEntry parses an entry of the older form. It returns the fault of an
-// invalid entry.
+// readOlderEntry parses an entry of an older index. If the entry is invalid, it
+// returns the reason.
 func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (publishedSkill, string) {
 	if len(e.Files) == 0 {
 		return publishedSkill{}, "list of files is missing; an index with urls needs a $schema"

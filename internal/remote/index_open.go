@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// openPublished downloads a skill from an index. It checks the digest before
-// reading anything, and the name afterwards.
+// openPublished downloads a skill from an index. It checks the digest before it
+// reads the content, and the name afterwards.
 func (c *Client) openPublished(ctx context.Context, p publishedSkill) (*skill.Bundle, error) {
 	var a *archive
 	var err error
@@ -35,14 +35,14 @@ func (c *Client) openPublished(ctx context.Context, p publishedSkill) (*skill.Bu
 	return skill.NewBundle(b.FS, p.name, a.close), nil
 }
 
-// openNamed opens the skill at the root of a tree. Its name must match the
-// index.
+// openNamed opens the skill at the root of a tree. The name in its SKILL.md
+// must match the index.
 func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bundle, error) {
 	refuse := func(code, message string) error {
 		return fmt.Errorf("open skill %s: %w", name, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: code, Message: message}}})
 	}
 	if !t.isSkill(".") {
-		return nil, refuse("no-skill-md", "no SKILL.md at the top")
+		return nil, refuse("no-skill-md", "no SKILL.md in the top folder")
 	}
 	b, err := c.openSkill(ctx, t, ".")
 	if err != nil {
@@ -53,16 +53,16 @@ func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bu
 	case err != nil:
 		return nil, fmt.Errorf("open skill %s: %w", name, err)
 	case s == nil:
-		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md cannot be read", name))
+		return nil, refuse("name-mismatch", fmt.Sprintf("cannot check the name %s from the index: invalid SKILL.md", name))
 	case s.Name != name:
-		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md %q", name, truncate(s.Name, 80)))
+		return nil, refuse("name-mismatch", fmt.Sprintf("name mismatch: %s in the index, %q in SKILL.md", name, truncate(s.Name, 80)))
 	}
 	return b, nil
 }
 
 func noClose() error { return nil }
 
-// getSkillFile downloads a skill that is a SKILL.md.
+// getSkillFile downloads a skill that consists of a SKILL.md.
 func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, error) {
 	resp, err := c.fetch(ctx, p.url.String(), "file")
 	if err != nil {
@@ -75,11 +75,11 @@ func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, 
 	if got := "sha256:" + skill.Hash(src); got != p.digest {
 		return nil, &DigestError{Name: p.name, Want: p.digest, Got: got}
 	}
-	t, err := newTree([]entry{inMemory(skill.FileName, src)})
+	t, err := newTree([]entry{memoryEntry(skill.FileName, src)})
 	return &archive{tree: t, close: noClose}, err
 }
 
-// getArchive downloads a skill that is an archive.
+// getArchive downloads a skill that is packed in an archive.
 func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, error) {
 	d, err := c.download(ctx, p.url.String())
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, er
 }
 
 // getFiles downloads the files of a skill one by one. The index does not list
-// their sizes, so their total is limited.
+// their sizes, so getFiles limits their total.
 func (c *Client) getFiles(ctx context.Context, p publishedSkill) (*archive, error) {
 	left := c.opts.Limits.Skill.UnpackedBytes
 	if left == 0 {
@@ -114,7 +114,7 @@ func (c *Client) getFiles(ctx context.Context, p publishedSkill) (*archive, erro
 			return nil, err
 		}
 		left -= int64(len(src))
-		entries = append(entries, inMemory(f, src))
+		entries = append(entries, memoryEntry(f, src))
 		c.progress(Progress{What: "downloading", Done: int64(i + 1), Total: int64(len(p.files))})
 	}
 	t, err := newTree(entries)

@@ -244,12 +244,12 @@ func TestInvalidIndexDocuments(t *testing.T) {
 		"":                "JSON",
 		"{":               "JSON",
 		"[]":              "JSON",
-		"{}":              `the list "skills" is missing`,
-		`{"skills":null}`: `the list "skills" is missing`,
+		"{}":              `required list "skills" is missing`,
+		`{"skills":null}`: `required list "skills" is missing`,
 		`{"skills":{}}`:   "JSON",
 		`{"$schema":"https://schemas.agentskills.io/discovery/9.0.0/schema.json","skills":[]}`: "0.2.0",
 		`{"skills":` + strings.Repeat("[", 20_000):                                             "JSON",
-		`{"skills":[]}` + strings.Repeat(" ", 4<<20):                                           "more than 4194304 bytes",
+		`{"skills":[]}` + strings.Repeat(" ", 4<<20):                                           "exceeds the limit of 4194304 bytes",
 	} {
 		x := remotetest.NewIndex(t, shelf())
 		x.Document([]byte(document))
@@ -279,7 +279,7 @@ func TestIndexWithWrongSkillName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"memo": `the index calls it memo, and its SKILL.md "pdf"`, "plain": "", "inner": "inner"} {
+	for name, want := range map[string]string{"memo": `name mismatch: memo in the index, "pdf" in SKILL.md`, "plain": "", "inner": "inner"} {
 		b, err := o.OpenSkill(t.Context(), remote.Skill{Dir: name})
 		if want == "" {
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // openLocal opens a local folder, SKILL.md or archive. A SKILL.md stands for
-// its folder. It writes nothing.
+// its folder. openLocal writes nothing to disk.
 func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error) {
 	fi, err := os.Stat(l.URL)
 	switch {
@@ -38,7 +38,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 	return c.collectArchive(ctx, l, f, fi.Size(), f.Close)
 }
 
-// openFolder opens a folder, which may itself be a symlink.
+// openFolder opens a folder. dir itself may be a symlink.
 func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Collection, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Colle
 	return c.collect(ctx, l, Revision{}, t, root.Close)
 }
 
-// walk lists the files of a folder without following symlinks.
+// listFolder lists the files of a folder without following symlinks.
 func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 	var entries []entry
 	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -66,7 +66,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case err != nil: // reported when the skill that contains it is opened
+		case err != nil: // openSkill reports it for the skill that contains the folder
 			entries = append(entries, entry{path: p, kind: specialEntry, note: "cannot be read: " + pathlessError(err).Error()})
 			return fs.SkipDir
 		case d.IsDir():
@@ -95,7 +95,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 	return newTree(entries)
 }
 
-// openPlain opens a file that was a plain file during the walk.
+// openPlain opens a file that was a plain file when the folder was listed.
 func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	name := filepath.FromSlash(p)
 	fi, err := root.Lstat(name)
@@ -112,7 +112,7 @@ func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// pathlessError returns the pathlessError of a file error without the path.
+// pathlessError returns the cause of a file error, without the path.
 func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

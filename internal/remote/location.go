@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// LocationError is returned for a text that is not a location. It says what to
-// write instead.
+// LocationError is returned for a text that is not a valid location. Its
+// message says what to write instead.
 type LocationError struct {
 	Text   string // the text; "" if it contains a secret
 	Reason string
@@ -67,9 +67,9 @@ func Parse(text, workDir string) (Location, error) {
 	return l, nil
 }
 
-// mayContainSecret reports whether an invalid text may contain a password or token. It
-// looks for a user with a colon, a user before a host that takes none, and a
-// query.
+// mayContainSecret reports whether an invalid text may contain a password or
+// token. It looks for a user with a colon, a user before a host that takes
+// none, and a query.
 func mayContainSecret(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -89,11 +89,11 @@ func parse(text, workDir string) (Location, error) {
 	case len(text) > maxLocation:
 		return Location{}, fmt.Errorf("location too long (limit %d bytes)", maxLocation)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return Location{}, errors.New("invisible characters; type it again")
+		return Location{}, errors.New("location contains invisible characters; type it again")
 	case text[0] == '-':
-		return Location{}, errors.New("starts like an option; write ./ before the name of a folder")
+		return Location{}, errors.New("location starts with -; write ./ before the name of a folder")
 	case text[0] == '~':
-		return Location{}, errors.New("~ only works in a shell; write the full path")
+		return Location{}, errors.New("~ is only expanded by a shell; write the full path")
 	case isLocal(text):
 		return parseLocal(text, workDir)
 	}
@@ -116,7 +116,7 @@ func parse(text, workDir string) (Location, error) {
 		return parseWeb(scheme, rest, kind)
 	case "ssh", "file":
 		if prefixed && kind != Git {
-			return Location{}, fmt.Errorf("an index is at an https address, not %s", scheme)
+			return Location{}, fmt.Errorf("index URL must use https, not %s", scheme)
 		}
 		return parseRepo(scheme+"://", rest)
 	}
@@ -181,8 +181,8 @@ func parseShort(text string) (Location, error) {
 	return parseHosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
 
-// cutRef cuts a ref at the first or the last @ that is not at the beginning of
-// a name.
+// cutRef splits s at the first or the last @ that is not at the beginning of a
+// name.
 func cutRef(s string, last bool) (before, ref string) {
 	at := -1
 	for i := 1; i < len(s); i++ {
@@ -198,19 +198,19 @@ func cutRef(s string, last bool) (before, ref string) {
 	return s[:at], s[at+1:]
 }
 
-// parseRepo parses the address of a repository on an unknown host: path,
-// path@ref or path//dir@ref after the given prefix.
+// parseRepo parses the address of a repository on an unknown host. rest is
+// path, path@ref or path//dir@ref. before is the prefix in front of it.
 func parseRepo(before, rest string) (Location, error) {
 	authority := ""
 	if strings.HasSuffix(before, "://") {
 		slash := strings.IndexByte(rest, '/')
 		if slash < 0 {
-			return Location{}, errors.New("no repository; write its path after the host")
+			return Location{}, errors.New("missing repository; write its path after the host")
 		}
 		authority, rest = rest[:slash], rest[slash:]
 	}
 	if strings.ContainsAny(rest, "?#") {
-		return Location{}, errors.New("? or # in the address of a repository; write @ before a branch, tag or commit")
+		return Location{}, errors.New("repository URL must not contain ? or #; write @ before a branch, tag or commit")
 	}
 	l := Location{Kind: Git}
 	if i := strings.Index(rest, "//"); i > 0 {
@@ -220,7 +220,7 @@ func parseRepo(before, rest string) (Location, error) {
 		rest, l.Ref = cutRef(rest, false)
 	}
 	l.URL = before + authority + rest
-	if !strings.HasSuffix(before, ":") { // git uses a path after host: unchanged
+	if !strings.HasSuffix(before, ":") { // git uses a path after host: as it is
 		u, err := cleanURL(l.URL)
 		if err != nil {
 			return Location{}, err
@@ -230,14 +230,15 @@ func parseRepo(before, rest string) (Location, error) {
 	return l.decode(url.PathUnescape)
 }
 
-// decode decodes the directory and the ref of a location.
+// decode unescapes the directory and the ref of a location, and normalizes the
+// directory.
 func (l Location) decode(unescape func(string) (string, error)) (Location, error) {
 	var err error
 	if l.Ref, err = unescape(l.Ref); err != nil {
-		return l, errors.New("invalid % after the @; write %25")
+		return l, errors.New("ref contains an invalid % escape; write %25 for a percent sign")
 	}
 	if l.Dir, err = unescape(l.Dir); err != nil {
-		return l, errors.New("invalid % in the directory; write %25")
+		return l, errors.New("directory contains an invalid % escape; write %25 for a percent sign")
 	}
 	if l.Ref == "HEAD" {
 		l.Ref = "" // the same, and a way to write a directory that contains an @
@@ -251,8 +252,8 @@ func (l Location) decode(unescape func(string) (string, error)) (Location, error
 	return l, nil
 }
 
-// String returns the shortest text that [Parse] parses to the same location.
-// For a location that Parse cannot return, the text is only for display.
+// String returns the shortest text that [Parse] parses to the same location. If
+// there is no such text, the result is only suitable for display.
 func (l Location) String() string {
 	switch l.Kind {
 	case Local:
@@ -307,8 +308,8 @@ func (l Location) repository() string {
 	return "git+" + long
 }
 
-// CanonicalURL returns the address in a form for comparisons. All known
-// spellings of a host and repository have the same form.
+// CanonicalURL returns the address in a form for comparisons. It is the same
+// for all known spellings of a host and repository.
 func (l Location) CanonicalURL() string {
 	u, err := url.Parse(l.URL)
 	if l.Kind == Local || err != nil || u.Host == "" {
@@ -327,12 +328,13 @@ func (l Location) CanonicalURL() string {
 	return out
 }
 
-// escapePath escapes a directory or ref for an address with a host.
+// escapePath escapes a directory or ref in an address with a host.
 func escapePath(s string) string {
 	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
 }
 
-// check returns the fault of a location, regardless of how it was created.
+// check returns an error if the location is invalid, for example because it was
+// read from a file.
 func (l Location) check() error {
 	switch l.Kind {
 	case Local:
@@ -342,17 +344,17 @@ func (l Location) check() error {
 		return nil
 	case Git:
 		if l.URL == "" {
-			return errors.New("no repository")
+			return errors.New("missing repository")
 		}
 	case Archive, File, Index:
 		if !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "http://") {
 			return errors.New("write https:// before the host")
 		}
 		if l.Ref != "" {
-			return errors.New("only a repository has a branch, tag or commit after an @")
+			return errors.New("only repositories accept a branch, tag or commit after @")
 		}
 		if l.Dir != "" && l.Kind != Archive {
-			return errors.New("only repositories and archives have a directory after //")
+			return errors.New("only repositories and archives accept a directory after //")
 		}
 	default:
 		return fmt.Errorf("unknown kind of location %q", l.Kind)
@@ -366,27 +368,27 @@ func (l Location) check() error {
 	return checkRef(l.Ref)
 }
 
-// checkDir returns the fault of a directory in a repository.
+// checkDir returns an error if a directory in a repository is invalid.
 func checkDir(dir string) error {
 	switch {
 	case dir == "":
 		return nil
 	case dir[0] == '-':
-		return errors.New("the directory starts like an option")
+		return errors.New("directory starts with -")
 	case !utf8.ValidString(dir) || strings.ContainsFunc(dir, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("the directory contains invisible characters")
+		return errors.New("directory contains invisible characters")
 	case strings.Contains(dir, `\`):
-		return errors.New(`directories are divided by /, not by \`)
+		return errors.New(`directory contains \; write / between names`)
 	case dir == ".." || strings.HasPrefix(dir, "../") || strings.HasSuffix(dir, "/..") || strings.Contains(dir, "/../"):
-		return errors.New(".. in the directory; write its path from the top of the repository")
+		return errors.New("directory contains ..; write its path from the top of the repository")
 	case dir[0] == '/' || path.Clean(dir) != dir:
-		return errors.New("empty name or . in the directory; write its path from the top of the repository")
+		return errors.New("directory contains . or an empty name; write its path from the top of the repository")
 	}
 	return nil
 }
 
-// checkRef checks a branch, tag or commit by git's rules for names. This
-// excludes ranges, expressions, patterns and options.
+// checkRef checks a branch, tag or commit against git's rules for names. These
+// exclude ranges, expressions, patterns and options.
 func checkRef(ref string) error {
 	bad := ref != "" && (ref[0] == '-' || ref == "@" || len(ref) > 1000 || ref[len(ref)-1] == '.' ||
 		!utf8.ValidString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\") ||
@@ -397,7 +399,7 @@ func checkRef(ref string) error {
 		}
 	}
 	if bad {
-		return errors.New("invalid name of a branch, tag or commit after the @")
+		return errors.New("invalid branch, tag or commit after @")
 	}
 	return nil
 }

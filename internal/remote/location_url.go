@@ -14,12 +14,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// errSecret is returned for texts that must not be repeated in messages.
-var errSecret = errors.New("contains a password or token, which would end up in histories and logs; " +
-	"remove it: git's credential helpers, GITHUB_TOKEN and GITLAB_TOKEN are used")
+// errSecret is returned for texts that messages must not repeat.
+var errSecret = errors.New("location contains a password or token, which could leak into logs and the shell history; " +
+	"remove it and use a git credential helper, GITHUB_TOKEN or GITLAB_TOKEN")
 
-// repositoryDepth lists known repositoryDepth with the number of names in a repository path, or 0
-// for two or more.
+// repositoryDepth maps each known host to the number of path elements of a
+// repository, or to 0 for two or more.
 var repositoryDepth = map[string]int{"github.com": 2, "gitlab.com": 0, "codeberg.org": 2, "bitbucket.org": 2}
 
 // isHosted reports whether a text without a scheme starts with a known host.
@@ -29,7 +29,7 @@ func isHosted(text string) bool {
 	return ok
 }
 
-// parseWeb parses a web address without its scheme. kind is "" if the address
+// parseWeb parses a web address without its scheme. If kind is "", the address
 // determines it.
 func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 	if i := strings.IndexAny(rest, "?#"); i >= 0 && isHosted(rest) && !isArchive(rest[:i]) {
@@ -49,7 +49,7 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 		return parseRepo(scheme+"://", rest)
 	case p == "/" || strings.HasPrefix(p, "/.well-known/") || strings.Contains(p, "/.well-known/agent-skills") || strings.Contains(p, "/.well-known/skills"):
 		if known && p == "/" {
-			return Location{}, fmt.Errorf("no repository; write https://%s/owner/repo", whole.Host)
+			return Location{}, fmt.Errorf("missing repository; write https://%s/owner/repo", whole.Host)
 		}
 		return fileLocation(Index, whole, "")
 	}
@@ -72,19 +72,19 @@ func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 	return parseRepo(scheme+"://", rest)
 }
 
-// fileLocation returns a location that is fetched as it is.
+// fileLocation returns a location for a URL that is fetched unchanged.
 func fileLocation(kind Kind, u *url.URL, dir string) (Location, error) {
 	if u.Fragment != "" {
-		return Location{}, errors.New("# in the URL of a file; remove it")
+		return Location{}, errors.New("file URL must not contain #")
 	}
 	if u.RawQuery != "" && kind == Index {
-		return Location{}, errors.New("? in the address of an index; remove it")
+		return Location{}, errors.New("index URL must not contain ?")
 	}
 	return Location{Kind: kind, URL: u.String(), Dir: dir}.decode(url.PathUnescape)
 }
 
-// isPage reports whether an address is a page that shows a file, rather than
-// the file itself.
+// isPage reports whether an address is a web page that shows a file, rather
+// than the file itself.
 func isPage(u *url.URL) bool {
 	names := strings.Split(u.EscapedPath(), "/") // the first is empty
 	if strings.Contains(u.EscapedPath(), "/-/tree/") || strings.Contains(u.EscapedPath(), "/-/blob/") {
@@ -107,9 +107,9 @@ func hostedURL(u *url.URL) (Location, error) {
 	return parseHosted(u.Host, strings.TrimPrefix(u.EscapedPath(), "/"), url.PathUnescape)
 }
 
-// parsePage parses the address of a repository parsePage in a browser. ok reports whether
-// it is one. A ref ends at the next slash, because a ref with slashes cannot be
-// told from a directory.
+// parsePage parses the address of a repository page in a browser. ok reports
+// whether it is one. The ref ends at the next slash, because a ref with slashes
+// cannot be distinguished from a directory.
 func parsePage(u *url.URL) (l Location, ok bool, err error) {
 	if !isPage(u) {
 		return Location{}, false, nil
@@ -124,7 +124,7 @@ func parsePage(u *url.URL) (l Location, ok bool, err error) {
 	if repo == "" {
 		names := strings.SplitN(p, "/", 4)
 		if len(names) < 4 {
-			return Location{}, false, errors.New("no branch, tag or commit after the repository")
+			return Location{}, false, errors.New("missing branch, tag or commit after the repository")
 		}
 		repo, rest = names[0]+"/"+names[1], names[3]
 		if u.Host != "github.com" && u.Host != "bitbucket.org" {
@@ -132,7 +132,7 @@ func parsePage(u *url.URL) (l Location, ok bool, err error) {
 		}
 	}
 	if isArchive(p) {
-		return Location{}, false, errors.New("page about an archive; use the address of its Raw or Download button")
+		return Location{}, false, errors.New("URL is a page that shows an archive; use the address of its Raw or Download button")
 	}
 	l = Location{Kind: Git, URL: u.Scheme + "://" + u.Host + "/" + strings.TrimSuffix(repo, ".git") + ".git"}
 	if isHosted(u.Host) {
@@ -142,14 +142,15 @@ func parsePage(u *url.URL) (l Location, ok bool, err error) {
 	}
 	l.Ref, l.Dir, _ = strings.Cut(rest, "/")
 	if l.Ref == "" {
-		return Location{}, false, errors.New("no branch, tag or commit after the repository")
+		return Location{}, false, errors.New("missing branch, tag or commit after the repository")
 	}
 	l, err = l.decode(url.PathUnescape)
 	return l, err == nil, err
 }
 
-// parseHosted parses owner/repo, owner/repo@ref and owner/repo/dir@ref on a known
-// host. On hosts with longer paths, a directory follows a double slash.
+// parseHosted parses owner/repo, owner/repo@ref and owner/repo/dir@ref on a
+// known host. On hosts with longer repository paths, a directory follows a
+// double slash.
 func parseHosted(host, p string, unescape func(string) (string, error)) (Location, error) {
 	host = strings.TrimPrefix(host, "www.")
 	l := Location{Kind: Git}
@@ -175,7 +176,7 @@ func hostedRepo(host, repo string) (string, error) {
 	repo = strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git")
 	names := strings.Split(repo, "/")
 	if len(names) < 2 || repositoryDepth[host] == 2 && len(names) != 2 {
-		return "", fmt.Errorf("no repository; write https://%s/owner/repo", host)
+		return "", fmt.Errorf("missing repository; write https://%s/owner/repo", host)
 	}
 	for _, name := range names {
 		if !hostedName().MatchString(name) || strings.Trim(name, ".") == "" {
@@ -188,19 +189,19 @@ func hostedRepo(host, repo string) (string, error) {
 // hostedName matches names of users and repositories on known hosts.
 var hostedName = lazyregexp.New(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,127}$`)
 
-// cleanURL parses an address with a host and normalises it: scheme and host in
-// lower case, no default port, no empty query. It rejects what checkURL rejects
-// for all kinds.
+// cleanURL parses an address with a host and normalizes it: scheme and host in
+// lower case, no default port, no empty query. It applies the checks of
+// checkURL that are independent of the kind.
 func cleanURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("not a valid URL") // the error of url.Parse would contain a password
+		return nil, errors.New("invalid URL") // the error of url.Parse would contain a password
 	}
 	if _, has := u.User.Password(); has || u.User != nil && u.Scheme != "ssh" {
 		return nil, errSecret
 	}
 	if u.Opaque != "" {
-		return nil, errors.New("not a valid URL; write // after the scheme")
+		return nil, errors.New("invalid URL; write // after the scheme")
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -223,9 +224,9 @@ func cleanURL(text string) (*url.URL, error) {
 	}
 	if u.RawFragment != "" || u.Fragment != "" {
 		if !isPage(u) {
-			return nil, errors.New("contains a #; write @ before a branch, tag or commit")
+			return nil, errors.New("repository URL must not contain #; write @ before a branch, tag or commit")
 		}
-		u.Fragment, u.RawFragment = "", "" // the position on a page
+		u.Fragment, u.RawFragment = "", "" // position on a page
 	}
 	// The path stays as written: decoding and encoding it could change it.
 	u.RawPath = u.EscapedPath()
@@ -240,7 +241,7 @@ func unescapedPath(p string) string {
 	return out
 }
 
-// checkURL returns the fault of the address of a location.
+// checkURL returns an error if the address of a location is invalid.
 func checkURL(text string, kind Kind) error {
 	if !strings.Contains(text, "://") {
 		return checkSCP(text)
@@ -257,25 +258,25 @@ func checkURL(text string, kind Kind) error {
 	case u.Scheme != "https" && u.Scheme != "http" && kind != Git:
 		return errors.New("write https:// before the host")
 	case u.Scheme == "file" && u.Host != "":
-		return errors.New("expected three slashes before the path of a file: address")
+		return errors.New("file URL must not contain a host; write file:///path")
 	case u.Scheme == "http" && !isLocalhost(u.Hostname()):
-		return errors.New("http can be changed by anyone on the way; write https://")
+		return errors.New("data sent over http can be modified in transit; write https://")
 	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file":
 		return fmt.Errorf("unsupported scheme %q; write https://, ssh:// or file://", u.Scheme)
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("the path contains invisible characters")
+		return errors.New("path contains invisible characters")
 	case strings.Contains(p, "/../") || strings.HasSuffix(p, "/..") || strings.Contains(p, "/./") || strings.HasSuffix(p, "/."):
-		return errors.New(". or .. in the path; write the resolved path")
+		return errors.New("path contains . or ..; write the resolved path")
 	case strings.HasPrefix(p, "/-"):
-		return errors.New("path starts like an option")
+		return errors.New("path starts with -")
 	case kind == Git && p == "/", kind == Git && p == "":
-		return errors.New("no repository; write its path after the host")
+		return errors.New("missing repository; write its path after the host")
 	case kind == Git && u.RawQuery != "":
-		return errors.New("? in the address of a repository; write @ before a branch, tag or commit")
+		return errors.New("repository URL must not contain ?; write @ before a branch, tag or commit")
 	case strings.Contains(u.EscapedPath(), "//"):
-		return errors.New("empty name in the path; // is only allowed before a directory of a repository")
+		return errors.New("path contains an empty name; // is only allowed before a directory of a repository")
 	case kind == Git && containsRef(u.EscapedPath()):
-		return errors.New("an @ begins the branch, tag or commit; write %40 for one in an address")
+		return errors.New("path contains @, which starts a branch, tag or commit; write %40 instead")
 	}
 	if u.Scheme != "file" {
 		if err := checkHost(u.Hostname(), u.Port()); err != nil {
@@ -283,7 +284,7 @@ func checkURL(text string, kind Kind) error {
 		}
 	}
 	if name := u.User.Username(); u.User != nil && !userName().MatchString(name) {
-		return errors.New("invalid user name before the @")
+		return errors.New("invalid user name before @")
 	}
 	for key := range u.Query() {
 		if secretKey().MatchString(key) {
@@ -293,10 +294,11 @@ func checkURL(text string, kind Kind) error {
 	return nil
 }
 
-// containsRef reports whether an @ of a path would be taken for the begin of a ref.
+// containsRef reports whether parsing would cut a ref from the path p.
 func containsRef(p string) bool { before, _ := cutRef(p, false); return before != p }
 
-// checkSCP says what is wrong with user@host:path.
+// checkSCP returns an error if an ssh address of the form user@host:path is
+// invalid.
 func checkSCP(text string) error {
 	before, p, ok := strings.Cut(text, ":")
 	user, host, named := strings.Cut(before, "@")
@@ -304,33 +306,34 @@ func checkSCP(text string) error {
 	case !ok || !named:
 		return errors.New("write ssh://host/path or user@host:path for a repository over ssh")
 	case !userName().MatchString(user):
-		return errors.New("invalid user name before the @")
+		return errors.New("invalid user name before @")
 	case p == "" || p[0] == '-' || p[0] == ':' || strings.HasPrefix(p, "/-"):
-		return errors.New("no repository; write its path after the host")
+		return errors.New("missing repository; write its path after the host")
 	case containsRef(p) || strings.Contains(p, "//"):
-		return errors.New("@ or // in the path of the repository; write ssh://, and %40 for the @")
+		return errors.New("repository path contains @ or //; write ssh://, and %40 for @")
 	case strings.Contains("/"+p+"/", "/../") || strings.Contains("/"+p+"/", "/./"):
-		return errors.New(". or .. in the path; write the resolved path")
+		return errors.New("path contains . or ..; write the resolved path")
 	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("the path contains invisible characters")
+		return errors.New("path contains invisible characters")
 	}
 	return checkHost(host, "")
 }
 
-// userName matches what may stand before the @ of a host. A colon would start a password.
+// userName matches the user name before the @ of a host. It excludes colons,
+// which separate a password.
 var userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
-// dnsName is a name of the DNS, which is written in ASCII.
+// dnsName matches an ASCII DNS name.
 var dnsName = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// numberName is a last label that programs may read as a part of an address,
-// each in its own way.
+// numberName matches a host whose last label some programs interpret as part of
+// an IPv4 address.
 var numberName = lazyregexp.New(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 
-// secretKey is a parameter of a query that opens doors.
+// secretKey matches query parameters that usually contain a secret.
 var secretKey = lazyregexp.New(`(?i)token|sign|^sig$|secret|passw|^pwd$|auth|^key$|api.?key|credential`)
 
-// checkHost says what is wrong with a host and port.
+// checkHost returns an error if a host or port is invalid.
 func checkHost(host, port string) error {
 	if len(port) > 5 {
 		return errors.New("invalid port")
@@ -340,13 +343,13 @@ func checkHost(host, port string) error {
 	}
 	switch {
 	case host == "":
-		return errors.New("no host")
+		return errors.New("missing host")
 	case host[0] == '-':
-		return errors.New("host starts like an option")
+		return errors.New("host starts with -")
 	case len(host) > 253 || !dnsName().MatchString(host):
 		return errors.New("invalid host name; international names start with xn--")
 	case numberName().MatchString(host):
-		return errors.New("ambiguous numeric host; write the address with four numbers, or the name")
+		return errors.New("ambiguous numeric host; write an address of four numbers, or a name")
 	}
 	return nil
 }

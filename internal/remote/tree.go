@@ -14,39 +14,43 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits on a tree beyond the number of files.
+// Limits of a tree, in addition to the number of files.
 const (
 	maxTreePath  = 4096     // bytes of a path
 	maxTreePaths = 64 << 20 // total bytes of all paths
 	maxTreeDirs  = 100_000
 )
 
-// entryKind is the kind of a tree entry.
+// entryKind is the type of a file in a tree.
 type entryKind uint8
 
 const (
-	plainEntry     entryKind = iota
-	linkEntry                // a symbolic or hard link
-	submoduleEntry           // another repository, which is not fetched
-	specialEntry             // a device, pipe, sparse or encrypted file
+	plainEntry entryKind = iota
+	// linkEntry a symlink or hard link
+	linkEntry
+	// submoduleEntry another repository, which is not fetched
+	submoduleEntry
+	// specialEntry a device, pipe, sparse or encrypted file
+	specialEntry
 )
 
-// entry is a file of a fetched tree. Directories have no entries.
+// entry is a file in a fetched tree. Directories have no entries.
 type entry struct {
-	path       string // with slashes, unchecked
+	path       string // slash-separated, unchecked
 	size       int64
 	kind       entryKind
 	executable bool
-	note       string // for special: description
+	note       string // for specialEntry: why the file cannot be used
 	open       func() (io.ReadCloser, error)
 }
 
-// tree is the file system of a list of files. Only plain files can be opened.
-// Each returns exactly its listed number of bytes, or an error. Invalid paths,
-// and paths below a file, cannot be opened; check finds them in entries. The
-// tree is as safe for concurrent use as the open functions of its entries.
+// tree is a file system over a list of files. Only plain files can be opened.
+// Reading a file returns exactly the listed number of bytes, or an error. Files
+// with invalid paths, and paths below a file, cannot be opened, but they are in
+// entries for check. The tree is as safe for concurrent use as the open
+// functions of its entries.
 type tree struct {
-	folder  string  // name of the folder with this content, or ""
+	folder  string  // name of the top folder, or ""
 	entries []entry // sorted by path
 	files   map[string]*entry
 	dirs    map[string][]fs.DirEntry // sorted by name
@@ -57,9 +61,9 @@ var (
 	_ fs.ReadDirFS = (*tree)(nil)
 )
 
-// newTree creates a file system of entries, which it retains and sorts. A path
-// that leads out of the tree is a [*skill.RefusedError], because such paths are
-// blockedPrefixes accidental.
+// newTree creates a file system from entries. It sorts and retains the slice.
+// If a path leads out of the tree, the error is a [*skill.RefusedError],
+// because such paths are never accidental.
 func newTree(entries []entry) (*tree, error) {
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
 	t := &tree{entries: entries, files: make(map[string]*entry, len(entries)), dirs: map[string][]fs.DirEntry{".": nil}}
@@ -90,7 +94,8 @@ func newTree(entries []entry) (*tree, error) {
 	return t, nil
 }
 
-// checkEscape returns a refusal if a path leads out of the tree on some system.
+// checkEscape reports whether a path leads out of the tree on some system, and
+// returns the reason.
 func checkEscape(p string) (skill.Refusal, bool) {
 	slashed := strings.ReplaceAll(p, `\`, "/")
 	code, message := "", ""
@@ -100,7 +105,7 @@ func checkEscape(p string) (skill.Refusal, bool) {
 	case len(p) >= 2 && p[1] == ':' && (p[0]|0x20) >= 'a' && (p[0]|0x20) <= 'z':
 		code, message = "drive", "its path names a drive"
 	case slashed == ".." || strings.HasPrefix(slashed, "../") || strings.HasSuffix(slashed, "/..") || strings.Contains(slashed, "/../"):
-		code, message = "path-escape", "its path leaves the place it is in by .."
+		code, message = "path-escape", "its path contains .."
 	default:
 		return skill.Refusal{}, false
 	}
@@ -110,8 +115,7 @@ func checkEscape(p string) (skill.Refusal, bool) {
 	return skill.Refusal{Entry: strings.ToValidUTF8(p, "\ufffd"), Code: code, Message: message}, true
 }
 
-// insert makes an entry available for opening, unless its path is invalid or
-// taken.
+// insert adds an entry, unless its path is invalid or already exists.
 func (t *tree) insert(e *entry) {
 	if len(e.path) > maxTreePath || !fs.ValidPath(e.path) || e.path == "." {
 		return
@@ -127,8 +131,8 @@ func (t *tree) insert(e *entry) {
 	t.dirs[dir] = append(t.dirs[dir], fs.FileInfoToDirEntry(e.info()))
 }
 
-// makeDir creates a directory and its parents. It returns false if a file is in
-// the way.
+// makeDir creates a directory and its parents. It returns false if one of them
+// is a file.
 func (t *tree) makeDir(dir string) bool {
 	missing := 0 // directories to create, from dir up
 	for d := dir; ; d = path.Dir(d) {
@@ -151,7 +155,8 @@ func (t *tree) makeDir(dir string) bool {
 	return true
 }
 
-// below returns the entries of a directory, or all entries for ".".
+// entriesBelow returns the entries below a directory. For "." it returns all
+// entries.
 func (t *tree) entriesBelow(dir string) []entry {
 	if dir == "." {
 		return t.entries
@@ -183,7 +188,8 @@ func (t *tree) Open(name string) (fs.File, error) {
 	return &openFile{info: e.info(), path: name, r: r, left: e.size}, nil
 }
 
-// Stat describes a file or directory without following symlinks.
+// Stat returns information about a file or directory. It does not follow
+// symlinks.
 func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	if _, ok := t.dirs[name]; ok && fs.ValidPath(name) {
 		return dirInfo(name), nil
@@ -207,15 +213,15 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.Clone(children), nil
 }
 
-// what explains why an entry is not a plain file.
+// describeKind says why an entry is not a plain file.
 func (e *entry) describeKind() string {
 	switch {
 	case e.note != "":
 		return e.note
 	case e.kind == linkEntry:
-		return "it is a link; put the file itself there"
+		return "it is a link; replace it by the file itself"
 	case e.kind == submoduleEntry:
-		return "it is a submodule, another repository, which is not got"
+		return "it is a submodule, which is not fetched"
 	}
 	return "it is a device, pipe or socket"
 }
@@ -249,7 +255,8 @@ func (i fileInfo) ModTime() time.Time { return time.Time{} }
 func (i fileInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i fileInfo) Sys() any           { return nil }
 
-// openFile is a file that returns exactly its listed number of bytes.
+// openFile is an open file of a tree. It returns exactly its listed number of
+// bytes, or an error.
 type openFile struct {
 	info fileInfo
 	path string
@@ -285,7 +292,7 @@ func (f *openFile) sizeError(than string) error {
 	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: %s than the listed %d bytes", than, f.info.size)}
 }
 
-// openDir is an open directory.
+// openDir is an open directory of a tree.
 type openDir struct {
 	info     fileInfo
 	children []fs.DirEntry

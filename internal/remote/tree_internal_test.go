@@ -18,7 +18,7 @@ func doc(name string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + " things.\n---\n\n# " + name + "\n"
 }
 
-func file(path, content string) entry { return inMemory(path, []byte(content)) }
+func file(path, content string) entry { return memoryEntry(path, []byte(content)) }
 
 func entriesOf(files map[string]string) []entry {
 	var out []entry
