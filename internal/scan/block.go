@@ -8,23 +8,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxUnit is the maximum size of a statement or paragraph for a pattern. Longer
-// ones are cut.
+// maxUnit is the maximum size in bytes of a statement or paragraph that
+// patterns are applied to. Longer ones are truncated.
 const maxUnit = 8 << 10
 
-// block is a part of a file in one language, or of prose.
+// block is a part of a file: code in one language, or prose.
 type block struct {
 	start, end int
 	prose      bool
 	whole      bool // the block is a whole file
 	language   language
-	hasWarning func() bool // reports whether the text around the block warns about it; may be nil
+	hasWarning func() bool // reports whether the surrounding text warns about the block; may be nil
 
 	isLexed    bool
 	code, bare []byte
-	units      []span // splitStatements or paragraphs, in order
+	units      []span // statements or paragraphs, in order
 }
 
+// span offsets in the block
 type span struct{ start, end int } // offsets in the block
 
 // blocks splits a file into blocks.
@@ -36,7 +37,8 @@ func (t *source) splitBlocks() []*block {
 	return []*block{{start: 0, end: len(t.data), whole: true, prose: l == plainText, language: l}}
 }
 
-// markdown splits off fenced blocks and commands in backquotes.
+// markdownBlocks returns the fenced blocks, the commands in backquotes, and the
+// prose between them.
 func (t *source) markdownBlocks() []*block {
 	data := t.data
 	var out []*block
@@ -70,7 +72,8 @@ func (t *source) markdownBlocks() []*block {
 	return out
 }
 
-// fenceOf returns the backquotes or tildes that open or close a fenced block.
+// fenceOf returns the run of backquotes or tildes that opens or closes a fenced
+// block, or nil.
 func fenceOf(line []byte) []byte {
 	for _, c := range "`~" {
 		if n := len(line) - len(bytes.TrimLeft(line, string(c))); n >= 3 && !(c == '`' && bytes.IndexByte(line[n:], '`') >= 0) {
@@ -87,8 +90,8 @@ func newFencedBlock(data []byte, start, end int, info string) *block {
 		b.language = languageOf[word[0]]
 	}
 	if b.language == 0 {
-		b.language = otherCode // a block without a language is often a command
-		if len(word) > 0 {     // a block with an unknown language is not
+		b.language = otherCode // a block without a language name is often a command
+		if len(word) > 0 {     // a block with an unknown language name is not
 			b.language = config
 		}
 	}
@@ -99,7 +102,7 @@ func newFencedBlock(data []byte, start, end int, info string) *block {
 	return b
 }
 
-// spans finds commands between single backquotes in prose.
+// commandBlocks returns the commands between single backquotes in prose.
 func (t *source) commandBlocks(start, end int) []*block {
 	var out []*block
 	data := t.data
@@ -128,8 +131,8 @@ func (t *source) commandBlocks(start, end int) []*block {
 	return out
 }
 
-// indented finds indented lines in prose, which may be code. It includes those
-// of lists, because an agent would run them too.
+// indentedBlocks returns indented lines of prose, which may be code. It
+// includes indented lines in lists, because an agent would run them too.
 func (t *source) indentedBlocks(start, end int) []*block {
 	var out []*block
 	data, last := t.data, (*block)(nil)
@@ -154,13 +157,13 @@ func (t *source) indentedBlocks(start, end int) []*block {
 	return out
 }
 
-// warningWords matches words that introduce bad examples, or explain how to find
-// them. Host names are excluded.
+// warningWords matches words that introduce bad examples, or that explain how
+// to detect attacks. It does not match parts of host names.
 var warningWords = lazyregexp.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
 	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|flag(?:s|ged)?\s+(?:these|this|any|it|them|when|if|every|each)|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
 
-// hasWarning reports whether the last lines before a block, or the heading above it,
-// contain a warning.
+// hasWarning reports whether the last lines before a block, or the heading
+// above it, contain a warning.
 func hasWarning(before []byte) bool {
 	tail := before[max(0, len(before)-4096):]
 	lines := bytes.Split(bytes.TrimRight(tail, " \n"), []byte("\n"))
@@ -181,7 +184,7 @@ func hasWarning(before []byte) bool {
 	return false
 }
 
-// lex prepares the block for patterns, once.
+// lex separates code from comments and strings. It does so once per block.
 func (b *block) lex(t *source) {
 	if b.isLexed {
 		return
@@ -196,7 +199,8 @@ func (b *block) lex(t *source) {
 	b.units = splitStatements(b.code, b.bare, b.language)
 }
 
-// unit returns the statement or paragraph at an offset in the file.
+// unitAt returns the index of the statement or paragraph that contains an
+// offset of the file.
 func (b *block) unitAt(offset int) (int, bool) {
 	i, ok := slices.BinarySearchFunc(b.units, offset-b.start, func(s span, at int) int {
 		switch {
@@ -210,8 +214,8 @@ func (b *block) unitAt(offset int) (int, bool) {
 	return i, ok
 }
 
-// splitStatements splits code at line ends, except inside brackets and strings and
-// stateAfter a continuation.
+// splitStatements splits code at line ends, except inside brackets and strings
+// and after a continuation.
 func splitStatements(code, bare []byte, l language) []span {
 	var out []span
 	depth, start := 0, 0
@@ -228,7 +232,7 @@ func splitStatements(code, bare []byte, l language) []span {
 				}
 			}
 			if n := len(line); n > 0 && l&(javascript|otherCode) != 0 && line[n-1] == '{' {
-				depth = 0 // a body, not an argument
+				depth = 0 // a function body, not an argument
 			}
 		}
 		next := min(end+1, len(bare))

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// characterRules returns the rules about characters that a model reads and a
-// user does not see.
+// characterRules returns the rules about characters that a model reads but a
+// user cannot see.
 func characterRules() []Rule {
 	return []Rule{
-		{ID: "hidden-tags", Severity: High, Target: Bytes, Message: "contains tag characters, which spell words that nobody sees",
-			Advice: "delete them, and find out how they came there"},
-		{ID: "hidden-run", Severity: High, Target: Bytes, Message: "contains a row of invisible characters, as long as hidden words are",
-			Advice: "delete them, and find out how they came there"},
-		{ID: "hidden-order", Severity: High, Target: Bytes, Message: "contains a character that shows the text around it in another order than it is read in",
+		{ID: "hidden-tags", Severity: High, Target: Bytes, Message: "contains tag characters, which spell invisible words",
+			Advice: "delete them, and find out who added them"},
+		{ID: "hidden-run", Severity: High, Target: Bytes, Message: "contains a sequence of invisible characters that is long enough for hidden words",
+			Advice: "delete them, and find out who added them"},
+		{ID: "hidden-order", Severity: High, Target: Bytes, Message: "contains a character that changes the order in which text is displayed",
 			Advice: "delete it, and read the line again"},
 		{ID: "hidden-characters", Severity: Medium, Target: Bytes, Message: "contains an invisible character inside a word",
-			Advice: "delete it, and find out how it came there"},
-		{ID: "mixed-alphabets", Severity: Medium, Target: Bytes, Message: "contains a word of Latin letters and a Cyrillic one, which look alike",
-			Advice: "find out which word it is, and what it names"},
+			Advice: "delete it, and find out who added it"},
+		{ID: "mixed-alphabets", Severity: Medium, Target: Bytes, Message: "contains a word that mixes Latin letters with Cyrillic ones that look alike",
+			Advice: "find out which word is meant"},
 		{ID: "terminal-escape", Severity: Medium, Target: Bytes, Message: "contains a sequence that changes what a terminal shows",
 			Advice: "read the line in an editor that shows it"},
 		{ID: "control-characters", Severity: Low, Target: Bytes, Message: "contains control characters",
@@ -29,11 +29,12 @@ func characterRules() []Rule {
 
 const hiddenRun = 8 // minimum number of consecutive invisible characters
 
-// characterState checks control characterState and all characterState beyond ASCII.
+// checkCharacters reports control characters and suspicious non-ASCII
+// characters.
 func (s *scanner) checkCharacters(t *source) {
 	name, data := t.name, t.data
 	var c characterState
-	last := map[string]int{} // by rule: line of the last finding, from 1
+	last := map[string]int{} // line of the last finding by rule, 1-based
 	found := func(rule string, at, length int) {
 		before := last[rule]
 		last[rule] = at + 1
@@ -68,7 +69,7 @@ func (s *scanner) checkCharacters(t *source) {
 	}
 }
 
-// isPlainASCII lists the ASCII characters of ordinary text.
+// isPlainASCII is true for the ASCII characters of ordinary text.
 var isPlainASCII = func() (out [utf8.RuneSelf]bool) {
 	for c := range out {
 		out[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r' || c == '\f'
@@ -76,14 +77,14 @@ var isPlainASCII = func() (out [utf8.RuneSelf]bool) {
 	return out
 }()
 
-// stateAfter returns the state stateAfter ASCII characters.
+// stateAfter returns the state after a run of ASCII characters.
 func stateAfter(ascii []byte) characterState {
 	last := ascii[len(ascii)-1]
 	letter := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z'
 	return characterState{letter: letter, last: rune(last)}
 }
 
-// characterState is the state before a character.
+// characterState describes the characters before the current one.
 type characterState struct {
 	run    int  // preceding invisible characters
 	letter bool // the previous character was a letter
@@ -91,7 +92,7 @@ type characterState struct {
 	last   rune
 }
 
-// next returns the rule that a character breaks, or "".
+// check returns the ID of the rule that a character violates, or "".
 func (c *characterState) check(r rune, at int, rest []byte) string {
 	defer func() { c.last = r }()
 	letter := c.letter
@@ -132,7 +133,7 @@ func (c *characterState) check(r rune, at int, rest []byte) string {
 }
 
 // isInvisible reports whether a character has no width and no glyph. Such
-// characterState are allowed after an emoji, and in scripts that join letters.
+// characters are valid after an emoji, and in scripts that join letters.
 func isInvisible(r rune) bool {
 	switch {
 	case r >= 0x200B && r <= 0x200F, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r == 0x00AD, r == 0x180E, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0,
@@ -146,7 +147,7 @@ func isRightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
 }
 
-// hasInvisible reports whether a name contains invisible characters.
+// hasInvisible reports whether a file name contains invisible characters.
 func hasInvisible(name string) bool {
 	for _, r := range name {
 		if !isVisible(r) && r != 0x200D && (r < 0xFE00 || r > 0xFE0F) {

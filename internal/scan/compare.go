@@ -10,7 +10,7 @@ import (
 )
 
 // frontmatterRules returns the rules that compare the frontmatter with the
-// files.
+// files of the skill.
 func frontmatterRules() []Rule {
 	return []Rule{
 		{ID: "script-unmentioned", Severity: Low, Target: Frontmatter, Message: "no text of the skill mentions this script", Advice: "find out what runs it, or remove it"},
@@ -22,7 +22,7 @@ func frontmatterRules() []Rule {
 	}
 }
 
-// host records a host in a script.
+// addHost records a host that a script contains.
 func (s *scanner) addHost(name string, p position) {
 	name = strings.ToLower(name)
 	if _, ok := s.hosts[name]; !ok && len(s.hosts) < 256 && !isIdentifierHost(name) {
@@ -30,8 +30,8 @@ func (s *scanner) addHost(name string, p position) {
 	}
 }
 
-// isIdentifierHost reports whether a host is only an identifier that programs do not
-// connect to.
+// isIdentifierHost reports whether a host occurs only in identifiers, such as
+// XML namespaces, which programs do not connect to.
 func isIdentifierHost(host string) bool {
 	for _, h := range []string{"example.com", "example.org", "example.net", "localhost", "127.0.0.1", "0.0.0.0", "www.w3.org", "schemas.openxmlformats.org", "schemas.microsoft.com", "json-schema.org", "www.apache.org", "opensource.org", "purl.org", "ns.adobe.com"} {
 		if host == h || strings.HasSuffix(host, "."+h) {
@@ -41,7 +41,7 @@ func isIdentifierHost(host string) bool {
 	return strings.HasSuffix(host, ".test") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".invalid")
 }
 
-// compare compares the frontmatter with the files.
+// compareFrontmatter compares the frontmatter with the files of the skill.
 func (s *scanner) compareFrontmatter() {
 	if s.skill == nil {
 		return
@@ -56,14 +56,14 @@ func (s *scanner) compareFrontmatter() {
 	s.checkTools()
 }
 
-// Limits on the scripts to look for in texts.
+// Limits on the scripts whose names are searched for in the texts.
 const (
 	maxScripts    = 500
 	maxScriptName = 100
 )
 
-// unmentioned reports scripts that no text mentions by name, or, for modules,
-// by name without the extension.
+// checkMentions reports scripts that no text mentions. Scripts are mentioned by
+// file name, and modules also by name without extension.
 func (s *scanner) checkMentions() {
 	var files, names []string
 	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
@@ -95,8 +95,8 @@ func (s *scanner) checkMentions() {
 	}
 }
 
-// requestedHosts returns the hosts of sandbox.network, at the top level or
-// under metadata.
+// requestedHosts returns the hosts listed in sandbox.network, either at the top
+// level or under metadata.
 func (s *scanner) requestedHosts() []string {
 	raw, err := s.skill.FrontmatterJSON()
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *scanner) requestedHosts() []string {
 	var below struct {
 		Sandbox json.RawMessage `json:"sandbox"`
 	}
-	_ = json.Unmarshal(raw, &top) // other JSON types request nothing
+	_ = json.Unmarshal(raw, &top) // other JSON types request no hosts
 	_ = json.Unmarshal(top.Metadata, &below)
 	var out []string
 	for _, part := range []json.RawMessage{top.Sandbox, below.Sandbox} {
@@ -130,8 +130,8 @@ func (s *scanner) requestedHosts() []string {
 	return out
 }
 
-// coversHost reports whether a requested host, such as *.example.com:443, coversHost
-// host.
+// coversHost reports whether a requested host, such as *.example.com:443,
+// includes host.
 func coversHost(asked, host string) bool {
 	asked, _, _ = strings.Cut(strings.ToLower(asked), ":")
 	if suffix, ok := strings.CutPrefix(asked, "*"); ok {
@@ -140,8 +140,8 @@ func coversHost(asked, host string) bool {
 	return asked == host
 }
 
-// field returns the position of a field of the frontmatter, at the top level or
-// nested.
+// fieldPosition returns the position of a field of the frontmatter, at the top
+// level or nested.
 func (s *scanner) fieldPosition(key, excerpt string) position {
 	p := position{file: s.manifestPath, line: 1, column: 1, excerpt: excerpt}
 	front := s.skill.Frontmatter
@@ -153,7 +153,7 @@ func (s *scanner) fieldPosition(key, excerpt string) position {
 	return p
 }
 
-// tools compares allowed-tools with the commands in the instructions.
+// checkTools compares allowed-tools with the commands in the instructions.
 func (s *scanner) checkTools() {
 	if len(s.skill.AllowedTools) == 0 {
 		return

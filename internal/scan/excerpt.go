@@ -13,8 +13,8 @@ const (
 	maxPath    = 512
 )
 
-// escapeText returns a text on one line, cut at most characters, with control and
-// isInvisible characters escaped as \u{…}.
+// escapeText returns a text on one line and truncated to most characters.
+// Control and invisible characters are escaped as \u{…}.
 func escapeText(s string, most int) string {
 	var b strings.Builder
 	n, blank := 0, true
@@ -46,7 +46,7 @@ func escapeText(s string, most int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// isVisible reports whether a character is visible.
+// isVisible reports whether a character has a visible glyph.
 func isVisible(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

@@ -14,7 +14,7 @@ import (
 // fileRules returns the rules about whole files.
 func fileRules() []Rule {
 	return []Rule{
-		{ID: "executable", Severity: Medium, Target: Bytes, Message: "native program, which cannot be reviewed", Advice: "find out what it is, or build it yourself from its source"},
+		{ID: "executable", Severity: Medium, Target: Bytes, Message: "native program, which cannot be reviewed", Advice: "find out what it is, or build it from source"},
 		{ID: "disguised", Severity: High, Target: Bytes, Message: "program disguised by its name", Advice: "do not open it"},
 		{ID: "bytecode", Severity: Medium, Target: Bytes, Message: "compiled code, which cannot be reviewed", Advice: "ask for the source instead"},
 		{ID: "archive", Severity: Low, Target: Bytes, Message: "archive; its content was not scanned", Advice: "unpack it and scan the content"},
@@ -29,7 +29,7 @@ func fileRules() []Rule {
 	}
 }
 
-// isInstallerAddress reports the files that the listing of the skill skipped.
+// addListingFindings reports the files that the listing of the skill omitted.
 func (s *scanner) addListingFindings(ds skill.Diagnostics) {
 	for _, d := range ds {
 		if d.Code == "file-link" || d.Code == "file-special" {
@@ -47,7 +47,7 @@ var (
 	programExtensions  = []string{".exe", ".scr", ".bat", ".cmd", ".com", ".vbs", ".js", ".sh", ".ps1", ".app", ".jar", ".msi", ".lnk", ".hta", ".py"}
 )
 
-// fileName checks the name of a file.
+// checkFileName reports suspicious file names.
 func (s *scanner) checkFileName(f skill.File) {
 	base := path.Base(f.Path)
 	lower := strings.ToLower(base)
@@ -67,20 +67,20 @@ func (s *scanner) checkFileName(f skill.File) {
 	}
 }
 
-// magicNumbers lists file types by their first bytes.
+// magicNumbers maps the first bytes of files to rules.
 var magicNumbers = []struct{ magic, rule string }{
 	{"\x7fELF", "executable"}, {"MZ", "executable"}, {"\xfe\xed\xfa\xce", "executable"}, {"\xfe\xed\xfa\xcf", "executable"}, {"\xcf\xfa\xed\xfe", "executable"}, {"\xce\xfa\xed\xfe", "executable"},
 	{"\xca\xfe\xba\xbe", "executable"}, {"dex\n", "executable"}, {"!<arch>\n", "executable"},
 	{"PK\x03\x04", "archive"}, {"\x1f\x8b", "archive"}, {"BZh", "archive"}, {"\xfd7zXZ", "archive"}, {"7z\xbc\xaf", "archive"}, {"Rar!", "archive"}, {"\x28\xb5\x2f\xfd", "archive"},
 }
 
-// officeExtensions lists the extensions of documents that are archives.
+// officeExtensions lists the extensions of documents that are ZIP archives.
 var officeExtensions = []string{".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".dotx", ".potx", ".xltx"}
 
 // mediaExtensions lists the extensions of binary files that contain no code.
 var mediaExtensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".eot", ".mp3", ".mp4", ".wav", ".ogg", ".webm", ".mov", ".svgz", ".avif"}
 
-// binary reports a file that is not text, and returns whether it is one.
+// checkBinary reports whether a file is binary. If so, it adds a finding.
 func (s *scanner) checkBinary(f skill.File, data []byte) bool {
 	ext := strings.ToLower(path.Ext(f.Path))
 	at := position{file: f.Path}
@@ -106,7 +106,7 @@ func (s *scanner) checkBinary(f skill.File, data []byte) bool {
 		s.addFinding("bytecode", at)
 		return true
 	case !hasNUL(data) && (utf8.Valid(data[:min(len(data), 64<<10)]) || !slices.Contains(mediaExtensions, ext)):
-		return false // text, or almost
+		return false // text, or mostly text
 	case slices.Contains(mediaExtensions, ext):
 	case bytes.HasPrefix(data, []byte("\x00asm")) && ext == ".wasm":
 		s.addFinding("executable", at)

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Limits on following values in one block.
+// Limits for following values in one block.
 const (
 	maxStatements  = 20_000
 	maxIdentifiers = 400 // per statement
@@ -13,24 +13,24 @@ const (
 	maxParameters  = 16
 )
 
-// origin is a set of origins of a variable's value.
+// origin is the set of sources from which a value may come.
 type origin uint
 
 const (
-	wholeEnvironment origin = 1 << iota // the whole environment
+	wholeEnvironment origin = 1 << iota // all environment variables
 	storedCredential                    // a file or store with credentials
-	encodedKey                          // a key of the environment, encoded
+	encodedKey                          // an encoded environment variable that holds a key
 	fetchedData                         // downloaded data
-	decodedData                         // data decoded from an unreadable text
-	openConnection                      // a connection
-	runningShell                        // a running shell
+	decodedData                         // data decoded from unreadable text
+	openConnection                      // a network connection
+	runningShell                        // a shell process
 	codeRunner                          // an alias of a function that runs code
 )
 
-// value is the known information about a variable's value.
+// value is what is known about the value of a variable.
 type value struct {
 	origin
-	secrets map[string]bool // namesService of environment variables
+	secrets map[string]bool // names of the environment variables that it contains
 }
 
 func (v *value) merge(o value) {
@@ -47,8 +47,8 @@ func (v *value) isTracked() bool { return v.origin != 0 || len(v.secrets) > 0 }
 
 // flow follows values through the statements of a block from top to bottom,
 // ignoring branches. It follows keys to statements that send or collect them,
-// and downloaded or decoded data to statements that run it. A key in a request
-// header is considered normal use.
+// and downloaded or decoded data to statements that run it. Sending a key in a
+// request header counts as normal use.
 type flow struct {
 	s *scanner
 	t *source
@@ -56,14 +56,14 @@ type flow struct {
 
 	report     bool // set in the second pass
 	variables  map[string]value
-	parameters map[string][]string // by function
-	arguments  map[string]value    // arguments by parameter name
+	parameters map[string][]string // parameter names by function
+	arguments  map[string]value    // argument values by parameter name
 	returned   map[string]value    // return values by function
-	function   string              // function that contains the statement
+	function   string              // function that contains the current statement
 }
 
-// flows follows values in a block. It makes two passes, because functions may
-// be called before their definition.
+// followValues follows the values in a block. It makes two passes, because
+// functions may be called before their definition.
 func (s *scanner) followValues(t *source, b *block) {
 	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, arguments: map[string]value{}, returned: map[string]value{}}
 	for range 2 {
@@ -95,7 +95,7 @@ func (f *flow) followStatement(u span) {
 	f.assign(statement, v)
 }
 
-// withoutHeaders returns a statement without keys in request headers.
+// withoutHeaders returns a statement without the keys in request headers.
 func (f *flow) withoutHeaders(statement []byte) []byte {
 	if f.b.language&shell != 0 {
 		return headerFlag().ReplaceAll(statement, []byte(" "))
@@ -103,8 +103,8 @@ func (f *flow) withoutHeaders(statement []byte) []byte {
 	return requestHeader().ReplaceAll(statement, []byte(" "))
 }
 
-// readPart returns the part of a statement that reads values, without variables
-// that it assigns.
+// readPart returns the part of a statement that reads values, without the
+// variables that it assigns.
 func readPart(statement []byte) []byte {
 	m := assignment().FindSubmatchIndex(statement)
 	if len(m) < 4 || m[2] < 0 || bytes.HasSuffix(bytes.TrimRight(statement[:m[1]-1], "="), []byte("+")) {
@@ -113,7 +113,7 @@ func readPart(statement []byte) []byte {
 	return statement[m[3]:]
 }
 
-// function records the function that a statement starts.
+// enterFunction records the function that a statement starts to define.
 func (f *flow) enterFunction(statement []byte) {
 	m := functionDefinition().FindSubmatch(statement)
 	if m == nil {
@@ -136,7 +136,7 @@ func (f *flow) enterFunction(statement []byte) {
 	}
 }
 
-// assign records the values of variables after a statement.
+// assign records the values of the variables that a statement assigns.
 func (f *flow) assign(statement []byte, v value) {
 	set := func(name []byte) {
 		switch {
@@ -161,7 +161,7 @@ func (f *flow) assign(statement []byte, v value) {
 		}
 		return
 	}
-	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // callbackParameter that use the value
+	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // parameters of callbacks that receive the value
 		set(m[1])
 		set(m[2])
 	}
@@ -173,7 +173,7 @@ func (f *flow) assign(statement []byte, v value) {
 	}
 }
 
-// pass records the arguments of function calls.
+// recordArguments records the argument values of function calls.
 func (f *flow) recordArguments(statement []byte, v value) {
 	for _, m := range functionCall().FindAllSubmatch(statement, 8) {
 		for _, p := range f.parameters[string(m[1])] {
@@ -184,7 +184,8 @@ func (f *flow) recordArguments(statement []byte, v value) {
 	}
 }
 
-// valueOf returns the value that a statement reads directly or from variables.
+// valueOf returns the value that a statement reads, either directly or from
+// variables.
 func (f *flow) valueOf(statement []byte) value {
 	var v value
 	for _, s := range originPatterns {
@@ -213,7 +214,7 @@ func (f *flow) valueOf(statement []byte) value {
 	return v
 }
 
-// sinks reports a statement that sends, collects or runs a followed value.
+// checkSinks reports a statement that sends, collects or runs a followed value.
 func (f *flow) checkSinks(u span, v value) {
 	statement, bare := f.b.code[u.start:u.end], f.b.bare[u.start:u.end]
 	has := func(o origin) bool { return v.origin&o != 0 }
@@ -252,7 +253,7 @@ func (f *flow) checkSinks(u span, v value) {
 	}
 }
 
-// found reports a part of a statement.
+// addFinding adds a finding for a part of a statement.
 func (f *flow) addFinding(rule string, u span, where []int) {
 	if where == nil || f.s.isRuleFull(rule, f.t.name) {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// installerAddresses lists the addresses from which well-known tools tell users to
-// download and run an installer. An entry is allowed only if nobody except the
-// maker of the tool can publish there: a host of its own, or one path on a
-// shared host. A path means exactly that path, or everything below it if it
-// ends in a slash. GitHub files include a branch, because commits of any fork
-// can be fetched by hash from the repository.
+// installerAddresses lists the addresses from which users are told to download
+// and run the installers of well-known tools. An address is listed only if
+// nobody except the publisher of the tool can upload there: the publisher's own
+// host, or one path on a shared host. A path matches exactly, or as a prefix if
+// it ends in a slash. GitHub paths include a branch, because commits of any
+// fork can be fetched from the repository by hash.
 var installerAddresses = []string{
 	"astral.sh", "sh.rustup.rs", "rustup.rs", "win.rustup.rs", "static.rust-lang.org", "get.docker.com", "download.docker.com", "get.pnpm.io",
 	"install.python-poetry.org", "bootstrap.pypa.io", "pyenv.run", "get.helm.sh", "get.k3s.io", "install.determinate.systems",
@@ -30,8 +30,8 @@ var installerAddresses = []string{
 	"raw.githubusercontent.com/helm/helm/main/scripts/", "raw.githubusercontent.com/helm/helm/master/scripts/",
 }
 
-// isInstaller reports whether a command downloads only from listed addresses. A
-// isInstallerAddress host beside or inside another address does not count.
+// isInstaller reports whether a command downloads only from listed addresses.
+// It ignores a listed host that is part of another address.
 func isInstaller(match string) bool {
 	found := downloadAddresses(match)
 	for _, address := range found {
@@ -42,8 +42,8 @@ func isInstaller(match string) bool {
 	return len(found) > 0
 }
 
-// downloadAddresses returns the words of a command that may be download downloadAddresses, in
-// lower case.
+// downloadAddresses returns the words of a command that may be download
+// addresses, in lower case.
 func downloadAddresses(match string) []string {
 	var out []string
 	words := strings.FieldsFunc(strings.ToLower(match), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=()<>|;,", r) })
@@ -56,8 +56,8 @@ func downloadAddresses(match string) []string {
 	return out
 }
 
-// isInstallerAddress reports whether an address belongs to an installer. It rejects
-// unencrypted addresses and paths that go up.
+// isInstallerAddress reports whether an address is listed in
+// installerAddresses. It rejects unencrypted addresses and paths with "..".
 func isInstallerAddress(address string) bool {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -81,9 +81,9 @@ func isInstallerAddress(address string) bool {
 	})
 }
 
-// knownRegistries lists package registries and mirrors of whole registries. Everybody
-// can publish there; the package name, not the address, decides what is
-// installed.
+// knownRegistries lists package registries and full mirrors of them. Anyone can
+// publish there, so the package name decides what is installed, not the
+// address.
 var knownRegistries = []string{"pypi.org", "test.pypi.org", "pypi.nvidia.com", "download.pytorch.org", "registry.npmjs.org", "registry.yarnpkg.com", "npm.pkg.github.com",
 	"registry.npmmirror.com", "pypi.tuna.tsinghua.edu.cn", "mirrors.aliyun.com", "localhost", "127.0.0.1"}
 
@@ -101,9 +101,10 @@ func usesKnownRegistries(command string) bool {
 	return len(found) > 0
 }
 
-// isIssuerOf reports whether a secret is sent to the service that issued it. The
-// name of the variable then contains the registered name of the host. A command
-// without an address returns false, because it sends to a variable.
+// isIssuerOf reports whether a secret is sent to the service that issued it.
+// This is assumed if the name of the variable contains the registered name of
+// the host. For a command without an address it returns false, because the
+// destination is a variable.
 func isIssuerOf(command, variable string) bool {
 	found := urls().FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
@@ -115,8 +116,8 @@ func isIssuerOf(command, variable string) bool {
 	return true
 }
 
-// registeredLabel returns the registeredLabel label of a host, for example github for
-// api.github.com.
+// registeredLabel returns the registered label of a host, for example github
+// for api.github.com.
 func registeredLabel(host string) string {
 	labels := strings.Split(host, ".")
 	n := len(labels) - 2
@@ -129,11 +130,11 @@ func registeredLabel(host string) string {
 	return labels[n]
 }
 
-// genericWords lists words in names of secrets that do not identify a service.
+// genericWords lists words in secret names that do not identify a service.
 var genericWords = []string{"key", "token", "secret", "password", "access", "api", "auth", "private", "account", "service", "session", "client", "credential", "credentials", "app", "bot", "user", "database", "public"}
 
-// namesService reports whether adjacent words of a variable form the label, as google
-// matches googleapis, and identify a service.
+// namesService reports whether adjacent words of a variable name form the label
+// and identify a service. For example, GOOGLE_API_KEY matches googleapis.
 func namesService(variable, label string) bool {
 	words := strings.Split(variable, "_")
 	label = strings.ReplaceAll(label, "-", "")
@@ -148,7 +149,8 @@ func namesService(variable, label string) bool {
 	return false
 }
 
-// isPrivateHost reports whether a host is a local machine or in a isPrivateHost network.
+// isPrivateHost reports whether a host is the local machine or in a private
+// network.
 func isPrivateHost(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.IsPrivate() || a.IsLoopback()
@@ -156,7 +158,8 @@ func isPrivateHost(host string) bool {
 	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || isIdentifierHost(host)
 }
 
-// isHiddenCommand reports whether a word that is split by quotes is a command.
+// isHiddenCommand reports whether a word that quotes split into pieces is a
+// command.
 func isHiddenCommand(word string) bool {
 	word = strings.ToLower(strings.NewReplacer("''", "", `""`, "").Replace(word))
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "curl", "wget", "eval", "exec", "base64", "python", "python3", "perl", "node", "nc", "ncat", "netcat", "sudo", "cat", "rm", "chmod", "crontab", "ssh"}, word)

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Limits on the work that the words in one file can cause.
+// Limits on the work per file.
 const (
-	maxHits     = 4000 // of one rule in a file
+	maxHits     = 4000 // per rule
 	maxMentions = 4 << 20
 )
 
-// hit is the end of a word of a rule.
+// hit is an occurrence of a word of a rule. end is the offset after the word.
 type hit struct{ end, rule int }
 
-// text scans a text file.
+// scanText scans a text file.
 func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 	t := newSource(name, data)
 	defer func() { s.work += t.work }()
@@ -44,7 +44,7 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 	s.scanServerFile(t)
 }
 
-// hits finds the words of all rules, in order.
+// findWords returns the occurrences of the words of all rules, in order.
 func (s *scanner) findWords(data []byte) []hit {
 	x := ruleWords()
 	var out []hit
@@ -57,7 +57,7 @@ func (s *scanner) findWords(data []byte) []hit {
 	x.words.findAll(data, func(number uint16, end int) {
 		for _, r := range x.rules[number] {
 			if gap := end - last[r]; last[r] > 0 && gap < 256 && bytes.IndexByte(data[last[r]:end], '\n') < 0 {
-				continue // in a unit that is already tried
+				continue // the rule was already applied to this unit
 			}
 			if count[r]++; count[r] > maxHits {
 				s.report.Truncated = true
@@ -70,9 +70,9 @@ func (s *scanner) findWords(data []byte) []hit {
 	return out
 }
 
-// block tries the rules whose words are in a block.
+// scanBlock applies the rules whose words occur in a block.
 func (s *scanner) scanBlock(ctx context.Context, t *source, b *block, hits []hit) {
-	tried := map[int]int{} // by rule: the unit that was tried last, from 1
+	tried := map[int]int{} // by rule: the unit to which it was last applied, 1-based
 	flows := false
 	for _, h := range hits {
 		r := &rules()[h.rule]
@@ -100,7 +100,7 @@ func (s *scanner) scanBlock(ctx context.Context, t *source, b *block, hits []hit
 	}
 }
 
-// suits reports whether a rule applies to blocks of this kind.
+// matchesTarget reports whether a rule applies to this kind of block.
 func (b *block) matchesTarget(r *Rule) bool {
 	switch r.Target {
 	case Prose:
@@ -115,7 +115,7 @@ func (b *block) matchesTarget(r *Rule) bool {
 	return false
 }
 
-// try applies a rule to one unit.
+// applyRule applies a rule to one unit of a block.
 func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	src := b.code
 	if r.bare {
@@ -154,8 +154,8 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	s.addFindingAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
 }
 
-// severity lowers the severity of a rule if the surrounding text presents a bad
-// example, as security documents do.
+// severity returns the severity of a match. It is lower than the rule's if the
+// surrounding text presents a bad example, as security documents do.
 func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 	if r.Severity <= Low || r.Target == Text {
 		return r.Severity
@@ -178,8 +178,8 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 	return r.Severity
 }
 
-// hasWarningComment reports whether one of the preceding lines is a comment with a
-// warning.
+// hasWarningComment reports whether one of the preceding lines is a comment
+// that contains a warning.
 func hasWarningComment(before []byte) bool {
 	for line := range bytes.Lines(before) {
 		line = bytes.TrimSpace(line)
@@ -190,8 +190,8 @@ func hasWarningComment(before []byte) bool {
 	return false
 }
 
-// isQuoted reports whether a phrase is in quotes or among words about attacks, so
-// that it is only mentioned.
+// isQuoted reports whether a phrase is only mentioned, because it is in quotes
+// or next to words about attacks.
 func isQuoted(unit []byte, from, to int) bool {
 	before, after := unit[max(0, from-160):from], unit[to:min(len(unit), to+160)]
 	for _, q := range []string{`"`, "`", "“", "”"} {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// knownPackages lists names of packages and publishers that are targets of
-// misspellings.
+// knownPackages lists packages and publishers whose names attackers imitate by
+// misspelling.
 var knownPackages = sync.OnceValue(func() []string {
 	return strings.Fields(`
 requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
@@ -19,8 +19,8 @@ next vite vitest esbuild rollup nodemon cross-env create-react-app electron sock
 openapi expresso markdownit chalks`)
 })
 
-// isMisspelt reports whether a package in a command has almost the name of a
-// knownPackages one.
+// isMisspelt reports whether a command installs a package whose name is nearly
+// that of a known one.
 func isMisspelt(arguments string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(arguments)) {
 		if strings.HasPrefix(word, "-") {
@@ -33,8 +33,8 @@ func isMisspelt(arguments string) bool {
 	return false
 }
 
-// packageName returns the part of a package name to check: without the version,
-// and only the publisher if there is one.
+// packageName returns the part of a package name to compare: the publisher if
+// there is one, and otherwise the name without the version.
 func packageName(word string) string {
 	word = strings.Trim(word, `"',`)
 	if strings.HasPrefix(word, "@") {
@@ -47,8 +47,8 @@ func packageName(word string) string {
 	return strings.ReplaceAll(word, "_", "-")
 }
 
-// isNearlyKnown reports whether a name is one edit away from a known name of at
-// least six letters, and not known itself.
+// isNearlyKnown reports whether a name is not known, but one edit away from a
+// known name of at least six letters.
 func isNearlyKnown(name string) bool {
 	if len(name) < 5 || len(name) > 40 {
 		return false
@@ -66,8 +66,8 @@ func isNearlyKnown(name string) bool {
 	return near
 }
 
-// isOneEditApart reports whether two texts differ by one inserted, deleted or replaced
-// letter, or by two swapped letters.
+// isOneEditApart reports whether two texts differ by one inserted, deleted or
+// replaced letter, or by two swapped letters.
 func isOneEditApart(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -10,11 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// looksLikeCode matches words that a decoded program contains.
+// looksLikeCode matches words that are typical of decoded programs.
 var looksLikeCode = lazyregexp.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base64|requests|urllib)|exec\s*\(|eval\s*\(|subprocess\.|os\.system|curl\s+-?|wget\s+|/bin/(ba)?sh|bash\s+-[ic]|powershell|require\s*\(\s*['"](child_process|net|https?|fs)|invoke-expression|\biex\b|new-object|child_process|chmod\s+\+x|/dev/tcp/)`)
 
-// decodesToCode reports whether base64 or hex text contains a program, in up to
-// three layers.
+// decodesToCode reports whether base64 or hex text contains a program. It
+// decodes up to three layers.
 func decodesToCode(s string) bool {
 	for range 3 {
 		out, ok := decode(s)

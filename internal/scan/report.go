@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Severity says how urgently a user should review a finding.
+// Severity is the urgency of a finding.
 type Severity int
 
-// Severities, from informational to rarely harmless.
+// Severities in ascending order. A High finding is rarely harmless.
 const (
 	Info Severity = iota
 	Low
@@ -43,7 +43,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Finding is a position in a skill that a user should review.
+// Finding is a part of a skill that a user should review.
 type Finding struct {
 	// Rule is the ID of the rule: lower-case words with hyphens. IDs are
 	// stable.
@@ -52,38 +52,38 @@ type Finding struct {
 	// File is the path inside the skill, with control and invisible characters
 	// escaped as \u{…}.
 	File string `json:"file"`
-	// Line and Column are 1-based, in lines and characters. They are 0 if the
+	// Line and Column are 1-based; columns count characters. Both are 0 if the
 	// finding concerns the whole file or skill.
 	Line   int `json:"line" doc:"0 for the whole file"`
 	Column int `json:"column"`
-	// Excerpt is the matching text on one line, shortened, escaped like File,
-	// and without secrets.
+	// Excerpt is the matching text on one line. It is truncated, escaped like
+	// File, and contains no secrets.
 	Excerpt string `json:"excerpt"`
 	Message string `json:"message"`
 	Advice  string `json:"advice"`
 }
 
-// Key returns a key for comparing the findings of two versions of a skill.
+// Key returns a key for comparing the findings in two versions of a skill.
 // Findings of one rule in one file with the same text have the same key,
-// regardless of line and severity. Secrets of one kind in one file share a key,
-// because Excerpt omits them. Keys may change between releases and must not be
-// stored.
+// regardless of line and severity. All secrets of one kind in a file share a
+// key, because Excerpt omits them. Keys may change between releases, so do not
+// store them.
 func (f Finding) Key() string { return f.Rule + "\n" + f.File + "\n" + f.Excerpt }
 
 // Report holds the findings in a skill.
 type Report struct {
-	// Name is the name of the skill, or "" if no SKILL.md loads.
+	// Name is the name of the skill, or "" if no SKILL.md is valid.
 	Name string `json:"name"`
 	// Findings are sorted by severity, highest first, then by position.
 	Findings []Finding `json:"findings"`
 	Files    int       `json:"files"` // number of scanned files
 	Bytes    int64     `json:"bytes"` // number of bytes read
-	// Truncated says that a limit was reached, so that findings may be missing.
+	// Truncated is set if a limit was reached, so findings may be missing.
 	Truncated bool `json:"truncated"`
 }
 
-// Worst returns the highest severity in the report, and false if there are no
-// findings.
+// Worst returns the highest severity in the report. It returns false if there
+// are no findings.
 func (r *Report) Worst() (Severity, bool) {
 	if len(r.Findings) == 0 {
 		return Info, false
@@ -91,7 +91,8 @@ func (r *Report) Worst() (Severity, bool) {
 	return r.Findings[0].Severity, true
 }
 
-// Counts returns the number of findings by severity, without zero entries.
+// Counts returns the number of findings by severity. It omits severities
+// without findings.
 func (r *Report) Counts() map[Severity]int {
 	counts := map[Severity]int{}
 	for _, f := range r.Findings {

@@ -11,19 +11,19 @@ import (
 // Rule describes one kind of finding.
 type Rule struct {
 	ID       string   `json:"id"`
-	Severity Severity `json:"severity"` // default; lower in an example with a warning
+	Severity Severity `json:"severity"` // default; lower for an example with a warning
 	Target   Target   `json:"looks"`
 	Message  string   `json:"message"`
 	Advice   string   `json:"advice"`
 
-	languages language // of code; 0 means all
-	words     []string // lower-case; each match of the pattern contains one of them
+	languages language // languages of code to which it applies; 0 means all
+	words     []string // lower-case; every match of the pattern contains one of them
 	pattern   func() *regexp.Regexp
-	unless    func() *regexp.Regexp // units that match this are skipped
+	unless    func() *regexp.Regexp // statements that match this are skipped
 	bare      bool                  // ignore the content of strings
-	flows     bool                  // values are followed if one of the words occurs (flow.go)
+	flows     bool                  // values are followed (flow.go) if one of the words occurs
 	accept    func(match []string) bool
-	note      func(s *scanner, match []string, p position) // called for a match that is not a finding by itself
+	note      func(s *scanner, match []string, p position) // called for each match instead of adding a finding
 }
 
 // Target is the part of a skill that a rule applies to.
@@ -33,14 +33,14 @@ type Target string
 const (
 	Prose       Target = "markdown"    // Markdown outside fenced blocks, and plain text
 	Code        Target = "code"        // scripts, fenced blocks, and commands in Markdown
-	Text        Target = "text"        // all of these, and configuration
+	Text        Target = "text"        // all of the above, and configuration files
 	Frontmatter Target = "frontmatter" // the frontmatter, compared with the files
 	Server      Target = "server"      // commandLanguages of MCP servers
 	Name        Target = "name"        // namesService of files and skills
-	Bytes       Target = "bytes"       // binary files, and characters
+	Bytes       Target = "bytes"       // binary files and characters
 )
 
-// Rules returns all rules, sorted by id.
+// Rules returns all rules, sorted by ID.
 func Rules() []Rule {
 	out := slices.Clone(rules())
 	slices.SortFunc(out, func(a, b Rule) int {
@@ -52,7 +52,7 @@ func Rules() []Rule {
 	return out
 }
 
-// rules returns the table of all rules.
+// rules returns all rules, grouped by subject.
 var rules = sync.OnceValue(func() []Rule {
 	return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
 })
@@ -73,9 +73,9 @@ const (
 	python
 	javascript
 	powershell
-	otherCode // a language without a tokeniser of its own
+	otherCode // a language without its own syntax table
 	config    // JSON, YAML, TOML and similar formats
-	inline    // a command in the text of a Markdown file, read as shell
+	inline    // a command in the prose of a Markdown file, parsed as shell
 	plainText
 
 	anyShell = shell | inline | powershell | otherCode
@@ -93,8 +93,8 @@ func combine(beginnings, ends []string) []string {
 	return out
 }
 
-// ignoreCase returns a pattern that ignores case and whose dot matches line ends.
+// ignoreCase compiles a case-insensitive pattern whose dot matches line ends.
 func ignoreCase(text string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + text) }
 
-// caseSensitive returns a case-sensitive pattern whose dot matches line ends.
+// caseSensitive compiles a case-sensitive pattern whose dot matches line ends.
 func caseSensitive(text string) func() *regexp.Regexp { return lazyregexp.New(`(?s)` + text) }

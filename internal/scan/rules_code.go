@@ -3,17 +3,17 @@ package scan
 // secretName matches the names of environment variables that hold secrets.
 const secretName = `[A-Z0-9_]*(SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL|AUTH_KEY|SERVICE_ACCOUNT_KEY|DATABASE_URL|SESSION_KEY)[A-Z0-9_]*`
 
-// codeRules returns the rules about programs, apart from the commands in them.
+// codeRules returns the rules about code, except for shell commands.
 func codeRules() []Rule {
 	return []Rule{
 		{ID: "encoded-address", Severity: High, Target: Text, words: []string{"ahr0c", "odhr0c", "h0dha6ly", "68747470"},
 			pattern: caseSensitive(`(?:^|[^A-Za-z0-9+/=])(aHR0c(DovL|HM6Ly)[A-Za-z0-9+/_-]{8,}={0,2}|(?i:68747470(73)?3a2f2f)[0-9a-fA-F]{8,})`),
-			Message: "hides an address in an encoded text",
+			Message: "hides an address in encoded text",
 			Advice:  "decode it and check the address"},
 		{ID: "encoded-code", Severity: High, Target: Code, words: []string{"base64", "b64decode", "atob", "fromhex", "unhexlify", "frombase64string", "buffer.from", "xxd", "fromcharcode", "chr("},
 			pattern: caseSensitive(`["'` + "`" + `\s]([A-Za-z0-9+/]{40,}={0,2}|[0-9a-fA-F]{60,})(["'` + "`" + `\s]|$)|(\\x[0-9a-fA-F]{2}){24,}|(?i:fromcharcode)\s*\(\s*(\d+\s*,\s*){16,}|(chr\(\d+\)\s*[+.]\s*){12,}`),
 			accept:  func(m []string) bool { return m[1] == "" || decodesToCode(m[1]) },
-			Message: "contains an encoded text that decodes to code",
+			Message: "contains encoded text that decodes to code",
 			Advice:  "decode it and read it before anything is run"},
 		{ID: "dynamic-code", Severity: Low, Target: Code, flows: true, languages: python | javascript, bare: true, words: []string{"eval", "exec", "function("},
 			pattern: caseSensitive(`(^|[^\w.])(eval|exec)\s*\(\s*[^)\s"']|\bnew\s+Function\s*\(`),

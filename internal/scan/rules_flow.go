@@ -1,18 +1,17 @@
 package scan
 
-// credentialFiles matches files in which users and programs store credentials. keptIn
-// also matches those of a project.
+// credentialFiles matches files in which users and programs store credentials.
+// projectCredentialFiles also matches those of a project.
 const (
 	credentialFiles        = `\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
 	projectCredentialFiles = `(` + credentialFiles + `|\.env\b)`
 )
 
-// sendCommands matches commands that send data.
+// sendCommands matches commands that send data over the network.
 const sendCommands = `\b(curl|wget|nc|ncat|netcat|socat|telnet|ftp|scp|rsync|http|openssl\s+s_client)\b`
 
-// flowRules returns the rules about secrets that are sent elsewhere. Rules
-// without a pattern follow values through the statements of a program
-// (flow.go).
+// flowRules returns the rules about sending secrets. Rules without a pattern
+// follow values through the statements of a program (flow.go).
 func flowRules() []Rule {
 	return []Rule{
 		{ID: "exfil-environment", Severity: High, Target: Code, languages: commandLanguages, words: []string{"env", "printenv"},

@@ -1,10 +1,11 @@
 package scan
 
-// commandLanguages lists the languages with command lines: scripts, strings of
-// programs, and configuration.
+// commandLanguages are the languages in which command lines occur: scripts,
+// strings in programs, and configuration.
 const commandLanguages = anyCode | config
 
-// downloadCommand matches a download command up to the next command.
+// downloadCommand matches a download command up to the next command. runCommand
+// matches a command that runs its input.
 const (
 	downloadCommand = `\b(curl|wget|aria2c|fetch|http)\b(?:[^|;&\n]|\\\n)*(https?://|\$\{?\w|ftp://|[\w-]+\.[a-z]{2,})(?:[^|;\n\\]|\\\n|\\.)*`
 	runCommand      = `(sudo\s+(-\w+\s+)*)?(env\s+(\w+=\S+\s+)*)?(\S*/)?(((ba|z|k|da|a|fi)?sh|iex|powershell|pwsh)\b|(python[\d.]*|node|perl|ruby|php|osascript)\s*(-\s*)?($|[\n;&|"')` + "`" + `]))`
@@ -94,7 +95,7 @@ func shellRules() []Rule {
 			Advice:  "find out why; logs are rotated, not deleted"},
 		{ID: "home-deletion", Severity: Medium, Target: Code, languages: commandLanguages, words: []string{"rm "},
 			pattern: ignoreCase(`\brm\s+(-[a-z-]+\s+)*-[a-z]*(r[a-z]*f|f[a-z]*r)[a-z]*\s+[^\n;|]*(~|\$home|\$\{home\})/\.(config|ssh|aws|gnupg|local|kube|docker)\b`),
-			Message: "deletes configuration of the user",
+			Message: "deletes the user's configuration",
 			Advice:  "check the directory before you run it"},
 		{ID: "permissions-open", Severity: Medium, Target: Code, languages: commandLanguages, words: []string{"chmod", "icacls"},
 			pattern: ignoreCase(`\bchmod\s+(-R\s+)?(0?777|a\+rwx|ugo\+rwx|o\+w|a\+w)\b|icacls\s[^\n]*/grant\s+everyone`),
@@ -110,7 +111,7 @@ func shellRules() []Rule {
 			Advice:  "check whether that is needed; it does not work in the sandbox"},
 		{ID: "persistence", Severity: High, Target: Code, languages: commandLanguages, words: []string{"crontab", "/etc/cron", ".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile", "launchagents", "launchdaemons", "systemd/", "schtasks", "currentversion\\run", "authorized_keys", "/etc/rc.local", ".zshenv", "/etc/ld.so.preload"},
 			pattern: ignoreCase(`((echo|printf|cat|tee)\b[^\n]*(>>?|tee\s+(-a\s+)?)\s*["']?(~|\$home|\$\{home\}|/root|/home/\w+)/\.ssh/authorized_keys|(curl|wget|nc|base64|/dev/tcp|python\d?\s+-c|bash\s+-c|sh\s+-c)[^\n]*(>>|tee\s+-a)\s*["']?(~|\$home|\$\{home\})/\.(bashrc|zshrc|bash_profile|profile|zprofile|zshenv)|(curl|wget|/tmp/|/dev/shm|nc\s|base64|@reboot)[^\n]*\|\s*crontab\b|>>?\s*/etc/(cron\w*[./]\S*|rc\.local|ld\.so\.preload)|schtasks\s[^\n]*/create[^\n]*(powershell|http|\.ps1|cmd\s)|currentversion\\run["']?\s[^\n]*|open\s*\([^\n]{0,120}(\.bashrc|\.zshrc|\.bash_profile|authorized_keys)["'][^\n]{0,20}["'][aw]\+?["']\s*\))`),
-			Message: "starts a program automatically, or lets somebody log in",
+			Message: "starts a program automatically, or allows remote logins",
 			Advice:  "do not run it outside a sandbox; inside one it has no lasting effect"},
 		{ID: "startup-file", Severity: Low, Target: Code, languages: commandLanguages, words: []string{".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile", "crontab", "launchagents", "systemctl enable", "core.hookspath", ".git/hooks/"},
 			pattern: ignoreCase(`(>>|tee\s+-a)\s*["']?(~|\$home|\$\{home\})/\.(bashrc|zshrc|bash_profile|profile|zprofile)|\bcrontab\s+(-e|-\s|[\w./])|library/launchagents/|systemctl\s+(--user\s+)?enable|core\.hookspath|(>|cp\s[^\n]*|ln\s[^\n]*)\s*["']?(\S*/)?\.git/hooks/`),

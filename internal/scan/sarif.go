@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// PathReport is a report with the path of its skill. The path uses slashes, may
-// be empty, and is the prefix of the file paths.
+// PathReport is a report with the path of its skill. The path uses slashes and
+// may be empty. WriteSARIF puts it before the file paths of the findings.
 type PathReport struct {
 	Path   string
 	Report *Report
@@ -56,7 +56,8 @@ type (
 )
 
 // WriteSARIF writes reports as one SARIF 2.1.0 log for code hosts and editors.
-// version is the version of the program. Findings below from are left out.
+// version is the version of this program. Findings below the severity from are
+// omitted.
 func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport) error {
 	rules, index := []sarifRule{}, map[string]int{}
 	for i, r := range Rules() {

@@ -1,13 +1,13 @@
 // Package scan finds dangerous, hidden or unusual content in the files of a
-// skill, and reports its position and what to do about it.
+// skill. It reports the position of each finding and what to do about it.
 //
-// The package only informs; it makes no decisions. No findings are not a
-// guarantee, because authors who know the rules can evade them, and a finding
-// can be harmless. The sandbox is what protects against code. The package
-// executingCall nothing, unpacks no archives and makes no connections. It treats all
-// input as hostile and limits sizes, counts and time. Its results contain no
-// control or hidden characters and no secrets of the files. Start reading at
-// [Skill] and [Rules].
+// The package only informs and makes no decisions. A report without findings is
+// not a guarantee, because authors who know the rules can evade them, and a
+// finding can be harmless. The sandbox is what protects against code. The
+// package executes nothing, unpacks no archives and makes no connections. It
+// treats all input as hostile and limits sizes, counts and time. Its results
+// contain no control or hidden characters, and no secrets of the files. Start
+// reading at [Skill] and [Rules].
 package scan
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits of one scan. A report says if a limit was exceeded.
+// Limits of one scan. [Report.Truncated] is set if one was exceeded.
 const (
-	// MaxFileBytes is the maximum number of bytes to read from a text file.
+	// MaxFileBytes is the maximum number of bytes read from a text file.
 	MaxFileBytes = 4 << 20
-	// MaxBytes is the maximum number of bytes to read from all files.
+	// MaxBytes is the maximum number of bytes read from all files.
 	MaxBytes = 64 << 20
 	// MaxFindings is the maximum number of findings in a report.
 	MaxFindings = 500
@@ -34,10 +34,10 @@ const (
 	MaxPerRule = 10
 )
 
-// Skill scans the files of the skill with root fsys. It also scans a tree
-// without a SKILL.md. folder is the name of its directory, as for
-// [skill.Parse]. Faults of a file are findings. An error means that the files
-// could not be listed or that ctx ended. Skill is safe for concurrent use.
+// Skill scans the files of the skill with root fsys. fsys need not contain a
+// SKILL.md. folder is the name of its directory, as for [skill.Parse]. Faults
+// of a file become findings. An error means that the files could not be listed
+// or that ctx is done. Skill is safe for concurrent use.
 func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
 	s := newScanner(fsys)
 	if err := s.scan(ctx, folder); err != nil {
@@ -80,26 +80,26 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 // scanner is the state of one scan.
 type scanner struct {
 	fsys         fs.FS
-	skill        *skill.Skill // nil if none loads
-	manifestPath string       // path of its SKILL.md
+	skill        *skill.Skill // nil if no SKILL.md is valid
+	manifestPath string       // path of the SKILL.md
 	manifest     []byte       // content of the SKILL.md; nil before it is read
 	report       *Report
 
-	mentions  [][]byte // text of all Markdown files, to find mentions of scripts
+	mentions  [][]byte // text of all Markdown files, searched for the names of scripts
 	mentioned int
-	scripts   map[string]bool     // code files
-	hosts     map[string]position // hosts in code, with their positions
-	shell     *position           // a shell command
+	scripts   map[string]bool     // paths of code files
+	hosts     map[string]position // hosts in code, with their first positions
+	shell     *position           // position of a shell command, or nil
 
-	buffer    []byte    // for files that are not kept
+	buffer    []byte    // reused for files that are not retained
 	work      int       // bytes that patterns and searches have processed
 	last, hit []int     // buffers of hits, by rule
-	at        *position // position to report for text that is not in a file as it is
+	at        *position // position to report for text that is not literally in a file
 	seen      map[findingKey]bool
 	count     map[findingKey]int
 }
 
-// findingKey is a rule in a file, or in a line of it.
+// findingKey identifies a rule in a file, or in one line of a file.
 type findingKey struct {
 	rule, file string
 	line       int
@@ -112,7 +112,7 @@ type position struct {
 	excerpt      string
 }
 
-// manifest reads the SKILL.md if there is one.
+// readManifest reads the SKILL.md if there is one.
 func (s *scanner) readManifest(folder string) error {
 	name, err := skill.FindFile(s.fsys)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (s *scanner) readManifest(folder string) error {
 	return nil
 }
 
-// file scans one file: its name, its first bytes and its text.
+// scanFile scans one file: its name, its first bytes and its text.
 func (s *scanner) scanFile(ctx context.Context, f skill.File) {
 	s.report.Files++
 	s.checkFileName(f)
@@ -165,7 +165,7 @@ func (s *scanner) readFile(f skill.File) ([]byte, error) {
 	}
 	defer r.Close()
 	most := min(f.Size+1, MaxFileBytes, MaxBytes-s.report.Bytes)
-	if isMarkdown(f.Path) { // storedCredential until the end
+	if isMarkdown(f.Path) { // retained until the end of the scan
 		s.buffer = nil
 	}
 	if int64(cap(s.buffer)) < most {
@@ -182,7 +182,8 @@ func (s *scanner) readFile(f skill.File) ([]byte, error) {
 	return data[:n], err
 }
 
-// enough reports whether a file has the maximum number of findings of a rule.
+// isRuleFull reports whether a file has the maximum number of findings of a
+// rule.
 func (s *scanner) isRuleFull(rule, file string) bool {
 	if s.count[findingKey{rule, file, 0}] < MaxPerRule {
 		return false
@@ -191,7 +192,7 @@ func (s *scanner) isRuleFull(rule, file string) bool {
 	return true
 }
 
-// add reports a finding of a rule with its default severity.
+// addFinding adds a finding of a rule with the rule's severity.
 func (s *scanner) addFinding(rule string, p position) { s.addFindingAs(rule, byID()[rule].Severity, p) }
 
 func (s *scanner) addFindingAs(rule string, severity Severity, p position) {
@@ -204,7 +205,7 @@ func (s *scanner) addFindingAs(rule string, severity Severity, p position) {
 	}
 	s.seen[findingKey{rule, p.file, p.line}] = true
 	s.count[findingKey{rule, p.file, 0}]++
-	if len(s.report.Findings) >= 4*MaxFindings { // the worst are selected later
+	if len(s.report.Findings) >= 4*MaxFindings { // the most severe are selected at the end
 		s.report.Truncated = true
 		return
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// serverRules returns the rules about MCP servers of a skill. The rules about
-// commandLanguages apply to their commandLanguages too.
+// serverRules returns the rules about MCP servers that a skill configures. The
+// rules about shell commands apply to the commands of these servers too.
 func serverRules() []Rule {
 	return []Rule{
-		{ID: "server-command", Severity: High, Target: Server, Message: "the command of an MCP server is not a server: it sends, looks up, deletes or changes something once",
+		{ID: "server-command", Severity: High, Target: Server, Message: "the command of an MCP server is not a server: it sends, requests, deletes or changes something and exits",
 			Advice: "find out what the command is for before you approve the skill"},
-		{ID: "server-inline", Severity: High, Target: Server, Message: "an MCP server is a line of code that receives a secret",
-			Advice: "give it no secret; a legitimate server is a file or package"},
-		{ID: "server-decoding", Severity: High, Target: Server, Message: "an MCP server is a line of code that decodes something", Advice: "decode it yourself and read it"},
+		{ID: "server-inline", Severity: High, Target: Server, Message: "an MCP server is inline code that receives a secret",
+			Advice: "give it no secret; legitimate servers are files or packages"},
+		{ID: "server-decoding", Severity: High, Target: Server, Message: "an MCP server is inline code that decodes data", Advice: "decode it yourself and read it"},
 	}
 }
 
-// server is an MCP server in a configuration.
+// server is the configuration of an MCP server.
 type server struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
@@ -33,7 +33,8 @@ type server struct {
 
 const maxServerFile = 1 << 20
 
-// serversIn scans the servers in a configuration file or in the frontmatter.
+// scanServerFile scans the MCP servers in a configuration file or in the
+// frontmatter.
 func (s *scanner) scanServerFile(t *source) {
 	name, data := t.name, t.data
 	switch {
@@ -77,7 +78,7 @@ var (
 	inputCall      = lazyregexp.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
 )
 
-// server scans the command of one server.
+// scanServer scans the command of one server.
 func (s *scanner) scanServer(p position, v server) {
 	program := strings.ToLower(path.Base(v.Command))
 	line := strings.Join(append([]string{v.Command}, v.Args...), " ")
@@ -100,8 +101,8 @@ func (s *scanner) scanServer(p position, v server) {
 	s.scanCommand(p, script)
 }
 
-// command scans a command that is not in a file as it is. Findings are reported
-// at p.
+// scanCommand scans a command that is not literally in a file. Findings are
+// reported at p.
 func (s *scanner) scanCommand(p position, text string) {
 	data := []byte(text)
 	b := &block{end: len(data), language: config}

@@ -6,8 +6,8 @@ import (
 )
 
 // source is a text to scan. It remembers the last requested position, because
-// most are requested in order. Counting lines from the beginning each time
-// would take quadratic time.
+// positions are mostly requested in order. Counting lines from the beginning
+// each time would take quadratic time.
 type source struct {
 	name string
 	data []byte
@@ -22,7 +22,7 @@ func newSource(name string, data []byte) *source {
 	return &source{name: name, data: data, line: 1, column: 1}
 }
 
-// position returns the position of a part of the text.
+// position returns the position of the text between two offsets.
 func (t *source) position(from, to int) position {
 	for i := 0; i < utf8.UTFMax && from > 0 && from < len(t.data) && !utf8.RuneStart(t.data[from]); i++ {
 		from--
@@ -31,7 +31,7 @@ func (t *source) position(from, to int) position {
 	return position{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
 }
 
-// move counts lines and columns forward or backward.
+// moveTo advances or rewinds the remembered position to an offset.
 func (t *source) moveTo(to int) {
 	passed := t.data[min(t.at, to):max(t.at, to)]
 	t.work += len(passed)
@@ -52,8 +52,7 @@ func (t *source) moveTo(to int) {
 	t.at = to
 }
 
-// keyOffset returns the offset of a YAML or JSON key in a part of the text, or
-// -1.
+// keyOffset returns the offset of a YAML or JSON key in data, or -1.
 func keyOffset(data []byte, key string) int {
 	for at := 0; key != "" && at < len(data); at++ {
 		i := bytes.Index(data[at:], []byte(key))

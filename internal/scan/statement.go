@@ -8,7 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// originPatterns lists patterns for the values that a statement reads, by language.
+// originPatterns lists patterns for the values that a statement reads, by
+// language.
 var originPatterns = []struct {
 	origin    origin
 	languages language
@@ -56,8 +57,8 @@ var (
 	headerFlag         = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
 )
 
-// mayReadSource reports whether a statement may read a value that flows follow. It is
-// a fast check.
+// mayReadSource is a fast check of whether a statement may read a value that
+// flow follows.
 func mayReadSource(statement []byte) bool {
 	for _, word := range sourceWords() {
 		if bytes.Contains(statement, word) {

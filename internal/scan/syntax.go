@@ -8,13 +8,13 @@ import (
 
 // syntax describes the comments and strings of a language.
 type syntax struct {
-	line       []string // start a comment to the end of the line
+	line       []string // start a comment that ends with the line
 	open, shut string   // delimit a comment
 	quotes     string   // delimit strings on one line
-	long       []string // delimit strings of several lines
+	long       []string // delimit multi-line strings
 	hashWord   bool     // "#" starts a comment only at the beginning of a word
-	raw        string   // quotes of strings without escapes
-	docstrings bool     // a long string that is a statement is a comment
+	raw        string   // delimit strings without escapes
+	docstrings bool     // a multi-line string that is a statement is a comment
 }
 
 var syntaxes = map[language]*syntax{
@@ -28,18 +28,18 @@ var syntaxes = map[language]*syntax{
 	plainText:  {},
 }
 
-// lexer reads one block.
+// lexer tokenizes one block.
 type lexer struct {
 	*syntax
 	src      []byte
-	lineEnd  int             // end of the last requested line
+	lineEnd  int             // end of the most recently requested line
 	unclosed map[string]bool // delimiters that are not closed in the rest of the block
 	work     *int
 }
 
 // lex returns two copies of src with the same length. In code, comments are
-// replaced by spaces. In bare, the content of strings is too. lex takes linear
-// time.
+// replaced by spaces. In bare, the content of strings is replaced too. lex
+// takes linear time.
 func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	code, bare = bytes.Clone(src), bytes.Clone(src)
 	x := &lexer{syntax: l, src: src, lineEnd: -1, unclosed: map[string]bool{}, work: &t.work}
@@ -82,7 +82,8 @@ func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	return code, bare
 }
 
-// opener returns the length of the quote at the beginning of src.
+// quoteLength returns the length of the opening quote at the start of src, or
+// 0.
 func (l *syntax) quoteLength(src []byte) int {
 	for _, q := range l.long {
 		if bytes.HasPrefix(src, []byte(q)) {
@@ -92,7 +93,8 @@ func (l *syntax) quoteLength(src []byte) int {
 	return 1
 }
 
-// token returns the end of the comment or string that starts at i, or 0.
+// skipToken returns the offset after the comment or string that starts at i, or
+// 0 if none starts there.
 func (x *lexer) skipToken(i int) (end int, comment bool) {
 	rest := x.src[i:]
 	for _, mark := range x.line {
@@ -139,7 +141,7 @@ func lineLength(s []byte) int {
 	return len(s)
 }
 
-// closing returns the offset after the quote that ends a string, or 0.
+// stringEnd returns the offset after the closing quote of a string, or 0.
 func (x *lexer) stringEnd(s []byte, quote string, raw bool) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && !raw {

@@ -2,15 +2,15 @@ package scan
 
 import "sync"
 
-// wordMatcher finds all occurrences of many wordMatcher in one pass over a text. It ignores
-// the case of ASCII letters and the kind of white space. It uses the
-// Aho-Corasick algorithm. It keeps a scan fast: a pattern is tried only near a
-// word that each of its matches contains.
+// wordMatcher finds all occurrences of many words in one pass over a text with
+// the Aho-Corasick algorithm. It ignores the case of ASCII letters and the kind
+// of white space. It keeps scans fast: a pattern is applied only near one of
+// the words that each of its matches contains.
 type wordMatcher struct {
-	class   [256]uint8 // by byte; 0 is in no word
+	class   [256]uint8 // class by byte; 0 for bytes that are in no word
 	classes int
-	next    []uint16   // by state and class
-	ends    [][]uint16 // by state: numbers of the words that end there
+	next    []uint16   // next state by state and class
+	ends    [][]uint16 // by state: the words that end there
 }
 
 func newWords(list []string) *wordMatcher {
@@ -56,8 +56,8 @@ func (w *wordMatcher) insert(s string, number uint16) {
 	w.ends[state] = append(w.ends[state], number)
 }
 
-// link completes the table. If a word cannot continue, the state of the longest
-// suffix that starts another word is used.
+// completeTable adds the missing transitions. If a word cannot continue, the
+// next state is that of the longest suffix that starts another word.
 func (w *wordMatcher) completeTable() {
 	fail := make([]uint16, len(w.ends))
 	queue := []uint16{0}
@@ -82,7 +82,8 @@ func (w *wordMatcher) completeTable() {
 	}
 }
 
-// combine calls found with the number of every word and the offset after it.
+// findAll calls found for every occurrence of a word, with its number and the
+// offset after it.
 func (w *wordMatcher) findAll(text []byte, found func(number uint16, end int)) {
 	state := 0
 	for i, c := range text {
@@ -95,10 +96,10 @@ func (w *wordMatcher) findAll(text []byte, found func(number uint16, end int)) {
 	}
 }
 
-// ruleIndex holds the words of all rules, and the rules of each word.
+// ruleIndex holds the words of all rules and the rules of each word.
 type ruleIndex struct {
 	words *wordMatcher
-	rules [][]int // knownRegistries into the table, by the number of the word
+	rules [][]int // by word: indexes of the rules that contain it
 }
 
 var ruleWords = sync.OnceValue(func() *ruleIndex {
