@@ -10,25 +10,26 @@ import (
 	"slices"
 )
 
-// Change is a set of skills to install and remove. Others see nothing of it
-// until [Change.Commit]. It is not safe for concurrent use. Close it when done.
+// Change is a transaction that installs and removes skills. Other processes see
+// none of it until [Change.Commit]. The caller must close it. It is not safe
+// for concurrent use.
 type Change struct {
 	dir         *Dir
 	root        *os.Root
-	lockFile    *os.File // locked file of the directory, nil once closed
-	createdDirs []string // directories that were created for it
+	lockFile    *os.File // lock file of the directory; nil once closed
+	createdDirs []string // directories that startChange created
 
 	lock, next *Lockfile
-	variants   map[string]string // existing names by their folded form, where these differ
+	variants   map[string]string // existing names by their folded form, if the two differ
 	steps      map[string]step   // by skill name
 	closed     bool
-	unreverted bool // a step could not be reverted
+	unreverted bool // a failed step could not be reverted
 }
 
-// Begin starts a change and creates the directory if necessary. It waits until
-// ctx ends for other processes that change the directory. It finishes or
-// reverts the change of a process that was killed. Changes are not synchronised
-// on file systems without locks.
+// Begin starts a change. It creates the directory if necessary, and finishes or
+// reverts the change of a process that was killed. While another process
+// changes the directory, Begin waits until ctx is done. On file systems without
+// locks, changes are not synchronized.
 func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 	c, err := d.startChange(ctx)
 	if err != nil {
@@ -41,7 +42,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 		}
 	}()
 	if err := c.recover(); err != nil {
-		return nil, fmt.Errorf("finish the interrupted change (to discard it, remove %s): %w", staging, err)
+		return nil, fmt.Errorf("finish the interrupted change (remove %s to discard it): %w", staging, err)
 	}
 	names, err := listNames(c.root)
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 	return c, nil
 }
 
-// reach lets tests fail a step.
+// checkFault lets tests make a step fail.
 func (c *Change) checkFault(step string) error {
 	if c.dir.fault == nil {
 		return nil
@@ -67,24 +68,24 @@ func (c *Change) checkFault(step string) error {
 	return c.dir.fault(step)
 }
 
-// Lockfile returns a copy of the lockfile as it will be after the commit.
+// Lockfile returns a copy of the lockfile as Commit will write it.
 func (c *Change) Lockfile() *Lockfile { return c.next.clone() }
 
-// Put copies the files of a skill, which the commit will move to the directory
-// name. An installed skill of that name is replaced if it matches the lockfile.
-// Put returns the entry with Digest and Files of the copied files. If e.Digest
-// is set and the files have another digest, Put returns a [*DigestError].
+// Put copies the files of a skill to the staging directory. Commit moves them
+// to the directory name. An installed skill of that name is replaced if it
+// matches the lockfile. Put returns the entry with the Digest and Files of the
+// copied files. If e.Digest is set and differs, Put returns a [*DigestError].
 //
-// An invalid name is a [*NameError], a conflicting file or directory a
-// [*ConflictError], and an invalid entry a [*LockfileError]. Files that are not
-// a skill, or that not every system can store, are a [*skill.RefusedError].
-// More than [skill.MaxBytes] are a [skill.ErrTooLarge]. After an error the
-// change is as before.
+// For an invalid name, the error is a [*NameError]; for a conflicting file or
+// directory, a [*ConflictError]; and for an invalid entry, a [*LockfileError].
+// If files is not a skill, or some system cannot store a file, it is a
+// [*skill.RefusedError]. If the files exceed [skill.MaxBytes], it is
+// [skill.ErrTooLarge]. After an error, the change is as before the call.
 func (c *Change) Put(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
 	return c.storeSkill(ctx, name, e, files, false)
 }
 
-// Replace works like [Change.Put], but also replaces an edited skill and a
+// Replace is like [Change.Put], but also replaces a modified skill, and a
 // directory that is not in the lockfile. It does not replace a symlink or a
 // file.
 func (c *Change) Replace(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
@@ -112,7 +113,7 @@ func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.
 	if e.Digest = digestOf(e.Files); want != "" && want != e.Digest {
 		return Entry{}, &DigestError{Name: name, Want: want, Got: e.Digest}
 	}
-	// An invalid entry fails here, not at the commit.
+	// Reject an invalid entry here, not at the commit.
 	if _, err := (&Lockfile{map[string]Entry{name: e}}).Encode(); err != nil {
 		return Entry{}, err
 	}
@@ -124,14 +125,15 @@ func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.
 	return e, nil
 }
 
-// Remove removes an installed skill. An unknown name is a [*NotInstalledError].
-// A skill that differs from the lockfile is a [*ConflictError]. A skill whose
-// directory is missing is removed from the lockfile.
+// Remove removes an installed skill. If its directory is missing, only the
+// lockfile entry is removed. For an unknown name, the error is a
+// [*NotInstalledError]. For a skill that differs from the lockfile, it is a
+// [*ConflictError].
 func (c *Change) Remove(ctx context.Context, name string) error {
 	return c.remove(ctx, name, false)
 }
 
-// ForceRemove works like [Change.Remove], but also removes an edited skill. It
+// ForceRemove is like [Change.Remove], but also removes a modified skill. It
 // does not remove a symlink or a file.
 func (c *Change) ForceRemove(ctx context.Context, name string) error {
 	return c.remove(ctx, name, true)
@@ -150,7 +152,7 @@ func (c *Change) remove(ctx context.Context, name string, force bool) error {
 	if _, ok := c.next.Skills[name]; !ok {
 		return notInstalled(c.next, name)
 	}
-	if _, ok := c.lock.Skills[name]; !ok { // only installed by this change
+	if _, ok := c.lock.Skills[name]; !ok { // installed by this change
 		delete(c.steps, name)
 		delete(c.next.Skills, name)
 		return c.unstage(name)
@@ -195,11 +197,11 @@ func (c *Change) checkReplaceable(name string, force bool) (there bool, err erro
 	return true, nil
 }
 
-// Commit applies the change atomically: after an error, nothing has changed.
-// Once it has started to move skills, it continues even if ctx ends. If the
-// process is killed, the next Begin finishes or reverts the change. Commit
-// syncs the disk, so that this also holds after a power failure. A change can
-// be committed once.
+// Commit applies the change atomically: if it returns an error, the directory
+// is unchanged. Once it has started to move skills, it ignores the end of ctx.
+// If the process is killed, the next Begin finishes or reverts the change.
+// Commit syncs the disk, so this is also true after a power failure. A change
+// can be committed only once.
 func (c *Change) Commit(ctx context.Context) error {
 	if c.closed {
 		return ErrChangeEnded
@@ -217,7 +219,7 @@ func (c *Change) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close discards what was not committed and unlocks the directory. It may be
+// Close discards an uncommitted change and unlocks the directory. It may be
 // called after Commit, and more than once.
 func (c *Change) Close() error {
 	c.closed = true
@@ -232,7 +234,7 @@ func (c *Change) Close() error {
 	return nil
 }
 
-// sorted returns the steps in the order of execution.
+// sortedSteps returns the steps in the order of execution.
 func (c *Change) sortedSteps() []step {
 	out := make([]step, 0, len(c.steps))
 	for _, name := range slices.Sorted(maps.Keys(c.steps)) {

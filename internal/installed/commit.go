@@ -10,15 +10,16 @@ import (
 	"slices"
 )
 
-// maxJournal is the maximum size of a journal. Twice MaxSkills steps fit.
+// maxJournal is the maximum size of a journal in bytes. It suffices for twice
+// MaxSkills steps.
 const maxJournal = 8 << 20
 
 const journalVersion = 1
 
-// step is the part of a commit that concerns one skill.
+// step is the change of one skill in a commit.
 type step struct {
 	Name   string `json:"name"`
-	Digest string `json:"digest,omitempty"` // of the new files; "" to remove the skill
+	Digest string `json:"digest,omitempty"` // digest of the new files; "" to remove the skill
 	Was    bool   `json:"was"`              // a directory of that name existed before
 }
 
@@ -30,9 +31,9 @@ type journal struct {
 	Skills  []step `json:"skills"`
 }
 
-// commit writes a journal, moves the skills and then the lockfile. While the
-// journal exists, the next change finishes its steps. Without it, everything
-// staged is removed.
+// commit writes a journal, moves the skills, and then moves the lockfile. While
+// the journal exists, the next change finishes the steps. If there is no
+// journal, the next change removes all staged files.
 func (c *Change) commit(ctx context.Context) error {
 	steps := c.sortedSteps()
 	if err := c.prepare(steps); err != nil {
@@ -48,13 +49,13 @@ func (c *Change) commit(ctx context.Context) error {
 	if undo, err := c.moveSkills(steps, fresh); err != nil {
 		return c.revert(undo, err)
 	}
-	// The change is complete. If the rest fails, the journal stays and the next
-	// change finishes it.
+	// The change is complete. If the cleanup fails, the journal stays and the
+	// next change repeats the cleanup.
 	c.unreverted = c.removeJournal() != nil
 	return nil
 }
 
-// prepare writes everything that needs disk space, the journal last.
+// prepare writes everything that needs disk space. It writes the journal last.
 func (c *Change) prepare(steps []step) error {
 	text, err := c.next.Encode()
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *Change) prepare(steps []step) error {
 	return c.writeFile(draftPath, record)
 }
 
-// begin makes the journal valid by renaming it.
+// publishJournal makes the journal valid by renaming it.
 func (c *Change) publishJournal() error {
 	if err := c.rename(draftPath, journalPath); err != nil {
 		return err
@@ -92,9 +93,9 @@ func (c *Change) publishJournal() error {
 	return nil
 }
 
-// move executes the steps and then moves the lockfile. pending reports whether
-// the new files of a step still have to be moved. If move fails, undo holds the
-// functions that revert it.
+// moveSkills executes the steps and then moves the lockfile. pending reports
+// whether the new files of a step have not been moved yet. If moveSkills fails,
+// undo contains the functions that revert it.
 func (c *Change) moveSkills(steps []step, pending func(step) (bool, error)) (undo []func() error, err error) {
 	for _, s := range steps {
 		back, err := c.moveSkill(s, pending)
@@ -104,7 +105,7 @@ func (c *Change) moveSkills(steps []step, pending func(step) (bool, error)) (und
 		}
 	}
 	if c.exists(nextPath) {
-		err = c.rename(nextPath, LockfileName) // the last step, so it need not be reverted
+		err = c.rename(nextPath, LockfileName) // the last step, which need not be reverted
 	}
 	return undo, err
 }
@@ -132,7 +133,7 @@ func (c *Change) moveSkill(s step, pending func(step) (bool, error)) (undo []fun
 		if err == nil {
 			return []func() error{func() error { return exchange(c.root, s.stagedPath(), s.Name) }}, nil
 		}
-		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory is missing for a moment
+		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory does not exist for a moment
 			err = rename(s.Name, s.replacedPath())
 		}
 		if err != nil {
@@ -162,7 +163,7 @@ func (c *Change) exists(p string) bool {
 	return err == nil
 }
 
-// sync writes the names in directories to the disk.
+// syncDirs syncs directories, so that renames in them survive a power failure.
 func (c *Change) syncDirs(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := c.checkFault("sync " + dir); err != nil {
@@ -175,13 +176,13 @@ func (c *Change) syncDirs(dirs ...string) error {
 	return nil
 }
 
-// revert undoes the moves and then removes the journal, which would otherwise
-// make the next change finish them.
+// revert calls the undo functions and then removes the journal. Otherwise the
+// next change would repeat the moves.
 func (c *Change) revert(undo []func() error, why error) error {
 	c.unreverted = true
 	for _, back := range slices.Backward(undo) {
 		if err := back(); err != nil {
-			return fmt.Errorf("%w (could not be reverted; the next change tries to finish it: %w)", why, err)
+			return fmt.Errorf("%w (revert failed; the next change will finish it: %w)", why, err)
 		}
 	}
 	unsettled := c.syncDirs(".", newPath, oldPath)
@@ -195,9 +196,9 @@ func (c *Change) revert(undo []func() error, why error) error {
 	return why
 }
 
-// finish removes the journal after the moves are on the disk. Only then may
-// replaced files be removed: a stale journal could otherwise remove skills that
-// were added later.
+// removeJournal syncs the moves and then removes the journal. Replaced files
+// may only be removed after that: a stale journal could otherwise remove skills
+// that were added later.
 func (c *Change) removeJournal() error {
 	if err := c.syncDirs(".", newPath, oldPath); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (c *Change) removeJournal() error {
 	return c.syncDirs(staging)
 }
 
-// clean removes all staged files.
+// removeStaged removes all staged files.
 func (c *Change) removeStaged() error {
 	var errs []error
 	for _, p := range []string{partPath, newPath, oldPath, nextPath, draftPath} {
@@ -223,7 +224,7 @@ func (c *Change) removeStaged() error {
 	return errors.Join(errs...)
 }
 
-// recover finishes the commit of a process that was killed, and removes staged
+// recover finishes the commit of a killed process, and removes the staged
 // files.
 func (c *Change) recover() error {
 	steps, err := c.readJournal()
@@ -246,7 +247,7 @@ func (c *Change) finishInterrupted(steps []step) error {
 	if _, _, err := readLockAt(c.root, nextPath, ParseLockfile); err != nil {
 		return err
 	}
-	// After an exchange, the old files are where the new ones were.
+	// After an exchange, the old files are at the path of the new ones.
 	pending := func(s step) (bool, error) {
 		if !c.exists(s.stagedPath()) {
 			return false, nil
@@ -267,7 +268,7 @@ func (c *Change) readJournal() ([]step, error) {
 	}
 	var j journal
 	if err := json.Unmarshal(data, &j); err != nil || j.Version != journalVersion || len(data) > maxJournal {
-		return nil, fmt.Errorf("%s has another version: update loadout, or move %s away", journalPath, staging)
+		return nil, fmt.Errorf("unsupported version of %s: update loadout, or move %s away", journalPath, staging)
 	}
 	for _, s := range j.Skills {
 		if err := checkName(s.Name); err != nil {
@@ -280,7 +281,8 @@ func (c *Change) readJournal() ([]step, error) {
 	return j.Skills, nil
 }
 
-// ignore keeps staged files out of repositories.
+// writeIgnoreFile writes a .gitignore that excludes staged files from
+// repositories.
 func (c *Change) writeIgnoreFile() error {
 	err := c.writeFile(ignorePath, []byte("*\n"))
 	if errors.Is(err, fs.ErrExist) {
@@ -289,7 +291,7 @@ func (c *Change) writeIgnoreFile() error {
 	return err
 }
 
-// write creates a file and syncs it.
+// writeFile creates a file and syncs it.
 func (c *Change) writeFile(p string, data []byte) error {
 	if err := c.checkFault("write " + p); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// copy copies the files of a skill to partPath and returns their hashes.
+// copySkill copies the files of a skill to partPath and returns their hashes.
 func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string, error) {
 	manifest, err := listAccepted(files)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string,
 	return out, nil
 }
 
-// listAccepted lists the files of a skill and rejects files that not every
-// system can store.
+// listAccepted lists the files of a skill. It rejects files that some system
+// cannot store.
 func listAccepted(files fs.FS) (skill.Manifest, error) {
 	manifest, found, err := skill.List(files)
 	if err != nil {
@@ -62,8 +62,8 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 			refused.Refusals = append(refused.Refusals, skill.Refusal{Entry: path, Code: code, Message: message})
 		}
 	}
-	for _, d := range found { // files that could not be copied
-		refuse("", d.Code, printable.OneLine(d.Message))
+	for _, d := range found { // files that cannot be copied
+		refuse("", d.Code, skill.OneLine(d.Message))
 	}
 	seen := make(map[string]bool, len(manifest))
 	head := false
@@ -72,7 +72,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 			refuse(f.Path, "path", why)
 		}
 		if seen[foldName(f.Path)] {
-			refuse(f.Path, "collision", "another file differs only in letter case")
+			refuse(f.Path, "collision", "name differs from another file only in letter case")
 		}
 		seen[foldName(f.Path)] = true
 		head = head || skill.IsFileName(f.Path)
@@ -86,8 +86,8 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 	return manifest, nil
 }
 
-// copyFile copies a file of at most most bytes to a new file and returns its
-// size and hash.
+// copyFile copies a file of at most most bytes to a new file. It returns the
+// size and the hash.
 func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p string, most int64) (int64, string, error) {
 	in, err := files.Open(p)
 	if err != nil {
@@ -116,12 +116,12 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 		return 0, "", err
 	}
 	if n > most {
-		return 0, "", fmt.Errorf("%w: more than %d bytes", skill.ErrTooLarge, int64(skill.MaxBytes))
+		return 0, "", fmt.Errorf("%w (limit %d bytes)", skill.ErrTooLarge, int64(skill.MaxBytes))
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader stops reading when its context ends.
+// contextReader is a reader that fails when its context is done.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -134,7 +134,7 @@ func (b *contextReader) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
-// stage moves the copied files to the directory of new skills.
+// stage moves the copied files to the staged path of the skill.
 func (c *Change) stage(name string) error {
 	if err := c.checkFault("stage " + name); err != nil {
 		return err
@@ -148,17 +148,17 @@ func (c *Change) stage(name string) error {
 	return c.root.Rename(partPath, newPath+"/"+name)
 }
 
-// unstage removes the new files of a skill.
+// unstage removes the staged files of a skill.
 func (c *Change) unstage(name string) error { return c.removeAll(newPath + "/" + name) }
 
-// clear removes a path, even below directories without write permission.
+// removeAll removes a path, including directories without write permission.
 func (c *Change) removeAll(p string) error {
 	err := c.root.RemoveAll(p)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	walk := fs.WalkDir(c.root.FS(), p, func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() { // called before the directory is read
+		if d != nil && d.IsDir() { // the callback runs before the directory is read
 			c.root.Chmod(p, 0o700)
 		}
 		return nil

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncTree writes everything below a directory to the disk. It makes one call
-// for the whole file system. One call per file would take many seconds for 400
-// skills on a slow disk.
+// syncTree syncs all files below a directory. It makes one call for the whole
+// file system, because one call per file takes many seconds for 400 skills on a
+// slow disk.
 func syncTree(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -20,7 +20,7 @@ func syncTree(root *os.Root, dir string) error {
 	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd())))
 }
 
-// syncDir writes the names in a directory to the disk.
+// syncDir syncs the entries of a directory.
 func syncDir(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -30,7 +30,8 @@ func syncDir(root *os.Root, dir string) error {
 	return f.Sync()
 }
 
-// exchange swaps two directories atomically, or returns errors.ErrUnsupported.
+// exchange swaps two directories atomically. If the file system does not
+// support that, it returns errors.ErrUnsupported.
 func exchange(root *os.Root, a, b string) error {
 	da, err := root.Open(path.Dir(a))
 	if err != nil {

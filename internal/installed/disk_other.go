@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// syncTree writes everything below a directory to the disk.
+// syncTree syncs all files below a directory.
 func syncTree(root *os.Root, dir string) error {
 	return fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -26,8 +26,7 @@ func syncTree(root *os.Root, dir string) error {
 	})
 }
 
-// syncDir writes the names in a directory to the disk, if the system supports
-// that.
+// syncDir syncs the entries of a directory, if the system supports that.
 func syncDir(root *os.Root, dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -39,5 +38,5 @@ func syncDir(root *os.Root, dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// exchange is not supported on this system.
+// exchange returns errors.ErrUnsupported on this system.
 func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -7,30 +7,29 @@ import (
 )
 
 // ErrUnfinished is returned while a change is in progress, or after its process
-// was killed. The next [Dir.Begin] finishes it.
-var ErrUnfinished = errors.New("unfinished change of the installed skills")
+// was killed. The next [Dir.Begin] finishes the change.
+var ErrUnfinished = errors.New("installed skills have an unfinished change")
 
-// ErrChangeEnded is returned for a [Change] that was committed or closed.
-var ErrChangeEnded = errors.New("change has ended")
+// ErrChangeEnded is returned if a [Change] is used after Commit or Close.
+var ErrChangeEnded = errors.New("change already committed or closed")
 
-// NameError is returned for a name under which a skill cannot be installed or
-// removed.
+// NameError is returned for an invalid name of a skill to install or remove.
 type NameError struct {
 	Name   string
-	Other  string // existing name that differs only in letter case, if that is the reason
+	Other  string // existing name that differs only in letter case, or ""
 	Reason string
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("invalid skill name %q: %s", e.Name, e.Reason) }
 
-// ConflictError is returned if a change would lose files that differ from the
+// ConflictError is returned if a change would delete files that differ from the
 // lockfile.
 type ConflictError struct {
 	Name       string
 	InLockfile bool // the lockfile has a skill of that name
-	// Differences lists the differences between the files and the lockfile. A
-	// single difference [NotPlain] without a path means that the path of the
-	// skill is a symlink or a file, which no change replaces or removes.
+	// Differences lists how the files differ from the lockfile. A single
+	// [NotPlain] without a path means that the path of the skill is a symlink
+	// or a file, which no change replaces or removes.
 	Differences []Difference
 }
 
@@ -41,7 +40,7 @@ func (e *ConflictError) Error() string {
 	case !e.InLockfile:
 		return fmt.Sprintf("%s exists but is not in the lockfile", e.Name)
 	}
-	s := e.Name + " differs from the lock"
+	s := e.Name + " differs from the lockfile"
 	for i, d := range e.Differences {
 		if i > 0 {
 			return s + fmt.Sprintf(" (and %d more)", len(e.Differences)-1)
@@ -60,7 +59,7 @@ func (e *ConflictError) Replaceable() bool {
 // NotInstalledError is returned for a skill that is not in the lockfile.
 type NotInstalledError struct {
 	Name        string
-	Suggestions []string // similar names of installed skills, closest first, 3 at most
+	Suggestions []string // at most 3 similar names of installed skills, closest first
 }
 
 func (e *NotInstalledError) Error() string {
@@ -71,19 +70,19 @@ func (e *NotInstalledError) Error() string {
 	return s
 }
 
-// DigestError is returned for files whose digest is not the expected one.
+// DigestError is returned if files do not have the expected digest.
 type DigestError struct{ Name, Want, Got string }
 
 func (e *DigestError) Error() string {
 	return fmt.Sprintf("digest mismatch for %s: got %s, want %s", e.Name, e.Got, e.Want)
 }
 
-// LockfileError is returned for an invalid loadout.lock. It lists its problems.
+// LockfileError is returned for an invalid loadout.lock. It lists the problems.
 type LockfileError struct {
-	Problems []LockfileProblem // in file order, [MaxProblems] at most
+	Problems []LockfileProblem // at most [MaxProblems], in file order
 	Omitted  int               // number of further problems
-	Newer    bool              // written by a later version of this program
-	Conflict bool              // contains conflict markers of git
+	Newer    bool              // the file was written by a later version of this program
+	Conflict bool              // the file contains Git conflict markers
 }
 
 // LockfileProblem is a problem in a lockfile.

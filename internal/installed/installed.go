@@ -1,16 +1,17 @@
 // Package installed manages the skills that a user installed in a directory.
-// The file loadout.lock beside them records the origin of each skill and the
-// hash of each file.
+// The file loadout.lock in that directory records the origin of each skill and
+// the hash of each file.
 //
 // A [Change] installs and removes any number of skills atomically, even if the
-// process is killed. Readers always see whole skills. [Dir.Verify] compares the
-// files with the lockfile. Skills that are not in the lockfile, for example
-// copied by hand, are left alone; only [Change.Replace] replaces one.
+// process is killed. Readers never see a partly written skill. [Dir.Verify]
+// compares the files with the lockfile. Skills that are not in the lockfile,
+// such as manual copies, are never modified; only [Change.Replace] replaces
+// them.
 //
-// The package downloads nothing, runs nothing and prompts nobody. The directory
-// may be part of an untrusted repository. The package therefore treats names,
-// symlinks and files in it as hostile, and reads and writes nothing outside.
-// Start reading at [Dir].
+// The package downloads nothing, runs nothing and shows no prompts. The
+// directory may be part of an untrusted repository, so the package treats
+// names, symlinks and files in it as hostile. It reads and writes nothing
+// outside the directory. Start reading at [Dir].
 package installed
 
 import (
@@ -29,32 +30,32 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxNames is the maximum number of names in a directory of skills.
+// maxNames is the maximum number of entries in a directory of skills.
 const maxNames = 100_000
 
-// Dir is a directory of skills. It is safe for concurrent use. It keeps nothing
-// open and need not be closed.
+// Dir is a directory of installed skills. It need not be closed. It is safe for
+// concurrent use.
 type Dir struct {
 	path string
 
-	// at is called before each step of a change and can make it fail. Only
-	// tests set it.
+	// fault is called before each step of a change. Tests use it to make a step
+	// fail.
 	fault func(step string) error
 
 	mu     sync.Mutex // guards the fields below
-	text   []byte     // text of the lockfile that was parsed last
+	text   []byte     // text of the most recently parsed lockfile
 	parsed *Lockfile  // its content; never modified
 }
 
-// Open returns the directory at path, which may be a symlink and need not
-// exist. It accesses no files.
+// Open returns the directory at path. It accesses no files. path may be a
+// symlink, and need not exist.
 func Open(path string) *Dir { return &Dir{path: path} }
 
 // Path returns the path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Lockfile returns the content of loadout.lock, which is empty if the file does
-// not exist. An invalid file is a [*LockfileError].
+// Lockfile returns the content of loadout.lock. If the file does not exist, the
+// content is empty. If the file is invalid, the error is a [*LockfileError].
 func (d *Dir) Lockfile() (*Lockfile, error) {
 	lock := &Lockfile{}
 	err := d.withRoot(func(root *os.Root) (err error) {
@@ -67,15 +68,15 @@ func (d *Dir) Lockfile() (*Lockfile, error) {
 	return lock.clone(), nil // the original is shared
 }
 
-// withRoot calls do with the open directory, unless the directory does not
-// exist. It adds the path to errors.
+// withRoot calls do with the opened directory. If the directory does not exist,
+// it does nothing. Its errors contain the path of the directory.
 func (d *Dir) withRoot(do func(root *os.Root) error) error {
 	root, err := os.OpenRoot(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the directory of skills: %w", err)
+		return fmt.Errorf("open the skills directory: %w", err)
 	}
 	defer root.Close()
 	if err := do(root); err != nil {
@@ -84,8 +85,8 @@ func (d *Dir) withRoot(do func(root *os.Root) error) error {
 	return nil
 }
 
-// Has reports whether the directory has an entry with this name in any letter
-// case, whether or not it is a skill.
+// Has reports whether the directory has an entry with this name, ignoring
+// letter case. The entry need not be a skill.
 func (d *Dir) Has(name string) (bool, error) {
 	found := false
 	err := d.withRoot(func(root *os.Root) error {
@@ -97,7 +98,7 @@ func (d *Dir) Has(name string) (bool, error) {
 }
 
 // Untracked returns the names of skill directories that are not in the
-// lockfile, because somebody copied them by hand. It does not follow symlinks.
+// lockfile, such as manual copies. It does not follow symlinks.
 func (d *Dir) Untracked(ctx context.Context) ([]string, error) {
 	var out []string
 	err := d.withRoot(func(root *os.Root) error {
@@ -136,11 +137,11 @@ func isSkill(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// errNotPlain is returned for anything other than a directory, including a
-// symlink to one.
+// errNotPlain is returned if a path is not a directory. A symlink to a
+// directory is not accepted.
 var errNotPlain = errors.New("not a plain directory")
 
-// openPlain opens a directory below root that is not a symlink.
+// openPlain opens a directory below root. It rejects symlinks.
 func openPlain(root *os.Root, name string) (*os.Root, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -153,34 +154,35 @@ func openPlain(root *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) { // replaced in between
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) { // replaced since the first check
 		sub.Close()
 		return nil, errNotPlain
 	}
 	return sub, nil
 }
 
-// listNames returns the names in the directory.
+// listNames returns the names of the entries of the directory.
 func listNames(root *os.Root) ([]string, error) {
 	f, err := root.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("list the directory of skills: %w", err)
+		return nil, fmt.Errorf("list the skills directory: %w", err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxNames + 1)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("list the directory of skills: %w", err)
+		return nil, fmt.Errorf("list the skills directory: %w", err)
 	}
 	if len(names) > maxNames {
-		return nil, fmt.Errorf("list the directory of skills: more than %d names", maxNames)
+		return nil, fmt.Errorf("list the skills directory: too many entries (limit %d)", maxNames)
 	}
 	return names, nil
 }
 
-// foldName maps names to the same text if some file system treats them as equal.
+// foldName maps two names to the same text if some file system treats them as
+// equal.
 func foldName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// checkName rejects names that are not valid directory names on every system.
+// checkName rejects names that are not a valid directory name on every system.
 func checkName(name string) error {
 	if !skillname.IsPortable(name) {
 		return &NameError{Name: name, Reason: "want 1 to 64 lower-case letters, digits and single inner hyphens"}

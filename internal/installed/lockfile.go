@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// LockfileName is the name of the lockfile in a directory of skills.
+// LockfileName is the name of the lockfile in a skills directory.
 const LockfileName = "loadout.lock"
 
 // Limits on a lockfile.
@@ -35,27 +35,28 @@ type Lockfile struct {
 	Skills map[string]Entry // by directory name
 }
 
-// Entry is the record of one installed skill.
+// Entry is the lockfile record of one installed skill.
 type Entry struct {
 	From    remote.Location `json:"from"`
 	Ref     string          `json:"ref,omitempty"` // full name of the installed branch or tag
 	Commit  string          `json:"commit,omitempty"`
-	Version string          `json:"skillVersion,omitempty"` // version in the skill
-	Digest  string          `json:"digest"`                 // of Files, computed by skill.Manifest.Digest
-	Key     string          `json:"key,omitempty"`          // public key of its signature
-	// Files maps the paths of the skill's files to their hex SHA-256.
+	Version string          `json:"skillVersion,omitempty"` // version in SKILL.md
+	Digest  string          `json:"digest"`                 // digest of Files, see [skill.Manifest.Digest]
+	Key     string          `json:"key,omitempty"`          // public key of the signature
+	// Files maps the paths of the skill's files to their SHA-256 in hex.
 	Files map[string]string `json:"files"`
 }
 
-// lockfileJSON is the format of the file.
+// lockfileJSON is the JSON format of the lockfile.
 type lockfileJSON struct {
 	Version int              `json:"version"`
 	Skills  map[string]Entry `json:"skills"`
 }
 
-// Encode returns the lockfile as stored. Equal lockfiles have equal bytes, with
-// one line per file and no times, so that version control can merge them.
-// Encode returns the error that [ParseLockfile] would return for the result.
+// Encode returns the text of the lockfile. Equal lockfiles have equal texts,
+// with one line per file and no times, so that version control systems can
+// merge them. The error is the one that [ParseLockfile] would return for the
+// text.
 func (l *Lockfile) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -84,14 +85,15 @@ func (l *Lockfile) clone() *Lockfile {
 	return out
 }
 
-// readLock returns the lockfile in the open directory and its bytes, or an
-// empty one if it does not exist. Callers must not modify the result.
+// readLock returns the lockfile in the opened directory and its text. If the
+// file does not exist, the lockfile is empty. Callers must not modify the
+// result.
 func (d *Dir) readLock(root *os.Root) (*Lockfile, []byte, error) {
 	return readLockAt(root, LockfileName, d.parse)
 }
 
-// parse works like ParseLockfile but reuses the last result for the same bytes,
-// because verifying many skills reads the lockfile for each.
+// parse is like ParseLockfile but returns the last result again for the same
+// text. Verifying many skills reads the lockfile for each of them.
 func (d *Dir) parse(text []byte) (*Lockfile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,8 +119,7 @@ func readLockAt(root *os.Root, path string, parse func([]byte) (*Lockfile, error
 	return l, data, err
 }
 
-// readPlain reads at most one byte more than most from a file below root that
-// is not a symlink.
+// readPlain reads a file below root up to most+1 bytes. It rejects symlinks.
 func readPlain(root *os.Root, path string, most int64) ([]byte, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
@@ -135,8 +136,8 @@ func readPlain(root *os.Root, path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// ParseLockfile parses a lockfile. If anything in it is invalid, it returns a
-// [*LockfileError] with the positions and no lockfile.
+// ParseLockfile parses a lockfile. If any part is invalid, it returns no
+// lockfile and a [*LockfileError] with the positions of the problems.
 func ParseLockfile(data []byte) (*Lockfile, error) {
 	whole := func(line int, what string) *LockfileError {
 		return &LockfileError{Problems: []LockfileProblem{{Line: line, Message: what}}}
@@ -145,7 +146,7 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 		return nil, whole(0, fmt.Sprintf("more than %d bytes", MaxLockfileBytes))
 	}
 	if line := conflictLine(data); line > 0 {
-		e := whole(line, "contains conflict markers of git; resolve them, keeping whole skills of one side or the other")
+		e := whole(line, "contains Git conflict markers; for each skill keep the whole entry of one side")
 		e.Conflict = true
 		return nil, e
 	}
@@ -175,8 +176,8 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 	return r.lock, nil
 }
 
-// conflictLine returns the line of the first conflict marker of git, or 0. No
-// line of a valid lockfile starts like one.
+// conflictLine returns the line of the first Git conflict marker, or 0. No line
+// of a valid lockfile starts with such a marker.
 func conflictLine(data []byte) int {
 	n := 0
 	for line := range bytes.Lines(data) {
@@ -200,5 +201,5 @@ func truncate(s string) string {
 	return s
 }
 
-// Names returns the names of the skills, sorted.
+// Names returns the names of the skills in sorted order.
 func (l *Lockfile) Names() []string { return slices.Sorted(maps.Keys(l.Skills)) }

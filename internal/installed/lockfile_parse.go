@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// lockReader reads valid JSON token by token. It can therefore report the
-// position of every problem and detect repeated fields, which merges may
-// produce. It relies on encoding/json having validated the input.
+// lockReader reads valid JSON token by token, to report the position of each
+// problem and to detect repeated fields, which merges may produce.
+// encoding/json must have validated the input.
 type lockReader struct {
 	src  []byte
 	pos  int // offset after the last token
@@ -53,11 +53,11 @@ func (r *lockReader) readLockfile() {
 	}
 }
 
-// entry reads one skill.
+// readEntry reads the entry of one skill.
 func (r *lockReader) readEntry(name string) {
 	at := "skills." + fieldPath(name)
 	if err := checkName(name); err != nil {
-		r.addProblem(at, "cannot be the name of a skill's directory")
+		r.addProblem(at, "is not a valid name of a skill directory")
 	}
 	if len(r.lock.Skills) == MaxSkills {
 		r.addProblem(at, "exceeds the limit of %d skills", MaxSkills)
@@ -95,7 +95,7 @@ func (r *lockReader) readFiles(at string) map[string]string {
 		}
 		hash, why := r.tryText()
 		if why == "" && !isHash(hash) {
-			why = "is no SHA-256 in lower-case hex"
+			why = "is not a SHA-256 in lower-case hex"
 		}
 		if files[p] = hash; why != "" {
 			r.rejectValue(at+"."+fieldPath(p), why)
@@ -112,11 +112,11 @@ func (r *lockReader) readLocation(at string, l *remote.Location) {
 			l.Kind = remote.Kind(r.readText(at))
 		case "url":
 			if l.URL = r.readText(at); hasPassword(l.URL) {
-				r.addProblem(at, "contains a password, which must not be in a file that others read")
+				r.addProblem(at, "must not contain a password")
 			}
 		case "dir":
 			if l.Dir = r.readText(at); l.Dir != "" && !fs.ValidPath(l.Dir) {
-				r.addProblem(at, "leads out of the skill's source")
+				r.addProblem(at, "is outside the source of the skill")
 			}
 		case "ref":
 			l.Ref = r.readText(at)
@@ -127,7 +127,7 @@ func (r *lockReader) readLocation(at string, l *remote.Location) {
 	switch l.Kind {
 	case remote.Git, remote.Archive, remote.File, remote.Index, remote.Local:
 	default:
-		r.addProblem(at+".kind", "is %q, which is not a kind of location", truncate(string(l.Kind)))
+		r.addProblem(at+".kind", "is %q, which is not a valid kind of location", truncate(string(l.Kind)))
 	}
 	if l.URL == "" {
 		r.addProblem(at+".url", "is missing")
@@ -143,7 +143,8 @@ func hasPassword(text string) bool {
 	return has
 }
 
-// object reads an object and calls field for the value of each key.
+// readObject reads an object. It calls field for each key, which must read the
+// value.
 func (r *lockReader) readObject(at string, field func(key string)) {
 	if r.peekByte() != '{' {
 		r.addProblem(at, "is not an object")
@@ -163,7 +164,7 @@ func (r *lockReader) readObject(at string, field func(key string)) {
 	r.readToken(1)
 }
 
-// text reads a string of one line.
+// readText reads a string of one line.
 func (r *lockReader) readText(at string) string {
 	s, why := r.tryText()
 	if why != "" {
@@ -172,11 +173,11 @@ func (r *lockReader) readText(at string) string {
 	return s
 }
 
-const notString = "is no text"
+const notString = "is not a string"
 
-// value works like text, but returns the problem for [lockReader.rejectValue] instead
-// of reporting it. Computing positions costs more than reading, for thousands
-// of files.
+// tryText is like readText, but returns the problem for
+// [lockReader.rejectValue] instead of reporting it. For thousands of files,
+// computing positions takes longer than reading.
 func (r *lockReader) tryText() (s, why string) {
 	if r.peekByte() != '"' {
 		return "", notString
@@ -188,8 +189,8 @@ func (r *lockReader) tryText() (s, why string) {
 	return s, ""
 }
 
-// wrong reports the problem that value returned and skips what value did not
-// read.
+// rejectValue reports a problem that tryText returned, and skips the rest of
+// the value.
 func (r *lockReader) rejectValue(at, why string) {
 	if r.addProblem(at, "%s", why); why == notString {
 		r.skipValue()
@@ -201,7 +202,7 @@ func (r *lockReader) rejectField(at string) {
 	r.skipValue()
 }
 
-// next returns the first byte of the next token, or 0 at the end.
+// peekByte returns the first byte of the next token, or 0 at the end.
 func (r *lockReader) peekByte() byte {
 	if i := r.tokenStart(); i < len(r.src) {
 		return r.src[i]
@@ -209,7 +210,8 @@ func (r *lockReader) peekByte() byte {
 	return 0
 }
 
-// start returns the offset of the next token, after white space and separators.
+// tokenStart returns the offset of the next token, after white space and
+// separators.
 func (r *lockReader) tokenStart() int {
 	i := r.pos
 	for i < len(r.src) && strings.IndexByte(" \t\r\n:,", r.src[i]) >= 0 {
@@ -218,14 +220,14 @@ func (r *lockReader) tokenStart() int {
 	return i
 }
 
-// readToken reads the n bytes of the next token.
+// readToken consumes and returns the n bytes of the next token.
 func (r *lockReader) readToken(n int) []byte {
 	from := r.tokenStart()
 	r.pos = min(from+n, len(r.src))
 	return r.src[from:r.pos]
 }
 
-// string reads a string.
+// readString reads a string token.
 func (r *lockReader) readString() string {
 	from := r.tokenStart()
 	n := 1
@@ -240,11 +242,11 @@ func (r *lockReader) readString() string {
 		return string(quoted[1 : len(quoted)-1])
 	}
 	var s string
-	_ = json.Unmarshal(quoted, &s) // valid JSON
+	_ = json.Unmarshal(quoted, &s) // the JSON is valid
 	return s
 }
 
-// skip skips a value.
+// skipValue skips a value.
 func (r *lockReader) skipValue() {
 	for depth := 0; ; {
 		switch r.peekByte() {
@@ -268,7 +270,7 @@ func (r *lockReader) skipValue() {
 	}
 }
 
-// fieldPath formats an untrusted key for the Field of a problem.
+// fieldPath formats an untrusted key for LockfileProblem.Field.
 func fieldPath(key string) string {
 	if skillname.IsPortable(key) {
 		return key
@@ -280,7 +282,7 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// digestOf returns the digest of files by path.
+// digestOf returns the digest of files, given as a map from path to hash.
 func digestOf(files map[string]string) string {
 	m := make(skill.Manifest, 0, len(files))
 	for p, hash := range files {
@@ -290,15 +292,14 @@ func digestOf(files map[string]string) string {
 	return m.Digest()
 }
 
-// pathError returns the reason why a path is not valid on every system, or ""
-// if it is valid.
+// pathError returns why a path is not valid on every system, or "".
 func pathError(p string) string {
 	if _, why := skill.CheckPath(p); why != "" {
 		return why
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if skillpath.IsIgnored(part) {
-			return "it is no part of any skill"
+		if skill.IsIgnored(part) {
+			return "skills ignore files with this name"
 		}
 	}
 	return ""

@@ -6,13 +6,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// IsValidName reports whether a skill can be installed under this name, which
-// becomes the name of its directory.
+// IsValidName reports whether name can be the directory name of an installed
+// skill.
 func IsValidName(name string) bool { return checkName(name) == nil }
 
-// FindName returns the lockfile name of a skill: name itself or, if no skill can
-// be installed under it, the entry whose SKILL.md has this name. It returns ""
-// if there is none.
+// FindName returns the lockfile name of a skill. If name is not a valid
+// directory name, it returns the entry whose SKILL.md has this name. It returns
+// "" if there is none.
 func (d *Dir) FindName(name string) (string, error) {
 	lock, err := d.Lockfile()
 	if err != nil {

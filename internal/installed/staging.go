@@ -36,12 +36,13 @@ const (
 	journalPath = staging + "/journal.json"
 )
 
-// errStagingRemoved is returned if another process removed the staging directory at the
-// end of its change.
+// errStagingRemoved is returned if another process removed the staging
+// directory at the end of its change.
 var errStagingRemoved = errors.New("staging directory was removed")
 
-// enter locks the directory for one change. It retries if another process
-// removes the staging directory in between, up to a thousand times.
+// startChange locks the directory for one change. If another process removes
+// the staging directory at the same time, it tries again, up to a thousand
+// times.
 func (d *Dir) startChange(ctx context.Context) (c *Change, err error) {
 	for range 1000 {
 		if c, err = d.tryStartChange(ctx); !errors.Is(err, errStagingRemoved) {
@@ -73,20 +74,20 @@ func (d *Dir) tryStartChange(ctx context.Context) (_ *Change, err error) {
 	if info, err := c.root.Lstat(staging); err != nil {
 		return nil, missingError(err)
 	} else if !info.IsDir() { // a symlink could lead into one of the skills
-		return nil, fmt.Errorf("%s is not a plain directory: move it away", staging)
+		return nil, fmt.Errorf("not a plain directory: %s; move it away", staging)
 	}
 	if c.lockFile, err = c.root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return nil, missingError(err)
 	}
 	if err := filelock.Lock(ctx, c.lockFile); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("wait for another change to end: %w", err)
+		return nil, fmt.Errorf("wait for another change to finish: %w", err)
 	}
 	return c, c.checkLock()
 }
 
-// Recover finishes or reverts a change whose process was killed, like the next
-// [Dir.Begin] would. It waits for a change in progress until ctx ends. It does
-// nothing if there is no unfinished change.
+// Recover finishes or reverts the change of a killed process, like the next
+// [Dir.Begin] would. While a change is in progress, it waits until ctx is done.
+// If there is no unfinished change, it does nothing.
 func (d *Dir) Recover(ctx context.Context) error {
 	unfinished := false
 	err := d.withRoot(func(root *os.Root) error {
@@ -104,8 +105,8 @@ func (d *Dir) Recover(ctx context.Context) error {
 	return c.Close()
 }
 
-// checkLock checks that the locked file is still the one at the path. The
-// previous holder may have removed it.
+// checkLock checks that the locked file is still the one at its path, because
+// the previous holder may have removed it.
 func (c *Change) checkLock() error {
 	mine, err := c.lockFile.Stat()
 	if err != nil {
@@ -116,15 +117,15 @@ func (c *Change) checkLock() error {
 	case err != nil:
 		return missingError(err)
 	case !now.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file: move it away", lockPath)
+		return fmt.Errorf("not a regular file: %s; move it away", lockPath)
 	case !os.SameFile(mine, now):
 		return errStagingRemoved
 	}
 	return nil
 }
 
-// missingError returns errGone if err says that a file does not exist, and err
-// otherwise.
+// missingError wraps err in errStagingRemoved if err says that a file does not
+// exist.
 func missingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", errStagingRemoved, err)
@@ -132,15 +133,16 @@ func missingError(err error) error {
 	return err
 }
 
-// removeStaging ends a change. It leaves what a commit could not finish for the
-// next change.
+// removeStaging removes the staging directory. If a commit is unfinished, it
+// leaves the directory for the next change.
 func (c *Change) removeStaging() error {
 	var err error
 	if !c.unreverted {
 		err = c.removeStaged()
 		c.root.Remove(ignorePath)
-		// Delete the file while it is locked: processes that have it open detect that it
-		// is gone. Files that others created since then keep the directory.
+		// Remove it while locked, so that processes that have opened the lock
+		// file notice. Files that others created since then prevent the removal
+		// of the directory.
 		c.root.Remove(lockPath)
 		c.root.Remove(staging)
 	}
@@ -148,8 +150,8 @@ func (c *Change) removeStaging() error {
 	return err
 }
 
-// release closes open files and removes directories that were created for a
-// change without skills.
+// release closes open files. If no skill was installed, it also removes the
+// directories that the change created.
 func (c *Change) release() {
 	if c.lockFile != nil {
 		c.lockFile.Close()
@@ -162,8 +164,8 @@ func (c *Change) release() {
 	}
 }
 
-// makeDirs creates a directory and its parents, and returns the ones it
-// created.
+// makeDirs creates a directory and its parents. It returns the ones that did
+// not exist.
 func makeDirs(path string) (made []string, err error) {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {

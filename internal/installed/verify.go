@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DifferenceKind is a kind of difference between the lockfile and the files.
+// DifferenceKind is a kind of [Difference].
 type DifferenceKind string
 
 // Kinds of [Difference].
@@ -32,7 +32,7 @@ const (
 // skill.
 type Difference struct {
 	Name   string         `json:"name"`
-	Path   string         `json:"path,omitempty"` // of a file in the skill; "" for the skill as a whole
+	Path   string         `json:"path,omitempty"` // file in the skill; "" for the whole skill
 	Kind   DifferenceKind `json:"what"`
 	Reason string         `json:"reason,omitempty"` // for Unreadable
 }
@@ -48,18 +48,19 @@ func (d Difference) String() string {
 	return s
 }
 
-// Verify compares the files of the named skills, or of all installed ones, with
-// the lockfile. The result is sorted by skill and path, and empty if nothing
-// changed. Verify ignores file modes and names that skillpath.IsIgnored reports.
-// An unknown name is a [*NotInstalledError]. Verify returns [ErrUnfinished] if
-// a change is in progress or was killed.
+// Verify compares the files of the named skills with the lockfile. Without
+// names it checks all installed skills. The result is sorted by skill and path,
+// and empty if nothing changed. Verify ignores file modes and the names for
+// which [skill.IsIgnored] returns true. For an unknown name, the error is a
+// [*NotInstalledError]. If a change is in progress or its process was killed,
+// it is [ErrUnfinished].
 func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error) {
 	var out []Difference
 	there := false
 	err := d.withRoot(func(root *os.Root) error {
 		there = true
-		// Another process may change skills in the meantime. It writes the
-		// lockfile last, so the lockfile then differs.
+		// Another process may change skills at the same time. It writes the
+		// lockfile last, so a changed lockfile reveals that.
 		for range 3 {
 			lock, before, err := d.readLock(root)
 			if err != nil {
@@ -86,7 +87,8 @@ func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error)
 	return out, nil
 }
 
-// selectNames returns the given names, or all installed ones.
+// selectNames returns the given names, or all installed skills if there are
+// none.
 func selectNames(lock *Lockfile, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return lock.Names(), nil
@@ -99,13 +101,13 @@ func selectNames(lock *Lockfile, names []string) ([]string, error) {
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
 }
 
-// notInstalled returns a [*NotInstalledError] with similar names.
+// notInstalled returns a [*NotInstalledError] that suggests similar names.
 func notInstalled(lock *Lockfile, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
 	const most = 2
-	var guesses [most + 1][]string // by distance
+	var guesses [most + 1][]string // similar names by edit distance
 	letters := editdistance.Normalize(name)
 	for _, other := range lock.Names() {
 		if n := editdistance.Distance(letters, editdistance.Normalize(other), most); n <= most && n < len(letters) {
@@ -131,8 +133,7 @@ func verify(ctx context.Context, root *os.Root, lock *Lockfile, names []string) 
 	return out, nil
 }
 
-// compare returns the differences between the directory of a skill and its
-// entry.
+// compare returns how the directory of a skill differs from its entry.
 func compare(root *os.Root, name string, e Entry) []Difference {
 	sub, err := openPlain(root, name)
 	switch {
@@ -160,7 +161,7 @@ func compare(root *os.Root, name string, e Entry) []Difference {
 			out = append(out, Difference{Name: name, Path: f.Path, Kind: Changed})
 		}
 	}
-	for p := range left { // the manifest does not list unreadable files
+	for p := range left { // the manifest omits unreadable files
 		what := Missing
 		if _, err := sub.Lstat(p); err == nil {
 			what = Changed
@@ -171,7 +172,7 @@ func compare(root *os.Root, name string, e Entry) []Difference {
 	return out
 }
 
-// digest hashes the files below a plain directory.
+// digest returns the digest of the files in a plain directory.
 func (c *Change) digest(p string) (string, error) {
 	sub, err := openPlain(c.root, p)
 	if err != nil {
