@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// NotFoundError reports that the skill has no such script.
+// NotFoundError is returned if the skill has no script with the given name.
 type NotFoundError struct {
-	Name string // as typed
-	// Near holds scripts that may have been meant, best first: their base names
-	// are equal or similar. Scripts holds all scripts of the skill.
+	Name string // as the user or model typed it
+	// Near lists scripts with an equal or similar base name, best match first.
+	// Scripts lists all scripts of the skill.
 	Near, Scripts []string
 }
 
 func (e *NotFoundError) Error() string {
-	msg := fmt.Sprintf("there is no script %q in the skill", e.Name)
+	msg := fmt.Sprintf("script %q not found in the skill", e.Name)
 	if len(e.Near) > 0 {
 		return msg + "; did you mean " + strings.Join(e.Near, " or ") + "?"
 	}
 	return msg + "; " + listScripts(e.Scripts)
 }
 
-// NotScriptError reports that a file exists but cannot be run.
+// NotScriptError is returned for a file that exists but is not a script.
 type NotScriptError struct {
 	Path    string
 	Scripts []string // all scripts of the skill; nil if they were not listed
@@ -30,21 +30,22 @@ type NotScriptError struct {
 func (e *NotScriptError) Error() string {
 	msg := e.Path + " is not a script"
 	if e.Scripts == nil {
-		return msg + ": it has neither the extension of one nor a first line that names an interpreter"
+		return msg + ": no script extension and no first line that names an interpreter"
 	}
 	return msg + "; " + listScripts(e.Scripts)
 }
 
-// OutsideError reports a path that is invalid or leads out of the skill.
+// OutsideError is returned for a path that is invalid or leads out of the
+// skill.
 type OutsideError struct {
-	Name string // as typed
+	Name string // as the user or model typed it
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%q is not a path inside the skill; give one relative to its folder, such as scripts/run.py", e.Name)
+	return fmt.Sprintf("%q is not a path in the skill; use a path relative to its folder, such as scripts/run.py", e.Name)
 }
 
-// listScripts lists the scripts of a skill for a message.
+// listScripts formats the scripts of a skill for an error.
 func listScripts(scripts []string) string {
 	const most = 12
 	switch {
@@ -56,7 +57,8 @@ func listScripts(scripts []string) string {
 	return "its scripts are " + strings.Join(scripts, ", ")
 }
 
-// ShebangError reports a first line that does not name a permitted interpreter.
+// ShebangError is returned for a first line that does not name a permitted
+// interpreter.
 type ShebangError struct {
 	Path   string
 	Line   string // the line without "#!"
@@ -67,12 +69,12 @@ func (e *ShebangError) Error() string {
 	return fmt.Sprintf("%s: first line %q: %s", e.Path, "#!"+e.Line, e.Reason)
 }
 
-// MissingError reports that the host has no usable interpreter for a script.
+// MissingError is returned if the host has no usable interpreter for a script.
 type MissingError struct {
-	Interpreter string // "python3", "deno or bun"
+	Interpreter string // for example "python3" or "deno or bun"
 	For         string // the script
 	Hint        string // how to install it on Debian and macOS
-	// Tried holds interpreters that were found but cannot be used.
+	// Tried lists interpreters that were found but are not usable.
 	Tried []Unusable
 }
 
@@ -84,7 +86,7 @@ type Unusable struct {
 
 func (e *MissingError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is needed to run %s and is missing", e.Interpreter, e.For)
+	fmt.Fprintf(&b, "%s is required to run %s but not installed", e.Interpreter, e.For)
 	for i, t := range e.Tried {
 		if i == 3 {
 			fmt.Fprintf(&b, "; and %d more", len(e.Tried)-i)
@@ -95,17 +97,17 @@ func (e *MissingError) Error() string {
 	return b.String() + "; " + e.Hint
 }
 
-// NeedsError reports invalid or refused requirements of a script. It holds all
-// findings.
+// NeedsError is returned for invalid or forbidden requirements of a script. It
+// lists all problems.
 type NeedsError struct {
 	Problems []Problem // at least one, in file order
 }
 
-// Problem is a finding in a file that declares requirements.
+// Problem is a problem in a file that declares requirements.
 type Problem struct {
 	File string `json:"file"` // path in the skill
 	Line int    `json:"line"` // 1-based; 0 for the whole file
-	// Code is the kind of finding: "syntax", "option", "direct", "outside",
+	// Code is the kind of problem: "syntax", "option", "direct", "outside",
 	// "missing" or "unsupported".
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -132,7 +134,7 @@ func (e *NeedsError) Error() string {
 // installHints maps interpreters to installation instructions.
 var installHints = map[string]string{
 	"python3": "install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`",
-	"python2": "Python 2 is no longer supplied: port the script to Python 3 and change its first line to #!/usr/bin/env python3",
+	"python2": "Python 2 is no longer available: port the script to Python 3 and change its first line to #!/usr/bin/env python3",
 	"pypy3":   "install it with `apt install pypy3` (Debian) or `brew install pypy3` (macOS)",
 	"node":    "install it with `apt install nodejs` (Debian) or `brew install node` (macOS)",
 	"deno":    "install it with `brew install deno` (macOS) or from https://deno.com (Debian)",
@@ -144,8 +146,8 @@ var installHints = map[string]string{
 	"pwsh":    "install PowerShell from https://aka.ms/install-powershell (Debian) or with `brew install powershell` (macOS)",
 }
 
-// defaultInstallHint is the hint for interpreters without an entry in hints.
-const defaultInstallHint = "install it system-wide or in a directory of its own that is in PATH, or name another interpreter in the first line of the script"
+// defaultInstallHint is the hint for interpreters that are not in installHints.
+const defaultInstallHint = "install it system-wide or in a separate directory in PATH, or name another interpreter in the first line of the script"
 
 func installHint(interpreter string) string {
 	if h, ok := installHints[interpreter]; ok {

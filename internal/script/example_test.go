@@ -25,13 +25,13 @@ func ExampleFind() {
 	// Output:
 	// scripts/fill.py <nil>
 	// scripts/table.csv is not a script; its scripts are scripts/fill.py
-	// there is no script "fil.py" in the skill; did you mean scripts/fill.py?
-	// "../x.py" is not a path inside the skill; give one relative to its folder, such as scripts/run.py
+	// script "fil.py" not found in the skill; did you mean scripts/fill.py?
+	// "../x.py" is not a path in the skill; use a path relative to its folder, such as scripts/run.py
 }
 
 func ExampleResolve() {
 	fsys := fstest.MapFS{"scripts/fill.py": {Data: []byte("#!/usr/bin/env -S uv run --script\n# /// script\n# dependencies = [\"pypdf\"]\n# ///\n")}}
 	_, err := script.Resolve(fsys, "scripts/fill.py", script.Host{System: []string{"/empty"}})
 	fmt.Println(err)
-	// Output: python3 is needed to run scripts/fill.py and is missing; install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`
+	// Output: python3 is required to run scripts/fill.py but not installed; install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`
 }

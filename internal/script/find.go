@@ -13,17 +13,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// skillPathPrefixes lists prefixes that a path may have: the skill's path in a sandbox,
-// and names for it that instructions use.
+// skillPathPrefixes lists prefixes of paths that mean the skill's directory:
+// its path in a sandbox, and variables that instructions use for it.
 var skillPathPrefixes = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
 	"${LOADOUT_SKILL}/", "$LOADOUT_SKILL/", "{baseDir}/"}
 
 // Find returns the path of the script that a model or user calls name. files is
-// the listing of the skill. A name without a folder that is not at the top of
-// the skill selects the only script with that base name.
+// the listing of the skill. A name without a folder also selects a script in a
+// subfolder if only one has that base name.
 //
 // The error is an [OutsideError], [NotFoundError] or [NotScriptError]. Find
-// opens a file only if it lacks a script's extension, to read its first bytes.
+// opens a file only if it has no script extension, to read its first bytes.
 func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 	p, ok := cleanPath(name)
 	if !ok {
@@ -52,8 +52,8 @@ func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 	return "", &NotFoundError{name, similarScripts(p, scripts), scripts}
 }
 
-// Scripts lists the files of the skill that can be run, in the order of files.
-// The result is never nil.
+// Scripts returns the scripts of the skill, in the order of files. The result
+// is never nil.
 func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	out := []string{}
 	for _, f := range files {
@@ -64,8 +64,8 @@ func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	return out
 }
 
-// cleanPath converts a typed path to the form of a listing. It returns false for a
-// path that is invalid or leads out of the skill.
+// cleanPath converts a typed path to the form used in a listing. It returns
+// false if the path is invalid or leads out of the skill.
 func cleanPath(name string) (string, bool) {
 	p := strings.TrimSpace(name)
 	if n := len(p); n > 1 && (p[0] == '"' || p[0] == '\'' || p[0] == '`') && p[n-1] == p[0] {
@@ -88,7 +88,7 @@ func cleanPath(name string) (string, bool) {
 	return p, p != "." && fs.ValidPath(p)
 }
 
-// isScript reports whether a file can be run.
+// isScript reports whether a file can be run as a script.
 func isScript(fsys fs.FS, f skill.File) bool {
 	if _, ok := byExtension(f.Path); ok {
 		return true
@@ -105,9 +105,9 @@ func isScript(fsys fs.FS, f skill.File) bool {
 	return isELF(first) || shebang && mayBeScript(f.Path, mode)
 }
 
-// similarScripts returns scripts that p may have meant: scripts with the same base
-// name elsewhere, or with a name that differs in case, punctuation, extension
-// or up to two letters.
+// similarScripts returns the scripts that p may mean: those with the same base
+// name in another folder, or with a base name that differs in case,
+// punctuation, extension or up to two letters.
 func similarScripts(p string, scripts []string) []string {
 	type match struct {
 		path string
@@ -123,7 +123,7 @@ func similarScripts(p string, scripts []string) []string {
 			continue
 		}
 		if path.Base(s) != path.Base(p) {
-			far++ // suggest the same name in another folder
+			far++ // the same name in another folder ranks first
 		}
 		found = append(found, match{s, far})
 	}

@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// Host is the machine that provides interpreters. The zero Host uses only the
-// system directories.
+// Host describes the machine whose interpreters run scripts. The zero Host uses
+// only the system directories.
 type Host struct {
-	// Path is the value of PATH; relative entries are ignored.
+	// Path is the value of PATH. Relative entries are ignored.
 	Path string
-	// Home is the home directory; "" means unknown. A [Plan] names only
-	// runtimes inside it.
+	// Home is the user's home directory, or "" if unknown. A [Plan] mounts only
+	// runtimes inside it, never the directory itself.
 	Home string
-	// Getenv reads an environment variable of a version manager; nil means that
-	// none is set.
+	// Getenv reads an environment variable that configures a version manager.
+	// If nil, none is set.
 	Getenv func(string) string
-	// System lists the directories that every sandbox contains; nil means the
-	// usual ones of this operating system. Tests use a directory of their own.
+	// System lists the directories that every sandbox contains. If nil, it is
+	// the list for this operating system. Only tests set it.
 	System []string
-	// Version returns the version of an interpreter, such as "22.18.0", or "",
-	// if its files do not contain it. It may run the interpreter. It may be
-	// nil.
+	// Version returns the version of an interpreter, such as "22.18.0", or "".
+	// It is called if the files of the interpreter do not contain the version,
+	// and may run the interpreter. It may be nil.
 	Version func(exe string) string
 }
 
-// HostOf returns the host that the environment describes.
+// HostOf returns the host that the environment variables describe.
 func HostOf(getenv func(string) string) Host {
 	home := getenv("HOME")
 	if runtime.GOOS == "windows" {
@@ -47,7 +47,7 @@ func (h Host) getenv(name string) string {
 	return h.Getenv(name)
 }
 
-// system returns the directories that need no mount.
+// systemDirs returns the directories that need no mount.
 func (h Host) systemDirs() []string {
 	if h.System != nil {
 		return h.System
@@ -73,16 +73,16 @@ func (h Host) inSystem(p string) bool {
 	return slices.ContainsFunc(h.systemDirs(), func(dir string) bool { return isWithin(dir, p) })
 }
 
-// interpreter is a usable interpreter.
+// interpreter is an interpreter that was found and can be used.
 type interpreter struct {
-	exe      string   // the path that starts it
+	exe      string   // path of the program
 	before   []string // arguments before all others: the path of a JavaScript program
 	prefixes []string
 	version  string
-	name     string // the name that was searched for
+	name     string // name that was searched for
 }
 
-// complete sets the fields of the plan that depend on the host.
+// completePlan sets the fields of the plan that depend on the host.
 func (h Host) completePlan(plan *Plan, how detected, requiresPython string) error {
 	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: plan.Script, Hint: installHint(how.interpreters[0])}
 	accept := func(interpreter) string { return "" }
@@ -93,7 +93,7 @@ func (h Host) completePlan(plan *Plan, how detected, requiresPython string) erro
 			missing.Interpreter += " (" + requiresPython + ")"
 			accept = func(f interpreter) string {
 				if f.version != "" && !satisfiesVersion(f.version, requiresPython) {
-					return "it is version " + f.version + ", and " + requiresPython + " is required"
+					return "version " + f.version + " does not satisfy " + requiresPython
 				}
 				return ""
 			}
@@ -101,7 +101,7 @@ func (h Host) completePlan(plan *Plan, how detected, requiresPython string) erro
 	case Other:
 		missing.Hint = defaultInstallHint
 		accept = privilegeProblem
-		h.Version = nil // do not run an interpreter chosen by a skill to learn its version
+		h.Version = nil // do not run an interpreter chosen by a skill to determine its version
 	case TypeScript:
 		accept = typeScriptProblem
 		if how.interpreters[0] == "node" {
@@ -132,11 +132,11 @@ func (h Host) completePlan(plan *Plan, how detected, requiresPython string) erro
 	return nil
 }
 
-// privilegeProblem returns why a program with the rights of another user cannot be
-// an interpreter, or "".
+// privilegeProblem returns why a setuid or setgid program cannot be an
+// interpreter, or "".
 func privilegeProblem(f interpreter) string {
 	if info, err := os.Stat(f.exe); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
-		return "it takes the rights of another user (setuid or setgid)"
+		return "it runs with the rights of another user (setuid or setgid)"
 	}
 	return ""
 }
@@ -146,8 +146,8 @@ func interpreterFlags(how detected, f interpreter) []string {
 	args := slices.Clone(how.args)
 	switch {
 	case f.name == "deno" && len(args) == 0:
-		// The sandbox is the boundary; otherwise deno would prompt for
-		// permissions.
+		// The sandbox limits the script; without this flag, deno would prompt
+		// for permissions.
 		return []string{"run", "--allow-all"}
 	case how.kind == TypeScript && f.name == "node" && !slices.Contains(args, stripTypesFlag) && needsTypeScriptFlag(f.version):
 		return append(args, stripTypesFlag)
@@ -155,14 +155,15 @@ func interpreterFlags(how detected, f interpreter) []string {
 	return append(args, byKind(how.kind).before...)
 }
 
-// find returns the first usable interpreter. It tries the path of a shebang,
-// then each name on PATH, in the system directories, and in the directories of
-// version managers. accept returns why an interpreter is unsuitable, or "".
+// findInterpreter returns the first usable interpreter. It tries the path of a
+// shebang, then each name in PATH, in the system directories, and in the
+// directories of version managers. accept returns why an interpreter is
+// unsuitable, or "".
 func (h Host) findInterpreter(how detected, accept func(interpreter) string) (interpreter, []Unusable, bool) {
 	var tried []Unusable
 	seen := map[string]bool{}
 	try := func(p, name string) (interpreter, bool) {
-		place := p // with directory symlinks resolved, such as /bin to /usr/bin
+		place := p // with symlinks of directories resolved, such as /bin to /usr/bin
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
 			location = filepath.Join(dir, filepath.Base(p))
 		}
@@ -204,7 +205,7 @@ func (h Host) findInterpreter(how detected, accept func(interpreter) string) (in
 	return interpreter{}, tried, false
 }
 
-// path returns the directories to search.
+// searchPath returns the directories that are searched for interpreters.
 func (h Host) searchPath() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -227,8 +228,9 @@ func (h Host) searchPath() []string {
 	return dirs
 }
 
-// use returns the interpreter of an executable file. It follows symlinks, shims
-// and virtual environments. depth limits shims that lead to shims.
+// resolveInterpreter returns the interpreter that an executable file starts. It
+// resolves symlinks, shims and virtual environments. depth limits shims that
+// start other shims.
 func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error) {
 	hops, err := followSymlinks(p)
 	if err != nil {
@@ -256,7 +258,7 @@ func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error)
 	}
 	switch filepath.Base(real) {
 	case "busybox", "toybox", "coreutils":
-		f.exe = hops[0] // a program with several names, selected by the name
+		f.exe = hops[0] // a program with several names, which behaves by the name it is started with
 		for i := len(hops) - 2; i >= 0 && h.inSystem(hops[i]); i-- {
 			if filepath.Base(hops[i]) == name {
 				f.exe = hops[i]
@@ -271,7 +273,8 @@ func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error)
 	return f, err
 }
 
-// javascript handles a program that node runs.
+// nodeProgram returns the interpreter for a JavaScript program that node runs,
+// such as tsx.
 func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 	src, err := os.ReadFile(f.exe)
 	if err != nil {
@@ -292,9 +295,9 @@ func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 	return interpreter{exe: node.exe, before: []string{f.exe}, prefixes: append(node.prefixes, own...), name: f.name}, nil
 }
 
-// followSymlinks returns p and every path that its symlinks lead to; the last one is
-// the file itself. It also returns each path with its directory's symlinks
-// resolved.
+// followSymlinks returns p and each path that its symlinks lead to. The last
+// one is not a symlink. Each path is also returned with the symlinks of its
+// directory resolved.
 func followSymlinks(p string) ([]string, error) {
 	var hops []string
 	p = filepath.Clean(p)
@@ -314,8 +317,8 @@ func followSymlinks(p string) ([]string, error) {
 		}
 		if !filepath.IsAbs(to) {
 			to = dir + string(filepath.Separator) + to
-			// ".." applies after symlinks are resolved, which Clean cannot
-			// know.
+			// ".." applies after symlinks are resolved, so filepath.Clean would
+			// be wrong.
 			if d, err := filepath.EvalSymlinks(filepath.Dir(to)); err == nil {
 				to = filepath.Join(d, filepath.Base(to))
 			}
@@ -327,7 +330,7 @@ func followSymlinks(p string) ([]string, error) {
 
 var exeSuffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
 
-// isExecutable reports whether p is an isExecutable regular file.
+// isExecutable reports whether p is an executable regular file.
 func isExecutable(p string) bool {
 	info, err := os.Stat(p)
 	if err != nil || !info.Mode().IsRegular() {
@@ -336,7 +339,7 @@ func isExecutable(p string) bool {
 	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
 }
 
-// isWithin reports whether p is dir or inside it. Both must be clean.
+// isWithin reports whether p is dir or a path below it. Both must be clean.
 func isWithin(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

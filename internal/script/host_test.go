@@ -199,9 +199,9 @@ func TestHostWithoutInterpreter(t *testing.T) {
 		{name: "unknown shim", layout: "home/z/shims/node", path: "@/home/z/shims", script: "x.js", interpreter: "node", tried: []string{"shim of an unknown version manager"}},
 		{name: "pyenv without a version", layout: "home/.pyenv/shims/python3\nhome/.pyenv/versions/", path: "@/home/.pyenv/shims", script: "x.py", interpreter: "python3", tried: []string{"no version selected; run `pyenv global"}},
 		{name: "mise without a version", layout: "usr/bin/mise\nhome/.local/share/mise/shims/node -> @/usr/bin/mise", script: "x.js", interpreter: "node", tried: []string{"no global version of node selected"}},
-		{name: "node too old for TypeScript", layout: "home/.nvm/versions/node/v20.1.0/bin/node", script: "x.ts", interpreter: "node (22.6 or newer), deno, bun or tsx", tried: []string{"it is version 20.1.0"}},
-		{name: "node of unknown age", layout: "usr/bin/node", script: "x.ts", interpreter: "node (22.6 or newer), deno, bun or tsx", tried: []string{"its version is not known"}},
-		{name: "python too old", layout: "usr/bin/python3.11\nusr/bin/python3 -> python3.11", script: "new.py", interpreter: "python3 (>=3.12)", tried: []string{"it is version 3.11, and >=3.12 is required"}},
+		{name: "node too old for TypeScript", layout: "home/.nvm/versions/node/v20.1.0/bin/node", script: "x.ts", interpreter: "node (22.6 or newer), deno, bun or tsx", tried: []string{"version 20.1.0 is too old"}},
+		{name: "node of unknown age", layout: "usr/bin/node", script: "x.ts", interpreter: "node (22.6 or newer), deno, bun or tsx", tried: []string{"unknown version"}},
+		{name: "python too old", layout: "usr/bin/python3.11\nusr/bin/python3 -> python3.11", script: "new.py", interpreter: "python3 (>=3.12)", tried: []string{"version 3.11 does not satisfy >=3.12"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, host := fakeHost(t, tt.layout)

@@ -11,13 +11,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// inlineBlock is the canonical pattern of the specification
+// inlineBlock is the regular expression of the specification
 // (packaging.python.org, "Inline script metadata", formerly PEP 723).
 var inlineBlock = lazyregexp.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
 
 // inlineMetadata is the content of a script block.
 type inlineMetadata struct {
-	requires     string // the required Python versions
+	requires     string // supported Python versions
 	dependencies []dependency
 }
 
@@ -26,9 +26,9 @@ type dependency struct {
 	line int // in the script
 }
 
-// parseInline reads the inline metadata of a Python script. It returns false if
-// there is none; the specification ignores a block without an end. The error
-// for an invalid block is a [NeedsError].
+// parseInline parses the inline metadata of a Python script. It returns false
+// if there is none. As the specification says, it ignores a block without an
+// end. If the block is invalid, the error is a [NeedsError].
 func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 	text := normalizeText(src)
 	broken := func(line int, message, fix string) (inlineMetadata, bool, error) {
@@ -42,7 +42,7 @@ func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 		}
 		line := 1 + strings.Count(text[:m[0]], "\n")
 		if first > 0 {
-			return broken(line, "a second script block of inline metadata; the first is in line "+fmt.Sprint(first), "leave one")
+			return broken(line, "second script block of inline metadata; the first is in line "+fmt.Sprint(first), "remove one")
 		}
 		first, content = line, uncomment(text[m[4]:m[5]])
 	}
@@ -86,7 +86,7 @@ func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 		for _, d := range v {
 			s, ok := d.(string)
 			if !ok {
-				add(where("dependencies"), "syntax", "dependencies holds something that is not a string", `write each like "requests>=2"`)
+				add(where("dependencies"), "syntax", "dependencies contains a value that is not a string", `write each like "requests>=2"`)
 				continue
 			}
 			meta.dependencies = append(meta.dependencies, dependency{s, where(s)})

@@ -11,41 +11,42 @@ import (
 	"strings"
 )
 
-// Needs lists what to install before a script runs. An installer must use no
-// files of the skill except Files, because a pip.conf, .npmrc or setup.py
-// beside them was not checked.
+// Needs describes the packages to install before a script runs. An installer
+// must use no other files of the skill than Files, because a pip.conf, .npmrc
+// or setup.py in it was not checked.
 type Needs struct {
 	// Kind selects the installer: "python" (pip, uv) or "node" (npm).
 	Kind Kind `json:"kind"`
-	// Requirements holds lines of a requirements file with their hashes, for
-	// Python only. They are sorted and can be passed on unchanged. Constraints
-	// holds lines for pip's --constraint.
+	// Requirements holds the lines of a requirements file with their hashes,
+	// for Python only. They are sorted and can be passed on unchanged.
+	// Constraints holds the lines for pip's --constraint.
 	Requirements []string `json:"requirements,omitempty"`
 	Constraints  []string `json:"constraints,omitempty"`
 	// RequireHashes is set if the files require hash checks.
 	RequireHashes bool `json:"require_hashes,omitempty"`
-	// RequiresPython holds the supported Python versions, such as ">=3.11".
+	// RequiresPython is the specifier of the supported Python versions, such as
+	// ">=3.11".
 	RequiresPython string `json:"requires_python,omitempty"`
-	// Files holds the paths in the skill that declare the needs, in order of
+	// Files lists the paths in the skill that declare the packages, in order of
 	// precedence: the script itself, or requirements files, or package.json and
 	// its lock file.
 	Files []string `json:"files"`
-	// Source describes the origin for the user: "inline metadata of
+	// Source describes the origin to the user, for example "inline metadata of
 	// scripts/x.py".
 	Source string `json:"source"`
-	// Locked is set if a lock file holds exact versions for `npm ci`.
+	// Locked is set if a lock file with exact versions exists, for `npm ci`.
 	Locked bool `json:"locked,omitempty"`
-	// Digest is "sha256:" and the hash of everything above that decides what is
+	// Digest is "sha256:" and a hash of all fields that affect what is
 	// installed. Two scripts with the same needs have the same digest. Paths,
 	// order, comments and line endings do not affect it.
 	Digest string `json:"digest"`
 }
 
-// seal sets the digest over the fields and content.
+// setDigest computes the digest of the fields and of content.
 func (n *Needs) setDigest(content ...string) *Needs {
 	data, err := json.Marshal([]any{"loadout needs 1", n.Kind, n.Requirements, n.Constraints, n.RequireHashes, n.RequiresPython, n.Locked, content})
 	if err != nil {
-		panic(err) // strings marshal
+		panic(err) // strings always marshal
 	}
 	sum := sha256.Sum256(data)
 	n.Digest = "sha256:" + hex.EncodeToString(sum[:])
@@ -54,7 +55,8 @@ func (n *Needs) setDigest(content ...string) *Needs {
 
 // pythonNeeds reads the needs of a Python script from its inline metadata, or
 // else from the nearest requirements.txt in its directory or above. The string
-// holds the supported Python versions, even if nothing must be installed.
+// is the specifier of the supported Python versions. It may be set even if
+// there are no needs.
 func pythonNeeds(fsys fs.FS, p string, src []byte, how detected) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
@@ -97,8 +99,8 @@ func sortUnique(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// nearestFile returns the nearestFile file with that name, beside p or above it, for
-// which counts returns true.
+// nearestFile returns the nearest file with that name in the directory of p or
+// above. It skips files for which counts returns false.
 func nearestFile(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		file := path.Join(dir, name)
@@ -107,7 +109,7 @@ func nearestFile(fsys fs.FS, p, name string, counts func([]byte) bool) (string, 
 		case err == nil && counts(text):
 			return file, true, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileErrorText(err), Fix: "mend or remove it"}}}
+			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileErrorText(err), Fix: "correct or remove it"}}}
 		}
 		if dir == "." {
 			return "", false, nil

@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// dependencyKeys are the members of package.json that npm resolves.
+// dependencyKeys lists the members of package.json that npm resolves.
 var dependencyKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies"}
 
-// installKeys are all members that affect what is installed.
+// installKeys lists all members that affect what is installed.
 var installKeys = append([]string{"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}, dependencyKeys...)
 
-// lockFiles lists the lock files of `npm ci` in order of precedence.
+// lockFiles lists the lock files that `npm ci` reads, in order of precedence.
 var lockFiles = []string{"npm-shrinkwrap.json", "package-lock.json"}
 
 var (
@@ -30,11 +30,12 @@ var (
 )
 
 // registries lists the registries that a lock file may name. npm replaces them
-// with the operator's registry.
+// by the operator's registry.
 var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnpkg.com/"}
 
-// nodeNeeds reads the needs of a Node.js script from the nearest package.json,
-// in its directory or above, that has dependencies and no installed modules.
+// nodeNeeds reads the needs of a Node.js script. It uses the nearest
+// package.json, in the directory of the script or above, that has dependencies
+// and no installed modules.
 func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	file, found, err := nearestFile(fsys, p, "package.json", func(text []byte) bool {
 		doc, err := parseObject(text)
@@ -60,7 +61,7 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 			continue
 		}
 		if err != nil {
-			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + fileErrorText(err), "mend or remove it"})
+			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + fileErrorText(err), "correct or remove it"})
 			break
 		}
 		more, locked := checkLock(lock, text)
@@ -74,7 +75,8 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	return n.setDigest(content...), nil
 }
 
-// parseObject decodes a JSON parseObject. Like npm, it matches names exactly.
+// parseObject decodes a JSON object. Unlike encoding/json into a struct, it
+// matches names exactly, as npm does.
 func parseObject(text []byte) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
@@ -92,7 +94,7 @@ func hasDependencies(doc map[string]json.RawMessage) bool {
 	})
 }
 
-// checkPackage returns the problems of a package.json, and its members that
+// checkPackage returns the problems in a package.json, and the members that
 // affect what is installed.
 func checkPackage(file string, text []byte) ([]Problem, []string) {
 	doc, err := parseObject(text)
@@ -138,8 +140,8 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 	return sortByLine(ps), []string{string(canonical)}
 }
 
-// fromRegistry reports whether a version in package.json comes from a registry:
-// a range, a tag, or an alias with one.
+// fromRegistry reports whether a version in package.json refers to a registry.
+// It is then a range, a tag, or an alias of one.
 func fromRegistry(v string) bool {
 	v = strings.TrimSpace(v)
 	if alias, ok := strings.CutPrefix(v, "npm:"); ok {
@@ -149,12 +151,12 @@ func fromRegistry(v string) bool {
 		}
 		return npmName().MatchString(alias[:i]) && npmRange().MatchString(strings.TrimPrefix(alias[i:], "@"))
 	}
-	// npm treats a word that looks like an archive as a file.
+	// npm treats a word with the extension of an archive as a file.
 	return npmRange().MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }
 
-// stringValues returns the strings in a JSON value.
+// stringValues returns all strings in a JSON value.
 func stringValues(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -177,11 +179,11 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 		err = json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &whole)
 	}
 	if err != nil {
-		return []Problem{{file, jsonLine(text, err), "syntax", "is not a JSON object: " + err.Error(), "make it anew with `npm install`"}}, ""
+		return []Problem{{file, jsonLine(text, err), "syntax", "is not a JSON object: " + err.Error(), "create it again with `npm install`"}}, ""
 	}
 	var ps []Problem
 	add := func(word, what string) {
-		ps = append(ps, Problem{file, lineOf(text, word), "direct", what + ", not from the registry", "make it anew with `npm install` and released packages only"})
+		ps = append(ps, Problem{file, lineOf(text, word), "direct", what + ", not from the registry", "create it again with `npm install` and released packages only"})
 	}
 	var walk func(v any)
 	walk = func(v any) {
@@ -208,7 +210,7 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 	return sortByLine(ps), string(canonical)
 }
 
-// sortByLine sorts the findings in one file by line.
+// sortByLine sorts the problems of one file by line.
 func sortByLine(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return ps
@@ -223,7 +225,7 @@ func lineOf(text []byte, word string) int {
 	return 1 + bytes.Count(before, []byte("\n"))
 }
 
-// jsonLine returns the line of a syntax error.
+// jsonLine returns the line of a JSON syntax error.
 func jsonLine(text []byte, err error) int {
 	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return 1 + bytes.Count(text[:min(int(se.Offset), len(text))], []byte("\n"))

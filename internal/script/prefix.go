@@ -14,18 +14,19 @@ import (
 
 // prefixes returns the paths outside the system directories that the
 // interpreter at exe needs. It chooses the smallest directory that contains
-// only the runtime. exe has no symlinks left, or is one hop of a chain.
+// only the runtime. exe must be one of the paths returned by followSymlinks.
 func (h Host) prefixes(exe, name string) ([]string, error) {
 	if h.inSystem(exe) {
 		return nil, nil
 	}
 	sep := string(filepath.Separator)
 	if brew, _, ok := strings.Cut(exe, sep+"Cellar"+sep); ok {
-		// A keg links to others through opt and adds packages to lib.
+		// A Homebrew keg refers to other kegs through opt, and adds packages to
+		// lib.
 		return existingPaths(brew, "Cellar", "opt", "lib"), h.checkMountable(brew)
 	}
 	if store := sep + filepath.Join("nix", "store"); isWithin(store, exe) {
-		return []string{store}, nil // every package links to others in the store
+		return []string{store}, nil // packages refer to other packages in the store
 	}
 	if name == "deno" || name == "bun" || name == "uv" {
 		return []string{exe}, nil // a single file
@@ -55,9 +56,9 @@ func existingPaths(dir string, names ...string) []string {
 	return out
 }
 
-// check returns why a directory cannot be mounted in a sandbox: its path, as
-// named or resolved, is not allowed, or it contains files of a home directory
-// besides a runtime.
+// checkDirectory returns why a directory cannot be mounted in a sandbox. Its
+// path, as named or resolved, may be forbidden, or it may contain files of a
+// home directory besides a runtime.
 func (h Host) checkDirectory(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -76,16 +77,18 @@ func (h Host) checkDirectory(dir string) error {
 	return nil
 }
 
-// sharedDirs lists directories in a home that many programs use.
+// sharedDirs lists directories in a home directory that many programs use.
 var sharedDirs = []string{".local/share", ".local/state", "Library", "Library/Application Support",
 	"Documents", "Desktop", "Downloads", "AppData", "AppData/Local", "AppData/Roaming"}
 
-// hiddenDirs lists names of such directories in any home.
+// hiddenDirs lists the names of shared directories in the home directory of any
+// user.
 var hiddenDirs = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
 
-const ownDirectoryHint = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
+const ownDirectoryHint = "install the interpreter in a separate directory (pyenv, uv, nvm, mise) or system-wide"
 
-// checkMountable returns why a directory with this path cannot be mounted in a sandbox.
+// checkMountable returns why a directory with this path cannot be mounted in a
+// sandbox.
 func (h Host) checkMountable(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
@@ -113,7 +116,7 @@ func (h Host) checkMountable(dir string) error {
 	return nil
 }
 
-// homes returns the home directory as named and with symlinks resolved.
+// homes returns the home directory, both as named and with symlinks resolved.
 func (h Host) homes() []string {
 	if !filepath.IsAbs(h.Home) {
 		return nil
@@ -125,17 +128,18 @@ func (h Host) homes() []string {
 	return homes
 }
 
-// runtimeEntry matches the names at the top of an installed runtime.
+// runtimeEntry matches the names in the top directory of an installed runtime.
 var runtimeEntry = lazyregexp.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
 	`|pyvenv\.cfg|pip-selfcheck\.json|CACHEDIR\.TAG|BUILD|install|\.lock|\.gitignore|\.npm|\.mise.*|\.asdf.*|\.DS_Store` +
 	`|(README|LICENSE|CHANGELOG|COPYING|NOTICE|INSTALL|NEWS)(\..*)?|.*\.exe|.*\.dll|npm|npx|corepack|node|.*\.cmd)$`)
 
-// runtimeMarkers lists files and directories that identify a runtime, whatever else
-// its directory contains.
+// runtimeMarkers lists files and directories that identify a runtime,
+// regardless of the other files in its directory.
 var runtimeMarkers = []string{"conda-meta", "pwsh.dll"}
 
-// checkOnlyRuntime rejects a directory in a home that contains more than a runtime,
-// such as a project with a virtual environment at its top.
+// checkOnlyRuntime rejects a directory in a home directory that contains other
+// files than a runtime, such as a project with a virtual environment at its
+// top.
 func checkOnlyRuntime(dir string) error {
 	if isManaged(dir) {
 		return nil
@@ -157,7 +161,7 @@ func checkOnlyRuntime(dir string) error {
 	return nil
 }
 
-// isManaged reports whether the directory belongs to a version manager.
+// isManaged reports whether a directory belongs to a version manager.
 func isManaged(dir string) bool {
 	return managerPath().MatchString(filepath.ToSlash(dir))
 }
@@ -174,14 +178,14 @@ func venvConfigPath(exe string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "pyvenv.cfg")
 }
 
-// venv returns the interpreter of a virtual environment by its own path, the
-// first of hops, because Python finds the environment by that path. The
-// interpreter needs the environment and every directory on the way to the base
+// resolveVenv returns the interpreter of a virtual environment by its own path,
+// the first of hops, because Python finds the environment by that path. The
+// interpreter needs the environment and all directories up to that of the base
 // interpreter.
 func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {
-		exe = hops[1] // its directory without symlinks
+		exe = hops[1] // the same path with the symlinks of its directory resolved
 	}
 	config, err := os.ReadFile(venvConfigPath(exe))
 	if err != nil {
@@ -206,7 +210,7 @@ func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	f.exe = exe
 	for _, hop := range hops {
 		if _, err := os.Stat(hop); err != nil {
-			continue // the name of another version in "home"
+			continue // the directory name of another version in "home"
 		}
 		more, err := h.prefixes(hop, f.name)
 		if err != nil {
@@ -215,7 +219,7 @@ func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 		f.prefixes = append(f.prefixes, more...)
 	}
 	if len(f.prefixes) == 0 && !h.inSystem(exe) {
-		return interpreter{}, errors.New("broken virtual environment")
+		return interpreter{}, errors.New("invalid virtual environment")
 	}
 	return f, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// Limits for requirements.
+// Limits on requirements files.
 const (
 	maxRequirementFiles = 16
 	maxRequirements     = 2000
@@ -21,8 +21,8 @@ const (
 	versionList   = versionClause + `(?:` + space + `,` + space + versionClause + `)*` + space + `,?`
 )
 
-// requirementPattern is a name with extras, versions and a marker (PEP 508 without
-// URLs).
+// requirementPattern matches a name with extras, versions and a marker (PEP 508
+// without URLs).
 var requirementPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + space +
 	`(?:\[[A-Za-z0-9._, \t-]*\])?` + space + `(?:` + versionList + `|\(` + space + versionList + space + `\))?` + space + `(?:;[A-Za-z0-9_.,<>=!~'"() \t+*-]+)?$`)
 
@@ -45,18 +45,18 @@ func (r *requirementsReader) addProblem(file string, line int, code, message, fi
 	r.problems = append(r.problems, Problem{file, line, code, message, fix})
 }
 
-// file reads a requirements or constraints file.
+// readFile reads a requirements or constraints file.
 func (r *requirementsReader) readFile(file string, constraints bool) {
 	if slices.Contains(r.files, file) {
 		return
 	}
 	if len(r.files) == maxRequirementFiles {
-		r.addProblem(file, 0, "unsupported", "too many requirements files", "put them into one")
+		r.addProblem(file, 0, "unsupported", "too many requirements files", "merge them into one")
 		return
 	}
 	src, err := readSource(r.fsys, file)
 	if err != nil {
-		r.addProblem(file, 0, "missing", "cannot be read: "+fileErrorText(err), "mend it, or remove the line that names it")
+		r.addProblem(file, 0, "missing", "cannot be read: "+fileErrorText(err), "correct it, or remove the line that names it")
 		return
 	}
 	r.files = append(r.files, file)
@@ -65,8 +65,8 @@ func (r *requirementsReader) readFile(file string, constraints bool) {
 	}
 }
 
-// logicalLines joins continued lines and drops comments and blank lines, as pip
-// does.
+// logicalLines joins continued lines and drops comments and blank lines, like
+// pip.
 func logicalLines(text string) []dependency {
 	var out []dependency
 	var joined strings.Builder
@@ -99,8 +99,8 @@ func logicalLines(text string) []dependency {
 // comments.
 func hasRequirements(src []byte) bool { return len(logicalLines(normalizeText(src))) > 0 }
 
-// line reads one line of a requirements file. It rejects all options except the
-// listed ones.
+// readLine reads one line of a requirements file. It rejects all options except
+// the ones it handles.
 func (r *requirementsReader) readLine(file string, line int, text string, constraints bool) {
 	if !strings.HasPrefix(text, "-") {
 		r.addRequirement(file, line, text, constraints)
@@ -120,7 +120,7 @@ func (r *requirementsReader) readLine(file string, line int, text string, constr
 	case "--require-hashes":
 		r.hashes = true
 	case "--prefer-binary", "--pre", "--only-binary":
-		// Ignore these: the installer takes only wheels, and a prerelease must
+		// Ignore these: the installer uses only wheels, and a prerelease must
 		// be named explicitly.
 	case "-e", "--editable":
 		r.addProblem(file, line, "direct", "an editable requirement runs code of the skill while it is installed", "name a released package with its version")
@@ -131,20 +131,20 @@ func (r *requirementsReader) readLine(file string, line int, text string, constr
 	}
 }
 
-// include reads a file that another one includes.
+// includeFile reads a file that another one includes.
 func (r *requirementsReader) includeFile(file string, line int, name string, constraints bool) {
 	p := path.Join(path.Dir(file), name)
 	switch {
 	case name == "":
-		r.addProblem(file, line, "syntax", "names no file", "remove the line")
+		r.addProblem(file, line, "syntax", "missing file name", "remove the line")
 	case strings.Contains(name, ":"), path.IsAbs(name), strings.Contains(name, `\`), strings.ContainsAny(name, "$"), !fs.ValidPath(p):
-		r.addProblem(file, line, "outside", name+" is not a file of the skill", "put its lines into this file")
+		r.addProblem(file, line, "outside", name+" is not a file of the skill", "copy its lines into this file")
 	default:
 		r.readFile(p, constraints)
 	}
 }
 
-// inlineMetadata adds a single requirement, which cannot be an option.
+// addInline adds a single requirement. It must not be an option.
 func (r *requirementsReader) addInline(file string, line int, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\n\r#\\") {
 		r.addProblem(file, line, "option", "dependency "+quoteText(text)+" is not a requirement", `write it like "requests>=2"`)
@@ -153,7 +153,7 @@ func (r *requirementsReader) addInline(file string, line int, text string) {
 	r.addRequirement(file, line, text, false)
 }
 
-// require adds one requirement with its hashes.
+// addRequirement adds one requirement with its hashes.
 func (r *requirementsReader) addRequirement(file string, line int, text string, constraints bool) {
 	var hashes []string
 	for _, m := range hashOption().FindAllStringSubmatch(text, -1) {
@@ -163,7 +163,7 @@ func (r *requirementsReader) addRequirement(file string, line int, text string, 
 	name, _, _ := strings.Cut(spec, ";")
 	switch {
 	case directReference().MatchString(strings.TrimSpace(name)):
-		r.addProblem(file, line, "direct", quoteText(spec)+" is fetched from an address or a path of its own", "name a released package with its version")
+		r.addProblem(file, line, "direct", quoteText(spec)+" is a URL or a path", "name a released package with its version")
 		return
 	case strings.Contains(spec, " -"):
 		r.addProblem(file, line, "option", quoteText(spec)+" has an option that is not supported", "remove it")
@@ -184,7 +184,7 @@ func (r *requirementsReader) addRequirement(file string, line int, text string, 
 	}
 }
 
-// quoteText returns text of a skill for a message.
+// quoteText quotes text of a skill for a message.
 func quoteText(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		s = string(r[:80]) + "…"

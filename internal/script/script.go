@@ -4,16 +4,17 @@
 // [Find] resolves a path that a model typed to a file of the skill, [Resolve]
 // returns the [Plan] for that file, and [Split] splits a string of arguments
 // into words. The package installs and runs nothing. It reads the skill only
-// through [io/fs.FS], and only those parts of the host that [Host] leads to.
+// through [io/fs.FS], and only those parts of the host that [Host] describes.
 //
-// # Which interpreter
+// # Selecting the interpreter
 //
-// A shebang decides if there is one, else the extension (see [Table]). From a
-// shebang, the package uses the base name of the interpreter and its arguments.
-// It uses the path only if it is in a system directory or in a directory of
-// PATH, because a skill must not choose which part of a home directory is
-// mounted. The interpreter may have any name; those without special rules have
-// the kind [Other] and run as the kernel would run them.
+// The shebang selects the interpreter. Without a shebang, the file extension
+// does (see [Table]). From a shebang, the package uses the base name of the
+// interpreter and its arguments. It uses the path only if it is in a system
+// directory or in a directory of PATH, because a skill must not choose which
+// part of a home directory is mounted. Any interpreter name is allowed;
+// interpreters without special rules have the kind [Other] and run as the
+// kernel would run them.
 //
 // # Errors
 //
@@ -39,8 +40,8 @@ import (
 // Kind is the language of a script.
 type Kind string
 
-// The kinds of scripts. The caller's engine runs a WASM module and the kernel
-// runs an executable; all others have an interpreter.
+// Kinds of scripts. A WASM module runs in the caller's WASM runtime, and an
+// executable runs directly. All others have an interpreter.
 const (
 	Python     Kind = "python"
 	Shell      Kind = "shell"
@@ -55,40 +56,41 @@ const (
 	Other      Kind = "other" // another interpreter in a shebang: awk, lua, make
 )
 
-// Placeholder is the element of [Plan.Argv] that stands for the script.
+// Placeholder is the element of [Plan.Argv] that is replaced by the path of the
+// script.
 const Placeholder = "{script}"
 
-// maxSource limits the size of the files that are read for needs: Python
-// scripts, requirements files, package.json and lock files.
+// maxSource is the maximum size in bytes of the files that are read for needs:
+// Python scripts, requirements files, package.json and lock files.
 const maxSource = 8 << 20
 
-// Plan describes how to run one script. The caller may change it.
+// Plan describes how to run one script. The caller may modify it.
 type Plan struct {
 	// Kind is the language.
 	Kind Kind `json:"kind"`
 	// Script is the path of the script in the skill.
 	Script string `json:"script"`
-	// Interpreter is the name that was searched for, such as "python3"; it is
-	// empty for executables and WASM. Version is the version as far as it is
-	// known without running it: "3.11.7", "3.11" or empty.
+	// Interpreter is the name that was searched for, such as "python3". It is
+	// empty for executables and WASM. Version is its version if that is known
+	// without running it, such as "3.11.7" or "3.11", and empty otherwise.
 	Interpreter string `json:"interpreter,omitempty"`
 	Version     string `json:"version,omitempty"`
 	// Argv is the absolute host path of the interpreter, its flags, and
 	// [Placeholder] as the last element. For executables and WASM modules it is
-	// only the placeholder. Use [Plan.Command] to fill it in.
+	// only the placeholder. [Plan.Command] replaces the placeholder.
 	Argv []string `json:"argv"`
 	// Prefixes lists the host directories to mount read-only at the same paths,
-	// sorted. For a single-file interpreter it is that file. It never contains
-	// the home directory, a parent of it, or a system directory, which every
-	// sandbox has.
+	// in sorted order. For a single-file interpreter it lists that file. It
+	// never contains the home directory, a parent of it, or a system directory,
+	// which every sandbox has.
 	Prefixes []string `json:"prefixes,omitempty"`
-	// Bin lists the directories to put before PATH, so that programs that the
-	// script starts find the same interpreter.
+	// Bin lists the directories to add to the front of PATH, so that programs
+	// that the script starts use the same interpreter.
 	Bin []string `json:"bin,omitempty"`
-	// Env holds the variables of the run and is never nil. Some may come from
-	// the shebang, but none that affect loaders and shells.
+	// Env holds the environment variables of the run. It is never nil. The
+	// shebang may set some, but none that affect loaders and shells.
 	Env map[string]string `json:"env"`
-	// Needs lists what to install first; nil means nothing.
+	// Needs lists the packages to install first. It is nil if there are none.
 	Needs *Needs `json:"needs,omitempty"`
 }
 
@@ -96,7 +98,7 @@ type Plan struct {
 // path of the script as the interpreter sees it.
 func (p *Plan) Command(file string, args ...string) []string {
 	out := slices.Grow(slices.Clone(p.Argv), len(args))
-	for i := len(out) - 1; i >= 0; i-- { // the last one, because a shebang may contain the same word
+	for i := len(out) - 1; i >= 0; i-- { // the last one, because the shebang may contain the same word
 		if out[i] == Placeholder {
 			out[i] = file
 			break
@@ -105,24 +107,24 @@ func (p *Plan) Command(file string, args ...string) []string {
 	return append(out, args...)
 }
 
-// language holds the settings of a kind of script.
+// language describes a kind of script.
 type language struct {
 	kind Kind
 	exts []string
-	// interpreters holds the names to search for, best first.
+	// interpreters lists the names to search for, best first.
 	interpreters []string
 	before       []string // arguments between interpreter and script
 	env          map[string]string
 }
 
-// languages lists the kinds that are selected by extension.
+// languages lists the kinds of scripts that have a file extension.
 var languages = []language{
 	{kind: Python, exts: []string{".py"}, interpreters: []string{"python3", "python"},
 		// The skill is read-only, and the output of a killed script must not be
 		// lost.
 		env: map[string]string{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}},
-	// Prefer bash, because authors write and test scripts without a shebang in
-	// it.
+	// Prefer bash, because authors of scripts without a shebang test them in
+	// bash.
 	{kind: Shell, exts: []string{".sh", ".bash"}, interpreters: []string{"bash", "sh"}},
 	{kind: Node, exts: []string{".js", ".mjs", ".cjs"}, interpreters: []string{"node"}},
 	{kind: TypeScript, exts: []string{".ts"}, interpreters: []string{"node", "deno", "bun", "tsx"}},
@@ -135,17 +137,17 @@ var languages = []language{
 	{kind: WASM, exts: []string{".wasm"}},
 }
 
-// Row is one line of the table of extensions.
+// Row is a row of the table of extensions.
 type Row struct {
 	Extension string `json:"extension"` // with its dot
 	Kind      Kind   `json:"kind"`
-	// Interpreters lists what runs it without a shebang, best first; it is
-	// empty if none is needed.
+	// Interpreters lists the interpreters for scripts without a shebang, best
+	// first. It is empty if none is needed.
 	Interpreters []string `json:"interpreters"`
 }
 
-// Table returns the interpreters of all extensions in a fixed order, for
-// documentation. The caller may change the slice.
+// Table returns the interpreters for each extension in a fixed order, for
+// documentation. The caller may modify the slice.
 func Table() []Row {
 	var rows []Row
 	for _, l := range languages {
@@ -189,7 +191,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	if len(how.interpreters) == 0 {
 		return plan, nil
 	}
-	var requires string // the supported Python versions
+	var requires string // supported Python versions
 	switch how.kind {
 	case Python:
 		var src []byte
@@ -213,20 +215,20 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	return plan, nil
 }
 
-// detected is the result of inspecting the name and the first bytes of a
-// script.
+// detected describes a script, as far as its name and first bytes tell.
 type detected struct {
 	kind Kind
-	// interpreters holds the names to search for, best first; exact is the path
+	// interpreters lists the names to search for, best first. exact is the path
 	// in a shebang. If both are empty, no interpreter is needed.
 	interpreters []string
 	exact        string
-	args         []string // from the shebang
+	args         []string // arguments in the shebang
 	env          map[string]string
 	with         []string // requirements in the shebang
 }
 
-// detectInterpreter inspects the first bytes of a script.
+// detectInterpreter determines the interpreter of a script from its name, mode
+// and first bytes.
 func detectInterpreter(p string, src []byte, mode fs.FileMode) (detected, error) {
 	if isELF(src) {
 		return detected{kind: Executable}, nil
@@ -252,9 +254,9 @@ func detectInterpreter(p string, src []byte, mode fs.FileMode) (detected, error)
 	return detected{kind: l.kind, interpreters: l.interpreters}, nil
 }
 
-// mayBeScript reports whether a file without a script's extension may be a
-// script: it is executable, or has no extension at all, because archives lose
-// the executable bit.
+// mayBeScript reports whether a file without a script extension may be a
+// script. It may be if it is executable, or if it has no extension at all,
+// because archives can lose the executable bit.
 func mayBeScript(p string, mode fs.FileMode) bool {
 	return mode&0o111 != 0 || path.Ext(p) == ""
 }
@@ -278,8 +280,8 @@ func openRegular(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readHead returns the first bytes of a file, which hold its first line, and its
-// mode.
+// readHead returns the file's mode and its leading bytes, which include the
+// first line.
 func readHead(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
 	f, info, err := openRegular(fsys, p)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 )
 
 // maxShebang is the maximum length of a first line on Linux, including "#!"
-// (BINPRM_BUF_SIZE). Longer lines are truncated and do not run.
+// (BINPRM_BUF_SIZE). Linux truncates longer lines and does not run them.
 const maxShebang = 256
 
 var utf8BOM = []byte("\ufeff")
 
-// shebang is the first line of a script, parsed as the kernel and env(1) do.
+// shebang is the first line of a script, parsed as by the kernel and env(1).
 type shebang struct {
 	line        string // without "#!" and surrounding space
 	interpreter string // an absolute path, or a name for env to look up
@@ -26,10 +26,10 @@ type shebang struct {
 }
 
 // parseShebang parses the first line of src. It returns false if that is not a
-// shebang. It ignores a byte order mark before and a carriage return after the
-// line. As on Linux, everything after the interpreter is one argument. But env
-// splits it even without -S, as on macOS; such a line could not run on Linux at
-// all.
+// shebang. It ignores a byte order mark before the line and a carriage return
+// after it. As on Linux, the text after the interpreter is one argument. For
+// env, it is split even without -S, as on macOS, because such a line cannot run
+// on Linux at all.
 func parseShebang(src []byte) (shebang, bool, error) {
 	src = bytes.TrimPrefix(src, utf8BOM)
 	if !bytes.HasPrefix(src, []byte("#!")) || bytes.HasPrefix(src, []byte("#![")) { // "#![" starts a Rust attribute
@@ -51,9 +51,9 @@ func parseShebang(src []byte) (shebang, bool, error) {
 	rest := strings.Trim(sb.line[i:], " \t")
 	switch {
 	case sb.interpreter == "":
-		return sb, true, errors.New("names no interpreter")
+		return sb, true, errors.New("missing interpreter")
 	case !path.IsAbs(sb.interpreter):
-		return sb, true, errors.New("the interpreter is not an absolute path; begin the script with #!/usr/bin/env NAME")
+		return sb, true, errors.New("interpreter path is not absolute; begin the script with #!/usr/bin/env NAME")
 	case path.Base(sb.interpreter) == "env":
 		return sb, true, sb.parseEnv(rest)
 	case rest != "":
@@ -64,20 +64,20 @@ func parseShebang(src []byte) (shebang, bool, error) {
 
 var (
 	variableAssignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	// reservedVariable matches variables that a script may not set, because they belong
-	// to the sandbox or affect what runs before the script.
+	// reservedVariable matches variables that a script may not set, because
+	// they belong to the sandbox or affect what runs before the script.
 	reservedVariable = lazyregexp.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
 	uvPython         = lazyregexp.New(`^3(\.[0-9]{1,2})?$`)
 )
 
-// throughEnv parses the arguments of env(1).
+// parseEnv parses the arguments of env(1).
 func (sb *shebang) parseEnv(rest string) error {
 	words, err := Split(rest)
 	if err != nil {
 		return errors.New("missing closing quote")
 	}
-	// The kernel passes a single argument to env, so -S and its text may be one
-	// word.
+	// The kernel passes a single argument to env, so -S and the text after it
+	// may be one word.
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		w := words[0]
 		words = words[1:]
@@ -93,7 +93,7 @@ func (sb *shebang) parseEnv(rest string) error {
 			break
 		}
 		if w == "-" || w == "-i" || w == "--ignore-environment" || w == "--" {
-			continue // a sandbox starts with an empty environment anyway
+			continue // the sandbox starts with an empty environment
 		}
 		return fmt.Errorf("option %s of env is not supported", w)
 	}
@@ -109,11 +109,11 @@ func (sb *shebang) parseEnv(rest string) error {
 		words = words[1:]
 	}
 	if len(words) == 0 || words[0] == "" {
-		return errors.New("names no interpreter")
+		return errors.New("missing interpreter")
 	}
 	sb.interpreter, sb.args = words[0], words[1:]
 	if strings.Contains(sb.interpreter, "/") && !path.IsAbs(sb.interpreter) {
-		return errors.New("the interpreter is a relative path; begin the script with #!/usr/bin/env NAME")
+		return errors.New("interpreter path is relative; begin the script with #!/usr/bin/env NAME")
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ var (
 	shellNames = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
 )
 
-// detectInterpreter returns how to run the script at p.
+// detect returns how to run the script at p.
 func (sb shebang) detect(p string) (detected, error) {
 	name := path.Base(sb.interpreter)
 	how := detected{args: sb.args, env: sb.env, interpreters: []string{name}}
@@ -152,9 +152,10 @@ func (sb shebang) detect(p string) (detected, error) {
 	case name == "tsx" || name == "ts-node":
 		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
 	case name == "npx" || name == "bunx":
-		// npx would download it; any program that runs TypeScript will do.
+		// npx would download the interpreter; any program that runs TypeScript
+		// is suitable.
 		if !slices.ContainsFunc(sb.args, func(a string) bool { return a == "tsx" || a == "ts-node" }) {
-			return how, fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
+			return how, fmt.Errorf("%s would download a program; name the interpreter itself", name)
 		}
 		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
 	case name == "ruby":
@@ -181,35 +182,35 @@ func (sb shebang) detect(p string) (detected, error) {
 
 var (
 	programName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
-	// These run a program as another user, or download one.
+	// Programs that run a program as another user, or download one.
 	userSwitchers = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
 	downloaders   = []string{"uvx", "pnpx"}
 )
 
-// checkOtherInterpreter returns why an interpreter without special rules is not allowed, or
-// nil.
+// checkOtherInterpreter returns why an interpreter without special rules is not
+// allowed, or nil.
 func checkOtherInterpreter(interpreter string) error {
 	name := path.Base(interpreter)
 	lower := strings.ToLower(name) // some file systems ignore case
 	switch {
 	case slices.Contains(strings.Split(interpreter, "/"), ".."):
-		return errors.New("the interpreter path contains ..; begin the script with #!/usr/bin/env NAME")
+		return errors.New("interpreter path contains ..; begin the script with #!/usr/bin/env NAME")
 	case strings.HasPrefix(path.Clean(interpreter)+"/", "/skill/"):
-		return errors.New("the interpreter is inside the skill; begin the script with #!/usr/bin/env NAME")
+		return errors.New("interpreter is inside the skill; begin the script with #!/usr/bin/env NAME")
 	case !programName().MatchString(name):
 		return fmt.Errorf("invalid interpreter name %q: use letters, digits and . _ + - only", name)
 	case lower == "env":
-		return errors.New("env names no interpreter")
+		return errors.New("missing interpreter after env")
 	case slices.Contains(userSwitchers, lower):
 		return fmt.Errorf("%s would run it as another user; name the interpreter itself", name)
 	case slices.Contains(downloaders, lower):
-		return fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
+		return fmt.Errorf("%s would download a program; name the interpreter itself", name)
 	}
 	return nil
 }
 
-// launcher handles "uv run --script" and "pipx run". They install the needs of
-// the script and start Python, as this package plans to do.
+// detectLauncher handles "uv run --script" and "pipx run". These install the
+// needs of the script and start Python, so the plan does the same.
 func (how detected) detectLauncher(name string) (detected, error) {
 	words := how.args
 	how.kind, how.args, how.exact, how.interpreters = Python, nil, "", byKind(Python).interpreters

@@ -14,21 +14,21 @@ import (
 )
 
 // shim is a program of a version manager that starts an interpreter. target
-// returns the interpreter that it starts outside any project. Files of the
-// working directory are ignored, because they do not belong to the skill.
+// returns the interpreter that the shim starts outside any project. Files in
+// the working directory are ignored, because they do not belong to the skill.
 type shim struct {
 	manager string
 	target  func() (string, error)
 }
 
-// envManagers maps languages to the variables of pyenv and similar managers,
-// which have one directory per version below versions.
+// envManagers maps languages to the version variables of pyenv and similar
+// managers. These have one directory per version below versions.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
-// asdfNames maps interpreters to their names in asdf if they differ.
+// asdfNames maps interpreters to their names in asdf, if these differ.
 var asdfNames = map[string]string{"node": "nodejs"}
 
-// shim reports whether one of the hops is a shim.
+// findShim returns the shim among the hops. It returns false if there is none.
 func (h Host) findShim(hops []string, name string) (shim, bool) {
 	real := filepath.Base(hops[len(hops)-1])
 	switch strings.TrimSuffix(real, ".exe") {
@@ -57,7 +57,8 @@ func (h Host) findShim(hops []string, name string) (shim, bool) {
 	return shim{}, false
 }
 
-// envTarget returns the interpreter that pyenv, rbenv, nodenv or plenv runs.
+// envTarget returns the interpreter that a shim of pyenv, rbenv, nodenv or
+// plenv starts.
 func (h Host) envTarget(root, name string) (string, error) {
 	wanted := strings.FieldsFunc(h.getenv(envManagers[toolOf(name)]), func(r rune) bool { return r == ':' })
 	if len(wanted) == 0 {
@@ -69,7 +70,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 	}
 	for _, v := range wanted {
 		if v == "system" {
-			break // the next one on PATH
+			break // the next one in PATH
 		}
 		for _, v := range []string{v, strings.TrimPrefix(v, toolOf(name)+"-")} {
 			dir, ok := versionDir(filepath.Join(root, "versions"), v)
@@ -78,10 +79,10 @@ func (h Host) envTarget(root, name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("not part of the selected version (%s)", strings.Join(wanted, " "))
+	return "", fmt.Errorf("not installed in the selected version (%s)", strings.Join(wanted, " "))
 }
 
-// installTarget returns the interpreter that asdf or mise runs.
+// installTarget returns the interpreter that a shim of asdf or mise starts.
 func (h Host) installTarget(root, name string) (string, error) {
 	lang := toolOf(name)
 	for _, tool := range []string{lang, cmp.Or(asdfNames[lang], lang)} {
@@ -145,7 +146,7 @@ func (h Host) miseConfig(tool string) []string {
 	return versions(config.Tools[tool])
 }
 
-// voltaTarget returns the interpreter that Volta runs outside a project.
+// voltaTarget returns the interpreter that Volta starts outside a project.
 func voltaTarget(root, name string) (string, error) {
 	var platform struct {
 		Node struct {
@@ -164,7 +165,8 @@ func voltaTarget(root, name string) (string, error) {
 }
 
 // versionDir returns the directory below root of a version, or of the newest
-// version with that prefix. It rejects a version that is a path.
+// version with that prefix. It rejects a version that contains a path
+// separator.
 func versionDir(root, version string) (string, bool) {
 	if version == "" || version != filepath.Base(version) || strings.HasPrefix(version, ".") || strings.ContainsAny(version, `/\:`) {
 		return "", false
@@ -185,8 +187,9 @@ func versionDir(root, version string) (string, bool) {
 	return dirs[0], true
 }
 
-// kept returns the interpreters of version managers and installers that are not
-// on PATH, as for a program started from a desktop.
+// managedInterpreters returns interpreters of version managers and installers
+// that may not be in PATH, for example if the program was started from a
+// desktop.
 func (h Host) managedInterpreters(name string) []string {
 	var out []string
 	add := func(pattern ...string) { out = append(out, globNewest(filepath.Join(pattern...))...) }
@@ -212,7 +215,7 @@ func (h Host) managedInterpreters(name string) []string {
 	return out
 }
 
-// globNewest returns the matches of a pattern, higher versions first.
+// globNewest returns the matches of a pattern, newest version first.
 func globNewest(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
@@ -224,7 +227,7 @@ func globNewest(pattern string) []string {
 	return found
 }
 
-// toolOf returns the name of the tool that contains the interpreter.
+// toolOf returns the name of the tool that contains an interpreter.
 func toolOf(name string) string {
 	if pythonName().MatchString(name) {
 		return "python"

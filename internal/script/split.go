@@ -12,12 +12,12 @@ var (
 )
 
 // Split splits a string of arguments into words like a POSIX shell. It handles
-// only quotes and backslashes. It does not expand variables, globs or
-// substitutions, and keeps the characters of comments, pipes and redirections.
+// only quotes and backslashes. It expands no variables, globs or substitutions,
+// and treats characters of comments, pipes and redirections as ordinary text.
 // The error is [ErrQuote] or [ErrBackslash].
 //
-// It does not use go-shellwords, which cuts the line at the first of ;&|<>,
-// rejects parentheses, and turns \n and \t into control characters.
+// It does not use go-shellwords, which truncates the line at the first of
+// ;&|<>, rejects parentheses, and turns \n and \t into control characters.
 func Split(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -65,9 +65,9 @@ func Split(s string) ([]string, error) {
 	return words, nil
 }
 
-// appendQuoted appends the text between double quotes to word. s starts after the
-// opening quote. It returns the number of bytes up to and including the closing
-// quote.
+// appendQuoted appends the text between double quotes to word. s starts after
+// the opening quote. It returns the number of bytes up to and including the
+// closing quote.
 func appendQuoted(word *strings.Builder, s string) (int, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

@@ -1,12 +1,12 @@
 package script
 
-// Tool is a program of the host that installs packages. The caller may change
+// Tool is a program of the host that installs packages. The caller may modify
 // it.
 type Tool struct {
-	// Argv is the command: the absolute path of the program, after that of its
-	// interpreter if it needs one.
+	// Argv is the command: the absolute path of the program, preceded by that
+	// of its interpreter if there is one.
 	Argv []string
-	// Prefixes lists the host paths that it needs, as in [Plan].
+	// Prefixes lists the host paths to mount, as in [Plan].
 	Prefixes []string
 }
 

@@ -19,9 +19,9 @@ var (
 	nodeVersion = lazyregexp.New(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
 )
 
-// version returns the version of the interpreter at exe, a path without
-// symlinks, according to its files. If they do not contain it, it calls the
-// host's Version.
+// version returns the version of the interpreter at exe according to its files.
+// If they do not contain it, it calls Host.Version. exe must not contain
+// symlinks.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
 	byDir := releaseNumber().FindString(filepath.Base(root))
@@ -62,9 +62,9 @@ func typeScriptProblem(f interpreter) string {
 	v := releaseParts(f.version)
 	switch {
 	case len(v) < 2:
-		return "its version is not known, and Node.js runs TypeScript from 22.6 on"
+		return "unknown version; Node.js runs TypeScript since 22.6"
 	case compareRelease(v, []int{22, 6}) < 0:
-		return "it is version " + f.version + ", and Node.js runs TypeScript from 22.6 on"
+		return "version " + f.version + " is too old; Node.js runs TypeScript since 22.6"
 	}
 	return ""
 }
@@ -79,7 +79,7 @@ func needsTypeScriptFlag(version string) bool {
 	return compareRelease(v, []int{23, 6}) < 0
 }
 
-// releaseParts returns the parts of a release.
+// releaseParts returns the numbers of a release.
 func releaseParts(v string) []int {
 	var out []int
 	for _, p := range strings.Split(v, ".") {
@@ -92,7 +92,7 @@ func releaseParts(v string) []int {
 	return out
 }
 
-// compareRelease compares two releases; missing parts are zero.
+// compareRelease compares two releases. Missing parts count as zero.
 func compareRelease(a, b []int) int {
 	for i := range max(len(a), len(b)) {
 		var x, y int
@@ -121,8 +121,9 @@ func isVersionSpecifier(spec string) bool {
 	return true
 }
 
-// satisfiesVersion reports whether a Python version meets a requirement. A partly
-// known version ("3.11") does if any matching release could.
+// satisfiesVersion reports whether a Python version satisfies a specifier. For
+// an incomplete version such as "3.11", it reports whether any release of it
+// could.
 func satisfiesVersion(version, spec string) bool {
 	have := releaseParts(version)
 	for part := range strings.SplitSeq(spec, ",") {
