@@ -185,7 +185,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 	}
 	clear()
 	r.npm(t, "@scope/tool", "1.2.4", strings.Replace(jsServer, "VERSION", "two", 1))
-	if served, err = s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "approved was @scope/tool@1.2.3, and installed is 1.2.4") {
+	if served, err = s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "approved @scope/tool@1.2.3, but installed 1.2.4") {
 		t.Errorf("another version: %v", err)
 		if err == nil {
 			served.Close()
@@ -224,10 +224,10 @@ func TestFetchedCommands(t *testing.T) {
 	for _, tt := range []struct{ command, refused string }{
 		{"npx x", ""}, {"npx -y x@1.0.0 --flag", ""}, {"npx --yes @a/b@latest", ""}, {"npx --package=@a/b@^1 serve", ""}, {"uvx x", ""}, {"uvx x@1.2 -v", ""},
 		{"uvx --from x==1.2 y", ""}, {"uvx --python 3.12 x>=1,<2", ""}, {"uvx x[cli]==1.0", ""},
-		{"npx", "no package named"}, {"npx -y", "no package named"}, {"npx -p", "-p needs a package"}, {"npx -p a -p b c", "more than one"}, {"npx ./x", "not a package"},
-		{"npx https://example.com/x.tgz", "not a package"}, {"npx git+ssh://x", "not a package"}, {"npx a@file:../b", "not a package"}, {"npx --call x", "unsupported option"},
-		{"uvx", "no package named"}, {"uvx --from", "has no value"}, {"uvx ./x", "not a package"}, {"uvx --index-url https://example.com x", "unsupported option"},
-		{"uvx x@https://example.com/x.whl", "not a package"}, {"uvx --python=pypy x", "invalid Python version"}, {"uvx x\"]", "not a package"},
+		{"npx", "missing package"}, {"npx -y", "missing package"}, {"npx -p", "-p needs a package"}, {"npx -p a -p b c", "multiple packages"}, {"npx ./x", "not a package name"},
+		{"npx https://example.com/x.tgz", "not a package name"}, {"npx git+ssh://x", "not a package name"}, {"npx a@file:../b", "not a package name"}, {"npx --call x", "unsupported option"},
+		{"uvx", "missing package"}, {"uvx --from", "has no value"}, {"uvx ./x", "not a package name"}, {"uvx --index-url https://example.com x", "unsupported option"},
+		{"uvx x@https://example.com/x.whl", "not a package name"}, {"uvx --python=pypy x", "invalid Python version"}, {"uvx x\"]", "not a package name"},
 	} {
 		words := strings.Fields(tt.command)
 		text, _ := json.Marshal(map[string]any{"here": map[string]any{"command": words[0], "args": words[1:]}})

@@ -185,9 +185,9 @@ func TestServeProjectRefuses(t *testing.T) {
 		want    string
 	}{
 		{[]string{"docker", "run", "x"}, "cannot start containers"},
-		{[]string{}, "empty; name a program"},
-		{[]string{"./gone.py"}, "no such file in the project"},
-		{[]string{"../../bin/sh"}, "no such file in the project"},
+		{[]string{}, "empty command; write a program"},
+		{[]string{"./gone.py"}, "file not found in the project"},
+		{[]string{"../../bin/sh"}, "file not found in the project"},
 		{[]string{"nowhere-to-be-found"}, "is missing"},
 		{[]string{"uv", "run", "server.py"}, "uvx PACKAGE==VERSION"},
 		{[]string{"npx", "github:x/y"}, "not a package of the registry"},

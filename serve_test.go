@@ -150,11 +150,11 @@ func TestServeRefuses(t *testing.T) {
 	}{
 		{[]string{"docker", "run", "-i", "mcp/x"}, "cannot start containers"},
 		{[]string{"/usr/bin/podman", "run", "x"}, "cannot start containers"},
-		{[]string{}, "empty; name a program"},
+		{[]string{}, "empty command; write a program"},
 		{[]string{"data.json"}, "not a script"},
 		{[]string{"./gone.py"}, "no script"},
 		{[]string{"nowhere-to-be-found"}, "is missing"},
-		{[]string{"uv", "run", "pytest"}, "want a script of the skill"},
+		{[]string{"uv", "run", "pytest"}, "want the path of a script"},
 		{[]string{"npx", "github:x/y"}, "not a package of the registry"},
 		{[]string{"npx", "-c", "rm"}, "unsupported option"},
 		{[]string{"uvx", "git+https://example.com/x"}, "not a package of the index"},

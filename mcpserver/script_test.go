@@ -347,8 +347,8 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},
 		{"no script", args{"skill": "sh", "script": "notes.txt"}, "notes.txt is not a script; its scripts are do.sh"},
 		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path inside the skill"},
-		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "no working folder with this handle; omit folder to start a new one"},
-		{"no folder", line("echo ran", "folder", "../../etc"), "no working folder with this handle; omit folder to start a new one"},
+		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "working folder not found; omit folder to start a new one"},
+		{"no folder", line("echo ran", "folder", "../../etc"), "working folder not found; omit folder to start a new one"},
 	} {
 		if res := c.call("run_skill_script", tt.args); !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
 			t.Errorf("%s: got %q, want %q", tt.name, textOf(res), tt.want)
@@ -737,7 +737,7 @@ func TestK10ExecuteSkillScript(t *testing.T) {
 func TestK9NonScriptsAreRefusedBeforeSandbox(t *testing.T) {
 	s := newWorkshop(t, shell(), mcpserver.Options{Compat: "weknora"})
 	c := s.connect(t, way{"stdio", legacy}, nil)
-	for path, want := range map[string]string{"notes.txt": "is not a script", "SKILL.md": "is not a script", "../x.sh": "not a path inside the skill", "no.sh": "there is no script"} {
+	for path, want := range map[string]string{"notes.txt": "is not a script", "SKILL.md": "is not a script", "../x.sh": "not a path in the skill", "no.sh": "not found in the skill"} {
 		if res := c.call("execute_skill_script", args{"skill_name": "sh", "script_path": path}); !res.IsError || !strings.Contains(textOf(res), want) || res.StructuredContent != nil {
 			t.Errorf("%s: %q", path, textOf(res))
 		}

@@ -14,18 +14,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Caller is the principal of a run, and what a user grants by typing the
+// Caller identifies who starts a run, and what a user grants by typing the
 // command.
 type Caller struct {
 	Principal policy.Principal
 	Session   string
 	// ByUser is set if the user typed the command, which approves this run.
-	// Only then WriteWorkspace and HostNetwork count.
+	// WriteWorkspace and HostNetwork are ignored otherwise.
 	ByUser                      bool
 	WriteWorkspace, HostNetwork bool
 }
 
-// RefusedError is returned if policy denies a run.
+// RefusedError is returned if the policy denies a run.
 type RefusedError struct {
 	Skill    string
 	Decision policy.Decision
@@ -46,20 +46,21 @@ type authorizer struct {
 	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
 }
 
-// authorization is the permission to run code, with the bounds that apply to it.
+// authorization is the permission to run code. It describes what the code may
+// use.
 type authorization struct {
 	bounds      policy.Bounds // requested and granted
 	inject      []policy.Injection
-	hostNetwork bool          // use the machine's network
+	hostNetwork bool          // use the network of the host without a proxy
 	grant       *policy.Grant // nil if no grant was needed
 	request     policy.Request
 	notes       []string // for users
 
-	ctx     context.Context // ends when the permission is revoked
+	ctx     context.Context // done when the permission is revoked
 	release func()
-	check   func() error // checks the permission again; nil if held suffices
-	// refuse records that the permission was revoked before the start, and
-	// returns the error for it.
+	check   func() error // checks the permission again; nil if ctx suffices
+	// revokedError records that the permission was revoked before the start,
+	// and returns the error to report.
 	revokedError func(ctx context.Context, cause error) error
 }
 
@@ -100,17 +101,18 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	return p, nil
 }
 
-// wouldAllow reports whether policy allows the skill to run now. It records
-// nothing.
+// isAllowed reports whether the policy currently allows the skill to run. It
+// records nothing.
 func (a *authorizer) isAllowed(ctx context.Context, s *openedSkill, c Caller) bool {
 	asked, _, _, err := RequestedBounds(s.skill, a.limit)
 	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
 }
 
-// request returns the policy request of the skill.
+// request returns the policy request for a skill and the bounds that it
+// requests.
 func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) policy.Request {
 	allows := asked.Permissions()
-	if c.ByUser { // the user grants it with the command
+	if c.ByUser { // typing the command grants it
 		allows.HostNetwork, allows.WorkspaceWrite = c.HostNetwork, c.WriteWorkspace
 	}
 	return policy.Request{
@@ -120,24 +122,24 @@ func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, aske
 }
 
 // approvedPackages returns the packages in the grant for this skill, if the
-// skill has servers from packages. The installed packages are compared with
-// them when a server starts, because they may not be installed now.
+// skill has servers from packages. They may not be installed yet, so the
+// installed packages are compared with them when a server starts.
 func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
 	installs, err := a.services(s.entry, s.skill)
-	// Servers that cannot be read are not started, so the approval of the
-	// scripts remains valid.
+	// Servers with an invalid configuration are not started, so the approval of
+	// the scripts remains valid.
 	if !errors.Is(err, ErrNoServers) && !installs {
 		return nil
 	}
 	g, err := a.grants.Find(ctx, c.Principal, s.digest, c.Session)
 	if err != nil || g == nil {
-		return nil // the decision reports it
+		return nil // the decision reports the error
 	}
 	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackageNeed(n) })
 }
 
-// checkIsolation returns an error if the sandbox isolates less than the bounds
-// require.
+// checkIsolation returns an error if the sandbox provides less isolation than
+// the bounds require.
 func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int) error {
 	if minTier == 0 {
 		return nil
@@ -152,13 +154,13 @@ func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int
 	return nil
 }
 
-// refuse returns the error for a run that policy allowed before the permission
-// was revoked.
+// revokedError returns the error for a run whose permission was revoked after
+// the policy allowed it.
 func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q policy.Request, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	q.Enabled = !s.isUnavailable(a.catalog.Snapshot())
 	d := policy.Decide(ctx, a.grants, q)
-	if d.Allow { // granted again
+	if d.Allow { // granted again in the meantime
 		d = policy.Decision{Code: policy.NotApproved, Reason: cause.Error()}
 	}
 	if err := a.recordDecision(ctx, d, q); err != nil {
@@ -167,7 +169,7 @@ func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q policy.
 	return &RefusedError{s.name, d}
 }
 
-// record records a policy decision in the audit log.
+// recordDecision records a policy decision in the audit log.
 func (a *authorizer) recordDecision(ctx context.Context, d policy.Decision, q policy.Request) error {
 	if a.audit == nil {
 		return nil
@@ -178,10 +180,10 @@ func (a *authorizer) recordDecision(ctx context.Context, d policy.Decision, q po
 	return nil
 }
 
-var errUnavailable = errors.New("the skill, or one that it needs, is no longer available")
+var errUnavailable = errors.New("skill or one of its dependencies is no longer available")
 
-// holdGrant sets the context of the permission. It ends when the grant is
-// revoked, or the skill is disabled or removed from the catalog.
+// holdGrant sets the context of the permission. It is cancelled when the grant
+// is revoked, or when the skill is disabled or removed from the catalog.
 func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authorization) error {
 	held, cancel := context.WithCancelCause(ctx)
 	revoke := func(cause error) { cancel(fmt.Errorf("%w: %w", sandbox.ErrDisabled, cause)) }
@@ -190,7 +192,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 			revoke(errUnavailable)
 		}
 	})
-	// The subscription misses changes made before it started, so check again.
+	// The subscription does not report earlier changes, so check again.
 	if s.isUnavailable(a.catalog.Snapshot()) {
 		unsubscribe()
 		cancel(nil)
@@ -218,7 +220,8 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 	return nil
 }
 
-// checkPackage returns an error if the installed package is not in the grant.
+// checkPackage returns an error if the grant does not include the installed
+// package.
 func (p *authorization) checkPackage(skill string, f *packageCommand, installed *Package) error {
 	if p.grant == nil || slices.Contains(p.grant.Needs, installed.Need()) {
 		return nil
@@ -226,7 +229,7 @@ func (p *authorization) checkPackage(skill string, f *packageCommand, installed 
 	reason := fmt.Sprintf("%s %s was not installed when the skill was approved", installed.Name, installed.Version)
 	for _, n := range p.grant.Needs {
 		if strings.HasPrefix(n.Name, installed.Registry+":"+installed.Name+"@") {
-			reason = fmt.Sprintf("approved was %s, and installed is %s with another content or version", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
+			reason = fmt.Sprintf("approved %s, but installed %s has another version or content", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
 		}
 	}
 	return &CommandError{f.launcher + " " + installed.Requested, reason + "; review skill " + skill + " and approve it again"}

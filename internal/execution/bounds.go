@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// RequestedBounds returns the permissions that a skill requests, within the operator's
-// limit, the injections of secrets, and the problems of the request.
+// RequestedBounds returns what a skill requests, reduced to the operator's
+// limit. It also returns the secrets to inject and the problems of the request.
 func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []policy.Injection, []policy.Problem, error) {
 	front, err := s.FrontmatterJSON()
 	if err != nil {
@@ -20,7 +20,7 @@ func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []poli
 
 // withinLimit returns the part of asked that the operator allows.
 func withinLimit(asked, limit policy.Bounds) policy.Bounds {
-	// Without a limit of the operator, the default limits of the sandbox apply.
+	// If the operator sets no limit, the default limits of the sandbox apply.
 	d := sandbox.DefaultLimits()
 	applyDefaultLimit(&asked.MemoryMB, limit.MemoryMB, int(d.Memory>>20))
 	applyDefaultLimit(&asked.Seconds, limit.Seconds, int(d.Wall.Seconds()))

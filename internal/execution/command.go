@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 )
 
-// CommandError is returned if a command of a skill cannot be served.
+// CommandError is returned for a command of a skill that cannot be started.
 type CommandError struct {
 	Program string
 	Reason  string // the problem and how to fix it
@@ -19,36 +19,39 @@ func (e *CommandError) Error() string { return fmt.Sprintf("%s: %s", e.Program, 
 
 // command is the parsed command of a service.
 type command struct {
-	words []string        // the command, with the skill's directory filled in
+	words []string        // program and arguments, with the skill directory replaced
 	pkg   *packageCommand // package that npx or uvx starts; nil for other programs
 }
 
-// skillDirNames replaces the names of the skill's directory in a command.
-var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", mountpoint.Skill, "${SKILL_DIR}", mountpoint.Skill, "${LOADOUT_SKILL}", mountpoint.Skill,
-	"${CLAUDE_PLUGIN_ROOT}", mountpoint.Skill, "{baseDir}", mountpoint.Skill)
+// skillDirNames replaces variables that mean the skill directory by its path in
+// the sandbox.
+var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", sandbox.SkillDir, "${SKILL_DIR}", sandbox.SkillDir, "${LOADOUT_SKILL}", sandbox.SkillDir,
+	"${CLAUDE_PLUGIN_ROOT}", sandbox.SkillDir, "{baseDir}", sandbox.SkillDir)
 
-// containerEngines start containers, which cannot run in a sandbox.
+// containerEngines lists programs that start containers, which is impossible in
+// a sandbox.
 var containerEngines = []string{"docker", "docker-compose", "podman", "nerdctl", "container"}
 
-// ReplaceSkillDir replaces the names of the skill's directory in text.
+// ReplaceSkillDir replaces variables in text that mean the skill directory by
+// its path in the sandbox.
 func ReplaceSkillDir(text string) string { return skillDirNames.Replace(text) }
 
-// CheckCommand rejects commands that can never be served. It reports whether a
-// package must be installed to start the command.
+// CheckCommand rejects commands that can never be started. It reports whether
+// starting the command requires the installation of a package.
 func CheckCommand(args []string) (installs bool, err error) {
 	c, err := parseCommand(args)
 	return err == nil && c.pkg != nil, err
 }
 
-// parseCommand parses a command and rejects commands that can never be served,
-// before any approval request.
+// parseCommand parses a command. It rejects commands that can never be started,
+// so that no approval is requested for them.
 func parseCommand(args []string) (*command, error) {
 	c := &command{}
 	for _, w := range args {
 		c.words = append(c.words, skillDirNames.Replace(w))
 	}
 	if len(c.words) == 0 || c.words[0] == "" {
-		return nil, &CommandError{"command", "empty; name a program"}
+		return nil, &CommandError{"command", "empty command; write a program"}
 	}
 	var err error
 	switch base := c.program(); {

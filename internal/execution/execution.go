@@ -1,12 +1,12 @@
 // Package execution runs the code of skills and projects in a sandbox.
 //
-// [Runner.Run] runs one script to its end; [Runner.Serve] starts a long-lived
-// command, such as an MCP server. Each step has a small type: openedSkill has
-// the files, authorizer decides, planner finds the interpreter, installer
-// installs packages, specBuilder describes the sandbox, and collector saves the
-// files of a run. Start reading at Runner.Run.
+// [Runner.Run] runs one script and waits for it. [Runner.Serve] starts a
+// long-lived command, such as an MCP server. Each step has a small type:
+// openedSkill opens the files, authorizer decides, planner selects the
+// interpreter, installer installs packages, specBuilder describes the sandbox,
+// and collector saves the output files. Start reading at Runner.Run.
 //
-// The package asks nobody. It starts nothing that policy did not allow, and
+// The package shows no prompts. It starts nothing that the policy denies, and
 // nothing whose decision could not be recorded.
 package execution
 
@@ -32,13 +32,14 @@ import (
 )
 
 var (
-	// ErrNoScripts is returned by a runtime that runs no scripts.
-	ErrNoScripts = errors.New("this program runs no scripts: no sandbox configured")
-	// ErrNoServers is returned by a runtime that starts no servers of skills.
-	ErrNoServers = errors.New("this program starts no MCP servers of skills: no reader configured")
+	// ErrNoScripts is returned if the program is not configured to run scripts.
+	ErrNoScripts = errors.New("cannot run scripts: no sandbox configured")
+	// ErrNoServers is returned if the program is not configured to start MCP
+	// servers of skills.
+	ErrNoServers = errors.New("cannot start MCP servers of skills: no reader configured")
 )
 
-// Auditor records decisions.
+// Auditor records policy decisions.
 type Auditor interface {
 	Append(ctx context.Context, r policy.Record) error
 }
@@ -50,21 +51,22 @@ type Options struct {
 	Grants  policy.Store
 	Audit   Auditor       // nil discards the decisions
 	Bounds  policy.Bounds // limit for all skills
-	Host    script.Host   // the machine to search for interpreters
-	// Packages configures the installation of packages; nil refuses programs
-	// that need any.
+	Host    script.Host   // machine whose interpreters are used
+	// Packages configures the installation of packages. If nil, programs that
+	// need packages are rejected.
 	Packages *packages.Options
 	// Services reports whether a server of a skill needs an installed package.
-	// Its error says that the servers cannot be read, and matches [ErrNoServers]
-	// if no servers are started at all.
+	// It returns an error if the servers of the skill cannot be read, and
+	// [ErrNoServers] if no servers are started at all.
 	Services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
-	// Secret returns the value of a secret for a skill, or "" if it is not set.
+	// Secret returns the value of a secret for a skill. If the secret is not
+	// set, it returns "".
 	Secret          func(ctx context.Context, skill policy.Digest, name string) (string, error)
-	ProtectedDirs   []string // no workspace may overlap them
-	Executable      string   // runs WebAssembly; "" refuses such scripts
+	ProtectedDirs   []string // directories that no workspace may overlap
+	Executable      string   // program that runs WebAssembly; "" rejects WebAssembly scripts
 	CacheDir        string   // "" disables the cache
 	PrivateNetworks []netip.Prefix
-	Logger          *slog.Logger // receives the decisions on network connections
+	Logger          *slog.Logger // receives the decisions about network connections
 }
 
 // Runner runs the code of skills. It is safe for concurrent use.
@@ -75,7 +77,7 @@ type Runner struct {
 	wasm      *wasmRunner
 }
 
-// New returns a runner.
+// New returns a Runner with the given options.
 func New(o Options) *Runner {
 	if o.Grants == nil {
 		o.Grants = policy.NewMemoryStore()
@@ -90,26 +92,26 @@ func New(o Options) *Runner {
 
 // Request describes one run of a script.
 type Request struct {
-	Skill     string // reference to the skill
-	Script    string // path inside the skill, or the unique name of a script
+	Skill     string // name or reference of the skill
+	Script    string // path in the skill, or the base name of a script if that is unique
 	Args      []string
 	Inputs    []Input
 	Caller    Caller
 	Streams   Streams
 	Output    Output
-	Workspace string           // a user's directory; "" for none
+	Workspace string           // directory of the user; "" for none
 	Secrets   []sandbox.Secret // in addition to those of the runner
-	Timeout   time.Duration    // limited by the bounds; 0 means the limit
+	Timeout   time.Duration    // reduced to the limit of the bounds; 0 means that limit
 	Progress  Progress
 }
 
 // Progress receives messages while a run is prepared. It may be nil.
 type Progress func(what string)
 
-// Run runs a script of a skill and waits for its end. A script that fails or is
-// killed returns a result. The error is a [*RefusedError] if policy denies the
-// run. If ctx ended during the run, or the files could not be saved, both the
-// result and the error are returned.
+// Run runs a script of a skill and waits for it to finish. A script that fails
+// or is killed is reported in the result, not as an error. If the policy denies
+// the run, the error is a [*RefusedError]. If ctx ends during the run, or the
+// files cannot be saved, Run returns both a result and an error.
 func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, req.Skill)
 	if err != nil {
@@ -169,8 +171,8 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 	return res, nil
 }
 
-// recordEnd records the end of a run. A failure becomes a note of the result,
-// because the script has already run.
+// recordEnd records the end of a run. If that fails, it adds a note to the
+// result, because the script has already run.
 func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 	if r.opts.Audit == nil {
 		return
@@ -184,14 +186,14 @@ func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 	}
 }
 
-// planner returns a planner for the programs of an owner. s is nil if they are
-// not of a skill.
+// planner returns a planner for the programs of an owner. s is nil for the
+// programs of a project.
 func (r *Runner) planner(o owner, s *openedSkill) *planner {
 	return &planner{owner: o, skill: s, host: r.opts.Host, runsWASM: r.opts.Executable != ""}
 }
 
-// chooseBackend returns the back end of this run. A choosing back end decides
-// now.
+// chooseBackend returns the back end of this run. If the configured back end
+// selects among others, it does so now.
 func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 	if c, ok := r.opts.Sandbox.(interface {
 		Choose(context.Context) (sandbox.Backend, *sandbox.Report, error)
@@ -208,7 +210,7 @@ func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbo
 	if p.plan.Kind != script.WASM {
 		return &sandbox.Cmd{Args: p.plan.Command(path.Join(mountpoint.Skill, p.script), p.args...)}, nil
 	}
-	f, _ := b.skill.main().manifest.Find(p.script) // a script is a file of the skill
+	f, _ := b.skill.main().manifest.Find(p.script) // the script is a file of the skill
 	return r.wasm.command(ctx, spec, wasmModule{script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)
 }
 

@@ -13,18 +13,19 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// verifiedFS contains the files of a skill as listed in its manifest. A file
-// whose content differs cannot be opened. Decisions based on a file, for
-// example on the first line of a script, therefore use the approved bytes.
+// verifiedFS contains the files of a skill that are listed in its manifest.
+// Opening a file fails if its content differs from the manifest, so decisions
+// based on a file use the approved bytes.
 type verifiedFS struct {
 	fsys    fs.FS
 	files   skill.Manifest
-	changed *sandbox.ChangedError // the first file that differs
+	changed *sandbox.ChangedError // first file that differs
 }
 
 var _ fs.StatFS = (*verifiedFS)(nil)
 
-// Open reads and checks a file. A directory can be opened but not listed.
+// Open reads and checks a file. It also opens directories, but these cannot be
+// listed.
 func (v *verifiedFS) Open(name string) (fs.File, error) {
 	f, ok := v.files.Find(name)
 	if !ok {
@@ -41,7 +42,7 @@ func (v *verifiedFS) Open(name string) (fs.File, error) {
 	return &memoryFile{Reader: bytes.NewReader(data), info: newMemoryInfo(f)}, nil
 }
 
-// Stat returns the information in the manifest.
+// Stat returns the file information from the manifest.
 func (v *verifiedFS) Stat(name string) (fs.FileInfo, error) {
 	if f, ok := v.files.Find(name); ok {
 		return newMemoryInfo(f), nil
@@ -82,7 +83,7 @@ func (v *verifiedFS) read(f skill.File) ([]byte, error) {
 	return nil, changed
 }
 
-// mergedFS is a file system with files from several sources.
+// mergedFS is a file system that combines files from several sources.
 type mergedFS map[string]fileLocation
 
 type fileLocation struct {
@@ -99,11 +100,11 @@ func (g mergedFS) Open(name string) (fs.File, error) {
 	return p.fsys.Open(p.path)
 }
 
-// TextFile returns a file system of one file with the given content, which has
-// any name.
+// TextFile returns a file system with a single file. The file has the given
+// content and can be opened under any name.
 func TextFile(data []byte) fs.FS { return singleFile{data} }
 
-// singleFile is a file system of one file in memory.
+// singleFile is a file system with a single file in memory.
 type singleFile struct{ data []byte }
 
 // Open opens the file under any name.

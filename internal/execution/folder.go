@@ -16,10 +16,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// ErrNoFolder is returned if no working folder has the given handle.
-var ErrNoFolder = errors.New("no working folder with this handle")
+// ErrNoFolder is returned if there is no working folder with a given handle.
+var ErrNoFolder = errors.New("working folder not found")
 
-// FolderPath returns the path of a working folder in dir.
+// FolderPath returns the path of the working folder with a handle, below dir.
 func FolderPath(dir, handle string) (string, error) {
 	if dir == "" || !isHandle(handle) {
 		return "", ErrNoFolder
@@ -31,7 +31,7 @@ func FolderPath(dir, handle string) (string, error) {
 // sandbox.
 func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandbox.Spec) error {
 	if dir == "" {
-		return fmt.Errorf("working folder: %w: working folders are disabled", ErrNoFolder)
+		return fmt.Errorf("%w: working folders are disabled", ErrNoFolder)
 	}
 	if handle == "" {
 		handle, o.isNew = strings.ToLower(rand.Text()[:16]), true
@@ -41,11 +41,11 @@ func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandb
 		sweepFolders(dir)
 	}
 	if !isHandle(handle) {
-		return fmt.Errorf("working folder %q: %w", handle, ErrNoFolder)
+		return fmt.Errorf("open working folder %q: %w", handle, ErrNoFolder)
 	}
 	o.handle, o.dir = handle, filepath.Join(dir, handle)
-	if _, err := os.Lstat(o.dir); errors.Is(err, fs.ErrNotExist) { // check before lockFolder creates a lock file
-		return fmt.Errorf("working folder %s: %w", handle, ErrNoFolder)
+	if _, err := os.Lstat(o.dir); errors.Is(err, fs.ErrNotExist) { // check first, because lockFolder creates a lock file
+		return fmt.Errorf("open working folder %s: %w", handle, ErrNoFolder)
 	}
 	unlock, err := lockFolder(ctx, o.dir)
 	if err != nil {
@@ -56,16 +56,16 @@ func (o *collector) openFolder(ctx context.Context, dir, handle string, s *sandb
 	root, err := os.OpenRoot(o.dir)
 	if err != nil {
 		o.discard()
-		if errors.Is(err, fs.ErrNotExist) { // it has expired
+		if errors.Is(err, fs.ErrNotExist) { // the folder has expired
 			err = ErrNoFolder
 		}
-		return fmt.Errorf("working folder %s: %w", handle, err)
+		return fmt.Errorf("open working folder %s: %w", handle, err)
 	}
 	o.previous = root
 	trees, err := inputTrees([]Input{{Name: "folder", FS: root.FS(), Path: "."}})
 	if err != nil {
 		o.discard()
-		return fmt.Errorf("working folder %s: %w", handle, err)
+		return fmt.Errorf("open working folder %s: %w", handle, err)
 	}
 	for _, t := range trees {
 		all := mergedFS{}
@@ -83,7 +83,7 @@ func isHandle(s string) bool {
 	return len(s) == 16 && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '2' || r > '7') })
 }
 
-// lockFolder locks a folder for one run at a time, across all processes.
+// lockFolder locks a folder, so that only one run in any process uses it.
 func lockFolder(ctx context.Context, dir string) (func(), error) {
 	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -96,11 +96,11 @@ func lockFolder(ctx context.Context, dir string) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// folderRetention is how long a working folder is retained after its last use.
+// folderRetention is the time after the last use when a working folder is
+// removed.
 const folderRetention = 7 * 24 * time.Hour
 
-// sweepFolders removes working folders that have not been used for
-// folderRetention.
+// sweepFolders removes the expired working folders in dir.
 func sweepFolders(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -117,7 +117,8 @@ func sweepFolders(dir string) {
 	}
 }
 
-// sweepFolder removes an expired folder and its lock, unless it is in use.
+// sweepFolder removes a folder and its lock if the folder has expired and is
+// not in use.
 func sweepFolder(dir string) {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -127,7 +128,7 @@ func sweepFolder(dir string) {
 	if err := filelock.TryLock(lock); err != nil {
 		return
 	}
-	// The lock file is as old as the first use, so check the age of the folder.
+	// The lock file is as old as the first use, so check the folder instead.
 	if fi, err := os.Lstat(dir); err == nil && time.Since(fi.ModTime()) < folderRetention {
 		return
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Input is a file or a directory that a run gets below /work/in.
+// Input is a file or directory that a run can read below /work/in.
 type Input struct {
-	// Name is the path below /work/in.
+	// Name is the relative path below /work/in.
 	Name string
-	// FS and Path are the source of the input.
+	// FS and Path are the source of the file or directory.
 	FS   fs.FS
 	Path string
 }
 
-// Limits of the inputs of a run.
+// Limits on the inputs of a run.
 const (
 	maxInputs     = 10_000
 	maxInputBytes = 512 << 20
 )
 
-// inputTrees returns the inputs as one tree, in which each file has its own
+// inputTrees returns the inputs as one tree. Each file in it has its own
 // source.
 func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	if len(inputs) == 0 {
@@ -65,7 +65,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 				return err
 			}
 			if d.Type()&fs.ModeSymlink != 0 && p != in.Path {
-				return nil // the target has its own entry or is outside
+				return nil // the symlink target is listed itself, or is outside
 			}
 			fi, err := fs.Stat(in.FS, p)
 			if err != nil {

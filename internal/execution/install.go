@@ -11,11 +11,11 @@ import (
 
 // installer installs the packages that programs need.
 type installer struct {
-	opts *packages.Options // nil refuses programs that need packages
+	opts *packages.Options // nil rejects programs that need packages
 }
 
-// builder returns a builder that installs the needed packages or finds
-// installed ones.
+// builder returns a builder that installs the needed packages, or finds them if
+// they are already installed.
 func (i installer) builder(needs *script.Needs) (*packages.Builder, error) {
 	if i.opts == nil {
 		return nil, &packages.OfflineError{Needs: needs.Requirements, Source: needs.Source}
@@ -23,8 +23,8 @@ func (i installer) builder(needs *script.Needs) (*packages.Builder, error) {
 	return packages.New(*i.opts)
 }
 
-// install installs the packages that p needs, if any. files has the files that
-// name them.
+// install installs the packages that p needs, if any. files contains the files
+// that declare them.
 func (i installer) install(ctx context.Context, p *program, files fs.FS, progress Progress) error {
 	if p.plan.Needs == nil {
 		return nil
@@ -40,7 +40,7 @@ func (i installer) install(ctx context.Context, p *program, files fs.FS, progres
 	return err
 }
 
-// lookup finds the package that p starts, without installing it.
+// lookup finds the installed package that p starts. It installs nothing.
 func (i installer) lookup(p *program) (*Package, error) {
 	b, err := i.builder(p.plan.Needs)
 	if err != nil {
@@ -48,15 +48,15 @@ func (i installer) lookup(p *program) (*Package, error) {
 	}
 	installed, err := b.Lookup(p.plan.Needs, p.pkg.files, p.plan)
 	if err != nil {
-		return nil, err // starting the service will report it
+		return nil, err // starting the service will report the error
 	}
 	found, _, err := p.pkg.resolve(installed)
 	return found, err
 }
 
 // InstallPackage installs the package that npx or uvx starts for a server of a
-// skill. It runs none of its code and needs no approval. It does nothing for
-// other commands.
+// skill. For other commands it does nothing. It runs no code of the package and
+// needs no approval.
 func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []string, progress Progress) error {
 	p, err := r.planPackage(e, args)
 	if p == nil || err != nil {
@@ -71,7 +71,7 @@ func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []st
 }
 
 // InstalledPackage returns the package that npx or uvx starts for a server of a
-// skill. It returns nil for other commands.
+// skill. For other commands it returns nil.
 func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, error) {
 	p, err := r.planPackage(e, args)
 	if p == nil || err != nil {
@@ -80,8 +80,8 @@ func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, er
 	return r.installer.lookup(p)
 }
 
-// planPackage plans to start a package, or returns nil if the command starts
-// none.
+// planPackage plans to start a package. If the command does not start one, it
+// returns nil.
 func (r *Runner) planPackage(e *catalog.Entry, args []string) (*program, error) {
 	c, err := parseCommand(args)
 	if err != nil || c.pkg == nil {

@@ -30,9 +30,9 @@ type Package struct {
 	Requested string // as written in the skill
 	Name      string
 	Version   string
-	// Integrity is "sha256:" and a hash over the package and its dependencies.
-	// For npm it covers the integrity that the registry states for each; for
-	// PyPI, the file list of each package.
+	// Integrity is "sha256:" and a hash of the package and its dependencies.
+	// For npm, it covers the integrity value of each package in the registry;
+	// for PyPI, the list of files of each package.
 	Integrity string
 }
 
@@ -45,8 +45,8 @@ func isPackageNeed(n policy.Need) bool {
 	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 
-// resolve returns the installed package and the interpreter's arguments to run
-// it.
+// resolve returns the installed package, and the arguments with which the
+// interpreter runs it.
 func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, error) {
 	if p == nil || len(p.Mounts) != 1 {
 		return nil, nil, errors.New("no package installed")
@@ -63,8 +63,8 @@ func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, erro
 }
 
 const (
-	maxMetadata = 16 << 20 // size limit of a file that describes a package
-	maxPrograms = 20       // number of programs that an error names
+	maxMetadata = 16 << 20 // size limit of a file with package metadata, in bytes
+	maxPrograms = 20       // maximum number of programs listed in an error
 )
 
 func readMetadata(fsys fs.FS, name string) ([]byte, error) {
@@ -75,7 +75,7 @@ func readMetadata(fsys fs.FS, name string) ([]byte, error) {
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, maxMetadata+1))
 	if err == nil && len(data) > maxMetadata {
-		err = fmt.Errorf("%s is larger than %d MiB", name, maxMetadata>>20)
+		err = fmt.Errorf("%s is too large (limit %d MiB)", name, maxMetadata>>20)
 	}
 	return data, err
 }
@@ -126,7 +126,7 @@ func (f *packageCommand) resolveNPM(fsys fs.FS) (*Package, []string, error) {
 	return p, []string{path.Join(packages.ModulesDir, f.pkg, file)}, nil
 }
 
-// choose selects a program of a package, as npx and uvx do.
+// selectProgram selects the program of a package that npx or uvx would start.
 func (f *packageCommand) selectProgram(programs map[string]string) (string, error) {
 	for _, name := range []string{f.program, path.Base(f.pkg)} {
 		if at, ok := programs[name]; ok && (name == f.program || f.program == "") {
@@ -197,16 +197,16 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 		return nil, nil, fmt.Errorf("program of package %s is not a function of a module: %q", f.pkg, at)
 	}
 	p.Integrity = integrityOf(all)
-	// This is the code that pip would write into a file in bin.
+	// pip would write the same code to a file in bin.
 	start := fmt.Sprintf("import sys, importlib, functools; sys.argv[0] = %q; sys.exit(functools.reduce(getattr, %q.split('.'), importlib.import_module(%q))())", normalizeName(f.pkg), m[2], m[1])
 	return p, []string{"-c", start}, nil
 }
 
 var entryPoint = lazyregexp.New(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(\s*\[.*\])?$`)
 
-// packagedFiles returns the lines of a RECORD for files that came with the
-// package. The installer writes the other lines, in an order and with values
-// that vary.
+// packagedFiles returns the lines of a RECORD for files that are part of the
+// package. The installer adds other lines, in varying order and with varying
+// values.
 func packagedFiles(record []byte) []byte {
 	var lines []string
 	for line := range strings.Lines(string(record)) {
@@ -219,7 +219,7 @@ func packagedFiles(record []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// consoleScripts reads the programs in an entry_points.txt.
+// consoleScripts parses the programs in an entry_points.txt.
 func consoleScripts(text []byte) map[string]string {
 	out, section := map[string]string{}, ""
 	lines := bufio.NewScanner(bytes.NewReader(text))

@@ -7,22 +7,23 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Lease is permission to use the servers of a skill. The caller must release
-// it.
+// Lease is the permission to use the servers of a skill. The caller must
+// release it.
 type Lease struct {
 	Skill  string
 	Digest policy.Digest
 	Bounds policy.Bounds // requested and granted
 
 	auth    *authorizer
-	key     string // of the skill
+	key     string // catalog key of the skill
 	request policy.Request
 	ctx     context.Context
 	release func()
 }
 
-// AcquireLease acquires permission to use the servers of a skill. ctx limits
-// only the check.
+// AcquireLease acquires the permission to use the servers of a skill. ctx
+// limits only the check. If the policy denies it, the error is a
+// [*RefusedError].
 func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, ref)
 	if err != nil {
@@ -37,14 +38,14 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 		return nil, err
 	}
 	bounds := p.bounds
-	if p.grant != nil { // servers may name secrets that the scripts do not request
+	if p.grant != nil { // servers may use secrets that the scripts do not request
 		bounds.Secrets = p.grant.Permissions.Secrets
 	}
 	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release}, nil
 }
 
-// CanAcquireLease reports whether [Runner.AcquireLease] would succeed now. It
-// records nothing.
+// CanAcquireLease reports whether [Runner.AcquireLease] would currently
+// succeed. It records nothing.
 func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool {
 	s, err := openSkill(ctx, r.opts.Catalog, ref)
 	if err != nil {
@@ -54,8 +55,8 @@ func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool
 	return r.auth.isAllowed(ctx, s, c)
 }
 
-// Check checks the lease before use: the skill must exist with the same bytes,
-// and the grant must still be valid. It records nothing.
+// Check returns an error if the skill no longer exists with the same bytes, or
+// if the grant is no longer valid. Call it before each use. It records nothing.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
@@ -83,5 +84,5 @@ func (l *Lease) Check(ctx context.Context) error {
 // Done returns a channel that is closed when the lease is revoked or released.
 func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
 
-// Release ends the lease. It is safe to call twice.
+// Release ends the lease. It may be called more than once.
 func (l *Lease) Release() { l.release() }

@@ -14,31 +14,31 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Output says where the files of a run are saved. The zero value saves none.
+// Output says where to save the files of a run. The zero value saves none.
 type Output struct {
-	FolderDir string // directory of the working folders; "" disables them
-	Folder    string // handle of a working folder, as returned by an earlier run
+	FolderDir string // directory that contains the working folders; "" disables them
+	Folder    string // handle of a working folder that an earlier run returned
 	NewFolder bool   // create a working folder if Folder is ""
-	Dir       string // directory for the files in /work/out, without a working folder
+	Dir       string // directory for the files in /work/out if there is no working folder
 }
 
 // collector saves the files of a run in a directory of the user, in a working
-// folder, or nowhere. It writes them to a temporary directory, and moves them to
+// folder, or nowhere. It writes them to a temporary directory and moves them to
 // the destination when all are complete.
 type collector struct {
 	handle   string // handle of the working folder
 	dir      string // destination, or "" for none
 	incoming string // temporary directory
 	root     *os.Root
-	previous *os.Root // working folder before the run, which the sandbox reads
+	previous *os.Root // working folder before the run, which is readable in the sandbox
 	isNew    bool     // this run created the working folder
 	unsaved  int
-	hidden   int // number of files that were skipped because their names begin with a dot
+	hidden   int // number of files that were skipped because their names start with a dot
 	unlock   func()
 }
 
-// newCollector opens the destination for the files of a run, and adds the files
-// of its working folder to the sandbox.
+// newCollector opens the destination for the files of a run. It adds the files
+// of the working folder to the sandbox.
 func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector, error) {
 	o := &collector{unlock: func() {}}
 	switch {
@@ -54,7 +54,7 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	default:
 		return o, nil
 	}
-	parent := o.dir // its own parent may belong to another user
+	parent := o.dir // the parent of o.dir may belong to another user
 	if o.handle != "" {
 		parent = filepath.Dir(o.dir) // the whole folder is replaced
 	}
@@ -69,8 +69,7 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	return o, nil
 }
 
-// collect saves a file of the run. It counts the files that the user does not
-// get.
+// collect saves a file of the run. It counts the files that are not saved.
 func (o *collector) collect(f sandbox.File, r io.Reader) (bool, error) {
 	out, handed := strings.CutPrefix(f.Path, "out/")
 	name := f.Path
@@ -82,8 +81,8 @@ func (o *collector) collect(f sandbox.File, r io.Reader) (bool, error) {
 			return false, nil
 		}
 		if strings.HasPrefix(name, ".") {
-			// In a directory of the user, such names make other programs run
-			// code: .git/hooks, .bashrc.
+			// In the user's directory, files such as .git/hooks and .bashrc
+			// make other programs run code.
 			o.hidden++
 			return false, nil
 		}
@@ -129,7 +128,8 @@ func (o *collector) commit(res *sandbox.Result) error {
 		o.handle = ""
 		return errors.Join(os.RemoveAll(o.incoming), o.removeFolder())
 	}
-	// Replace the whole folder, so that files removed by the script are gone.
+	// Replace the whole folder, so that files that the script removed do not
+	// stay.
 	old := o.incoming + ".old"
 	if err := os.Rename(o.dir, old); err != nil {
 		return err
@@ -162,8 +162,8 @@ func (o *collector) removeFolder() error {
 	return errors.Join(os.RemoveAll(o.dir), os.Remove(o.dir+".lock"))
 }
 
-// mergeDir moves files into a directory of the user and replaces files of the same
-// name. It does not follow symbolic links.
+// mergeDir moves files into a directory of the user. It replaces files of the
+// same name, and does not follow symlinks.
 func mergeDir(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {
@@ -202,7 +202,7 @@ func moveFile(src, dst *os.Root, p string) error {
 		return err
 	}
 	if was, err := dst.Lstat(p); err == nil && !was.Mode().IsDir() {
-		if err := dst.Remove(p); err != nil { // replace a symbolic link, do not follow it
+		if err := dst.Remove(p); err != nil { // replace a symlink instead of following it
 			return err
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// packageCommand is a package to install and the program to start from it.
+// packageCommand is a package to install and the program of it to start.
 type packageCommand struct {
 	launcher string // npx or uvx
 	pkg      string // package name
 	version  string // as requested; "" means the latest
-	program  string // "" means the only program, or the one named like the package
+	program  string // "" means the only program, or the one with the name of the package
 	args     []string
-	files    memoryFS // input of the build step
+	files    memoryFS // input of the installation
 }
 
 var (
@@ -43,7 +43,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 				value, args = args[0], args[1:]
 			}
 			if spec != "" {
-				return nil, &CommandError{"npx", "more than one package is not supported: name one that depends on the others"}
+				return nil, &CommandError{"npx", "multiple packages are not supported: write one that depends on the others"}
 			}
 			spec = value
 		default:
@@ -51,7 +51,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 		}
 	}
 	if len(args) == 0 {
-		return nil, &CommandError{"npx", "no package named: write npx -y PACKAGE@VERSION and its arguments"}
+		return nil, &CommandError{"npx", "missing package: write npx -y PACKAGE@VERSION and its arguments"}
 	}
 	f.args = args[1:]
 	if spec == "" {
@@ -64,7 +64,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 		f.pkg, f.version = spec[:i], spec[i+1:]
 	}
 	if !npmPackage().MatchString(f.pkg) || f.version != "" && !npmVersion().MatchString(f.version) {
-		return nil, &CommandError{"npx", fmt.Sprintf("%q is not a package of the registry: write PACKAGE@VERSION", spec)}
+		return nil, &CommandError{"npx", fmt.Sprintf("%q is not a package name: write PACKAGE@VERSION", spec)}
 	}
 	version := f.version
 	if version == "" {
@@ -104,7 +104,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 		}
 	}
 	if len(args) == 0 {
-		return nil, &CommandError{"uvx", "no package named: write uvx PACKAGE==VERSION and its arguments"}
+		return nil, &CommandError{"uvx", "missing package: write uvx PACKAGE==VERSION and its arguments"}
 	}
 	f.args = args[1:]
 	if spec == "" {
@@ -120,7 +120,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 		f.version = ""
 	}
 	if !pypiPackage().MatchString(f.pkg) || f.version != "" && !pypiVersion().MatchString(f.version) {
-		return nil, &CommandError{"uvx", fmt.Sprintf("%q is not a package of the index: write PACKAGE==VERSION", spec)}
+		return nil, &CommandError{"uvx", fmt.Sprintf("%q is not a package name: write PACKAGE==VERSION", spec)}
 	}
 	version := f.version
 	if version != "" && !strings.ContainsAny(version[:1], "=<>~!") {
@@ -137,7 +137,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 	return f, nil
 }
 
-// spec returns the package as requested.
+// spec returns the name and version of the package as requested.
 func (f *packageCommand) spec() string {
 	if f.version == "" {
 		return f.pkg

@@ -12,22 +12,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/script"
 )
 
-// program says how to start the code of a skill or a project.
+// program describes how to start code of a skill or a project.
 type program struct {
 	plan   *script.Plan
-	script string   // script of the skill; "" for other programs
+	script string   // path of a script of the skill; "" for other programs
 	args   []string // arguments of the script
-	argv   []string // complete command line, instead of the script
+	argv   []string // command line of a program other than a script
 	pkg    *packageCommand
 
-	packages  *packages.Packages // installed packages; nil for none
-	installed *Package           // installed package of fetch
+	packages  *packages.Packages // installed packages; nil if there are none
+	installed *Package           // installed package that pkg refers to
 }
 
-// planner plans how to start a script or another program.
+// planner plans how to start scripts and other programs.
 type planner struct {
 	owner    owner
-	skill    *openedSkill // nil for a program that is not of a skill
+	skill    *openedSkill // nil for the programs of a project
 	host     script.Host
 	runsWASM bool
 }
@@ -63,7 +63,7 @@ func (p *planner) planCommand(c *command) (*program, error) {
 	return p.planInterpreter(c.program(), c.words[1:])
 }
 
-// planPackage determines what to install and for which interpreter.
+// planPackage determines what to install, and which interpreter starts it.
 func (p *planner) planPackage(f *packageCommand) (*program, error) {
 	name := "main.js"
 	if f.launcher == "uvx" {
@@ -74,14 +74,14 @@ func (p *planner) planPackage(f *packageCommand) (*program, error) {
 		return nil, fmt.Errorf("%s: %s %s: %w", p.owner.label, f.launcher, f.pkg, err)
 	}
 	if plan.Needs == nil {
-		return nil, fmt.Errorf("%s: %s %s: nothing to install", p.owner.label, f.launcher, f.pkg)
+		return nil, fmt.Errorf("%s: %s %s: no packages to install", p.owner.label, f.launcher, f.pkg)
 	}
 	plan.Needs.Source = f.launcher + " " + f.pkg
 	return &program{plan: plan, pkg: f}, nil
 }
 
-// planInterpreter plans to start an interpreter or another program of this
-// machine. The script among its arguments determines which packages to install.
+// planInterpreter plans to start an interpreter or another program of the host.
+// The script among its arguments determines which packages to install.
 func (p *planner) planInterpreter(name string, args []string) (*program, error) {
 	target := p.scriptArgument(args)
 	switch {
@@ -91,7 +91,7 @@ func (p *planner) planInterpreter(name string, args []string) (*program, error) 
 			args = args[1:]
 		}
 		if len(args) == 0 || target == "" || !strings.HasSuffix(args[0], path.Base(target)) {
-			return nil, fmt.Errorf("%s: %w", p.owner.label, &CommandError{"uv run", "want a script of the skill, named by its path"})
+			return nil, fmt.Errorf("%s: %w", p.owner.label, &CommandError{"uv run", "want the path of a script of the skill"})
 		}
 		name = "python3"
 	case isPython(name), name == "node":
@@ -108,8 +108,8 @@ func (p *planner) planInterpreter(name string, args []string) (*program, error) 
 	return &program{plan: plan, script: target, argv: append(slices.Clone(plan.Argv[:len(plan.Argv)-1]), args...)}, nil
 }
 
-// resolveInterpreter returns the plan of the skill's script target, or of an
-// empty script if target is "".
+// resolveInterpreter returns the plan for the skill's script target. If target
+// is "", it returns the plan for an empty script.
 func (p *planner) resolveInterpreter(name, target string) (*script.Plan, error) {
 	if target != "" {
 		plan, err := script.Resolve(p.skill.files, target, p.host)
@@ -134,8 +134,8 @@ func (p *planner) resolveInterpreter(name, target string) (*script.Plan, error) 
 
 func isPython(name string) bool { return name == "python" || strings.HasPrefix(name, "python3") }
 
-// scriptArgument returns the skill's script that an interpreter runs: the first
-// argument that is a script, or the module after -m.
+// scriptArgument returns the script of the skill that an interpreter runs: the
+// first argument that is a script, or the module after -m.
 func (p *planner) scriptArgument(args []string) string {
 	if p.skill == nil {
 		return "" // unreviewed files must not decide what is installed
@@ -160,7 +160,7 @@ func (p *planner) scriptArgument(args []string) string {
 	return ""
 }
 
-// planProgram plans to start any other program of this machine.
+// planProgram plans to start any other program of the host.
 func (p *planner) planProgram(name string, args []string) (*program, error) {
 	t, tried, ok := p.host.Tool(name)
 	if !ok {

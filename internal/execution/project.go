@@ -18,26 +18,26 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Project is a directory with its own configuration of commands. The files
-// beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as /workspace: no network, no
-// secrets, and no variables except those of the configuration.
+// Project is a directory with its own configuration of commands. The other
+// files in it were not reviewed. Therefore its commands get only read access to
+// the directory, as [sandbox.WorkspaceDir]. They get no network, no secrets,
+// and no environment variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path
-	Name   string        // display name of the command's owner; "" means Dir
-	Subdir string        // working directory of the command below Dir, with slashes; "" means Dir
+	Name   string        // display name of the owner of the command; "" means Dir
+	Subdir string        // slash-separated working directory relative to Dir; "" means Dir
 	Digest policy.Digest // of the configuration
-	// Check returns nil while the user trusts the configuration as it was when
-	// the command was read. Its error says what the user can do. It is called
-	// before the start, before each write to the command and every two seconds,
-	// by several goroutines.
+	// Check returns nil while the user trusts the configuration that the
+	// command was read from. Its error says what the user can do. It is called
+	// before the start, before each write to the command, and every two
+	// seconds. It must be safe for concurrent use.
 	Check func(ctx context.Context) error
 }
 
-// trustInterval is the time between checks of trust in a running service.
+// trustInterval is the time between two checks of trust while a service runs.
 const trustInterval = 2 * time.Second
 
-// projectTarget is a project whose command is started.
+// projectTarget starts a command of a project.
 type projectTarget struct {
 	owner
 	r *Runner
@@ -62,8 +62,7 @@ func (t projectTarget) close()               {}
 
 func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspace, t.p.Subdir) }
 
-// authorize checks the user's decision, which was to trust the project's
-// configuration.
+// authorize checks whether the user trusts the project's configuration.
 func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
 	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
 	a.revokedError = func(ctx context.Context, cause error) error {
@@ -95,8 +94,8 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	return a, nil
 }
 
-// watchTrust checks trust periodically until held ends. check ends it once the
-// trust is revoked.
+// watchTrust checks trust periodically until held is done. check must end held
+// when trust is revoked.
 func watchTrust(held context.Context, check func() error) {
 	tick := time.NewTicker(trustInterval)
 	defer tick.Stop()
@@ -110,7 +109,7 @@ func watchTrust(held context.Context, check func() error) {
 	}
 }
 
-// record records a trust decision, as [authorizer.recordDecision] does for skills.
+// record records a trust decision, like [authorizer.recordDecision] for skills.
 func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decision, reason string) error {
 	if t.r.opts.Audit == nil {
 		return nil
@@ -124,7 +123,7 @@ func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decis
 }
 
 // plan plans to start a command of a project: a package, a file of the project,
-// or a program of this machine.
+// or a program of the host.
 func (t projectTarget) plan(c *command) (*program, error) {
 	p := t.r.planner(t.owner, nil)
 	if c.pkg != nil {
@@ -133,7 +132,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 	word := c.words[0]
 	own := strings.HasPrefix(word, mountpoint.Workspace+"/")
 	if c.program() == "uv" {
-		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "the packages that it would install are not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "packages to install are not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
 	}
 	if !strings.Contains(word, "/") || path.IsAbs(word) && !own {
 		return p.planInterpreter(c.program(), c.words[1:])
@@ -141,8 +140,8 @@ func (t projectTarget) plan(c *command) (*program, error) {
 	if !own {
 		word = path.Join(t.workingDir(), word)
 	}
-	if !t.hasFile(strings.TrimPrefix(word, mountpoint.Workspace+"/")) {
-		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "no such file in the project: write a path inside it, or the name of a program"})
+	if !t.hasFile(strings.TrimPrefix(word, sandbox.WorkspaceDir+"/")) {
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "file not found in the project: write a path in the project, or the name of a program"})
 	}
 	plan := &script.Plan{Kind: script.Other, Interpreter: word, Env: map[string]string{}}
 	return &program{plan: plan, argv: append([]string{word}, c.words[1:]...)}, nil

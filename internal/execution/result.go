@@ -16,36 +16,37 @@ import (
 // Streams are the standard streams of a run. Each may be nil.
 type Streams struct {
 	Stdin io.Reader
-	// Stdout and Stderr receive the output as it is written.
+	// Stdout and Stderr receive the output while it is written.
 	Stdout, Stderr io.Writer
-	// Unlimited writes all output to Stdout, for a user who typed the command.
+	// Unlimited disables the output limit of Stdout, for a command that the
+	// user typed.
 	Unlimited bool
 }
 
-// Result is the result of a run.
+// Result is the outcome of a run.
 type Result struct {
 	*sandbox.Result
-	Skill, Script string // "" for a command of this machine
+	Skill, Script string // "" for a command of the host
 	Digest        policy.Digest
-	Folder        string // handle of the working folder
-	UnsavedFiles  int    // number of files that were written outside /work/out
+	Folder        string // handle of the working folder, or ""
+	UnsavedFiles  int    // number of files written outside /work/out
 	Notes         []string
 }
 
-// Command is a command of this machine that runs in a sandbox.
+// Command is a host command that runs in a sandbox.
 type Command struct {
 	Args    []string
 	Inputs  []Input
 	Streams Streams
 	Output  Output
 	Timeout time.Duration
-	// Workspace is a user's directory, in which the command starts; "" means
-	// none. Its protected names are read-only: see [IsProtected].
+	// Workspace is the user's directory in which the command starts, or "". Its
+	// protected names are read-only, see [IsProtected].
 	Workspace string
-	Writable  bool // whether the command may write to Workspace
+	Writable  bool // the command may write to Workspace
 }
 
-// RunCommand runs a command of this machine.
+// RunCommand runs a host command in a sandbox and waits for it to finish.
 func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, error) {
 	spec, cmd := &sandbox.Spec{}, &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
 	var err error
@@ -63,7 +64,7 @@ func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, er
 	return res, nil
 }
 
-// runInSandbox runs a command and saves its files.
+// runInSandbox runs a command in a sandbox and saves its files.
 func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, std Streams, out Output) (*Result, error) {
 	files, err := newCollector(ctx, out, spec)
 	if err != nil {
@@ -93,11 +94,11 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 	return r, err
 }
 
-// missingModule matches Python's error for a missing package.
+// missingModule matches Python's error for a package that is not installed.
 var missingModule = lazyregexp.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
 
-// missingModuleNote names the Python module that was missing, if the script
-// declares no packages.
+// missingModuleNote returns a note about the Python module that was not found,
+// if the script declares no packages.
 func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if plan.Kind != script.Python || plan.Needs != nil || res.ExitCode == 0 {
 		return nil
@@ -106,5 +107,5 @@ func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if m == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("module %s is missing: name its package in requirements.txt or in a # /// script block", m[1])}
+	return []string{fmt.Sprintf("module %s not found: declare its package in requirements.txt or in a # /// script block", m[1])}
 }

@@ -15,17 +15,17 @@ import (
 
 const (
 	maxStderr = 64 << 10
-	// closeGrace is the time that a service has to exit after its input is closed.
+	// closeGrace is the time for a service to exit after its input is closed.
 	closeGrace = 2 * time.Second
 )
 
-// Service is a running service. Read and Write access its standard
-// output and input. One goroutine may read while another writes; all other
-// methods are safe for concurrent use. The caller must close it, even after it
-// has ended.
+// Service is a running long-lived command. Read and Write access its standard
+// output and input. One goroutine may read while another writes. All other
+// methods are safe for concurrent use. The caller must close the service, even
+// after it has exited.
 type Service struct {
 	Skill   string        // "" for a command of a project
-	Digest  policy.Digest // of the started skill, or of the project's configuration
+	Digest  policy.Digest // digest of the skill, or of the project's configuration
 	Backend string        // name of the sandbox back end
 	Package *Package      // package that npx or uvx started; nil for other commands
 	Notes   []string      // for users
@@ -34,11 +34,11 @@ type Service struct {
 	process   sandbox.Process
 	stdout    io.Reader
 	secrets   []sandbox.Secret
-	ctx       context.Context // ends when the permission is revoked
+	ctx       context.Context // done when the permission is revoked
 	recordEnd func(reason string)
 	check     func() error // called before each write; may be nil
 
-	ended chan struct{} // closed when the command has ended
+	ended chan struct{} // closed when the command has exited
 	exit  sandbox.Exit  // set before ended is closed
 	err   error
 
@@ -46,12 +46,12 @@ type Service struct {
 	boxOnce        sync.Once
 	boxErr         error
 	closeRequested chan struct{} // closed by Close
-	drained        chan struct{} // closed when all of standard error was read, after ended
+	drained        chan struct{} // closed after ended, when standard error was read completely
 
 	stderr tailBuffer
 }
 
-// watch monitors the service until it has ended.
+// watch monitors the service until it has exited.
 func (s *Service) watch(held context.Context, release func()) {
 	s.ctx, s.closeRequested, s.drained = held, make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(held, func() {
@@ -78,7 +78,7 @@ func (s *Service) watch(held context.Context, release func()) {
 	}()
 }
 
-// endReason returns why the service ended, or nil if it was closed.
+// endReason returns why the service exited. If it was closed, it returns nil.
 func (s *Service) endReason() error {
 	if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
 		return fmt.Errorf("service killed: %w", cause)
@@ -93,13 +93,13 @@ func (s *Service) endReason() error {
 	case s.exit.Detail != "":
 		why = "killed: " + s.exit.Detail
 	case s.exit.Signal != "":
-		why = "ended by signal " + s.exit.Signal
+		why = "killed by signal " + s.exit.Signal
 	}
 	return errors.New(why)
 }
 
-// Read reads from standard output. At the end it returns [io.EOF], or an error
-// that matches [sandbox.ErrDisabled] if the permission was revoked.
+// Read reads from standard output. At the end it returns [io.EOF]. If the
+// permission was revoked, the error matches [sandbox.ErrDisabled].
 func (s *Service) Read(b []byte) (int, error) {
 	n, err := s.stdout.Read(b)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Service) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to standard input. For a command of a project, it fails once the
+// Write writes to standard input. For a command of a project, it fails if the
 // configuration is no longer trusted.
 func (s *Service) Write(b []byte) (int, error) {
 	if s.check != nil {
@@ -121,8 +121,8 @@ func (s *Service) Write(b []byte) (int, error) {
 	return s.process.Stdin().Write(b)
 }
 
-// Close closes the input of the service and waits up to two seconds. It then
-// kills the service and its child processes, and waits for the end.
+// Close closes the input of the service and waits up to two seconds for it to
+// exit. It then kills the service and its children, and waits for them.
 func (s *Service) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closeRequested)
@@ -142,11 +142,11 @@ func (s *Service) Close() error {
 	return err
 }
 
-// closeBox removes the sandbox and kills the processes left in it.
+// closeBox removes the sandbox and kills the remaining processes in it.
 func (s *Service) closeBox() error {
 	s.boxOnce.Do(func() {
 		s.boxErr = s.box.Close()
-		io.Copy(io.Discard, s.process.Stdout()) // discard unread output, up to its current end
+		io.Copy(io.Discard, s.process.Stdout()) // discard the output that is already in the pipe
 	})
 	return s.boxErr
 }
@@ -156,12 +156,12 @@ func (s *Service) Stderr() string {
 	return strings.ToValidUTF8(string(sandbox.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
 }
 
-// Done returns a channel that is closed when the service has ended.
+// Done returns a channel that is closed when the service has exited.
 func (s *Service) Done() <-chan struct{} { return s.ended }
 
-// Err returns why the service ended; the error matches [sandbox.ErrDisabled] if
-// the permission was revoked. It is nil while the service runs and after it was
-// closed.
+// Err returns why the service exited. If the permission was revoked, the error
+// matches [sandbox.ErrDisabled]. Err returns nil while the service runs, and
+// after Close.
 func (s *Service) Err() error {
 	select {
 	case <-s.ended:

@@ -20,20 +20,22 @@ import (
 
 // ServiceRequest describes a long-lived command of a skill or a project.
 type ServiceRequest struct {
-	Skill   string   // reference to the skill; "" for a command of a project
+	Skill   string   // name or reference of the skill; "" for a command of a project
 	Project *Project // nil for a command of a skill
-	// Digest, if not empty, is the required digest of the skill.
+	// Digest is the required digest of the skill. If empty, any digest is
+	// accepted.
 	Digest  policy.Digest
 	Command []string          // program and arguments
-	Env     map[string]string // values may contain the skill's directory
-	// Files are added to [provider.Dir], read-only and by base name.
+	Env     map[string]string // values may contain variables for the skill directory
+	// Files are added to [provider.Dir] as read-only files. The keys are base
+	// names.
 	Files map[string][]byte
-	// Hosts limits the hosts that were requested and granted; nil means all of
-	// them.
+	// Hosts further limits the granted hosts. If nil, all granted hosts are
+	// allowed.
 	Hosts     []string
-	Redact    []sandbox.Secret // removed from the output, with the secrets of the sandbox
+	Redact    []sandbox.Secret // removed from the output, in addition to the secrets of the sandbox
 	Caller    Caller
-	Workspace string // a user's directory; "" for none
+	Workspace string // directory of the user; "" for none
 	Progress  Progress
 }
 
@@ -41,7 +43,7 @@ type ServiceRequest struct {
 type target interface {
 	identity() owner
 	opened() *openedSkill // nil for a project
-	workingDir() string   // in the sandbox
+	workingDir() string   // path in the sandbox
 	authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error)
 	plan(cmd *command) (*program, error)
 	close()
@@ -52,7 +54,7 @@ var (
 	_ target = projectTarget{}
 )
 
-// skillTarget is a skill whose command is started.
+// skillTarget starts a command of a skill.
 type skillTarget struct {
 	*openedSkill
 	r *Runner
@@ -71,11 +73,11 @@ func (t skillTarget) plan(c *command) (*program, error) {
 }
 
 // Serve starts a long-lived command in the sandbox. The command is killed when
-// the permission is revoked. ctx limits only the start; the caller must close
-// the service. The error is a [*RefusedError] if policy denies the start, and a
-// [*CommandError] if the command cannot be served.
+// its permission is revoked. ctx limits only the start. The caller must close
+// the service. If the policy denies the start, the error is a [*RefusedError].
+// If the command is not supported, it is a [*CommandError].
 func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
-	// The service outlives ctx, but its start does not.
+	// The service outlives ctx, but the start must not.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	begun := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	served, err := r.serve(life, req)
@@ -90,13 +92,13 @@ func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	return served, nil
 }
 
-// serve is like Serve, with a ctx for the whole life of the service.
+// serve is like Serve, but ctx limits the whole life of the service.
 func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
 	t, err := r.openTarget(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	defer t.close() // the sandbox has copies
+	defer t.close() // the sandbox has copies of the files
 	c, err := parseCommand(req.Command)
 	if err == nil {
 		err = checkFileNames(req.Files)
@@ -123,8 +125,8 @@ func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	return served, nil
 }
 
-// openTarget opens the project, or the skill if it has not changed since its
-// command was read.
+// openTarget opens the project or the skill. It returns an error if the skill
+// has changed since its command was read.
 func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, error) {
 	if req.Project != nil {
 		return r.openProject(req.Project)
@@ -145,7 +147,7 @@ func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, e
 	return skillTarget{s, r}, nil
 }
 
-// checkFileNames returns an error unless all names are base names.
+// checkFileNames returns an error if a name is not a base name.
 func checkFileNames(files map[string][]byte) error {
 	for name := range files {
 		if !fs.ValidPath(name) || strings.Contains(name, "/") || name == "." {
@@ -225,7 +227,7 @@ func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	}
 }
 
-// serviceTrees returns the files that the caller provides.
+// serviceTrees returns the files that the caller provides as trees.
 func serviceTrees(files map[string][]byte) []sandbox.Tree {
 	if len(files) == 0 {
 		return nil
@@ -237,7 +239,7 @@ func serviceTrees(files map[string][]byte) []sandbox.Tree {
 	return []sandbox.Tree{t}
 }
 
-// serviceCommand returns the command that runs in the sandbox.
+// serviceCommand returns the command to run in the sandbox.
 func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, spec *sandbox.Spec, req *ServiceRequest) (*sandbox.Cmd, error) {
 	p := b.program
 	if p.pkg != nil {
@@ -257,7 +259,7 @@ func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, s
 	for k, v := range req.Env {
 		cmd.Env[k] = skillDirNames.Replace(v)
 	}
-	for _, kept := range []string{"PATH", "PYTHONPATH"} { // the interpreter and its packages are found with these
+	for _, kept := range []string{"PATH", "PYTHONPATH"} { // the interpreter and its packages are found through these
 		if was := spec.Env[kept]; was != "" && cmd.Env[kept] != "" {
 			cmd.Env[kept] = was + ":" + cmd.Env[kept]
 		}
@@ -265,8 +267,8 @@ func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, s
 	return cmd, nil
 }
 
-// resolvePackage finds the program in the installed packages, and checks that
-// the package was approved.
+// resolvePackage finds the program in the installed packages. It returns an
+// error if the package was not approved.
 func (p *program) resolvePackage(a *authorization, skill string) error {
 	built, argv, err := p.pkg.resolve(p.packages)
 	if err != nil {
@@ -280,7 +282,7 @@ func (p *program) resolvePackage(a *authorization, skill string) error {
 	return nil
 }
 
-// recordServed records the end of a service. Its start is already recorded.
+// recordServed records the end of a service. The start was recorded before.
 func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason string) {
 	if r.opts.Audit == nil {
 		return
@@ -289,6 +291,6 @@ func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason
 	if p := s.Package; p != nil {
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
-	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to get an error
-		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
+	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to return an error to
+		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.VerdictAllow, Reason: reason, Details: details})
 }

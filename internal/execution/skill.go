@@ -21,16 +21,16 @@ import (
 type owner struct {
 	label  string        // for messages, such as "skill pdf"
 	name   string        // for audit records
-	digest policy.Digest // of the approved bytes
+	digest policy.Digest // digest of the approved bytes
 }
 
-// openedSkill is a skill whose files, and those of its dependencies, are open.
+// openedSkill is a skill with the open files of the skill and its dependencies.
 type openedSkill struct {
 	owner
 	entry *catalog.Entry
 	skill *skill.Skill
-	parts []part      // the skill is last, after its dependencies
-	files *verifiedFS // the skill's files, for decisions based on them
+	parts []part      // dependencies, followed by the skill itself
+	files *verifiedFS // files of the skill that decisions are based on
 }
 
 // part is a skill whose files are in the sandbox.
@@ -88,9 +88,9 @@ func (s *openedSkill) close() {
 	}
 }
 
-// CheckManifest reports an error unless src, the parsed SKILL.md, is in the
-// manifest. The manifest is part of an approval, and SKILL.md decides what a
-// skill may do.
+// CheckManifest returns an error if src, the SKILL.md that was parsed, is not
+// the one in the manifest. The manifest is part of an approval, and SKILL.md
+// decides what a skill may do.
 func CheckManifest(m skill.Manifest, src []byte) error {
 	hash := skill.Hash(src)
 	for _, f := range m {
@@ -104,7 +104,7 @@ func CheckManifest(m skill.Manifest, src []byte) error {
 // main returns the skill itself, without its dependencies.
 func (s *openedSkill) main() *part { return &s.parts[len(s.parts)-1] }
 
-// needs returns the dependencies as an approval lists them.
+// needs returns the dependencies as they are listed in an approval.
 func (s *openedSkill) needs() []policy.Need {
 	var out []policy.Need
 	for _, p := range s.parts[:len(s.parts)-1] {
@@ -123,7 +123,7 @@ func (s *openedSkill) isBundled() bool {
 	return !slices.ContainsFunc(s.parts, func(p part) bool { return p.entry.Scope != catalog.Bundled })
 }
 
-// findScript finds a script by its path or name.
+// findScript finds a script by its path or base name.
 func (s *openedSkill) findScript(name string) (string, error) {
 	file, err := script.Find(s.files, s.main().manifest, name)
 	return file, s.checkUnchanged(err)
@@ -137,7 +137,8 @@ func (s *openedSkill) findFile(word string) (string, bool) {
 }
 
 // checkUnchanged returns an error if a file differs from the manifest, since
-// err may be a consequence of that. Otherwise it returns err with the skill.
+// err may be a consequence of that. Otherwise it returns err with the name of
+// the skill.
 func (s *openedSkill) checkUnchanged(err error) error {
 	if s.files.changed != nil {
 		err = s.files.changed

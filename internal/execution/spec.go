@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// nodeProcesses multiplies the process limit for Node, which starts its own
-	// threads.
+	// nodeProcesses is the factor by which the process limit is increased for
+	// Node, which starts its own threads.
 	nodeProcesses = 2
-	// noTimeLimit is the time limit of a service. Its other limits are those of
+	// noTimeLimit is the time limit of a service. The other limits are those of
 	// a script.
 	noTimeLimit = math.MaxInt32 * time.Second
 )
 
-// specBuilder describes the sandbox of one program.
+// specBuilder builds the sandbox specification of one program.
 type specBuilder struct {
 	opts    *Options
 	owner   owner
@@ -34,10 +34,10 @@ type specBuilder struct {
 
 	inputs    []Input
 	trees     []sandbox.Tree // additional files
-	workspace string         // a user's directory; "" for none
+	workspace string         // directory of the user; "" for none
 	secrets   []sandbox.Secret
 	timeout   time.Duration // 0 means the limit of the bounds
-	service   bool          // without a time limit
+	service   bool          // run without a time limit
 
 	notes []string // for users, set by build
 }
@@ -46,7 +46,8 @@ func (b *specBuilder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// build returns the specification of the sandbox for a back end of a tier.
+// build returns the specification of the sandbox for a back end of the given
+// tier.
 func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
 	s := &sandbox.Spec{Env: map[string]string{}, Limits: b.limits(), Digest: string(b.owner.digest)}
 	if b.skill != nil {
@@ -77,13 +78,13 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 	}
 	if plan.Kind == script.Python && b.skill != nil {
 		// Scripts that import each other through the skill's directory expect
-		// to be started from there.
-		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+mountpoint.Skill, ":")
+		// to be started there.
+		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+sandbox.SkillDir, ":")
 	}
 	return s, b.configureNetwork(ctx, s, tier)
 }
 
-// limits returns the default limits of the sandbox, adjusted by the bounds.
+// limits returns the default limits of the sandbox, changed by the bounds.
 // [RequestedBounds] ensures that none exceeds the operator's limit or the
 // default.
 func (b *specBuilder) limits() sandbox.Limits {
@@ -115,7 +116,7 @@ func (b *specBuilder) limits() sandbox.Limits {
 	return l
 }
 
-// configureNetwork gives the sandbox the granted hosts and secrets.
+// configureNetwork adds the granted hosts and secrets to the sandbox.
 func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tier sandbox.Tier) error {
 	secrets, err := b.secretValues(ctx)
 	if err != nil {
@@ -123,7 +124,7 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 	}
 	b.addSecrets(s, secrets)
 	switch {
-	case tier == sandbox.Limited: // this tier cannot restrict the network
+	case tier == sandbox.Limited: // this tier cannot restrict network access
 		s.Network.Mode = sandbox.HostNetwork
 	case b.auth.hostNetwork:
 		s.Network.Mode = sandbox.HostNetwork
@@ -135,8 +136,8 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 	return nil
 }
 
-// addSecrets passes secrets to the code, or to the proxy that injects them into
-// requests.
+// addSecrets adds secrets to the environment of the code, or to the proxy that
+// injects them into requests.
 func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Secret) {
 	injected := map[string]bool{}
 	for _, in := range b.auth.inject {
@@ -144,8 +145,8 @@ func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Sec
 		if !ok {
 			continue
 		}
-		// Only injection by the proxy was approved, so the code never gets the
-		// secret instead.
+		// Only injection by the proxy was approved, so the code must not
+		// receive the secret.
 		injected[in.Secret] = true
 		if b.auth.hostNetwork || !policy.MatchHost(b.auth.bounds.Network, in.Host, in.Port) {
 			b.addNote("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
@@ -154,7 +155,7 @@ func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Sec
 		s.Network.Inject = append(s.Network.Inject, sandbox.Injection{Host: in.Pattern(), Header: in.Header, Prefix: in.Prefix, Secret: sec})
 	}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		if !injected[name] { // code needs no secrets that the proxy adds
+		if !injected[name] { // the code needs no secrets that the proxy adds
 			s.Secrets = append(s.Secrets, secrets[name])
 		}
 	}

@@ -2,7 +2,8 @@ package execution
 
 import "sync"
 
-// tailBuffer stores the last bytes written to it.
+// tailBuffer stores the last bytes written to it. It is safe for concurrent
+// use.
 type tailBuffer struct {
 	limit int
 
@@ -10,7 +11,7 @@ type tailBuffer struct {
 	data []byte
 }
 
-// Write appends b and drops the oldest bytes beyond the limit.
+// Write appends b and drops the oldest bytes that exceed the limit.
 func (t *tailBuffer) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

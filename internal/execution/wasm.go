@@ -17,32 +17,32 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// WASMCommand is the first argument with which our executable runs a
-// WebAssembly module instead of a user's command.
+// WASMCommand is the first argument that makes our executable run a WebAssembly
+// module instead of a user's command.
 const WASMCommand = "loadout-wasm"
 
-// compileTime limits the compilation of a module.
+// compileTime is the time limit for compiling a module.
 const compileTime = 2 * time.Minute
 
-// wasmRunner runs WebAssembly modules by our own executable, in the sandbox like
-// any interpreter.
+// wasmRunner runs WebAssembly modules with our own executable, which runs in
+// the sandbox like any interpreter.
 type wasmRunner struct {
 	executable string
-	cacheDir   string // of compiled modules; "" for none
+	cacheDir   string // directory of compiled modules; "" for none
 	sandbox    sandbox.Backend
 }
 
-// wasmModule is a module of a skill.
+// wasmModule is a WebAssembly module of a skill.
 type wasmModule struct {
 	script string // path in the skill
-	hash   string // of its content
+	hash   string // hash of the content
 	args   []string
-	// unlimited disables the limits of time and output, for services.
+	// unlimited disables the time and output limits, for services.
 	unlimited bool
 }
 
-// command returns the command that runs a module, with its compiled code if
-// there is a cache.
+// command returns the command that runs a module. If there is a cache, the
+// command uses the compiled code.
 func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule, progress Progress) (*sandbox.Cmd, error) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: w.executable, Path: w.executable})
 	l := s.Limits
@@ -66,7 +66,7 @@ func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule,
 	return &sandbox.Cmd{Args: append(args, m.args...)}, nil
 }
 
-// wasmDirs returns the options for the directories that a module may access.
+// wasmDirs returns the options that give a module access to its directories.
 func wasmDirs(s *sandbox.Spec) []string {
 	args := []string{"--dir", mountpoint.Work + "=" + mountpoint.Work, "--dir", mountpoint.Tmp + "=" + mountpoint.Tmp}
 	for _, t := range s.Trees {
@@ -86,16 +86,16 @@ func wasmDirs(s *sandbox.Spec) []string {
 	return args
 }
 
-// compiledDir returns the directory with the compiled code of the module. It
-// compiles the module in a separate sandbox if necessary. It returns "" if
-// there is no cache or the module is invalid; the run then reports that.
+// compiledDir returns the directory with the compiled code of the module. If
+// necessary, it compiles the module in a separate sandbox. It returns "" if
+// there is no cache, or if the module is invalid, which the run then reports.
 func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmModule, file string, progress Progress) (string, error) {
 	if w.cacheDir == "" {
 		return "", nil
 	}
-	// Compiled code runs unchecked, so each module has its own directory,
-	// written only by its compilation. The name includes the compiling program,
-	// which accepts only its own code.
+	// Compiled code runs unchecked, so each module has its own directory, which
+	// only its compilation writes. The name depends on the compiling program,
+	// which accepts only code that it compiled itself.
 	by, err := os.Stat(w.executable)
 	if err != nil {
 		return "", fmt.Errorf("find WebAssembly runner: %w", err)
@@ -113,15 +113,15 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 		return "", err
 	}
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		if _, there := os.Stat(dir); there != nil { // otherwise another process was first
+		if _, there := os.Stat(dir); there != nil { // another process stored it first
 			return "", fmt.Errorf("store compiled code of %s: %w", file, err)
 		}
 	}
 	return dir, nil
 }
 
-// compileInto compiles the module into a new directory beside dir. It returns
-// "" for a module that does not compile.
+// compileInto compiles the module into a new directory next to dir. If the
+// module does not compile, it returns "".
 func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.Spec, file string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return "", fmt.Errorf("create cache directory: %w", err)

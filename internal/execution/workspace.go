@@ -12,12 +12,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// ErrWorkspace means that a directory cannot be given to scripts.
-var ErrWorkspace = errors.New("directory cannot be given to scripts")
+// ErrWorkspace is returned for a directory that scripts must not access.
+var ErrWorkspace = errors.New("scripts must not access this directory")
 
-// CheckWorkspace reports whether scripts may be given a directory. The error
-// matches [ErrWorkspace] for the whole file system and for any directory that
-// overlaps a protected one, which holds Loadout's own state.
+// CheckWorkspace returns an error if scripts must not access a directory. The
+// error matches [ErrWorkspace] for the root of the file system, and for any
+// directory that overlaps a protected one. Protected directories hold Loadout's
+// own state.
 func CheckWorkspace(dir string, protected ...string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("workspace %s: %w: path is not absolute", dir, ErrWorkspace)
@@ -27,7 +28,7 @@ func CheckWorkspace(dir string, protected ...string) error {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	if filepath.Dir(real) == real {
-		return fmt.Errorf("workspace %s: %w: whole file system", dir, ErrWorkspace)
+		return fmt.Errorf("workspace %s: %w: root of the file system", dir, ErrWorkspace)
 	}
 	for _, p := range protected {
 		if p == "" {
@@ -46,7 +47,7 @@ func isInside(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// resolveExisting resolves the symbolic links in the part of path that exists.
+// resolveExisting resolves the symlinks in the existing part of path.
 func resolveExisting(path string) string {
 	path = filepath.Clean(path)
 	for p, rest := path, ""; ; {
@@ -61,12 +62,12 @@ func resolveExisting(path string) string {
 	}
 }
 
-// protectedNames lists names that make other programs run code when they are used in a
-// directory. A writable workspace keeps them read-only.
+// protectedNames lists names of files and directories that make other programs
+// run code. In a writable workspace they are read-only.
 var protectedNames = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
 // IsProtected reports whether a path in a workspace is, or is below, a name
-// that makes other programs run code. Nothing may be written to it.
+// that makes other programs run code. Scripts must not write to it.
 func IsProtected(name string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if slices.Contains(protectedNames, strings.ToLower(part)) {
@@ -76,7 +77,7 @@ func IsProtected(name string) bool {
 	return false
 }
 
-// mountWorkspace mounts a directory of the user into the sandbox.
+// mountWorkspace mounts a directory of the user in the sandbox.
 func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: mountpoint.Workspace, Writable: writable})
 	if !writable {
