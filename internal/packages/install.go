@@ -1,10 +1,10 @@
-// Package packages installs the packages of a script before the script runs, in
-// a separate sandbox.
+// Package packages installs the packages that a script needs before the script
+// runs. It uses a separate sandbox.
 //
-// [Builder.Ensure] runs uv or pip for Python and npm for Node.js. The sandbox
-// contains only the requirements of the skill, and the installer and its
-// interpreter read-only. It can reach only the registries that the operator
-// chose. It reads no configuration of the host or the skill and has no
+// [Builder.Ensure] runs uv or pip for Python, and npm for Node.js. The sandbox
+// contains only the requirements of the skill and, read-only, the installer and
+// its interpreter. It can reach only the registries that the operator
+// configured. It reads no configuration of the host or the skill and has no
 // credentials. Package code (setup.py, lifecycle scripts) does not run unless
 // [Options].AllowSource is set.
 //
@@ -12,16 +12,16 @@
 // platform. It stores only regular files, within [Limits], with their hashes in
 // a manifest. Scripts mount the directory read-only and need no network. The
 // builder checks the directory before each use and reinstalls the packages if
-// anything changed. A failed build stores nothing. Concurrent processes that
-// need the same packages build them once.
+// anything changed. A failed build stores nothing. If several processes need
+// the same packages, only one builds them.
 //
 // # Errors
 //
 // Callers can handle these errors: [MissingToolError] if there is no installer,
 // [OfflineError] if packages are neither installed nor available, and
 // [FailedError] if the installer failed. The sandbox returns
-// [sandbox.UnavailableError] and [sandbox.UnsupportedError]. If the context
-// ends, the error is its cause. All others are I/O errors of the cache.
+// [sandbox.UnavailableError] and [sandbox.UnsupportedError]. If the context is
+// done, the error is its cause. All others are I/O errors of the cache.
 package packages
 
 import (
@@ -39,8 +39,8 @@ import (
 )
 
 // ModulesDir is the directory of Node.js packages in the sandbox of a script.
-// It is at the root of the layout, where imports of ES modules find it, because
-// they ignore NODE_PATH.
+// It is at the root, because imports of ES modules search there but ignore
+// NODE_PATH.
 const ModulesDir = "/node_modules"
 
 // The default registries.
@@ -54,33 +54,33 @@ type Options struct {
 	// Backend runs the installers and must support [sandbox.ProxyNetwork]. If
 	// it is nil, only installed packages are available.
 	Backend sandbox.Backend
-	// Dir is the absolute path of the cache, which is created when needed.
+	// Dir is the absolute path of the cache. It is created if necessary.
 	Dir string
-	// Host is the machine to search for uv and npm.
+	// Host is the machine whose uv and npm are used.
 	Host script.Host
-	// PythonIndex is the URL of a simple index (PEP 503) and NPMRegistry that
-	// of a registry. If empty, they are the public ones. They must not contain
-	// credentials.
+	// PythonIndex is the URL of a simple index (PEP 503), and NPMRegistry the
+	// URL of an npm registry. If empty, the public ones are used. They must not
+	// contain credentials.
 	PythonIndex string
 	NPMRegistry string
-	// Hosts lists additional hosts that may be reached, as in
-	// [sandbox.Network].Allow, such as the file host of an index. The file host
-	// of pypi.org is known, and npm downloads files from the registry.
+	// Hosts lists additional hosts that installers may reach, such as the file
+	// host of an index. The format is that of [sandbox.Network].Allow. The file
+	// host of pypi.org is known, and npm downloads files from the registry.
 	Hosts []string
-	// Private lists private address ranges that registries may use.
+	// Private lists private address ranges in which registries may be.
 	Private []netip.Prefix
-	// AllowSource permits package code to run in the sandbox during
-	// installation: source distributions are built and lifecycle scripts run.
+	// AllowSource allows package code to run in the sandbox during
+	// installation: source distributions are built, and lifecycle scripts run.
 	AllowSource bool
 	// Offline disables installation.
 	Offline bool
 	Limits  Limits // zero fields mean [DefaultLimits]
-	// Log receives warnings and, at level info, the network decisions; nil
-	// discards them.
+	// Log receives warnings and, at level info, network decisions. If nil, they
+	// are discarded.
 	Log *slog.Logger
 }
 
-// Limits limit one installation.
+// Limits bound one installation.
 type Limits struct {
 	Sandbox sandbox.Limits
 	Files   int   // number of stored files
@@ -128,8 +128,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Builder installs packages and finds installed ones. It is safe for concurrent
-// use, also by several processes with the same cache. It needs no closing.
+// Builder installs packages and finds installed ones. It need not be closed. It
+// is safe for concurrent use, including use of one cache by several processes.
 type Builder struct {
 	opts       Options
 	limits     Limits
@@ -137,7 +137,7 @@ type Builder struct {
 	log        *slog.Logger
 }
 
-// New returns a builder. The error names all invalid options.
+// New returns a builder. The error describes all invalid options.
 func New(opts Options) (*Builder, error) {
 	b := &Builder{opts: opts, limits: opts.Limits.withDefaults(), log: opts.Log}
 	b.opts.Hosts, b.opts.Private = slices.Clone(opts.Hosts), slices.Clone(opts.Private)
@@ -146,7 +146,7 @@ func New(opts Options) (*Builder, error) {
 	}
 	var faults []error
 	if !filepath.IsAbs(opts.Dir) {
-		faults = append(faults, errors.New("directory for installed packages is not an absolute path"))
+		faults = append(faults, errors.New("package directory must be an absolute path"))
 	}
 	var err error
 	if b.index, err = parseRegistry("index of Python packages", opts.PythonIndex, DefaultPythonIndex); err != nil {
@@ -161,27 +161,28 @@ func New(opts Options) (*Builder, error) {
 	return b, nil
 }
 
-// Packages are the installed packages of a script.
+// Packages describes the installed packages of a script.
 type Packages struct {
-	// Mounts lists the mounts that the script's sandbox needs: at
-	// /deps or [ModulesDir], read-only.
+	// Mounts lists the read-only mounts for the script's sandbox, at
+	// [sandbox.BuildDir] or [ModulesDir].
 	Mounts []sandbox.Mount
-	// Env holds the variables for finding the packages and is never nil. They override
-	// the variables of a skill, which must not set PYTHONPATH in particular.
+	// Env contains the environment variables with which the script finds the
+	// packages. It is never nil. The variables override those of the skill,
+	// which must not set PYTHONPATH in particular.
 	Env map[string]string
-	// Digest is "sha256:" and the hash of all paths and contents; it is empty
-	// if nothing is needed. Reinstalled packages may have another digest,
-	// because Python's compiled files are not always identical.
+	// Digest is "sha256:" and a hash of all paths and contents. It is empty if
+	// there are no packages. Reinstalled packages may have another digest,
+	// because Python's compiled files vary.
 	Digest string
 }
 
-// Ensure returns the packages that needs lists for a script that plan runs. It
-// installs them if they are missing. skill is the source of needs. If needs is
-// nil, no packages are required. progress receives status lines for the user
-// and may be nil.
+// Ensure returns the packages in needs for a script with the given plan. It
+// installs them if necessary. skill contains the files that declare the needs.
+// If needs is nil, no packages are required. progress receives status lines for
+// the user and may be nil.
 func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, plan *script.Plan, progress func(string)) (*Packages, error) {
 	if needs == nil {
-		return nothing(), nil
+		return noPackages(), nil
 	}
 	if progress == nil {
 		progress = func(string) {}
@@ -196,7 +197,7 @@ func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, 
 	case e != nil:
 		return j.packages(e), nil
 	case b.opts.Offline:
-		return nil, j.offline(err)
+		return nil, j.offlineError(err)
 	}
 	unlock, err := store.lock(ctx, j.entry, func() { progress("waiting for another process that installs packages") })
 	if err != nil {
@@ -205,8 +206,8 @@ func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, 
 	defer unlock()
 	e, err = store.lookup(j.entry) // another process may have installed it in the meantime
 	if err != nil {
-		b.log.Warn("installed packages cannot be used and are installed anew", slog.String("directory", j.entry), slog.Any("error", err))
-		progress("the installed packages were changed; they are installed anew")
+		b.log.Warn("reinstalling unusable packages", slog.String("directory", j.entry), slog.Any("error", err))
+		progress("the installed packages were changed; reinstalling them")
 	}
 	if e == nil {
 		if e, err = b.build(ctx, j, store, progress); err != nil {
@@ -216,11 +217,11 @@ func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, 
 	return j.packages(e), nil
 }
 
-// Lookup returns installed packages like Ensure, but installs nothing. Missing
-// or changed packages are an [OfflineError].
+// Lookup returns installed packages like Ensure, but installs nothing. If
+// packages are missing or changed, the error is an [OfflineError].
 func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*Packages, error) {
 	if needs == nil {
-		return nothing(), nil
+		return noPackages(), nil
 	}
 	j, err := b.job(needs, skill, plan)
 	if err != nil {
@@ -228,17 +229,17 @@ func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*
 	}
 	e, err := (&store{dir: b.opts.Dir, log: b.log}).lookup(j.entry)
 	if e == nil {
-		return nil, j.offline(err)
+		return nil, j.offlineError(err)
 	}
 	return j.packages(e), nil
 }
 
 // Prune removes the least recently used packages until at most maxBytes remain,
-// and the remains of killed builds. It retains packages that were used within
-// the duration keep, because a script may be using them. It returns the number
-// of removed entries.
+// and the files of killed builds. It does not remove packages that were used
+// within the duration keep, because a script may still be using them. It
+// returns the number of removed entries.
 func (b *Builder) Prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
 	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, keep)
 }
 
-func nothing() *Packages { return &Packages{Env: map[string]string{}} }
+func noPackages() *Packages { return &Packages{Env: map[string]string{}} }

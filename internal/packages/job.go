@@ -21,48 +21,48 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxInput limits the size of a package.json or a lockfile.
+// maxInput is the maximum size of a package.json or lockfile in bytes.
 const maxInput = 8 << 20
 
-// job is one set of packages for one interpreter.
+// job is a set of packages to install for one interpreter.
 type job struct {
 	needs *script.Needs
 	plan  *script.Plan
-	entry string   // name in the cache
-	names []string // of packages, for messages
-	// input holds the files for the installer by path below appDir. Of the
-	// skill, only they and needs decide what is installed.
+	entry string   // name of the directory in the cache
+	names []string // package names, for messages
+	// input holds the files for the installer by path below appDir. Only they
+	// and needs decide what is installed, no other files of the skill.
 	input map[string][]byte
 }
 
 // packageKeys lists the members of package.json that affect what is installed.
-// The others are not passed on, because the digest of the needs does not cover
+// Others are not passed to npm, because the digest of the needs does not cover
 // them.
 var packageKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies",
 	"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}
 
-// job reads what to install.
+// job determines what to install for a script.
 func (b *Builder) job(needs *script.Needs, skill fs.FS, plan *script.Plan) (*job, error) {
 	if plan == nil || len(plan.Argv) == 0 {
-		return nil, errors.New("install: packages for a script without an interpreter")
+		return nil, errors.New("install packages: script has no interpreter")
 	}
 	j := &job{needs: needs, plan: plan, input: map[string][]byte{}}
 	var err error
 	var from string
 	switch needs.Kind {
 	case script.Python:
-		j.python()
+		j.addPythonInput()
 		from = b.index.url
 	case script.Node:
-		err = j.node(skill)
+		err = j.addNodeInput(skill)
 		from = b.npm.url
 	default:
-		err = fmt.Errorf("install: no installer for %s", needs.Kind)
+		err = fmt.Errorf("install packages: unsupported kind %s", needs.Kind)
 	}
 	if err != nil {
 		return nil, err
 	}
-	// Everything that affects what is installed.
+	// The digest covers everything that affects what is installed.
 	data, err := json.Marshal([]any{"loadout packages 1", needs.Kind, needs.Digest, needs.RequireHashes, j.input, from, b.opts.AllowSource,
 		plan.Interpreter, plan.Version, plan.Argv[0], runtime.GOOS, runtime.GOARCH})
 	if err != nil {
@@ -82,10 +82,10 @@ var (
 	requirementName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 )
 
-func (j *job) python() {
-	j.input["requirements.txt"] = lines(j.needs.Requirements)
+func (j *job) addPythonInput() {
+	j.input["requirements.txt"] = joinLines(j.needs.Requirements)
 	if len(j.needs.Constraints) > 0 {
-		j.input["constraints.txt"] = lines(j.needs.Constraints)
+		j.input["constraints.txt"] = joinLines(j.needs.Constraints)
 	}
 	for _, r := range j.needs.Requirements {
 		if name := requirementName.FindString(r); !slices.Contains(j.names, name) {
@@ -94,11 +94,11 @@ func (j *job) python() {
 	}
 }
 
-func lines(l []string) []byte { return []byte(strings.Join(l, "\n") + "\n") }
+func joinLines(l []string) []byte { return []byte(strings.Join(l, "\n") + "\n") }
 
-func (j *job) node(skill fs.FS) error {
+func (j *job) addNodeInput(skill fs.FS) error {
 	if len(j.needs.Files) == 0 {
-		return errors.New("install: no package.json in the requirements")
+		return errors.New("install packages: missing package.json in the requirements")
 	}
 	text, err := readInput(skill, j.needs.Files[0])
 	if err != nil {
@@ -128,7 +128,7 @@ func (j *job) node(skill fs.FS) error {
 		if text, err = readInput(skill, lock); err != nil {
 			return err
 		}
-		j.input["package-lock.json"] = text // npm accepts a shrinkwrap under this name too
+		j.input["package-lock.json"] = text // npm accepts a shrinkwrap under this name
 	}
 	return nil
 }
@@ -149,9 +149,9 @@ func readInput(skill fs.FS, p string) ([]byte, error) {
 	return text, nil
 }
 
-// packages returns the packages of an entry for a script.
+// packages returns the packages of a cache entry for a script.
 func (j *job) packages(e *entry) *Packages {
-	p := nothing()
+	p := noPackages()
 	p.Digest = e.manifest.Digest
 	m := sandbox.Mount{Host: e.files, Path: mountpoint.Build}
 	if j.needs.Kind == script.Node {
@@ -163,12 +163,12 @@ func (j *job) packages(e *entry) *Packages {
 	return p
 }
 
-func (j *job) offline(err error) error {
+func (j *job) offlineError(err error) error {
 	return &OfflineError{Needs: j.names, Source: j.needs.Source, Err: err}
 }
 
-// mounts returns the host directories that an installer needs, with those of
-// the plan. No directory contains another.
+// mounts returns the host directories to mount for an installer, including
+// those of the plan. No directory contains another.
 func (j *job) mounts(more []string) []sandbox.Mount {
 	all := append(slices.Clone(j.plan.Prefixes), more...)
 	slices.Sort(all)

@@ -22,7 +22,7 @@ const (
 	maxManifest     = 64 << 20
 )
 
-// manifest lists the installed files.
+// manifest lists the files that were installed.
 type manifest struct {
 	Version int    `json:"version"`
 	Digest  string `json:"digest"`
@@ -38,8 +38,9 @@ type file struct {
 	Stamp  stamp  `json:"stamp"`
 }
 
-// stamp detects whether a file was written since it was hashed. If all fields
-// are equal, so are the bytes, because programs cannot set the change time.
+// stamp detects whether a file was modified after it was hashed. If all fields
+// are unchanged, so is the content, because programs cannot set the change
+// time.
 type stamp struct {
 	Modified int64  `json:"modified"` // nanoseconds
 	Changed  int64  `json:"changed,omitempty"`
@@ -98,15 +99,15 @@ func readManifest(root *os.Root) (*manifest, error) {
 	return m, nil
 }
 
-// entry is a directory of packages that was checked.
+// entry is a directory of packages that has been checked.
 type entry struct {
 	files    string // path on the host
 	manifest *manifest
 }
 
-// lookup returns the entry with that name after checking it. It returns nil,
-// nil if there is none, and an error, usually a [ChangedError], if the entry
-// was changed.
+// lookup checks and returns the entry with a name. If there is none, it returns
+// nil, nil. If the entry was changed, it returns an error, usually a
+// [ChangedError].
 func (s *store) lookup(name string) (*entry, error) {
 	dir := filepath.Join(s.dir, name)
 	root, err := os.OpenRoot(dir)
@@ -125,25 +126,25 @@ func (s *store) lookup(name string) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stale { // for example after restoring a backup
+	if stale { // for example after a backup was restored
 		const temp = manifestFile + ".new"
 		err := m.write(root, temp)
 		if err == nil {
 			err = root.Rename(temp, manifestFile)
 		}
 		if err != nil {
-			s.log.Warn("the stamps of installed packages cannot be renewed", slog.String("directory", dir), slog.Any("error", err))
+			s.log.Warn("cannot update the stamps of installed packages", slog.String("directory", dir), slog.Any("error", err))
 		}
 	} else {
 		now := time.Now()
-		os.Chtimes(filepath.Join(dir, manifestFile), now, now) // used only by prune
+		os.Chtimes(filepath.Join(dir, manifestFile), now, now) // only used by prune
 	}
 	return &entry{filepath.Join(dir, filesDir), m}, nil
 }
 
-// check compares an entry with its manifest. The entry must contain exactly
-// these files, unchanged, and no symlinks. It hashes files whose stamps differ
-// and then updates the stamps; stale reports that there were any.
+// check compares an entry with its manifest. The entry must contain exactly the
+// listed files, unchanged and without symlinks. Files whose stamps differ are
+// hashed, and their stamps updated. stale reports that a stamp was updated.
 func (m *manifest) check(root *os.Root) (stale bool, err error) {
 	left := make(map[string]int, len(m.Files))
 	for i, f := range m.Files {
@@ -152,7 +153,7 @@ func (m *manifest) check(root *os.Root) (stale bool, err error) {
 	err = fs.WalkDir(root.FS(), filesDir, func(p string, d fs.DirEntry, err error) error {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, filesDir), "/")
 		if err != nil {
-			return &ChangedError{name, "cannot be read: " + cause(err).Error()}
+			return &ChangedError{name, "cannot be read: " + pathlessError(err).Error()}
 		}
 		if d.IsDir() {
 			return nil
@@ -164,11 +165,11 @@ func (m *manifest) check(root *os.Root) (stale bool, err error) {
 		delete(left, name)
 		info, err := d.Info()
 		if err != nil || !info.Mode().IsRegular() || info.Size() != m.Files[i].Size {
-			return &ChangedError{name, "is not the file that was installed"}
+			return &ChangedError{name, "differs from the installed file"}
 		}
-		if now := stampOf(info); !stamped || now != m.Files[i].Stamp {
-			if sum, err := hashOf(root, p); err != nil || sum != m.Files[i].SHA256 {
-				return &ChangedError{name, "is not the file that was installed"}
+		if now := stampOf(info); !hasChangeTime || now != m.Files[i].Stamp {
+			if sum, err := hashFile(root, p); err != nil || sum != m.Files[i].SHA256 {
+				return &ChangedError{name, "differs from the installed file"}
 			}
 			stale, m.Files[i].Stamp = stale || now != m.Files[i].Stamp, now
 		}
@@ -183,7 +184,7 @@ func (m *manifest) check(root *os.Root) (stale bool, err error) {
 	return stale, nil
 }
 
-func hashOf(root *os.Root, p string) (string, error) {
+func hashFile(root *os.Root, p string) (string, error) {
 	f, err := root.Open(p)
 	if err != nil {
 		return "", err

@@ -10,14 +10,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Working paths of an installer in its sandbox.
+// Paths of an installer in its sandbox.
 const (
-	app       = "app" // below the work directory
-	appDir    = mountpoint.Work + "/" + app
-	targetDir = appDir + "/packages" // for Python
-	// last is the last file of the work directory. A back end may collect only
-	// some files; if this one is missing, it did.
-	last = "~last"
+	appName   = "app" // below the work directory
+	appDir    = sandbox.WorkDir + "/" + appName
+	targetDir = appDir + "/packages" // directory of Python packages
+	// lastFile is the last file of the work directory. If it is missing, the
+	// back end collected only some of the files.
+	lastFile = "~last"
 )
 
 // recipe describes how to run an installer.
@@ -28,9 +28,10 @@ type recipe struct {
 	mounts []sandbox.Mount
 	// result is the directory below the work directory whose files are stored.
 	result string
-	// then is a command to run afterwards, which may fail; nil means none.
-	then []string
-	from registry
+	// after is a command to run after the installation. It may fail. nil means
+	// none.
+	after []string
+	from  registry
 }
 
 const (
@@ -38,26 +39,25 @@ const (
 	hintNPM = "install it with `apt install npm` (Debian), `brew install node` (macOS) or from https://nodejs.org"
 )
 
-// recipe selects the installer.
+// recipe selects the installer and its arguments.
 func (b *Builder) recipe(j *job) (*recipe, error) {
 	if j.needs.Kind == script.Node {
 		return b.npmRecipe(j)
 	}
 	python := j.plan.Argv[0]
-	r := &recipe{result: app + "/packages", from: b.index, env: map[string]string{}}
+	r := &recipe{result: appName + "/packages", from: b.index, env: map[string]string{}}
 	if uv, _, ok := b.opts.Host.Tool("uv"); ok {
 		r.tool, r.argv, r.mounts = "uv", append(uv.Argv, b.uvArgs(j, python)...), j.mounts(uv.Prefixes)
 		r.env["UV_NO_CONFIG"] = "1"
 	} else {
-		// With -I, Python uses only the packages that are part of its
-		// installation.
+		// With -I, Python ignores packages outside its own installation.
 		r.tool, r.argv, r.mounts = "pip", append([]string{python, "-I", "-m", "pip"}, b.pipArgs(j)...), j.mounts(nil)
 		r.env["PIP_CONFIG_FILE"] = "/dev/null"
 	}
 	// Compile now: the packages will be read-only, so every run would compile
-	// them. This form of compiled files is valid regardless of file times.
-	r.then = []string{python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", targetDir}
-	b.surroundings(r, j)
+	// them again. Compiled files of this form do not depend on file times.
+	r.after = []string{python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", targetDir}
+	b.addEnvironment(r, j)
 	return r, nil
 }
 
@@ -65,8 +65,8 @@ func (b *Builder) pipArgs(j *job) []string {
 	args := []string{"install", "--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-color", "-q",
 		"--progress-bar", "off", "--no-compile", "--retries", "1", "--timeout", "20",
 		"--index-url", b.index.url, "--target", targetDir, "-r", appDir + "/requirements.txt"}
-	if b.index.plain != "" {
-		args = append(args, "--trusted-host", b.index.plain)
+	if b.index.plainHost != "" {
+		args = append(args, "--trusted-host", b.index.plainHost)
 	}
 	return append(args, b.pythonArgs(j)...)
 }
@@ -78,7 +78,7 @@ func (b *Builder) uvArgs(j *job, python string) []string {
 	return append(args, b.pythonArgs(j)...)
 }
 
-// pythonArgs returns the arguments that pip and uv share.
+// pythonArgs returns the arguments that pip and uv have in common.
 func (b *Builder) pythonArgs(j *job) []string {
 	var args []string
 	if _, ok := j.input["constraints.txt"]; ok {
@@ -105,21 +105,21 @@ func (b *Builder) npmRecipe(j *job) (*recipe, error) {
 	if _, ok := j.input["package-lock.json"]; ok {
 		command = "ci"
 	}
-	r := &recipe{tool: "npm", mounts: j.mounts(npm.Prefixes), result: app + "/node_modules", from: b.npm}
+	r := &recipe{tool: "npm", mounts: j.mounts(npm.Prefixes), result: appName + "/node_modules", from: b.npm}
 	r.argv = append(npm.Argv, command, "--registry="+b.npm.url, "--replace-registry-host=always", "--omit=dev",
 		"--ignore-scripts="+strconv.FormatBool(!b.opts.AllowSource), "--bin-links="+strconv.FormatBool(b.opts.AllowSource),
 		"--audit=false", "--fund=false", "--update-notifier=false", "--progress=false", "--color=false", "--loglevel=error", "--logs-max=0",
 		"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--cache="+mountpoint.Tmp+"/npm")
 	// npm rejects the same file for both, and treats a missing one as empty.
 	r.env = map[string]string{"npm_config_userconfig": "/dev/null", "npm_config_globalconfig": "/nonexistent/npmrc"}
-	b.surroundings(r, j)
+	b.addEnvironment(r, j)
 	return r, nil
 }
 
-// surroundings sets the variables that all installers need.
-func (b *Builder) surroundings(r *recipe, j *job) {
+// addEnvironment sets the environment variables that all installers need.
+func (b *Builder) addEnvironment(r *recipe, j *job) {
 	r.env["PATH"] = strings.Join(append(append([]string{}, j.plan.Bin...), "/usr/local/bin", "/usr/bin", "/bin"), ":")
-	// Use the proxy for a registry on this machine too, because a sandbox has a
-	// loopback interface of its own.
+	// Use the proxy even for a registry on this machine, because a sandbox has
+	// its own loopback interface.
 	r.env["NO_PROXY"], r.env["no_proxy"] = "", ""
 }

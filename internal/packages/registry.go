@@ -6,15 +6,16 @@ import (
 	"net/url"
 )
 
-// filesOf maps index hosts to their file hosts if they differ.
-var filesOf = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
+// fileHosts maps the hosts of indexes to the hosts of their files, if these
+// differ.
+var fileHosts = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
 
-// registry is a source of packages.
+// registry is a server from which packages are downloaded.
 type registry struct {
-	url   string   // without credentials
-	host  string   // without port
-	plain string   // host:port for access without TLS, else empty
-	allow []string // hosts that it needs
+	url       string   // without credentials
+	host      string   // without port
+	plainHost string   // host:port for access without TLS, or ""
+	allow     []string // hosts that must be reachable
 }
 
 // parseRegistry parses the URL of a registry. Its errors do not contain the
@@ -24,20 +25,20 @@ func parseRegistry(what, address, otherwise string) (registry, error) {
 		address = otherwise
 	}
 	fault := func(reason string) (registry, error) {
-		return registry{}, errors.New("the address of the " + what + " " + reason)
+		return registry{}, errors.New("invalid URL of the " + what + ": " + reason)
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return fault("is not an address")
+		return fault("not a URL")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fault("begins with neither https:// nor http://")
+		return fault("scheme is neither https nor http")
 	case u.Hostname() == "" || u.Opaque != "":
-		return fault("names no host")
+		return fault("missing host")
 	case u.User != nil:
-		return fault("holds credentials, which installers are not given")
+		return fault("contains credentials, which are not supported")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return fault("has more than a path")
+		return fault("contains a query or fragment")
 	}
 	port := u.Port()
 	if port == "" {
@@ -45,9 +46,9 @@ func parseRegistry(what, address, otherwise string) (registry, error) {
 	}
 	r := registry{url: u.String(), host: u.Hostname(), allow: []string{net.JoinHostPort(u.Hostname(), port)}}
 	if u.Scheme == "http" {
-		r.plain = r.allow[0]
+		r.plainHost = r.allow[0]
 	}
-	if files := filesOf[r.host]; files != "" {
+	if files := fileHosts[r.host]; files != "" {
 		r.allow = append(r.allow, files)
 	}
 	return r, nil

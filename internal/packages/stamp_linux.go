@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// stamped is true because an unchanged stamp means an unchanged file.
-const stamped = true
+// hasChangeTime reports whether stamps contain the change time, so that an
+// unchanged stamp means an unchanged file.
+const hasChangeTime = true
 
 func stampOf(info fs.FileInfo) stamp {
 	s := stamp{Modified: info.ModTime().UnixNano()}

@@ -4,8 +4,7 @@ package packages
 
 import "io/fs"
 
-// stamped is false because there is no change time, so each check reads every
-// file.
-const stamped = false
+// hasChangeTime is false on this system, so each check reads all files.
+const hasChangeTime = false
 
 func stampOf(info fs.FileInfo) stamp { return stamp{Modified: info.ModTime().UnixNano()} }

@@ -37,17 +37,17 @@ const (
 	lockPrefix   = "lock-"
 )
 
-// store is a cache of installed packages.
+// store is a cache of installed packages on disk.
 type store struct {
 	dir string
 	log *slog.Logger
 }
 
-// lock locks an entry exclusively. It calls waiting once if another process
-// holds the lock.
+// lock locks an entry exclusively. If another process holds the lock, it calls
+// waiting once.
 func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the package directory: %w", err)
+		return nil, fmt.Errorf("create package directory: %w", err)
 	}
 	f, err := os.OpenFile(s.lockFile(entry), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,29 +57,30 @@ func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock 
 		waiting()
 		err = filelock.Lock(ctx, f)
 	}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // without locks two may build, and one result is stored
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // without locks two processes may build, but only one result is stored
 		f.Close()
 		return nil, err
 	}
 	return func() { f.Close() }, nil
 }
 
-// lockFile returns the lock file of an entry. Entries may share one.
+// lockFile returns the lock file of an entry. Several entries may share one.
 func (s *store) lockFile(entry string) string {
 	sum := sha256.Sum256([]byte(entry))
 	return filepath.Join(s.dir, lockPrefix+hex.EncodeToString(sum[:1]))
 }
 
-// draft is an unfinished entry.
+// draft is an entry that is being built.
 type draft struct {
 	store *store
 	entry string
 	dir   string
 	root  *os.Root // root of dir
-	made  map[string]bool
+	// made directories that exist
+	made map[string]bool
 }
 
-// begin creates the directory of a draft, and removes the remains of killed
+// begin creates the directory of a draft, and removes the files of killed
 // builds of the entry. The caller must discard the draft.
 func (s *store) begin(entry string) (*draft, error) {
 	old, _ := filepath.Glob(filepath.Join(s.dir, buildPrefix+entry+"-*"))
@@ -88,7 +89,7 @@ func (s *store) begin(entry string) (*draft, error) {
 	}
 	dir, err := os.MkdirTemp(s.dir, buildPrefix+entry+"-")
 	if err != nil {
-		return nil, fmt.Errorf("create a package directory: %w", err)
+		return nil, fmt.Errorf("create package directory: %w", err)
 	}
 	d := &draft{store: s, entry: entry, dir: dir, made: map[string]bool{}}
 	if d.root, err = os.OpenRoot(dir); err == nil {
@@ -96,29 +97,29 @@ func (s *store) begin(entry string) (*draft, error) {
 	}
 	if err != nil {
 		d.discard()
-		return nil, fmt.Errorf("create a package directory: %w", err)
+		return nil, fmt.Errorf("create package directory: %w", err)
 	}
 	return d, nil
 }
 
-// discard removes the draft, unless it was published.
+// discard removes the draft unless it was published.
 func (d *draft) discard() {
 	if d.root != nil {
 		d.root.Close()
 	}
 	if err := removeAll(d.dir); err != nil {
-		d.store.log.Warn("a directory of an installation is left", slog.String("directory", d.dir), slog.Any("error", err))
+		d.store.log.Warn("cannot remove the directory of an installation", slog.String("directory", d.dir), slog.Any("error", err))
 	}
 }
 
-// give writes the files for an installer and returns them as a tree.
-func (d *draft) give(input map[string][]byte) (sandbox.Tree, error) {
-	files := map[string][]byte{last: nil}
+// writeInput writes the files for an installer and returns them as a tree.
+func (d *draft) writeInput(input map[string][]byte) (sandbox.Tree, error) {
+	files := map[string][]byte{lastFile: nil}
 	for name, data := range input {
-		files[app+"/"+name] = data
+		files[appName+"/"+name] = data
 	}
-	t := sandbox.Tree{Path: mountpoint.Work}
-	if err := d.root.MkdirAll(inputDir+"/"+app, 0o700); err != nil {
+	t := sandbox.Tree{Path: sandbox.WorkDir}
+	if err := d.root.MkdirAll(inputDir+"/"+appName, 0o700); err != nil {
 		return t, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -132,12 +133,12 @@ func (d *draft) give(input map[string][]byte) (sandbox.Tree, error) {
 	return t, err
 }
 
-// write stores one file and returns its hash.
-func (d *draft) write(name string, f sandbox.File, r io.Reader) (string, error) {
+// writeFile stores one file and returns its hash.
+func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, error) {
 	p := path.Join(filesDir, name)
 	if dir := path.Dir(p); !d.made[dir] {
 		if err := d.root.MkdirAll(dir, 0o700); err != nil {
-			return "", notAccepted("it left a file that cannot be stored: %v", cause(err))
+			return "", rejectedError("cannot store file: %v", pathlessError(err))
 		}
 		for ; dir != "." && !d.made[dir]; dir = path.Dir(dir) {
 			d.made[dir] = true
@@ -146,7 +147,7 @@ func (d *draft) write(name string, f sandbox.File, r io.Reader) (string, error) 
 	// On systems that ignore case, an existing file may differ only in case.
 	out, err := d.root.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", notAccepted("it left a file that cannot be stored: %v", cause(err))
+		return "", rejectedError("cannot store file: %v", pathlessError(err))
 	}
 	defer out.Close()
 	h := sha256.New()
@@ -166,16 +167,16 @@ func (d *draft) write(name string, f sandbox.File, r io.Reader) (string, error) 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// cause returns the error of a file operation without its path.
-func cause(err error) error {
+// pathlessError returns the cause of a file error, without the path.
+func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err
 }
 
-// seal makes the files read-only and writes the manifest.
-func (d *draft) seal(files []file) error {
+// finish makes the files read-only and writes the manifest.
+func (d *draft) finish(files []file) error {
 	if err := removeAll(filepath.Join(d.dir, inputDir)); err != nil {
 		return err
 	}
@@ -197,9 +198,9 @@ func (d *draft) seal(files []file) error {
 	return newManifest(files).write(d.root, manifestFile)
 }
 
-// publish turns a sealed draft into the entry. It retains a valid existing
-// entry, because without locks another process may have been faster, and
-// replaces an invalid one.
+// publish turns a finished draft into the entry. If a valid entry exists, it is
+// kept, because without locks another process may have been faster. An invalid
+// one is replaced.
 func (s *store) publish(d *draft) (*entry, error) {
 	d.root.Close() // some systems cannot rename an open directory
 	if e, err := s.lookup(d.entry); e != nil {
@@ -217,8 +218,8 @@ func (s *store) publish(d *draft) (*entry, error) {
 	return nil, fmt.Errorf("store packages: %w", errors.Join(err, lookupErr))
 }
 
-// remove renames an entry before it removes it, so that no partial entry
-// remains.
+// remove renames an entry before deleting it, so that a partly deleted entry is
+// never used.
 func (s *store) remove(entry string) error {
 	dir, err := os.MkdirTemp(s.dir, buildPrefix+entry+"-")
 	if err != nil {
@@ -231,11 +232,11 @@ func (s *store) remove(entry string) error {
 	return removeAll(dir)
 }
 
-// removeAll removes a directory with its read-only subdirectories.
+// removeAll removes a directory, including read-only subdirectories.
 func removeAll(dir string) error {
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			os.Chmod(p, 0o700) // RemoveAll reports what could not be changed
+			os.Chmod(p, 0o700) // RemoveAll reports directories that could not be changed
 		}
 		return nil
 	})

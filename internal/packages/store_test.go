@@ -177,10 +177,10 @@ func TestOptionsAreChecked(t *testing.T) {
 	}{
 		{packages.Options{Dir: "relative"}, "absolute"},
 		{packages.Options{Dir: "/x", PythonIndex: "https://me:hunter2@pypi.example/simple"}, "credentials"},
-		{packages.Options{Dir: "/x", NPMRegistry: "file:///x"}, "https://"},
+		{packages.Options{Dir: "/x", NPMRegistry: "file:///x"}, "neither https nor http"},
 		{packages.Options{Dir: "/x", NPMRegistry: "https://"}, "host"},
-		{packages.Options{Dir: "/x", PythonIndex: "https://pypi.example/simple?token=hunter2"}, "path"},
-		{packages.Options{Dir: "/x", PythonIndex: "https://pypi.example/%zz?hunter2"}, "not an address"},
+		{packages.Options{Dir: "/x", PythonIndex: "https://pypi.example/simple?token=hunter2"}, "query"},
+		{packages.Options{Dir: "/x", PythonIndex: "https://pypi.example/%zz?hunter2"}, "not a URL"},
 	} {
 		_, err := packages.New(c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {

@@ -12,13 +12,13 @@ func TestInstallerOutputIsPlainText(t *testing.T) {
 		"at https://me:pass@host/x and http://t@h/": "at https://host/x and http://h/",
 		"\x1b]0;title\a\u202ebad\xff":               "]0;titlebad\ufffd",
 	} {
-		got := &tail{}
+		got := &outputTail{}
 		fmt.Fprint(got, said)
 		if got.String() != want {
 			t.Errorf("%q became %q, want %q", said, got, want)
 		}
 	}
-	long := &tail{}
+	long := &outputTail{}
 	for i := range 10_000 {
 		fmt.Fprintf(long, "line %d\n", i)
 	}
@@ -32,7 +32,7 @@ func TestFileNamesAreOrdinary(t *testing.T) {
 		"a/b.py": true, ".package-lock.json": true, "a b/ü": true,
 		"": false, "..": false, "../a": false, "a/../b": false, "/a": false, "a//b": false, "a/": false, "./a": false, `a\b`: false, "a\nb": false, strings.Repeat("a", 2000): false,
 	} {
-		if got := acceptable(p); got != want {
+		if got := isAcceptable(p); got != want {
 			t.Errorf("%q: %v", p, got)
 		}
 	}

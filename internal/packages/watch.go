@@ -11,29 +11,29 @@ import (
 	"sync"
 )
 
-// watch records the hosts that a sandbox reached, according to its network log,
-// and forwards the log.
-type watch struct {
+// networkWatch is a log handler that records which hosts a sandbox reached. It
+// forwards all records.
+type networkWatch struct {
 	next slog.Handler
-	*sight
+	*reachedHosts
 }
 
-type sight struct {
+type reachedHosts struct {
 	mu   sync.Mutex
 	last map[string]bool // host:port: whether the last attempt succeeded
 }
 
-var _ slog.Handler = (*watch)(nil)
+var _ slog.Handler = (*networkWatch)(nil)
 
-func newWatch(log *slog.Logger) *watch {
-	return &watch{log.Handler(), &sight{last: map[string]bool{}}}
+func newWatch(log *slog.Logger) *networkWatch {
+	return &networkWatch{log.Handler(), &reachedHosts{last: map[string]bool{}}}
 }
 
-// Enabled always returns true, because the watch needs every record.
-func (w *watch) Enabled(context.Context, slog.Level) bool { return true }
+// Enabled always returns true, because all records are needed.
+func (w *networkWatch) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle records one network decision.
-func (w *watch) Handle(ctx context.Context, r slog.Record) error {
+func (w *networkWatch) Handle(ctx context.Context, r slog.Record) error {
 	var host, reason string
 	var port int64
 	var allowed bool
@@ -51,7 +51,7 @@ func (w *watch) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	if allowed && host != "" {
-		// The reason is the rule, or why an allowed host was not reached.
+		// The reason is the rule, or why an allowed host could not be reached.
 		w.mu.Lock()
 		w.last[net.JoinHostPort(host, strconv.FormatInt(port, 10))] = strings.HasPrefix(reason, "rule ")
 		w.mu.Unlock()
@@ -63,15 +63,18 @@ func (w *watch) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs returns the same watch with another log handler.
-func (w *watch) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &watch{w.next.WithAttrs(attrs), w.sight}
+func (w *networkWatch) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &networkWatch{w.next.WithAttrs(attrs), w.reachedHosts}
 }
 
 // WithGroup returns the same watch with another log handler.
-func (w *watch) WithGroup(name string) slog.Handler { return &watch{w.next.WithGroup(name), w.sight} }
+func (w *networkWatch) WithGroup(name string) slog.Handler {
+	return &networkWatch{w.next.WithGroup(name), w.reachedHosts}
+}
 
-// unreached returns the hosts that were allowed but not reached, sorted.
-func (s *sight) unreached() []string {
+// unreached returns the sorted hosts that were allowed but could not be
+// reached.
+func (s *reachedHosts) unreached() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
