@@ -16,20 +16,20 @@ import (
 )
 
 // Compile checks module and writes its compiled code to dir. The directory must
-// belong to this module; it is created if it is missing. Existing code for this
-// processor and runtime version is kept. The compiler reads untrusted bytes and
-// only the process limits its memory and time. Call Compile in the sandbox, or
-// use the worker's --compile. When ctx ends, Compile stops after the current
-// function.
+// be used only for this module, and is created if necessary. Existing code for
+// the same processor and runtime version is kept. The compiler reads untrusted
+// bytes and only the process limits its memory and time, so call Compile in the
+// sandbox, or use the --compile option of the worker. When ctx is done, Compile
+// stops after the current function.
 func Compile(ctx context.Context, module []byte, dir string) error {
-	if err := check(module); err != nil {
+	if err := checkModule(module); err != nil {
 		return err
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
-		return fmt.Errorf("compilation cache: %w", err)
+		return fmt.Errorf("open compilation cache: %w", err)
 	}
-	p, err := compile(ctx, module, cache, maxPages)
+	p, err := compileModule(ctx, module, cache, maxPages)
 	if err != nil {
 		return err
 	}
@@ -51,28 +51,28 @@ func (p *program) close() {
 	}
 }
 
-// load prepares a module to run. It uses the compiled code in dir if there is
-// any.
-func load(ctx context.Context, module []byte, dir string, pages uint32) (*program, error) {
-	if err := check(module); err != nil {
+// loadProgram prepares a module to run. If dir contains compiled code, it is
+// used.
+func loadProgram(ctx context.Context, module []byte, dir string, pages uint32) (*program, error) {
+	if err := checkModule(module); err != nil {
 		return nil, err
 	}
-	if filled(dir) {
-		// wazero fails if an entry is damaged, or if it cannot write newly
-		// compiled code, for example for another processor. Neither prevents
-		// compiling in memory.
+	if hasCompiledCode(dir) {
+		// wazero returns an error for a damaged entry, or if it cannot write
+		// new code, for example for another processor. In both cases, compile
+		// in memory.
 		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
-			if p, err := compile(ctx, module, cache, pages); err == nil || ctx.Err() != nil {
+			if p, err := compileModule(ctx, module, cache, pages); err == nil || ctx.Err() != nil {
 				return p, err
 			}
 		}
 	}
-	return compile(ctx, module, nil, pages)
+	return compileModule(ctx, module, nil, pages)
 }
 
-// compile compiles a module and takes ownership of cache. The settings that
-// affect the compiled code are the same for every run.
-func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, pages uint32) (*program, error) {
+// compileModule compiles a module and takes ownership of cache. The settings
+// that affect the compiled code are the same in every run.
+func compileModule(ctx context.Context, module []byte, cache wazero.CompilationCache, pages uint32) (*program, error) {
 	config := wazero.NewRuntimeConfig(). // the compiler if there is one, else the interpreter
 						WithCloseOnContextDone(true).
 						WithMemoryLimitPages(pages).
@@ -86,7 +86,7 @@ func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, 
 	ctx = experimental.WithCompilationWorkers(ctx, max(2, runtime.GOMAXPROCS(0)))
 	m, err := p.runtime.CompileModule(ctx, module)
 	if err == nil {
-		err = command(m)
+		err = checkCommand(m)
 	}
 	if err != nil {
 		p.close()
@@ -96,20 +96,19 @@ func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, 
 	return p, nil
 }
 
-// command checks that m is a program: a module with a function _start that has
-// no parameters and no results.
-func command(m wazero.CompiledModule) error {
+// checkCommand checks that m is a command: a module with a function _start that
+// has no parameters and no results.
+func checkCommand(m wazero.CompiledModule) error {
 	start := m.ExportedFunctions()["_start"]
 	if start == nil || len(start.ParamTypes()) != 0 || len(start.ResultTypes()) != 0 {
-		return errors.New("no exported function _start: build a WASI preview 1 command")
+		return errors.New("missing exported function _start: build a WASI preview 1 command")
 	}
 	return nil
 }
 
-// filled reports whether dir contains compiled code of this runtime version.
-// Otherwise wazero would try to write its own directory and, after compiling,
-// the code.
-func filled(dir string) bool {
+// hasCompiledCode reports whether dir contains code compiled by this runtime
+// version. Otherwise wazero would try to write to dir.
+func hasCompiledCode(dir string) bool {
 	if dir == "" {
 		return false
 	}
@@ -118,8 +117,8 @@ func filled(dir string) bool {
 	return slices.ContainsFunc(codes, func(name string) bool { return !strings.HasSuffix(name, ".tmp") })
 }
 
-// check rejects invalid modules before the compiler reads them.
-func check(module []byte) error {
+// checkModule rejects invalid modules before the compiler reads them.
+func checkModule(module []byte) error {
 	switch {
 	case len(module) > MaxModule:
 		return &failure{ExitModule, fmt.Errorf("module too large (limit %d bytes)", MaxModule)}
@@ -128,13 +127,13 @@ func check(module []byte) error {
 	case string(module[4:8]) == "\x0d\x00\x01\x00":
 		return &failure{ExitModule, errors.New("a WebAssembly component, not a module: build it for WASI preview 1")}
 	}
-	if err := scan(module); err != nil {
+	if err := checkSections(module); err != nil {
 		return &failure{ExitModule, err}
 	}
 	return nil
 }
 
-// readModule reads a regular file of at most [MaxModule] bytes and one more.
+// readModule reads a regular file up to [MaxModule]+1 bytes.
 func readModule(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

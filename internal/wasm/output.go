@@ -7,18 +7,18 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// limited is an output stream of the guest. It writes up to left bytes and then
-// calls exceeded, because a guest may ignore write errors until the deadline.
-// It is safe for concurrent use.
-type limited struct {
+// limitedWriter is an output stream of the guest. After left bytes it calls
+// exceeded, because a guest may ignore write errors until the deadline. It is
+// safe for concurrent use.
+type limitedWriter struct {
 	exceeded func() // may be called more than once
 
 	mu   sync.Mutex // held while writing, so that writes keep their order and left is correct
 	w    io.Writer
-	left int64 // negative means no limit
+	left int64 // negative means unlimited
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limitedWriter) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left < 0 {

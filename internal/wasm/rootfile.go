@@ -13,19 +13,19 @@ import (
 // rootFile is an open regular file or directory of a [rootFS].
 type rootFile struct {
 	experimentalsys.UnimplementedFile
-	fs   *rootFS
-	name string // path used to open the file; a rename does not change it
-	file *os.File
-	dir  bool
+	fs    *rootFS
+	name  string // name at the time of opening, even after a rename
+	file  *os.File
+	isDir bool
 
-	append  bool // writes go to the end
-	appends bool // the system appends, also with other writers
-	listed  bool // entries were read since the directory was opened
+	appendMode      bool // writes go to the end
+	openedForAppend bool // the system appends, even with several writers
+	wasListed       bool // entries were read since the directory was opened
 }
 
 var _ experimentalsys.File = (*rootFile)(nil)
 
-func (f *rootFile) IsDir() (bool, experimentalsys.Errno) { return f.dir, 0 }
+func (f *rootFile) IsDir() (bool, experimentalsys.Errno) { return f.isDir, 0 }
 
 func (f *rootFile) Stat() (sys.Stat_t, experimentalsys.Errno) { return stat(f.file.Stat()) }
 
@@ -39,69 +39,69 @@ func (f *rootFile) Ino() (sys.Inode, experimentalsys.Errno) {
 	return st.Ino, e
 }
 
-func (f *rootFile) IsAppend() bool { return f.append }
+func (f *rootFile) IsAppend() bool { return f.appendMode }
 
-// SetAppend sets whether writes go to the end. It cannot disable append mode on
-// a file that the system opened for appending.
+// SetAppend sets whether writes go to the end. It cannot disable append mode
+// for a file that was opened with it.
 func (f *rootFile) SetAppend(enable bool) experimentalsys.Errno {
 	switch {
-	case f.dir:
+	case f.isDir:
 		return experimentalsys.EISDIR
-	case f.appends && !enable:
+	case f.openedForAppend && !enable:
 		return experimentalsys.ENOSYS
 	}
-	f.append = enable
+	f.appendMode = enable
 	return 0
 }
 
 func (f *rootFile) Read(b []byte) (int, experimentalsys.Errno) {
-	if f.dir {
+	if f.isDir {
 		return 0, experimentalsys.EISDIR
 	}
-	return result(f.file.Read(b))
+	return ioResult(f.file.Read(b))
 }
 
 func (f *rootFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
-	if f.dir {
+	if f.isDir {
 		return 0, experimentalsys.EISDIR
 	}
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
 	}
-	return result(f.file.ReadAt(b, off))
+	return ioResult(f.file.ReadAt(b, off))
 }
 
 func (f *rootFile) Write(b []byte) (int, experimentalsys.Errno) {
-	if f.dir {
+	if f.isDir {
 		return 0, experimentalsys.EISDIR
 	}
-	if f.append && !f.appends {
+	if f.appendMode && !f.openedForAppend {
 		if _, err := f.file.Seek(0, io.SeekEnd); err != nil {
 			return 0, errno(err)
 		}
 	}
-	return result(f.file.Write(b))
+	return ioResult(f.file.Write(b))
 }
 
-// Pwrite appends to a file in append mode, as Linux does; Go would return an
-// error.
+// Pwrite writes at an offset. In append mode it appends, as on Linux; Go would
+// return an error.
 func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
-	if f.dir || f.append {
+	if f.isDir || f.appendMode {
 		return f.Write(b)
 	}
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
 	}
-	return result(f.file.WriteAt(b, off))
+	return ioResult(f.file.WriteAt(b, off))
 }
 
-// position is an alias of int64 that hides Seek from vet, which expects the
-// signature of io.Seeker. wazero requires another result type.
+// position is an alias of int64. It hides Seek from vet, which expects the
+// signature of io.Seeker, while wazero requires another result type.
 type position = int64
 
-// Seek supports only the start of a directory. It makes new entries visible.
+// Seek on a directory supports only the start. It makes new entries visible.
 func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Errno) {
-	if f.dir {
+	if f.isDir {
 		if offset != 0 || whence != io.SeekStart {
 			return 0, experimentalsys.EISDIR
 		}
@@ -114,10 +114,10 @@ func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Err
 	return at, errno(err)
 }
 
-// rewind reopens the directory, which works on every system, and fails if it
-// was replaced.
+// rewind reopens the directory, which works on every system. It fails if the
+// directory was replaced.
 func (f *rootFile) rewind() experimentalsys.Errno {
-	if !f.listed {
+	if !f.wasListed {
 		return 0
 	}
 	again, err := f.fs.root.OpenFile(f.name, os.O_RDONLY|nonblock, 0)
@@ -136,17 +136,17 @@ func (f *rootFile) rewind() experimentalsys.Errno {
 		return errno(err)
 	}
 	f.file.Close()
-	f.file, f.listed = again, false
+	f.file, f.wasListed = again, false
 	return 0
 }
 
 // Readdir returns the next n entries, or all if n is not positive. It omits
-// entries that were removed in the meantime.
+// entries that were removed after the listing.
 func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Errno) {
-	if !f.dir {
+	if !f.isDir {
 		return nil, experimentalsys.EBADF
 	}
-	f.listed = true
+	f.wasListed = true
 	entries, err := f.file.ReadDir(n)
 	if err != nil && len(entries) == 0 {
 		return nil, errno(err)
@@ -154,7 +154,7 @@ func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Err
 	list := make([]experimentalsys.Dirent, 0, len(entries))
 	for _, e := range entries {
 		// Use the root, because Info of an entry would use the path. C programs
-		// call stat for each inode that is missing here.
+		// call stat for each entry without an inode.
 		info, err := f.fs.root.Lstat(filepath.Join(f.name, e.Name()))
 		if err != nil {
 			continue
@@ -166,7 +166,7 @@ func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Err
 
 func (f *rootFile) Truncate(size int64) experimentalsys.Errno {
 	switch {
-	case f.dir:
+	case f.isDir:
 		return experimentalsys.EISDIR
 	case size < 0:
 		return experimentalsys.EINVAL
@@ -178,16 +178,16 @@ func (f *rootFile) Sync() experimentalsys.Errno { return errno(f.file.Sync()) }
 
 func (f *rootFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
-// Utimens uses the name that the file was opened with.
+// Utimens uses the name with which the file was opened.
 func (f *rootFile) Utimens(atim, mtim int64) experimentalsys.Errno {
 	return f.fs.Utimens(f.name, atim, mtim)
 }
 
 func (f *rootFile) Close() experimentalsys.Errno { return errno(f.file.Close()) }
 
-// result returns n bytes read or written. It drops the error if n > 0; the next
-// call returns it.
-func result(n int, err error) (int, experimentalsys.Errno) {
+// ioResult returns the result of reading or writing n bytes. If n > 0, it drops
+// the error, which the next call returns.
+func ioResult(n int, err error) (int, experimentalsys.Errno) {
 	if n > 0 {
 		return n, 0
 	}

@@ -15,12 +15,13 @@ import (
 )
 
 // rootFS is a mount of a guest: the directory tree below root. Symlinks cannot
-// lead outside it. The guest can use regular files and directories, and can
-// follow and read symlinks but not create them. It cannot open anything else.
+// lead outside it. The guest can use regular files and directories. It can
+// follow and read symlinks but not create them, and cannot open other types of
+// files.
 //
-// Names are slash-separated. They may begin with a slash, because wazero joins
-// the name of an open directory, which may be empty, with one. A slash at the
-// end means a directory.
+// Names are slash-separated. They may start with a slash, because wazero joins
+// the name of the open directory, which may be empty, and the name in it. A
+// name of a directory may end with a slash.
 type rootFS struct {
 	experimentalsys.UnimplementedFS
 	root     *os.Root
@@ -29,16 +30,16 @@ type rootFS struct {
 
 var _ experimentalsys.FS = (*rootFS)(nil)
 
-// local converts a guest's name to the form that [os.Root] accepts.
-func local(name string) string {
+// localName converts a guest's name to the form that [os.Root] accepts.
+func localName(name string) string {
 	if name = strings.TrimLeft(name, "/"); name == "" {
 		return "."
 	}
 	return filepath.FromSlash(name)
 }
 
-// openFlags maps flags of the guest to the same flags of the host. OpenFile
-// handles O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK.
+// openFlags maps flags of the guest to flags of the host. OpenFile handles
+// O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK.
 var openFlags = [...]struct {
 	guest experimentalsys.Oflag
 	host  int
@@ -55,21 +56,21 @@ var openFlags = [...]struct {
 }
 
 // OpenFile opens a regular file or a directory. It ignores the permissions,
-// because WASI has none and wazero's 0600 would hide results from their reader.
-// The umask applies as for any program.
+// because WASI has none, and the 0600 of wazero would make results unreadable.
+// The umask applies as usual.
 func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_WRONLY | experimentalsys.O_RDWR | experimentalsys.O_CREAT | experimentalsys.O_TRUNC
 	if f.readOnly && flag&writes != 0 {
 		return nil, experimentalsys.EROFS
 	}
-	name = local(name)
+	name = localName(name)
 	if flag&experimentalsys.O_NOFOLLOW != 0 {
 		if info, err := f.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, experimentalsys.ELOOP
 		}
 	}
-	// A pipe without a writer would block the guest, and no deadline could stop
-	// it.
+	// Opening a pipe without a writer would block the guest beyond any
+	// deadline.
 	flags := nonblock
 	for _, o := range openFlags {
 		if flag&o.guest != 0 {
@@ -88,29 +89,29 @@ func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode
 		opened.Close()
 		return nil, errno(err)
 	}
-	return &rootFile{fs: f, name: name, file: opened, dir: info.IsDir(), append: flag&experimentalsys.O_APPEND != 0,
-		appends: flag&experimentalsys.O_APPEND != 0}, 0
+	return &rootFile{fs: f, name: name, file: opened, isDir: info.IsDir(), appendMode: flag&experimentalsys.O_APPEND != 0,
+		openedForAppend: flag&experimentalsys.O_APPEND != 0}, 0
 }
 
 func (f *rootFS) Stat(name string) (sys.Stat_t, experimentalsys.Errno) {
-	return stat(f.root.Stat(local(name)))
+	return stat(f.root.Stat(localName(name)))
 }
 
 func (f *rootFS) Lstat(name string) (sys.Stat_t, experimentalsys.Errno) {
-	return stat(f.root.Lstat(local(name)))
+	return stat(f.root.Lstat(localName(name)))
 }
 
 func (f *rootFS) Readlink(name string) (string, experimentalsys.Errno) {
-	target, err := f.root.Readlink(local(name))
+	target, err := f.root.Readlink(localName(name))
 	return filepath.ToSlash(target), errno(err)
 }
 
 func (f *rootFS) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
-	return f.change(func() error { return f.root.Mkdir(local(name), 0o777) })
+	return f.modify(func() error { return f.root.Mkdir(localName(name), 0o777) })
 }
 
 func (f *rootFS) Rename(from, to string) experimentalsys.Errno {
-	return f.change(func() error { return f.root.Rename(local(from), local(to)) })
+	return f.modify(func() error { return f.root.Rename(localName(from), localName(to)) })
 }
 
 func (f *rootFS) Rmdir(name string) experimentalsys.Errno {
@@ -132,40 +133,40 @@ func (f *rootFS) Unlink(name string) experimentalsys.Errno {
 }
 
 // remove removes a file or an empty directory if fits returns 0. The guest
-// cannot run between the two steps.
+// cannot run between the two calls.
 func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno) experimentalsys.Errno {
-	return f.change(func() error {
-		info, err := f.root.Lstat(local(name))
+	return f.modify(func() error {
+		info, err := f.root.Lstat(localName(name))
 		if err != nil {
 			return err
 		}
 		if e := fits(info.IsDir()); e != 0 {
 			return e
 		}
-		return f.root.Remove(local(name))
+		return f.root.Remove(localName(name))
 	})
 }
 
 func (f *rootFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
-	return f.change(func() error { return f.root.Chtimes(local(name), timeOf(atim), timeOf(mtim)) })
+	return f.modify(func() error { return f.root.Chtimes(localName(name), timeOf(atim), timeOf(mtim)) })
 }
 
-// Symlink and Link always fail. The worker would not follow a link out of the
-// mount, but a reader of the results might.
+// Symlink always fails, like Link. The worker would not follow a link out of
+// the mount, but a program that reads the results might.
 func (f *rootFS) Symlink(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
 
 func (f *rootFS) Link(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
 
-// change calls do if the mount is writable.
-func (f *rootFS) change(do func() error) experimentalsys.Errno {
+// modify calls do if the mount is writable.
+func (f *rootFS) modify(do func() error) experimentalsys.Errno {
 	if f.readOnly {
 		return experimentalsys.EROFS
 	}
 	return errno(do())
 }
 
-// timeOf converts nanoseconds since 1970. It returns the zero time for
-// UTIME_OMIT, which leaves a file's time unchanged.
+// timeOf converts nanoseconds since 1970. For UTIME_OMIT, which leaves the time
+// of a file unchanged, it returns the zero time.
 func timeOf(nanos int64) time.Time {
 	if nanos == experimentalsys.UTIME_OMIT {
 		return time.Time{}
@@ -180,7 +181,7 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
 	return sys.NewStat_t(info), 0
 }
 
-// errno returns the code of an error of the os package. An unknown error means
+// errno returns the code for an error of the os package. An unknown error means
 // that [os.Root] refused to leave the mount.
 func errno(err error) experimentalsys.Errno {
 	if err == nil || err == io.EOF {

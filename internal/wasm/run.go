@@ -22,34 +22,34 @@ const (
 	pageSize = 64 << 10
 	maxPages = 1 << 16
 
-	// grace is the time for a guest to notice that its context ended. It checks
-	// at each call, loop and return from the host. A guest that takes longer is
-	// blocked in the host.
-	grace = 250 * time.Millisecond
+	// exitGrace is the time for a guest to exit after its context is done. A
+	// guest checks its context at each call, loop and return from the host. One
+	// that takes longer is blocked in the host.
+	exitGrace = 250 * time.Millisecond
 )
 
-// job is one run of the worker.
-type job struct {
+// workerRun holds the options of one run of the worker.
+type workerRun struct {
 	cache          string
 	memory, output int64
 	timeout        time.Duration
 	compile        bool
 	mounts         []mount
-	args           []string // module path, then the guest's arguments
+	args           []string // path of the module, followed by the guest's arguments
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// The reasons why the context of a job ends.
+// Causes with which the context of a run is cancelled.
 var (
 	errTimeout = &failure{ExitTimeout, errors.New("timeout exceeded")}
-	errOutput  = &failure{ExitWorker, errors.New("output limit reached")}
+	errOutput  = &failure{ExitWorker, errors.New("output limit exceeded")}
 )
 
-// run executes the job and returns the guest's exit code. It returns soon after
-// the deadline, even if the guest is blocked.
-func (j *job) run(ctx context.Context) (int, error) {
+// run compiles or runs the module and returns the guest's exit code. It returns
+// soon after the deadline, even if the guest is blocked.
+func (j *workerRun) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if j.timeout > 0 {
@@ -60,8 +60,8 @@ func (j *job) run(ctx context.Context) (int, error) {
 		limit = -1
 	}
 	exceeded := func() { cancel(errOutput) }
-	out := &limited{w: j.stdout, left: limit, exceeded: exceeded}
-	errOut := &limited{w: j.stderr, left: limit, exceeded: exceeded}
+	out := &limitedWriter{w: j.stdout, left: limit, exceeded: exceeded}
+	errOut := &limitedWriter{w: j.stderr, left: limit, exceeded: exceeded}
 
 	type result struct {
 		code int
@@ -77,14 +77,14 @@ func (j *job) run(ctx context.Context) (int, error) {
 			}
 			done <- r
 		}()
-		r.code, r.err = j.do(ctx, out, errOut)
+		r.code, r.err = j.compileOrRun(ctx, out, errOut)
 	}()
 
 	var r result
 	select {
 	case r = <-done:
 	case <-ctx.Done():
-		late := time.NewTimer(grace)
+		late := time.NewTimer(exitGrace)
 		defer late.Stop()
 		select {
 		case r = <-done:
@@ -98,64 +98,64 @@ func (j *job) run(ctx context.Context) (int, error) {
 	return r.code, r.err
 }
 
-// do compiles or runs the module.
-func (j *job) do(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+// compileOrRun compiles the module, or runs it.
+func (j *workerRun) compileOrRun(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	module, err := readModule(j.args[0])
 	if err != nil {
 		return 0, &failure{ExitModule, err}
 	}
 	if j.compile {
-		return 0, ended(ctx, Compile(ctx, module, j.cache))
+		return 0, contextError(ctx, Compile(ctx, module, j.cache))
 	}
-	p, err := load(ctx, module, j.cache, uint32(j.memory/pageSize))
+	p, err := loadProgram(ctx, module, j.cache, uint32(j.memory/pageSize))
 	if err != nil {
-		return 0, ended(ctx, err)
+		return 0, contextError(ctx, err)
 	}
 	defer p.close()
-	if err := host(ctx, p.runtime); err != nil {
-		return 0, ended(ctx, err)
+	if err := instantiateWASI(ctx, p.runtime); err != nil {
+		return 0, contextError(ctx, err)
 	}
 	config, closeFiles, err := j.config(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer closeFiles()
-	return j.start(ctx, p, config.WithStdout(stdout).WithStderr(stderr))
+	return j.runGuest(ctx, p, config.WithStdout(stdout).WithStderr(stderr))
 }
 
-// start runs the guest until it exits.
-func (j *job) start(ctx context.Context, p *program, config wazero.ModuleConfig) (int, error) {
+// runGuest runs the guest until it exits.
+func (j *workerRun) runGuest(ctx context.Context, p *program, config wazero.ModuleConfig) (int, error) {
 	guest, err := p.runtime.InstantiateModule(ctx, p.module, config)
 	if err != nil {
-		return verdict(ctx, err, ExitModule)
+		return guestResult(ctx, err, ExitModule)
 	}
 	defer guest.Close(context.Background())
-	// InstantiateModule could call _start too, but would not distinguish a link
-	// error from a crash of the guest.
+	// InstantiateModule could call _start too, but its error would not
+	// distinguish a link error from a crash of the guest.
 	_, err = guest.ExportedFunction("_start").Call(ctx)
 	if err == nil {
 		return 0, nil
 	}
-	return verdict(ctx, err, ExitTrap)
+	return guestResult(ctx, err, ExitTrap)
 }
 
-// verdict returns the exit code of the guest, or an error with the given code
-// if the guest did not exit by itself.
-func verdict(ctx context.Context, err error, code int) (int, error) {
+// guestResult returns the exit code of the guest. If the guest did not exit by
+// itself, it returns an error with the given code.
+func guestResult(ctx context.Context, err error, code int) (int, error) {
 	exit, ok := errors.AsType[*sys.ExitError](err)
 	if !ok {
-		return 0, ended(ctx, &failure{code, err})
+		return 0, contextError(ctx, &failure{code, err})
 	}
-	// A guest can also exit with the codes that mean an ended context.
+	// A guest can also exit with the codes that mean a cancelled context.
 	if c := exit.ExitCode(); ctx.Err() == nil || c != sys.ExitCodeContextCanceled && c != sys.ExitCodeDeadlineExceeded {
 		return int(min(c, 255)), nil
 	}
 	return 0, context.Cause(ctx)
 }
 
-// ended returns the cause of the context if it ended, because later errors are
-// consequences. Otherwise it returns err.
-func ended(ctx context.Context, err error) error {
+// contextError returns the context's cause if ctx is done, since err is then
+// likely a consequence. Otherwise it returns err.
+func contextError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -164,9 +164,9 @@ func ended(ctx context.Context, err error) error {
 
 // config returns the module configuration of the guest, and a function that
 // closes its mounts.
-func (j *job) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
+func (j *workerRun) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
 	config := wazero.NewModuleConfig().
-		WithName(""). // the name section could contain wasi_snapshot_preview1
+		WithName(""). // the name section could say wasi_snapshot_preview1
 		WithStartFunctions().
 		WithArgs(j.args...).
 		WithStdin(j.stdin).
@@ -199,8 +199,8 @@ func (j *job) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
 	return config.WithFSConfig(files), closeAll, nil
 }
 
-// sleep implements sleeping in poll_oneoff. wazero cannot stop a guest that is
-// in the host, so sleep itself returns when ctx ends.
+// sleep implements sleeping in poll_oneoff. It returns when ctx is done,
+// because wazero cannot stop a guest that is blocked in the host.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -210,8 +210,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// host provides WASI preview 1 to the guest.
-func host(ctx context.Context, r wazero.Runtime) error {
+// instantiateWASI provides WASI preview 1 to the guest.
+func instantiateWASI(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
 	// wazero grows its table of open files to the requested number, which could

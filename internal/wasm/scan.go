@@ -5,10 +5,11 @@ import (
 	"errors"
 )
 
-// maxLocals is the usual engine limit for the local variables of a function.
+// maxLocals is the maximum number of local variables in a function. Most
+// engines have the same limit.
 const maxLocals = 50_000
 
-// Sections of a module, and the subsection of the name section that is not a
+// IDs of sections, and of the subsection of the name section that is not a
 // list.
 const (
 	customSection = 0
@@ -19,20 +20,21 @@ const (
 )
 
 var (
-	errSections = errors.New("invalid module: section or list exceeds its bounds")
+	errSections = errors.New("invalid module: section or list exceeds the end of the module")
 	errLocals   = errors.New("invalid module: too many local variables in a function (limit 50000)")
 )
 
-// scan rejects small modules that would make wazero allocate gigabytes. wazero
-// allocates as many elements or local variables as a module declares before it
-// reads them. scan checks the lists of sections, locals and names. It leaves
-// nested lists to the decoder, whose memory the process limits.
-func scan(module []byte) error {
+// checkSections rejects small modules that would make wazero allocate
+// gigabytes. wazero allocates the declared number of elements or local
+// variables before it reads them. checkSections checks the lists of sections,
+// locals and names. Nested lists are left to the decoder, whose memory the
+// process limits.
+func checkSections(module []byte) error {
 	c := cursor{rest: module[8:]}
 	for len(c.rest) > 0 {
 		id := c.readBytes(1)
-		body := cursor{rest: c.readBytes(c.number())}
-		if c.bad {
+		body := cursor{rest: c.readBytes(c.readNumber())}
+		if c.failed {
 			return errSections
 		}
 		if err := scanSection(id[0], &body); err != nil {
@@ -45,16 +47,16 @@ func scan(module []byte) error {
 func scanSection(id byte, body *cursor) error {
 	switch id {
 	case customSection:
-		if string(body.readBytes(body.number())) == "name" {
+		if string(body.readBytes(body.readNumber())) == "name" {
 			scanNames(body)
 		}
-	case startSection, countSection: // a number, not a list
+	case startSection, countSection: // a number instead of a list
 	case codeSection:
 		return scanCode(body)
 	default:
-		body.count()
+		body.readCount()
 	}
-	if body.bad {
+	if body.failed {
 		return errSections
 	}
 	return nil
@@ -64,66 +66,66 @@ func scanSection(id byte, body *cursor) error {
 // local names.
 func scanNames(body *cursor) {
 	const localNames = 2
-	for len(body.rest) > 0 && !body.bad {
+	for len(body.rest) > 0 && !body.failed {
 		id := body.readBytes(1)
-		part := cursor{rest: body.readBytes(body.number())}
-		if body.bad || id[0] == moduleName {
+		part := cursor{rest: body.readBytes(body.readNumber())}
+		if body.failed || id[0] == moduleName {
 			continue
 		}
-		n := part.count()
+		n := part.readCount()
 		for range n {
-			if id[0] != localNames || part.bad {
+			if id[0] != localNames || part.failed {
 				break
 			}
-			part.number()
-			for range part.count() {
-				part.number()
-				part.readBytes(part.number())
+			part.readNumber()
+			for range part.readCount() {
+				part.readNumber()
+				part.readBytes(part.readNumber())
 			}
 		}
-		body.bad = body.bad || part.bad
+		body.failed = body.failed || part.failed
 	}
 }
 
-// scanCode counts the local variables of each function.
+// scanCode checks the number of local variables of each function.
 func scanCode(body *cursor) error {
-	for range body.count() {
-		f := cursor{rest: body.readBytes(body.number())}
-		if body.bad {
+	for range body.readCount() {
+		f := cursor{rest: body.readBytes(body.readNumber())}
+		if body.failed {
 			return errSections
 		}
 		locals := uint64(0)
-		for range f.count() {
-			locals += f.number()
+		for range f.readCount() {
+			locals += f.readNumber()
 			f.readBytes(1) // the type; longer types belong to a disabled feature
-			if f.bad {
+			if f.failed {
 				return errSections
 			}
 			if locals > maxLocals {
 				return errLocals
 			}
 		}
-		if f.bad {
+		if f.failed {
 			return errSections
 		}
 	}
-	if body.bad {
+	if body.failed {
 		return errSections
 	}
 	return nil
 }
 
-// cursor reads bytes from the front of rest. After a read past the end it sets
-// bad and returns nothing.
+// cursor reads bytes from the front of rest. After a read past the end, failed
+// is set, and reads return nothing.
 type cursor struct {
-	rest []byte
-	bad  bool
+	rest   []byte
+	failed bool
 }
 
-func (c *cursor) number() uint64 {
+func (c *cursor) readNumber() uint64 {
 	v, n := binary.Uvarint(c.rest)
 	if n <= 0 {
-		c.bad, c.rest = true, nil
+		c.failed, c.rest = true, nil
 		return 0
 	}
 	c.rest = c.rest[n:]
@@ -132,7 +134,7 @@ func (c *cursor) number() uint64 {
 
 func (c *cursor) readBytes(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
-		c.bad, c.rest = true, nil
+		c.failed, c.rest = true, nil
 		return nil
 	}
 	b := c.rest[:n]
@@ -140,12 +142,12 @@ func (c *cursor) readBytes(n uint64) []byte {
 	return b
 }
 
-// count returns the number of elements of a list. Each element takes at least
+// readCount reads the number of elements of a list. Each element takes at least
 // one byte.
-func (c *cursor) count() uint64 {
-	n := c.number()
+func (c *cursor) readCount() uint64 {
+	n := c.readNumber()
 	if n > uint64(len(c.rest)) {
-		c.bad, c.rest = true, nil
+		c.failed, c.rest = true, nil
 		return 0
 	}
 	return n

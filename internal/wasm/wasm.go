@@ -40,8 +40,8 @@ import (
 	"time"
 )
 
-// Exit codes of [Main] in addition to the guest's own. They follow env(1),
-// timeout(1) and aborted processes.
+// Exit codes of [Main], in addition to those of the guest. They follow env(1),
+// timeout(1) and the shell.
 const (
 	ExitTimeout = 124 // the deadline passed
 	ExitWorker  = 125 // the worker failed, or the output limit was reached
@@ -82,7 +82,7 @@ const Usage = "[--cache DIR] [--memory BYTES] [--timeout D] [--output BYTES] [--
 // environ is the whole environment of the guest. The result is the guest's exit code (255 for a larger one), or one
 // of the Exit codes with one line on stderr that says why; a trap is followed by the stack of the guest.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) (code int) {
-	j, err := parse(args)
+	j, err := parseArgs(args)
 	if err == nil {
 		j.stdin, j.stdout, j.stderr, j.environ = stdin, stdout, stderr, environ
 		code, err = j.run(context.Background())
@@ -94,9 +94,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 	return code
 }
 
-// parse parses the command line of the worker.
-func parse(args []string) (*job, error) {
-	j := &job{}
+// parseArgs parses the command line of the worker.
+func parseArgs(args []string) (*workerRun, error) {
+	j := &workerRun{}
 	f := flag.NewFlagSet("wasm", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&j.cache, "cache", "", "")
@@ -115,13 +115,13 @@ func parse(args []string) (*job, error) {
 	j.args = f.Args()
 	switch {
 	case len(j.args) == 0:
-		return nil, errors.New("no module to run; usage: " + Usage)
+		return nil, errors.New("missing module; usage: " + Usage)
 	case j.memory < pageSize || j.memory > maxPages*pageSize:
 		return nil, fmt.Errorf("--memory %d is out of range %d to %d", j.memory, pageSize, int64(maxPages*pageSize))
 	case j.output < 0 || j.timeout < 0:
 		return nil, errors.New("--output and --timeout cannot be negative")
 	case j.compile && j.cache == "":
-		return nil, errors.New("--compile needs --cache")
+		return nil, errors.New("--compile requires --cache")
 	}
 	seen := map[string]bool{}
 	for _, m := range j.mounts {

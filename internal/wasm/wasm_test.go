@@ -71,19 +71,19 @@ func guest(t testing.TB) (module, cache string) {
 	return built.module, built.cache
 }
 
-// result is the result of a run of the worker.
-type result struct {
+// ioResult is the ioResult of a run of the worker.
+type ioResult struct {
 	code     int
 	out, err string
 }
 
 // worker runs Main without stdin and environment.
-func worker(t testing.TB, args ...string) result {
+func worker(t testing.TB, args ...string) ioResult {
 	t.Helper()
 	return workerWith(t, strings.NewReader(""), nil, args...)
 }
 
-func workerWith(t testing.TB, stdin io.Reader, environ []string, args ...string) (r result) {
+func workerWith(t testing.TB, stdin io.Reader, environ []string, args ...string) (r ioResult) {
 	t.Helper()
 	// The default minute is short for the compiler under the race detector on a busy machine. A later --timeout counts.
 	args = append([]string{"--timeout", "10m"}, args...)
@@ -94,7 +94,7 @@ func workerWith(t testing.TB, stdin io.Reader, environ []string, args ...string)
 }
 
 // run runs the Go guest: options of the worker, "--", arguments of the guest.
-func run(t testing.TB, args ...string) result {
+func run(t testing.TB, args ...string) ioResult {
 	t.Helper()
 	return worker(t, guestArgs(t, args...)...)
 }
@@ -123,7 +123,7 @@ func file(t testing.TB, module []byte) string {
 	return name
 }
 
-func expect(t *testing.T, r result, code int, out, errPart string) {
+func expect(t *testing.T, r ioResult, code int, out, errPart string) {
 	t.Helper()
 	if r.code != code || r.out != out || !strings.Contains(r.err, errPart) || errPart == "" && r.err != "" {
 		t.Errorf("got %d, stdout %.300q, stderr %.900q; want %d, %q, %q in stderr", r.code, r.out, r.err, code, out, errPart)
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 		code int
 		err  string
 	}{
-		"nothing":        {nil, 125, "no module"},
+		"nothing":        {nil, 125, "missing module"},
 		"unknown option": {[]string{"--net", "--", good}, 125, "-net"},
 		"memory":         {[]string{"--memory", "5", "--", good}, 125, "--memory"},
 		"mount twice":    {[]string{"--dir", "/a=" + dir, "--dir", "/a=" + dir, "--", good}, 125, "duplicate --dir"},
@@ -221,9 +221,9 @@ func TestRefused(t *testing.T) {
 		"too large":      {[]string{"--", big}, 126, "too large"},
 		"no _start":      {[]string{"--", file(t, []byte(head))}, 126, "_start"},
 		"foreign import": {[]string{"--", file(t, foreign)}, 126, "env"},
-		"many types":     {[]string{"--", file(t, cat([]byte(head), section(1, uleb(1<<32-1))))}, 126, "exceeds its bounds"},
+		"many types":     {[]string{"--", file(t, cat([]byte(head), section(1, uleb(1<<32-1))))}, 126, "exceeds the end of the module"},
 		"many locals":    {[]string{"--", file(t, assemble(nop, section(10, vec(cat(uleb(7), uleb(1), uleb(1<<32-1), []byte{0x7f})))))}, 126, "local variables"},
-		"many names":     {[]string{"--", file(t, cat([]byte(head), section(0, cat(str("name"), section(1, uleb(1<<32-1))))))}, 126, "exceeds its bounds"},
+		"many names":     {[]string{"--", file(t, cat([]byte(head), section(0, cat(str("name"), section(1, uleb(1<<32-1))))))}, 126, "exceeds the end of the module"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := worker(t, c.args...)
