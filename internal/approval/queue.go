@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Event tells subscribers that a request is pending or resolved.
+// Event notifies subscribers that a request was submitted or resolved.
 type Event struct {
 	Request Request
 	Answer  *Answer // nil while pending
@@ -29,7 +29,7 @@ type Queue struct {
 	lastSubscriber int
 }
 
-// NewQueue returns a queue on a store.
+// NewQueue returns a queue that stores its requests in store.
 func NewQueue(store Store) *Queue {
 	return &Queue{store: store, waiters: map[string][]chan struct{}{}, subscribers: map[int]func(Event){}}
 }
@@ -45,9 +45,9 @@ func (d *Queue) SubmitAndWait(ctx context.Context, a Request) (Answer, error) {
 	return d.Wait(ctx, id)
 }
 
-// Submit stores a request, notifies subscribers and returns its ID without
-// waiting. If a request with the same ID and content exists, as after a crash,
-// Submit returns the ID of that one, which may already have an answer.
+// Submit stores a request, notifies subscribers, and returns the ID of the
+// request without waiting. If a request with the same ID and content exists, as
+// after a crash, Submit returns its ID. That request may already be resolved.
 func (d *Queue) Submit(ctx context.Context, a Request) (string, error) {
 	if a.ID == "" {
 		a.ID = a.Session + "." + rand.Text()
@@ -72,8 +72,8 @@ func (d *Queue) Submit(ctx context.Context, a Request) (string, error) {
 	return a.ID, nil
 }
 
-// Wait waits for the answer to a request, which another process may have
-// submitted. It resolves the request as [Expired] when the deadline passes.
+// Wait waits for the answer to a request. Another process may have submitted
+// the request. When the deadline passes, Wait resolves it as [Expired].
 func (d *Queue) Wait(ctx context.Context, id string) (Answer, error) {
 	changed, done := d.addWaiter(id)
 	defer done()
@@ -100,8 +100,8 @@ func (d *Queue) Wait(ctx context.Context, id string) (Answer, error) {
 	}
 }
 
-// deadlineTimer returns a channel that receives a value at the given time, or
-// nil for the zero time, and a function that stops the timer.
+// deadlineTimer returns a channel that receives a value at the given time, and
+// a function that stops the timer. For the zero time, the channel is nil.
 func deadlineTimer(at time.Time) (<-chan time.Time, func()) {
 	if at.IsZero() {
 		return nil, func() {}
@@ -110,9 +110,9 @@ func deadlineTimer(at time.Time) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Resolve answers a request. It returns a [*ResolvedError] if the request was
-// already resolved or has expired, and a [*NotAllowedError] if answer.By may
-// not answer it.
+// Resolve answers a request. If the request was already resolved or has
+// expired, the error is a [*ResolvedError]. If answer.By may not answer it, the
+// error is a [*NotAllowedError].
 func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
 	a, resolved, err := d.store.Get(ctx, id)
 	switch {
@@ -135,8 +135,8 @@ func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
 	return err
 }
 
-// Cancel withdraws a request. It does nothing if the request is already
-// resolved.
+// Cancel withdraws a request. If the request is already resolved, it does
+// nothing.
 func (d *Queue) Cancel(ctx context.Context, id string) error {
 	a, resolved, err := d.store.Get(ctx, id)
 	if err != nil || resolved != nil {
@@ -149,8 +149,8 @@ func (d *Queue) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Delete removes a request and its answer from the store. Call it after use if
-// the answer may be a secret. It does nothing if the request does not exist.
+// Delete removes a request and its answer from the store. If the request does
+// not exist, it does nothing. Call it after use if the answer may be a secret.
 func (d *Queue) Delete(ctx context.Context, id string) error {
 	if err := d.store.Delete(ctx, id); err != nil {
 		return fmt.Errorf("delete approval request %s: %w", id, err)
@@ -159,7 +159,7 @@ func (d *Queue) Delete(ctx context.Context, id string) error {
 }
 
 // Pending returns the pending requests of a session that a principal may
-// answer, oldest first. The zero principal gets all.
+// answer, oldest first. For the zero principal it returns all.
 func (d *Queue) Pending(ctx context.Context, session string, by policy.Principal) ([]Request, error) {
 	all, err := d.store.Pending(ctx, session)
 	var out []Request
@@ -171,17 +171,16 @@ func (d *Queue) Pending(ctx context.Context, session string, by policy.Principal
 	return out, err
 }
 
-// WakeWaiters makes those who wait for a request check the store again, because
-// another process may have resolved it.
+// WakeWaiters makes all waiters for a request read the store again. Call it
+// when another process may have resolved the request.
 func (d *Queue) WakeWaiters(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wakeWaiters(id)
+	d.wakeWaitersLocked(id)
 }
 
 // Subscribe calls f for each request that is submitted or resolved through this
-// queue, from the goroutine that does so. f must not block. The returned
-// function ends the subscription.
+// queue, on the same goroutine. f must not block. cancel ends the subscription.
 func (d *Queue) Subscribe(f func(Event)) (cancel func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,8 +209,8 @@ func (d *Queue) resolve(ctx context.Context, a Request, answer Answer) error {
 	return nil
 }
 
-// addWaiter returns a channel that receives a value when the request may be
-// resolved, and a function that removes the waiter.
+// addWaiter returns a channel that receives a value when the request may have
+// been resolved, and a function that removes the waiter.
 func (d *Queue) addWaiter(id string) (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)
 	d.mu.Lock()
@@ -232,8 +231,8 @@ func (d *Queue) addWaiter(id string) (<-chan struct{}, func()) {
 	}
 }
 
-// wakeWaiters is WakeWaiters with q.mu held.
-func (d *Queue) wakeWaiters(id string) {
+// wakeWaitersLocked wakes all waiters for a request. The caller must hold d.mu.
+func (d *Queue) wakeWaitersLocked(id string) {
 	for _, c := range d.waiters[id] {
 		select {
 		case c <- struct{}{}:

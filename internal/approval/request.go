@@ -1,12 +1,12 @@
-// Package approval asks a user or a client a question and waits for one answer:
-// approval of a tool call, an elicitation of an MCP server, a form, or an
-// action that only a client can perform.
+// Package approval sends a question to a user or a client and waits for one
+// answer: approval of a tool call, an elicitation of an MCP server, a form, or
+// an action that only a client can perform.
 //
-// A [Request] is in a [Store] until it is resolved, so it outlives the process
-// that submitted it: a process that continues the conversation can wait for it
-// again. The first authorized answer resolves a request. Expiry and
-// cancellation are answers too. A [Queue] connects those who wait with those
-// who answer.
+// A [Request] stays in a [Store] until it is resolved, so it outlives the
+// process that submitted it. A process that continues the conversation can wait
+// for it again. The first authorized answer resolves a request. Expiry and
+// cancellation are answers too. A [Queue] connects the code that waits with the
+// code that answers.
 //
 // The package never acts on an answer and displays nothing. Start reading at
 // [Queue].
@@ -23,28 +23,29 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Kind says what a request asks for.
+// Kind is the kind of a [Request].
 type Kind string
 
 // Kinds of requests.
 const (
 	KindApproval    Kind = "approval"    // approval of what the payload describes
-	KindElicitation Kind = "elicitation" // the MCP server of a tool asks
-	KindForm        Kind = "form"        // values for fields
+	KindElicitation Kind = "elicitation" // a question of a tool's MCP server
+	KindForm        Kind = "form"        // input for the fields of a form
 	KindAction      Kind = "action"      // an action of a client
 )
 
 // Request is a question that waits for an answer.
 type Request struct {
-	// ID is set by [Queue.Submit] if it is "". A given ID must begin with the
+	// ID is set by [Queue.Submit] if it is "". A given ID must start with the
 	// session and a dot, so that a store can find the request by it.
 	ID      string `json:"id"`
 	Kind    Kind   `json:"kind"`
 	Session string `json:"session"`
-	// Principal is the only one who may answer.
+	// Principal is the only principal that may answer.
 	Principal policy.Principal `json:"principal"`
 	Message   string           `json:"message"`
-	// Payload describes the subject as JSON, for an approval the call.
+	// Payload describes the subject as JSON. For an approval, that is the tool
+	// call.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// Schema is the JSON Schema of the answer's content; nil means yes or no.
 	Schema   json.RawMessage `json:"schema,omitempty"`
@@ -52,7 +53,7 @@ type Request struct {
 	Deadline time.Time       `json:"deadline,omitzero"` // zero means none
 }
 
-// Outcome says how a request was resolved.
+// Outcome is the way in which a request was resolved.
 type Outcome string
 
 // Outcomes of requests.
@@ -66,12 +67,12 @@ const (
 // Answer resolves a request.
 type Answer struct {
 	Outcome Outcome `json:"outcome"`
-	// Content matches [Request.Schema]. For an approval it holds the arguments
-	// as changed by the user, or nil if unchanged.
+	// Content matches [Request.Schema]. For an approval, it contains the
+	// arguments as modified by the user, or nil if they are unmodified.
 	Content json.RawMessage `json:"content,omitempty"`
-	// Feedback is a comment of the user, such as why the call was declined.
+	// Feedback is the user's comment, such as why the call was declined.
 	Feedback string `json:"feedback,omitempty"`
-	// Scope says how long an approval lasts; "" means once.
+	// Scope is how long an approval lasts; "" means once.
 	Scope      policy.Scope     `json:"scope,omitempty"`
 	By         policy.Principal `json:"by,omitzero"`
 	ResolvedAt time.Time        `json:"at"`
@@ -84,10 +85,10 @@ const (
 	MaxOpen    = 1000 // pending requests of one session
 )
 
-// ErrNotFound means that there is no such request.
+// ErrNotFound is returned if a request does not exist.
 var ErrNotFound = errors.New("approval request not found; it may have expired")
 
-// ResolvedError reports that a request was already resolved.
+// ResolvedError is returned for a request that was already resolved.
 type ResolvedError struct {
 	ID     string
 	Answer Answer // the answer that resolved it
@@ -100,7 +101,7 @@ func (e *ResolvedError) Error() string {
 	return fmt.Sprintf("approval request %s was already %s by %s", e.ID, e.Answer.Outcome, e.Answer.By)
 }
 
-// NotAllowedError reports that a principal may not answer a request.
+// NotAllowedError is returned if a principal may not answer a request.
 type NotAllowedError struct {
 	ID string
 	By policy.Principal
@@ -110,7 +111,7 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%[2]s may not answer approval request %[1]s", e.ID, e.By)
 }
 
-// validate returns everything that is wrong with a request.
+// validate returns all problems of a request, joined.
 func (a *Request) validate() error {
 	var errs []error
 	switch a.Kind {
@@ -119,13 +120,13 @@ func (a *Request) validate() error {
 		errs = append(errs, fmt.Errorf("unknown kind %q", a.Kind))
 	}
 	if a.Session == "" {
-		errs = append(errs, errors.New("session is missing"))
+		errs = append(errs, errors.New("missing session"))
 	}
 	if a.ID != "" && !strings.HasPrefix(a.ID, a.Session+".") {
-		errs = append(errs, fmt.Errorf("id %.100q does not begin with the session and a dot", a.ID))
+		errs = append(errs, fmt.Errorf("invalid id %.100q, want the session and a dot as prefix", a.ID))
 	}
 	if a.Principal.ID == "" {
-		errs = append(errs, errors.New("principal is missing"))
+		errs = append(errs, errors.New("missing principal"))
 	}
 	if len(a.Message) > MaxMessage {
 		errs = append(errs, fmt.Errorf("message too long (%d bytes, limit %d)", len(a.Message), MaxMessage))
@@ -141,7 +142,7 @@ func (a *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// sameContent reports whether two requests ask the same.
+// sameContent reports whether two requests have the same content.
 func (a *Request) sameContent(b Request) bool {
 	return a.Kind == b.Kind && a.Session == b.Session && a.Principal == b.Principal && a.Message == b.Message &&
 		bytes.Equal(a.Payload, b.Payload) && bytes.Equal(a.Schema, b.Schema)

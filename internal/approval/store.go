@@ -17,27 +17,28 @@ import (
 )
 
 // Store stores requests and their answers. Implementations must be safe for
-// concurrent use, also between processes if several share the store, and must
-// not share mutable data with callers.
+// concurrent use, including use by several processes if they share the store.
+// They must not share mutable data with callers.
 type Store interface {
 	// Put stores a pending request. It returns an error if the ID exists, or if
 	// the session already has [MaxOpen] pending requests.
 	Put(ctx context.Context, a Request) error
-	// Get returns a request, with its answer if it is resolved. It returns
-	// [ErrNotFound] if there is none.
+	// Get returns a request, and its answer if it is resolved. If there is no
+	// such request, the error is [ErrNotFound].
 	Get(ctx context.Context, id string) (Request, *Answer, error)
 	// Resolve stores the answer of a pending request. If the request is already
-	// resolved, Resolve returns the answer that stands. Of concurrent answers
-	// exactly one is stored.
+	// resolved, it returns the existing answer as stands. Of several concurrent
+	// answers, exactly one is stored.
 	Resolve(ctx context.Context, id string, answer Answer) (stands *Answer, err error)
 	// Pending returns the pending requests of a session, oldest first.
 	Pending(ctx context.Context, session string) ([]Request, error)
-	// Delete removes a request and its answer, if it exists.
+	// Delete removes a request and its answer. If there is none, it does
+	// nothing.
 	Delete(ctx context.Context, id string) error
 }
 
-// record is a stored request with its answer.
-type record struct {
+// storedRequest is a request with its answer, as stored.
+type storedRequest struct {
 	Request
 	Answer *Answer `json:"answer,omitempty"`
 }
@@ -45,11 +46,10 @@ type record struct {
 // resolvedRetention is how long a resolved request stays in a store.
 const resolvedRetention = 24 * time.Hour
 
-// MemoryStore stores requests until the process ends. The zero value is an
-// empty store.
+// MemoryStore stores requests in memory. The zero value is an empty store.
 type MemoryStore struct {
 	mu  sync.Mutex
-	all []record
+	all []storedRequest
 }
 
 var _ Store = (*MemoryStore)(nil)
@@ -90,23 +90,24 @@ func (m *MemoryStore) Pending(_ context.Context, session string) ([]Request, err
 func (m *MemoryStore) Delete(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all = slices.DeleteFunc(m.all, func(r record) bool { return r.ID == id })
+	m.all = slices.DeleteFunc(m.all, func(r storedRequest) bool { return r.ID == id })
 	return nil
 }
 
-// FileStore stores the requests of each session in a file of mode 0600 in a
-// directory. Any number of processes can use it at the same time.
+// FileStore stores requests in a directory, in one file of mode 0600 for each
+// session. Several processes can use it at the same time.
 type FileStore struct{ dir string }
 
 var _ Store = (*FileStore)(nil)
 
-// NewFileStore returns the store in a directory, which is created if necessary.
+// NewFileStore returns the store in dir. The directory is created when the
+// first request is stored.
 func NewFileStore(dir string) *FileStore { return &FileStore{dir} }
 
-// maxFile limits the size of the file of one session, in bytes.
+// maxFile is the maximum size in bytes of the file of one session.
 const maxFile = 64 << 20
 
-// sessionName matches the names of sessions, which are also file names.
+// sessionName matches valid session names. They are also file names.
 var sessionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // sessionFile returns the file of a session.
@@ -117,7 +118,7 @@ func (f *FileStore) sessionFile(session string) (*privatefile.File, error) {
 	return privatefile.New(filepath.Join(f.dir, session+".json"), maxFile), nil
 }
 
-func (f *FileStore) read(session string) ([]record, error) {
+func (f *FileStore) read(session string) ([]storedRequest, error) {
 	file, err := f.sessionFile(session)
 	if err != nil {
 		return nil, err
@@ -132,19 +133,19 @@ func (f *FileStore) read(session string) ([]record, error) {
 	return decodeRecords(data)
 }
 
-func decodeRecords(data []byte) ([]record, error) {
+func decodeRecords(data []byte) ([]storedRequest, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	var all []record
+	var all []storedRequest
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("read approval requests: %w", err)
 	}
 	return all, nil
 }
 
-// update edits the requests of a session.
-func (f *FileStore) update(ctx context.Context, session string, edit func([]record) ([]record, error)) error {
+// update modifies the requests of a session.
+func (f *FileStore) update(ctx context.Context, session string, edit func([]storedRequest) ([]storedRequest, error)) error {
 	file, err := f.sessionFile(session)
 	if err != nil {
 		return err
@@ -161,9 +162,10 @@ func (f *FileStore) update(ctx context.Context, session string, edit func([]reco
 	})
 }
 
-// findSession returns the session of a request and all its requests.
-func (f *FileStore) findSession(id string) (string, []record, error) {
-	i := strings.IndexByte(id, '.') // session names have no dot
+// findSession returns the session of a request, and all requests of the
+// session.
+func (f *FileStore) findSession(id string) (string, []storedRequest, error) {
+	i := strings.IndexByte(id, '.') // session names contain no dot
 	if i < 0 || !sessionName().MatchString(id[:i]) {
 		return "", nil, ErrNotFound
 	}
@@ -176,7 +178,7 @@ func (f *FileStore) findSession(id string) (string, []record, error) {
 
 // Put implements [Store].
 func (f *FileStore) Put(ctx context.Context, a Request) error {
-	return f.update(ctx, a.Session, func(all []record) ([]record, error) { return addRequest(all, a) })
+	return f.update(ctx, a.Session, func(all []storedRequest) ([]storedRequest, error) { return addRequest(all, a) })
 }
 
 // Get implements [Store].
@@ -194,7 +196,7 @@ func (f *FileStore) Resolve(ctx context.Context, id string, answer Answer) (stan
 	if err != nil {
 		return nil, err
 	}
-	err = f.update(ctx, session, func(all []record) ([]record, error) {
+	err = f.update(ctx, session, func(all []storedRequest) ([]storedRequest, error) {
 		stands, err = resolveRecord(all, id, answer)
 		return all, err
 	})
@@ -216,24 +218,27 @@ func (f *FileStore) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return f.update(ctx, session, func(all []record) ([]record, error) {
-		return slices.DeleteFunc(all, func(r record) bool { return r.ID == id }), nil
+	return f.update(ctx, session, func(all []storedRequest) ([]storedRequest, error) {
+		return slices.DeleteFunc(all, func(r storedRequest) bool { return r.ID == id }), nil
 	})
 }
 
-// addRequest adds a request and removes those that were resolved long ago.
-func addRequest(all []record, a Request) ([]record, error) {
+// addRequest adds a request and removes the requests whose retention has
+// expired.
+func addRequest(all []storedRequest, a Request) ([]storedRequest, error) {
 	if indexOf(all, a.ID) >= 0 {
 		return nil, fmt.Errorf("approval request %s already exists", a.ID)
 	}
 	if len(pendingRequests(all, a.Session)) >= MaxOpen {
 		return nil, fmt.Errorf("too many pending approval requests (limit %d per session); answer some first", MaxOpen)
 	}
-	kept := slices.DeleteFunc(slices.Clone(all), func(r record) bool { return r.Answer != nil && time.Since(r.Answer.ResolvedAt) > resolvedRetention })
-	return append(kept, record{Request: a.clone()}), nil
+	kept := slices.DeleteFunc(slices.Clone(all), func(r storedRequest) bool {
+		return r.Answer != nil && time.Since(r.Answer.ResolvedAt) > resolvedRetention
+	})
+	return append(kept, storedRequest{Request: a.clone()}), nil
 }
 
-func getRequest(all []record, id string) (Request, *Answer, error) {
+func getRequest(all []storedRequest, id string) (Request, *Answer, error) {
 	i := indexOf(all, id)
 	if i < 0 {
 		return Request{}, nil, ErrNotFound
@@ -241,7 +246,7 @@ func getRequest(all []record, id string) (Request, *Answer, error) {
 	return all[i].Request.clone(), all[i].Answer.clone(), nil
 }
 
-func resolveRecord(all []record, id string, answer Answer) (*Answer, error) {
+func resolveRecord(all []storedRequest, id string, answer Answer) (*Answer, error) {
 	i := indexOf(all, id)
 	if i < 0 {
 		return nil, ErrNotFound
@@ -253,7 +258,7 @@ func resolveRecord(all []record, id string, answer Answer) (*Answer, error) {
 	return nil, nil
 }
 
-func pendingRequests(all []record, session string) []Request {
+func pendingRequests(all []storedRequest, session string) []Request {
 	var out []Request
 	for _, r := range all {
 		if r.Answer == nil && r.Session == session {
@@ -263,8 +268,8 @@ func pendingRequests(all []record, session string) []Request {
 	return out
 }
 
-func indexOf(all []record, id string) int {
-	return slices.IndexFunc(all, func(r record) bool { return r.ID == id })
+func indexOf(all []storedRequest, id string) int {
+	return slices.IndexFunc(all, func(r storedRequest) bool { return r.ID == id })
 }
 
 func (a Request) clone() Request {

@@ -9,29 +9,29 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// AvailableUpdate is an update found by the last check. It is informational
-// only.
+// AvailableUpdate is an update that the last check found. It is only
+// informational: an installation checks again.
 type AvailableUpdate struct {
 	Directory string    `json:"directory"`
 	Name      string    `json:"name"`
-	Digest    string    `json:"digest"` // digest of the skill installed then
+	Digest    string    `json:"digest"` // digest of the installed skill at that time
 	Reason    string    `json:"reason"`
 	Checked   time.Time `json:"checked"`
 }
 
-// AvailableUpdates stores the updates found by the last checks. It is safe for
-// concurrent use, also by several processes.
+// AvailableUpdates stores the updates that the last checks found. It is safe
+// for concurrent use, including use by several processes.
 type AvailableUpdates struct {
 	file *privatefile.File
 }
 
-// OpenAvailableUpdates returns the updates stored in a file, which may not
+// OpenAvailableUpdates returns the updates stored in a file. The file need not
 // exist.
 func OpenAvailableUpdates(path string) *AvailableUpdates {
 	return &AvailableUpdates{privatefile.New(path, 4<<20)}
 }
 
-// Save replaces the stored updates of the checked skills of a directory.
+// Save replaces the stored updates for the checked skills in a directory.
 func (u *AvailableUpdates) Save(ctx context.Context, dir *installed.Dir, checked []Update) error {
 	lock, err := dir.Lockfile()
 	if err != nil {
@@ -56,7 +56,8 @@ func (u *AvailableUpdates) Save(ctx context.Context, dir *installed.Dir, checked
 	})
 }
 
-// List returns the stored updates of skills that did not change since the check.
+// List returns the stored updates of skills that have not changed since the
+// check.
 func (u *AvailableUpdates) List() []AvailableUpdate {
 	data, err := u.file.Read()
 	if err != nil {
@@ -79,7 +80,8 @@ func (u *AvailableUpdates) List() []AvailableUpdate {
 	return out
 }
 
-// parseAvailable returns nil for missing or invalid data.
+// parseAvailable parses the stored updates. It returns nil if the data is
+// missing or invalid.
 func parseAvailable(data []byte) []AvailableUpdate {
 	var out []AvailableUpdate
 	if json.Unmarshal(data, &out) != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Match returns the skills of a collection that a name refers to: the skill in
-// exactly that directory, or else every skill with that name or with that
-// install directory.
+// exactly that directory, or else all skills with that name or install
+// directory.
 func Match(c *remote.Collection, name string) []remote.Skill {
 	var found []remote.Skill
 	for _, s := range c.Skills {
@@ -27,8 +27,8 @@ func Match(c *remote.Collection, name string) []remote.Skill {
 	return found
 }
 
-// FindProblem returns the problem of the unusable skill with a name, if a
-// collection has one.
+// FindProblem returns the problem of the unusable skill with a name. ok is
+// false if there is none.
 func FindProblem(c *remote.Collection, name string) (dir, message string, ok bool) {
 	for _, p := range c.Problems {
 		if p.Severity == skill.Error && (p.Path == name || path.Base(p.Path) == name || path.Base(path.Dir(p.Path)) == name) {
@@ -38,9 +38,9 @@ func FindProblem(c *remote.Collection, name string) (dir, message string, ok boo
 	return "", "", false
 }
 
-// ParseChoice parses a choice among the skills of a collection: their numbers,
-// counted from 1, ranges such as 3-5, names, all or none. unknown is the first
-// word that matches no skill.
+// ParseChoice parses the user's choice among the skills of a collection:
+// 1-based numbers, ranges such as 3-5, names, "all" or "none". unknown is the
+// first word that matches no skill.
 func ParseChoice(line string, c *remote.Collection) (chosen []remote.Skill, unknown string) {
 	all, seen := c.Skills, map[remote.Skill]bool{}
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
@@ -77,8 +77,8 @@ func parseRange(word string) (first, last int, ok bool) {
 	return first, last, err == nil && also == nil
 }
 
-// NearestName returns the name closest to a mistyped one, or "" if none is
-// close.
+// NearestName returns the skill name that is most similar to a mistyped one, or
+// "" if none is similar.
 func NearestName(name string, all []remote.Skill) string {
 	best, most := "", 3
 	for _, s := range all {

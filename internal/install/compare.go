@@ -16,7 +16,7 @@ import (
 )
 
 // compareInstalled compares a skill with the installed skill of the same name,
-// and sets its state.
+// and sets the state of the step.
 func (p *Plan) compareInstalled(ctx context.Context, st *Step) error {
 	have, locked := p.lock.Skills[st.Name]
 	if !locked {
@@ -40,14 +40,14 @@ func (p *Plan) compareInstalled(ctx context.Context, st *Step) error {
 		}
 	}
 	if !hasEdits(edits) && len(edits) > 0 {
-		return nil // only its directory is gone
+		return nil // only the directory is missing
 	}
 	st.State = StateReplaced
 	return p.diffInstalled(ctx, st)
 }
 
-// checkReplaceable returns a [*SkillError] if a skill replaces the installed one
-// only by force.
+// checkReplaceable returns a [*SkillError] if a skill must not replace the
+// installed one without force.
 func checkReplaceable(have installed.Entry, st *Step, edits []installed.Difference) error {
 	switch {
 	case !sameSource(have.From, st.Entry.From):
@@ -58,13 +58,13 @@ func checkReplaceable(have installed.Entry, st *Step, edits []installed.Differen
 		return &SkillError{Reason: TagMoved, Name: st.Name, Message: fmt.Sprintf("the tag %s moved after %s was installed (%s → %s)",
 			have.From.Ref, st.Name, shortCommit(have.Commit), shortCommit(st.Commit))}
 	case hasEdits(edits):
-		return edited(st.Name, edits, have.Digest == st.Digest)
+		return editedError(st.Name, edits, have.Digest == st.Digest)
 	}
 	return nil
 }
 
 // verifyInstalled compares the files of installed skills with the lockfile. It
-// does so for all names at once because a lockfile can be long.
+// checks all names at once, because a lockfile can be long.
 func (p *Plan) verifyInstalled(ctx context.Context, names []string) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := p.lock.Skills[n]; return !ok })
 	if len(names) == 0 {
@@ -75,43 +75,43 @@ func (p *Plan) verifyInstalled(ctx context.Context, names []string) error {
 		return err
 	}
 	for _, n := range names {
-		p.edits[n] = nil
+		p.editsByName[n] = nil
 	}
 	for _, d := range found {
-		p.edits[d.Name] = append(p.edits[d.Name], d)
+		p.editsByName[d.Name] = append(p.editsByName[d.Name], d)
 	}
 	return nil
 }
 
-// localEdits returns the differences of an installed skill from the lockfile.
+// localEdits returns how an installed skill differs from the lockfile.
 func (p *Plan) localEdits(ctx context.Context, name string) ([]installed.Difference, error) {
-	if _, known := p.edits[name]; !known {
+	if _, known := p.editsByName[name]; !known {
 		if err := p.verifyInstalled(ctx, []string{name}); err != nil {
 			return nil, err
 		}
 	}
-	return p.edits[name], nil
+	return p.editsByName[name], nil
 }
 
 // diffInstalled compares a skill with its installed version.
 func (p *Plan) diffInstalled(ctx context.Context, st *Step) error {
 	old, err := skill.OpenDir(filepath.Join(p.dir.Path(), st.Name))
 	if err != nil {
-		return nil // unreadable: nothing to compare with
+		return nil // unreadable, so it cannot be compared
 	}
 	defer old.Close()
 	ctx, cancel := context.WithTimeout(ctx, skillcheck.ScanTimeout)
 	defer cancel()
 	st.Diff, err = skilldiff.Compare(ctx, old, st.files, &skilldiff.Options{Folder: st.Name, Texts: p.options.FullDiff})
 	if err != nil {
-		return fmt.Errorf("compare with the installed version: %w", err)
+		return fmt.Errorf("compare with installed version: %w", err)
 	}
 	st.Report = &scan.Report{Name: st.Name, Findings: st.Diff.Findings.New, Truncated: st.Diff.Findings.Truncated}
 	return nil
 }
 
-// scan scans a skill. Findings never block the installation. For a new version
-// only new findings count.
+// scan scans a skill. Findings never block the installation. For an installed
+// skill, only findings that are new in this version are reported.
 func (p *Plan) scan(ctx context.Context, st *Step) {
 	if st.Report == nil {
 		st.Report, st.ScanErr = skillcheck.Scan(ctx, st.files, st.Name, skillcheck.ScanTimeout)
@@ -128,7 +128,8 @@ func sameSource(a, b remote.Location) bool {
 	return a == b
 }
 
-// hasEdits reports whether files of a skill differ, and are not just missing.
+// hasEdits reports whether files of a skill were modified or added, not just
+// removed.
 func hasEdits(edits []installed.Difference) bool {
 	return slices.ContainsFunc(edits, func(d installed.Difference) bool { return d.Kind != installed.Absent })
 }

@@ -1,8 +1,9 @@
-// Package install plans and carries out the installation of skills into a
+// Package install plans and applies the installation of skills into a
 // directory. A [Plan] reads skills from their sources, compares them with the
 // installed ones, checks their publishers and scans them. [Plan.Apply] then
-// installs all of them or none. The package prints nothing, asks nobody and runs
-// no code of a skill; the caller shows the plan and decides. Start with [New].
+// installs all of them or none. The package prints nothing, shows no prompts
+// and runs no code of a skill. The caller shows the plan and decides. Start
+// reading at [New].
 package install
 
 import (
@@ -26,8 +27,8 @@ type Source interface {
 // Options configure a [Plan]. Source is required.
 type Options struct {
 	Source Source
-	// Pins are the keys of publishers seen before. With nil, no skill with a
-	// new key can be installed.
+	// Pins stores the keys of known publishers. If nil, skills with a new key
+	// cannot be installed.
 	Pins *signature.Pins
 	// Force replaces skills that were edited, come from another source, are
 	// pinned, or were not installed by this program.
@@ -35,30 +36,30 @@ type Options struct {
 	// FullDiff includes the changed lines of all files in the comparison with
 	// the installed version.
 	FullDiff bool
-	// Progress is called when a slow operation begins. The returned function is
-	// called at its end. It may be nil.
+	// Progress is called at the start of a slow operation. It returns a
+	// function that is called at the end. It may be nil.
 	Progress func(operation string) (done func())
 }
 
-// Plan is a set of skills to install into one directory. It is not safe for
-// concurrent use.
+// Plan is a set of skills to install into one directory. The caller must close
+// it. It is not safe for concurrent use.
 type Plan struct {
-	// Steps are the skills of the plan, unchanged ones included.
+	// Steps contains the skills of the plan, including unchanged ones.
 	Steps []*Step
-	// Failures are the requested skills that cannot be installed.
+	// Failures contains the requested skills that cannot be installed.
 	Failures []Failure
 
 	dir         *installed.Dir
 	options     Options
 	lock        *installed.Lockfile
-	edits       map[string][]installed.Difference // of the verified skills
+	editsByName map[string][]installed.Difference // of the verified skills
 	collections []*remote.Collection
 	byName      map[string]*Step
-	pinnedKeys  map[string]string // by source; loaded when needed
-	newKeys     map[string]string // by source, introduced by this plan
+	pinnedKeys  map[string]string // pinned keys by source; loaded on demand
+	newKeys     map[string]string // keys that this plan introduces, by source
 }
 
-// Failure is a skill that cannot be installed.
+// Failure is a requested skill that cannot be installed.
 type Failure struct {
 	Dir string // directory of the skill at its source
 	Err error
@@ -66,17 +67,17 @@ type Failure struct {
 	Listed bool
 }
 
-// New reads the lockfile of a directory and returns an empty plan. Close the
-// plan after use.
+// New reads the lockfile of a directory and returns an empty plan. The caller
+// must close the plan.
 func New(dir *installed.Dir, o Options) (*Plan, error) {
 	lock, err := dir.Lockfile()
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{dir: dir, options: o, lock: lock, edits: map[string][]installed.Difference{}, byName: map[string]*Step{}, newKeys: map[string]string{}}, nil
+	return &Plan{dir: dir, options: o, lock: lock, editsByName: map[string][]installed.Difference{}, byName: map[string]*Step{}, newKeys: map[string]string{}}, nil
 }
 
-// Close removes downloaded files.
+// Close removes the downloaded files.
 func (p *Plan) Close() {
 	for _, st := range p.Steps {
 		st.close()
@@ -86,7 +87,7 @@ func (p *Plan) Close() {
 	}
 }
 
-// Open returns the skills at a location. They can be read until the plan is
+// Open returns the skills at a location. They are readable until the plan is
 // closed.
 func (p *Plan) Open(ctx context.Context, at remote.Location) (*remote.Collection, error) {
 	c, err := p.options.Source.Open(ctx, at)
@@ -97,8 +98,8 @@ func (p *Plan) Open(ctx context.Context, at remote.Location) (*remote.Collection
 }
 
 // Add adds the chosen skills of a collection. A skill that cannot be installed
-// becomes a failure of the plan. The error is only that of ctx or of the
-// directory.
+// is added to Failures. Add returns an error only if ctx is done or the
+// directory cannot be read.
 func (p *Plan) Add(ctx context.Context, c *remote.Collection, chosen []remote.Skill) error {
 	defer p.progress("reading skills")()
 	names := make([]string, 0, len(chosen))
@@ -120,8 +121,8 @@ func (p *Plan) Add(ctx context.Context, c *remote.Collection, chosen []remote.Sk
 	return nil
 }
 
-// AddUnusable records the unusable skills of a collection as failures. Call it
-// if all skills are requested.
+// AddUnusable adds the unusable skills of a collection to Failures. Call it if
+// all skills are requested.
 func (p *Plan) AddUnusable(c *remote.Collection) {
 	for _, wrong := range c.Problems {
 		if wrong.Severity == skill.Error {
@@ -130,7 +131,7 @@ func (p *Plan) AddUnusable(c *remote.Collection) {
 	}
 }
 
-// addStep adds a step for a skill: it opens, hashes and parses the files,
+// addStep adds a step for a skill. It opens, hashes and parses the files,
 // compares them with the installed version, and scans them.
 func (p *Plan) addStep(ctx context.Context, c *remote.Collection, s remote.Skill) error {
 	st, err := newStep(ctx, c, s)
@@ -142,7 +143,7 @@ func (p *Plan) addStep(ctx context.Context, c *remote.Collection, s remote.Skill
 		if other.Digest == st.Digest {
 			return nil
 		}
-		return nameTaken(st.Name, s.Dir, other.From.Dir)
+		return nameTakenError(st.Name, s.Dir, other.From.Dir)
 	}
 	if err := p.evaluate(ctx, st); err != nil {
 		st.close()
@@ -152,7 +153,7 @@ func (p *Plan) addStep(ctx context.Context, c *remote.Collection, s remote.Skill
 	return nil
 }
 
-// evaluate determines the state, the signer and the findings of a step.
+// evaluate determines the state, the publisher and the findings of a step.
 func (p *Plan) evaluate(ctx context.Context, st *Step) (err error) {
 	if err := p.compareInstalled(ctx, st); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (p *Plan) evaluate(ctx context.Context, st *Step) (err error) {
 	return nil
 }
 
-// Changes returns the steps that change something.
+// Changes returns the steps that install or replace a skill.
 func (p *Plan) Changes() []*Step {
 	var out []*Step
 	for _, st := range p.Steps {
@@ -183,7 +184,7 @@ func (p *Plan) Changes() []*Step {
 	return out
 }
 
-// Apply installs all changed skills, or none.
+// Apply installs all changed skills, or none of them.
 func (p *Plan) Apply(ctx context.Context) error {
 	defer p.progress("installing")()
 	change, err := p.dir.Begin(ctx)
@@ -204,7 +205,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 			return fmt.Errorf("install %s: %w", st.Name, err)
 		}
 	}
-	if err := p.pinKeys(ctx); err != nil { // a skill is not installed if its key cannot be saved
+	if err := p.pinKeys(ctx); err != nil { // a skill must not be installed if its key cannot be saved
 		return err
 	}
 	return change.Commit(ctx)

@@ -13,7 +13,7 @@ import (
 // Publisher is the signer of a skill.
 type Publisher struct {
 	Key, Name, Fingerprint string
-	First                  bool // first key seen at this source
+	First                  bool // first key seen from this source
 }
 
 func newPublisher(key string, first bool) *Publisher {
@@ -23,8 +23,8 @@ func newPublisher(key string, first bool) *Publisher {
 	return &Publisher{key, signature.KeyName(key), signature.Fingerprint(key), first}
 }
 
-// checkPublisher checks the signature of a skill before it is installed. The
-// files must match the signature, and the key must be the one seen first at the
+// checkPublisher checks the signature of a skill before installation. The files
+// must match the signature, and the key must be the first one seen from the
 // source.
 func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	key, err := st.verifySignature()
@@ -44,23 +44,24 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A skill installed by commit may be anyone's, because hosts also serve
-	// forks.
+	// Do not pin the key of a skill fetched by commit: anyone may have pushed
+	// the commit, because hosts also serve commits of forks.
 	first := pinned == "" && key != "" && (st.From.Kind != remote.Git || st.Entry.Ref != "") && len(from) <= signature.MaxSourceBytes
 	if first {
 		if other := p.newKeys[from]; other != "" && other != key {
 			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: other, CurrentKey: key}
 		}
 	}
-	// A skill installed unsigned before its source had a key may stay unsigned.
+	// A skill that was installed unsigned before its source had a key may stay
+	// unsigned.
 	if was := key == "" && there && have.Key == ""; pinned != "" && pinned != key && !was {
 		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned, CurrentKey: key}
 	}
 	return newPublisher(key, first), nil
 }
 
-// verifySignature returns the key that signed the files, or "" if they are not
-// signed.
+// verifySignature returns the key that signed the files. If the skill is not
+// signed, it returns "".
 func (st *Step) verifySignature() (key string, err error) {
 	sig, key, err := signature.ReadFile(st.files)
 	if errors.Is(err, signature.ErrUnsigned) {
@@ -107,8 +108,8 @@ func (p *Plan) pinKeys(ctx context.Context) error {
 }
 
 // VerifySignature checks the signature of an installed skill whose lockfile
-// entry has a key. The key must also be the pinned one of its source, if pins is
-// not nil.
+// entry has a key. If pins is not nil, the key must also be the one pinned for
+// the source.
 func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error {
 	if e.Key == "" {
 		return nil

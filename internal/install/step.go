@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// The states of a [Skill].
+// States of a [Skill].
 const (
 	StateNew       = "new"
 	StateReplaced  = "replaced"
@@ -24,7 +24,7 @@ const (
 
 // Skill describes a skill to install.
 type Skill struct {
-	Name        string          `json:"name"` // of its directory
+	Name        string          `json:"name"` // directory name
 	Description string          `json:"description"`
 	Version     string          `json:"version"`
 	State       string          `json:"state"` // StateNew, StateReplaced or StateUnchanged
@@ -45,14 +45,14 @@ type Step struct {
 	SkillName string // name in its SKILL.md
 	Entry     installed.Entry
 	Publisher *Publisher   // nil if the skill is not signed
-	Report    *scan.Report // for a new version, with new findings only
+	Report    *scan.Report // for an installed skill, only new findings
 	ScanErr   error        // why the scan failed
 
 	files    *skill.Bundle
 	manifest skill.Manifest
 }
 
-// newStep reads the files of a skill. Close the step after use.
+// newStep reads the files of a skill. The caller must close the step.
 func newStep(ctx context.Context, c *remote.Collection, s remote.Skill) (_ *Step, err error) {
 	files, err := c.OpenSkill(ctx, s)
 	if err != nil {
@@ -93,8 +93,8 @@ func (st *Step) close() {
 	}
 }
 
-// skillLocation returns the location of a skill within a source. For a local
-// directory it is the directory of the skill.
+// skillLocation returns the location of a skill in a source. For a local
+// directory, this is the directory of the skill.
 func skillLocation(at remote.Location, s remote.Skill) remote.Location {
 	if at.Dir = s.Dir; at.Dir == "." {
 		at.Dir = ""
@@ -108,8 +108,8 @@ func skillLocation(at remote.Location, s remote.Skill) remote.Location {
 	return at
 }
 
-// Name returns the directory name to install a skill as: its own name, if every
-// system can store it.
+// Name returns the directory name under which a skill is installed. That is the
+// name of the skill if it is a valid directory name on every system.
 func Name(at remote.Location, s remote.Skill) string {
 	folder := path.Base(s.Dir)
 	if s.Dir == "." && at.Kind == remote.Local {
@@ -120,11 +120,11 @@ func Name(at remote.Location, s remote.Skill) string {
 			return n
 		}
 	}
-	const nothing = "skill" // result of Slug without usable letters
+	const nothing = "skill" // result of Slug for a name without usable characters
 	for _, n := range []string{s.Name, folder} {
 		if slug := skillname.Slug(n); slug != nothing && installed.IsValidName(slug) {
 			return slug
 		}
 	}
-	return nothing + "-" + skill.Hash([]byte(s.Name))[:8] // unique for each name
+	return nothing + "-" + skill.Hash([]byte(s.Name))[:8] // different for each name
 }

@@ -16,37 +16,36 @@ import (
 // UpdateState is the result of comparing an installed skill with its source.
 type UpdateState string
 
-// The states of an [Update].
+// States of an [Update].
 const (
 	Current    UpdateState = "current"    // up to date
 	Newer      UpdateState = "newer"      // another version is available
-	EditedHere UpdateState = "edited"     // another version is available, but local edits are kept
-	PinnedTo   UpdateState = "pinned"     // to a commit or tag
-	Moved      UpdateState = "moved"      // its tag names another commit now
-	Gone       UpdateState = "gone"       // not at the source any more
-	Renamed    UpdateState = "renamed"    // its name changed at the source
-	Relocated  UpdateState = "relocated"  // its directory is gone, and others have its name
+	EditedHere UpdateState = "edited"     // another version is available, but the user edited the skill
+	PinnedTo   UpdateState = "pinned"     // pinned to a commit or tag
+	Moved      UpdateState = "moved"      // the tag now points to another commit
+	Gone       UpdateState = "gone"       // no longer at the source
+	Renamed    UpdateState = "renamed"    // the name changed at the source
+	Relocated  UpdateState = "relocated"  // its directory no longer exists, and other skills have its name
 	Unusable   UpdateState = "unusable"   // another version is available, but cannot be installed
 	Unreadable UpdateState = "unreadable" // the source cannot be read
 )
 
-// Update is an installed skill compared with its source.
+// Update is the result of comparing an installed skill with its source.
 type Update struct {
 	Name   string
 	State  UpdateState
-	Reason string // for the user
+	Reason string // explanation for the user
 	Commit string // installed commit
 	Latest string // latest commit of the source
-	// Err is the error of the source or of the new version, if that is the
-	// reason.
+	// Err is the error of the source or of the new version, if there is one.
 	Err error
-	// Location is where to install another version from: the current tag if it
-	// moved, a newer tag, or the skill at its new directory or name.
+	// Location is the location to install another version from: the same tag if
+	// it moved, a newer tag, or the skill's new directory or name.
 	Location *remote.Location
 }
 
-// CheckUpdates compares installed skills with their sources, source by source,
-// and adds steps for newer versions.
+// CheckUpdates compares installed skills with their sources, and adds steps for
+// newer versions. Each source is read once.
 func (p *Plan) CheckUpdates(ctx context.Context, names []string) ([]Update, error) {
 	bySource := map[remote.Location][]string{}
 	var order []remote.Location
@@ -79,7 +78,7 @@ func (p *Plan) Step(name string) *Step {
 }
 
 // checkSource checks the skills of one source. It returns an error only if ctx
-// ends; problems of the source are reported with each skill.
+// is done. Problems of the source are reported in each update.
 func (p *Plan) checkSource(ctx context.Context, at remote.Location, names []string) ([]Update, error) {
 	updates := make([]Update, len(names))
 	for i, name := range names {
@@ -129,7 +128,7 @@ func markUnreadable(ctx context.Context, updates []Update, err error) ([]Update,
 		return nil, context.Cause(ctx)
 	}
 	state := Unreadable
-	// Git hosts answer "not found" for private repositories too.
+	// Git hosts respond with "not found" for private repositories too.
 	if e, none := errors.AsType[*remote.NotFoundError](err); none && !strings.HasPrefix(e.What, "repository") {
 		state = Gone
 	}
@@ -139,8 +138,8 @@ func markUnreadable(ctx context.Context, updates []Update, err error) ([]Update,
 	return updates, nil
 }
 
-// compareRevision sets the state for a revision of the source: Current, Newer
-// (its files have to be compared), PinnedTo or Moved.
+// compareRevision sets the state according to the revision of the source:
+// Current, PinnedTo, Moved, or Newer if the files must be compared.
 func (u *Update) compareRevision(e installed.Entry, rev *remote.Revision) {
 	u.State, u.Latest = Newer, rev.Commit
 	at := func(ref string) *remote.Location {
@@ -191,7 +190,7 @@ func (p *Plan) checkSkill(ctx context.Context, c *remote.Collection, u *Update) 
 	}
 }
 
-// dropStep removes the step that was added last.
+// dropStep removes the most recently added step.
 func (p *Plan) dropStep(st *Step) {
 	st.close()
 	delete(p.byName, st.Name)
@@ -209,7 +208,8 @@ func formatUpdate(e installed.Entry, st *Step) string {
 }
 
 // findSkill finds an installed skill in its source by its directory. A skill of
-// the same name elsewhere is only reported, because it may be another skill.
+// the same name in another directory is only reported, because it may be a
+// different skill.
 func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill, bool) {
 	at := func(s remote.Skill) *remote.Location {
 		l := e.From
@@ -222,7 +222,7 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 		case s.Dir == cmp.Or(e.From.Dir, ".") && name == u.Name:
 			return s, true
 		case s.Dir == cmp.Or(e.From.Dir, "."):
-			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("its name there is now %s", printable.OneLine(s.Name)), at(s)
+			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("it was renamed to %s", skill.OneLine(s.Name)), at(s)
 			return s, false
 		case name == u.Name:
 			named = append(named, s)
@@ -236,6 +236,6 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 	for _, s := range named {
 		dirs = append(dirs, printable.OneLine(s.Dir))
 	}
-	u.State, u.Reason, u.Location = Relocated, "its directory is gone; its name is now used by "+strings.Join(dirs, " and "), at(named[0])
+	u.State, u.Reason, u.Location = Relocated, "its directory no longer exists; its name is now used by "+strings.Join(dirs, " and "), at(named[0])
 	return remote.Skill{}, false
 }

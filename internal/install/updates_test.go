@@ -47,11 +47,11 @@ func TestCheckUpdates(t *testing.T) {
 			r.remove("pdf")
 		}, install.Gone, "no longer at its source; your copy stays", "", 0},
 		{"renamed", func(r *repository, _ string) { r.commit(map[string]string{"pdf/SKILL.md": document("docx", "One.")}) },
-			install.Renamed, "its name there is now docx", "pdf", 0},
+			install.Renamed, "it was renamed to docx", "pdf", 0},
 		{"relocated", func(r *repository, _ string) {
 			r.commit(map[string]string{"tools/pdf/SKILL.md": document("pdf", "One.")})
 			r.remove("pdf")
-		}, install.Relocated, "its directory is gone; its name is now used by tools/pdf", "tools/pdf", 0},
+		}, install.Relocated, "its directory no longer exists; its name is now used by tools/pdf", "tools/pdf", 0},
 		{"unusable", func(r *repository, _ string) {
 			r.commit(map[string]string{"pdf/SKILL.md": document("pdf", "Two."), "pdf/SKILL.sig": "damaged"})
 		}, install.Unusable, "damaged signature", "", 0},

@@ -6,9 +6,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// findNewerTag returns the tag with the highest version above have, among tags
-// with the same prefix. It returns "" if there is none or have is not a
-// version.
+// findNewerTag returns the highest version tag above have among the tags with
+// the same prefix. It returns "" if there is none, or if have is not a version.
 func findNewerTag(have string, tags map[string]string) string {
 	prefix, now, ok := parseTagVersion(have)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a project's configuration.
+// Limits on a project's configuration.
 const (
 	maxConfigFiles = 1000
 	maxConfigBytes = 16 << 20
@@ -34,20 +34,20 @@ type File struct {
 // configFiles lists the files and directories of a project's configuration.
 var configFiles = []string{"loadout.yaml", ".mcp.json", ".loadout"}
 
-// skillsDir is not part of the configuration: skills are approved by
+// skillsDir is not part of the configuration, because skills are approved by
 // their own digests.
 const skillsDir = ".loadout/skills"
 
 // ConfigDigest returns the digest of the configuration in a project directory,
 // and its files sorted by path: loadout.yaml, .mcp.json, and everything below
 // .loadout except skills. The digest depends on names and content, not on modes
-// and times. A project without such files has a digest and no files.
+// and times. A project without such files has a digest too.
 //
-// ConfigDigest returns an error if the configuration has more than 1,000
-// files, 16 MiB or 16 levels. It also rejects symbolic links, pipes and the
-// like, because their content could change without changing the digest.
+// ConfigDigest returns an error if the configuration has more than 1,000 files,
+// 16 MiB or 16 levels. It rejects symlinks, pipes and other special files,
+// because their content could change without changing the digest.
 func ConfigDigest(root *os.Root) (policy.Digest, []File, error) {
-	w := configWalk{root: root}
+	w := configWalker{root: root}
 	for _, name := range configFiles {
 		if err := w.add(name, 0); err != nil {
 			return "", nil, fmt.Errorf("project configuration: %w", err)
@@ -62,24 +62,24 @@ func ConfigDigest(root *os.Root) (policy.Digest, []File, error) {
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:])), w.files, nil
 }
 
-// ContainsFile reports whether files has an entry with this name
-// (relative to the project directory, with slashes) and exactly these bytes.
-// Callers must pass the bytes that they use, because the file may have changed
-// since it was trusted.
+// ContainsFile reports whether files has an entry with this name and exactly
+// these bytes. The name is slash-separated and relative to the project
+// directory. Callers must pass the bytes that they use, because the file may
+// have changed since it was trusted.
 func ContainsFile(files []File, name string, data []byte) bool {
 	sum := sha256.Sum256(data)
 	want := File{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
 	return slices.Contains(files, want)
 }
 
-type configWalk struct {
+type configWalker struct {
 	root  *os.Root
 	files []File
 	bytes int64
 	seen  int
 }
 
-func (w *configWalk) add(name string, depth int) error {
+func (w *configWalker) add(name string, depth int) error {
 	if name == skillsDir {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (w *configWalk) add(name string, depth int) error {
 	return w.addFile(name, info)
 }
 
-func (w *configWalk) addDirectory(name string, depth int) error {
+func (w *configWalker) addDirectory(name string, depth int) error {
 	if depth >= maxConfigDepth {
 		return fmt.Errorf("%s: too many directory levels (limit %d)", printable.Text(name, 300), maxConfigDepth)
 	}
@@ -126,7 +126,7 @@ func (w *configWalk) addDirectory(name string, depth int) error {
 	return nil
 }
 
-func (w *configWalk) addFile(name string, before fs.FileInfo) error {
+func (w *configWalker) addFile(name string, before fs.FileInfo) error {
 	f, err := w.root.Open(name)
 	if err != nil {
 		return err

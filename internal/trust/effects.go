@@ -24,27 +24,29 @@ import (
 // ProfilesDir is the directory of a project's profiles.
 const ProfilesDir = ".loadout/ghosts"
 
-// maxFileBytes bounds a file with servers or profiles.
+// maxFileBytes is the maximum size of a file with servers or profiles, in
+// bytes.
 const maxFileBytes = 1 << 20
 
 // Effects are the changes that apply while a project is trusted.
 type Effects struct {
 	Applied []string      // settings, servers and profiles, as text
-	Ignored []config.Note // parts of the files that have no effect even so
-	// Problems are invalid rules. With them no tool could be called, so the
+	Ignored []config.Note // parts of the files that have no effect even in a trusted project
+	// Problems are invalid rules. They would block all tool calls, so the
 	// project cannot be trusted.
 	Problems []string
 }
 
-// User is the user's own configuration, which has priority over a project's.
+// User is the user's own configuration, which takes precedence over a
+// project's.
 type User struct {
 	Config   config.Input
-	Servers  func(*config.Config) map[string]string // the files of the user's servers by name
+	Servers  func(*config.Config) map[string]string // returns the files of the user's servers, by server name
 	Profiles []string                               // names
 }
 
-// Effects returns the effects of a project's configuration. It returns none if
-// the user's own configuration is invalid, because then no command works.
+// Effects returns the effects of a project's configuration. If the user's own
+// configuration is invalid, it returns none, because then no command works.
 func (p *Project) Effects(user User) *Effects {
 	out := &Effects{Applied: []string{}, Ignored: []config.Note{}, Problems: []string{}}
 	in := user.Config
@@ -60,9 +62,9 @@ func (p *Project) Effects(user User) *Effects {
 	if err != nil {
 		return out
 	}
-	v := &effectCollector{p: p, out: out, with: with, user: user, taken: map[string]string{}}
+	v := &effectCollector{p: p, out: out, trusted: with, user: user, serverOwners: map[string]string{}}
 	for name, from := range user.Servers(with) {
-		v.taken[name] = "you have one of the same name, in " + from
+		v.serverOwners[name] = "you have a server of the same name, in " + from
 	}
 	v.compareSettings(without)
 	for _, f := range with.Servers.Project {
@@ -74,37 +76,36 @@ func (p *Project) Effects(user User) *Effects {
 	return out
 }
 
-// effectCollector determines the effects of a project's configuration.
+// effectCollector collects the effects of a project's configuration.
 type effectCollector struct {
-	p    *Project
-	out  *Effects
-	with *config.Config // configuration with the project trusted
-	user User
-	// taken maps names of servers to their owner; tools are identified by these
-	// names.
-	taken map[string]string
+	p       *Project
+	out     *Effects
+	trusted *config.Config // configuration that applies if the project is trusted
+	user    User
+	// serverOwners maps server names to a description of the owner. Server
+	// names must be unique, because they identify tools.
+	serverOwners map[string]string
 }
 
-// compareSettings adds the settings that differ from the configuration without
-// the project.
+// compareSettings adds the settings that the project changes.
 func (v *effectCollector) compareSettings(without *config.Config) {
 	before := map[string]string{}
 	for _, s := range without.Values() {
 		before[s.Key] = s.Text()
 	}
-	for _, s := range v.with.Values() {
+	for _, s := range v.trusted.Values() {
 		if before[s.Key] != s.Text() {
 			v.out.Applied = append(v.out.Applied, s.Key+": "+s.Text())
 		}
 	}
-	v.checkRules("policy.rules", slices.DeleteFunc(slices.Clone(v.with.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
+	v.checkRules("policy.rules", slices.DeleteFunc(slices.Clone(v.trusted.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
 }
 
 func (v *effectCollector) addIgnored(where, format string, args ...any) {
 	v.out.Ignored = append(v.out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkRules adds problems of the rules that would be added.
+// checkRules adds the problems of the rules that the project adds.
 func (v *effectCollector) checkRules(of string, texts []string) {
 	for _, text := range texts {
 		_, problems := policy.ParseRules([]string{text})
@@ -112,24 +113,24 @@ func (v *effectCollector) checkRules(of string, texts []string) {
 			v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %.100q: %s", of, text, p.Message))
 		}
 	}
-	if _, problems := policy.ParseRules(v.with.Policy.Rules); len(problems) > 0 && len(v.out.Problems) == 0 && len(texts) > 0 {
+	if _, problems := policy.ParseRules(v.trusted.Policy.Rules); len(problems) > 0 && len(v.out.Problems) == 0 && len(texts) > 0 {
 		v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %s", of, problems[len(problems)-1]))
 	}
 }
 
 // addServers adds the servers in a file, or in the files of a directory, that
-// the project's configuration names.
+// the project's configuration refers to.
 func (v *effectCollector) addServers(name string) {
 	files, err := configfile.ListFiles(name)
 	if err != nil {
-		v.addIgnored(name, "cannot be read: %v", fileCause(err))
+		v.addIgnored(name, "cannot be read: %v", pathlessError(err))
 		return
 	}
 	for _, file := range files {
 		data, err := configfile.ReadFile(file, maxFileBytes)
 		switch {
 		case err != nil:
-			v.addIgnored(file, "cannot be read: %v", fileCause(err))
+			v.addIgnored(file, "cannot be read: %v", pathlessError(err))
 			continue
 		case !v.p.Covers(file, data):
 			v.addIgnored(file, "not among the trusted files, so its servers are ignored")
@@ -139,33 +140,33 @@ func (v *effectCollector) addServers(name string) {
 		v.out.addFindings(file, findings)
 		for _, s := range f.Servers {
 			if v.addServer("", file, s) {
-				v.taken[s.Name] = file + " has one of the same name"
+				v.serverOwners[s.Name] = file + " has a server of the same name"
 			}
 		}
 	}
 }
 
-// addServer adds the effect of a server, or why it is ignored. It reports
-// whether the server is used.
+// addServer adds the effect of a server, or the reason why it is ignored. It
+// reports whether the server is used.
 func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
-	if owner := v.taken[s.Name]; owner != "" {
-		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, owner)
+	if whose := v.serverOwners[s.Name]; whose != "" {
+		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, whose)
 		return false
 	}
 	if s.Disabled {
 		v.out.Applied = append(v.out.Applied, of+"server "+s.Name+": disabled")
 		return true
 	}
-	v.out.Applied = append(v.out.Applied, describeProjectServer(of, s, v.with.CommandsDisabledBy())...)
+	v.out.Applied = append(v.out.Applied, describeServer(of, s, v.trusted.CommandsDisabledBy())...)
 	return true
 }
 
-// addProfiles adds the effects of the project's profiles. Only profiles at the
-// root of a repository apply.
+// addProfiles adds the effects of the project's profiles. Profiles only apply
+// at the root of a repository.
 func (v *effectCollector) addProfiles(root string) {
 	first := map[string]string{}
 	for _, name := range v.user.Profiles {
-		first[name] = "you have one of the same name"
+		first[name] = "you have a profile of the same name"
 	}
 	for _, f := range v.p.Files {
 		if path.Dir(f.Path) != ProfilesDir {
@@ -178,7 +179,7 @@ func (v *effectCollector) addProfiles(root string) {
 		file := filepath.Join(v.p.Dir, filepath.FromSlash(f.Path))
 		data, err := configfile.ReadFile(file, maxFileBytes)
 		if err != nil || !v.p.Covers(file, data) {
-			continue // reported where the file is shown
+			continue // reported when the file is shown
 		}
 		all, findings := profile.Parse(data, f.Path)
 		v.out.addFindings(f.Path, findings)
@@ -187,7 +188,7 @@ func (v *effectCollector) addProfiles(root string) {
 				v.addIgnored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s ignored: %s", g.Name, owner)
 				continue
 			}
-			first[g.Name] = f.Path + " has one of the same name"
+			first[g.Name] = f.Path + " has a profile of the same name"
 			v.addProfile(f.Path, g)
 		}
 	}
@@ -201,10 +202,10 @@ func (v *effectCollector) addProfile(file string, g *profile.Profile) {
 		add("only the skills " + strings.Join(g.Skills, ", "))
 	}
 	if g.SystemPrompt != "" {
-		add("its systemPrompt is the first instruction for a model")
+		add("systemPrompt is the first instruction for the model")
 	}
 	if len(g.ServerNames) > 0 {
-		add("of the other MCP servers only " + strings.Join(g.ServerNames, ", "))
+		add("only these other MCP servers: " + strings.Join(g.ServerNames, ", "))
 	}
 	var stated struct{ Rules []string }
 	if g.Policy != nil && json.Unmarshal(g.Policy, &stated) != nil {
@@ -227,7 +228,7 @@ func (v *effectCollector) addProfile(file string, g *profile.Profile) {
 	}
 }
 
-// isDenyRule reports whether a rule begins with the word deny.
+// isDenyRule reports whether a rule starts with the word deny.
 func isDenyRule(rule string) bool {
 	word := strings.FieldsFunc(strings.ToLower(rule), func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == ':' })
 	return len(word) > 0 && word[0] == policy.Deny
@@ -242,10 +243,10 @@ func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 	}
 }
 
-// describeProjectServer returns the hosts or the command of a project's server,
-// and its variables. Only user variables and paths in the project are provided
-// to it. off is the reason why commands are disabled, or "".
-func describeProjectServer(of string, c *upstream.Config, off string) []string {
+// describeServer returns the hosts or the command of a project's server, and
+// its variables. The server receives only user variables and paths in the
+// project. off is the reason why commands are disabled, or "".
+func describeServer(of string, c *upstream.Config, off string) []string {
 	w := tools.DescribeServer(c)
 	text := of + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
@@ -275,8 +276,8 @@ func describeCommand(w loadout.RequestedService, off string) string {
 	return "started in the sandbox with read access to the project and no network: " + line
 }
 
-// fileCause returns the cause of a file error without its path.
-func fileCause(err error) error {
+// pathlessError returns the cause of a file error without its path.
+func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}

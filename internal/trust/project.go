@@ -1,8 +1,8 @@
-// Package trust knows which projects the user trusts. A project is a directory
-// with configuration that someone else may have written: it applies only while
-// the user trusts exactly these files. The package prints nothing. Start with
-// [Read]; a [Store] records trust, and [NewServers] starts the commands of a
-// trusted project.
+// Package trust records which projects the user trusts. A project is a
+// directory whose configuration someone else may have written. It applies only
+// while the user trusts exactly these files. The package prints nothing. Start
+// reading at [Read]. A [Store] records trust, and [NewServers] starts the
+// commands of a trusted project.
 package trust
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrChanged is returned for a file that changed since the project was read.
+// ErrChanged is returned for a file that changed after the project was read.
 var ErrChanged = errors.New("file changed since the project was read")
 
-// Project is the configuration of a directory when it was read.
+// Project is the configuration of a directory at the time it was read.
 type Project struct {
 	Dir     string // absolute, without symbolic links
 	Digest  policy.Digest
 	Files   []File
 	Trusted bool
-	Changed bool // not trusted, but another version of it was
+	Changed bool // not trusted, but another version of the configuration was
 }
 
-// Read reads the configuration of a directory and whether the user trusts it. A
-// nil store trusts nothing. If the store cannot be read, the project is not
-// trusted, and Read returns it together with the error.
+// Read reads the configuration of a directory and checks whether the user
+// trusts it. With a nil store, no project is trusted. If the store cannot be
+// read, Read returns the project as not trusted, together with the error.
 func Read(dir string, store *Store) (*Project, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -61,7 +61,7 @@ func Read(dir string, store *Store) (*Project, error) {
 	return p, nil
 }
 
-// State returns trusted, changed or untrusted.
+// State returns "trusted", "changed" or "untrusted".
 func (p *Project) State() string {
 	switch {
 	case p.Trusted:
@@ -82,7 +82,8 @@ func (p *Project) Covers(file string, data []byte) bool {
 	return err == nil && ContainsFile(p.Files, filepath.ToSlash(name), data)
 }
 
-// ReadFile returns the content of a file of the configuration, or [ErrChanged].
+// ReadFile returns the content of a configuration file. If the file has
+// changed, the error is [ErrChanged].
 func (p *Project) ReadFile(f File) ([]byte, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {

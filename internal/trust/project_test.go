@@ -157,12 +157,12 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	contains("effects", e.Applied, "policy.rules: ", "servers in: ", "server docs: docs.example.com", "server build: started in the sandbox",
-		"profile helper: only the skills pdf", "profile helper: its systemPrompt", `profile helper: rules ["deny write_*"]`)
+		"profile helper: only the skills pdf", "profile helper: systemPrompt", `profile helper: rules ["deny write_*"]`)
 	var ignored []string
 	for _, n := range e.Ignored {
 		ignored = append(ignored, n.Message)
 	}
-	contains("ignored parts", ignored, "server mine ignored: you have one of the same name", "profile mine ignored", "a project's profile can only deny")
+	contains("ignored parts", ignored, "server mine ignored: you have a server of the same name", "profile mine ignored", "a project's profile can only deny")
 	if len(e.Problems) > 0 {
 		t.Errorf("problems are %q", e.Problems)
 	}

@@ -13,26 +13,27 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Servers makes services of the server commands of a project, as long as the
+// Servers provides the server commands of a project as services, while the
 // project is trusted and unchanged since its configuration was read.
 type Servers struct {
 	store    *Store
 	hint     func(dir string) string
-	files    snapshot // with the configuration file
-	profiles snapshot // with the profiles
+	files    projectSnapshot // project that contains the configuration file
+	profiles projectSnapshot // project that contains the profiles
 }
 
-// snapshot is the trusted configuration of a project directory when it was read.
-// Project is nil if it was not trusted. path is the directory as it was found.
-type snapshot struct {
+// projectSnapshot is the trusted configuration of a directory at the time it
+// was read. Project is nil if the directory was not trusted. path is the path
+// that was passed in.
+type projectSnapshot struct {
 	path string
 	*Project
 }
 
-// NewServers reads the project around a working directory. Call it before the
-// configuration is read: otherwise a server could start with a configuration
-// from before it was trusted. hint returns how the user trusts a directory, for
-// errors.
+// NewServers reads the project that contains a working directory. Call it
+// before reading the configuration: otherwise a server could start with a
+// configuration that was read before it was trusted. hint returns how the user
+// can trust a directory, for errors.
 func NewServers(workDir string, store *Store, hint func(dir string) string) *Servers {
 	file, root := config.ProjectFile(workDir)
 	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}
@@ -46,25 +47,25 @@ func NewServers(workDir string, store *Store, hint func(dir string) string) *Ser
 	return s
 }
 
-func readTrusted(dir string, store *Store) snapshot {
+func readTrusted(dir string, store *Store) projectSnapshot {
 	if dir != "" {
 		if p, err := Read(dir, store); err == nil && p.Trusted {
-			return snapshot{dir, p}
+			return projectSnapshot{dir, p}
 		}
 	}
-	return snapshot{path: dir}
+	return projectSnapshot{path: dir}
 }
 
-// Service returns the command of a server. Paths of the project in it become
-// paths in the sandbox. The error is a [*upstream.NotAllowedError] if the project
-// is not trusted.
+// Service returns the command of a server. Paths of the project are replaced by
+// paths in the sandbox. If the project is not trusted, the error is a
+// [*upstream.NotAllowedError].
 func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	at := s.files
 	if !filepath.IsAbs(c.File) { // profiles have paths relative to the project
 		at = s.profiles
 	}
 	if at.Project == nil {
-		return loadout.Service{}, s.notTrusted("is not trusted", at.path)
+		return loadout.Service{}, s.untrustedError("is not trusted", at.path)
 	}
 	sub, err := at.sandboxSubdir(c.Dir)
 	if err != nil {
@@ -81,8 +82,9 @@ func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Servic
 	return out, nil
 }
 
-// checkUnchanged returns an error unless the project is still trusted and unchanged.
-func (s *Servers) checkUnchanged(at snapshot) error {
+// checkUnchanged returns an error unless the project is still trusted and
+// unchanged.
+func (s *Servers) checkUnchanged(at projectSnapshot) error {
 	now, err := Read(at.path, s.store)
 	switch {
 	case err != nil:
@@ -92,18 +94,18 @@ func (s *Servers) checkUnchanged(at snapshot) error {
 	case now.Trusted:
 		return &upstream.NotAllowedError{Reason: "the project " + at.path + " was trusted again after its configuration was read: restart Loadout"}
 	case now.Digest != at.Digest:
-		return s.notTrusted("changed since it was trusted", at.path)
+		return s.untrustedError("changed since it was trusted", at.path)
 	}
-	return s.notTrusted("is not trusted any more", at.path)
+	return s.untrustedError("is not trusted any more", at.path)
 }
 
-func (s *Servers) notTrusted(why, dir string) error {
+func (s *Servers) untrustedError(why, dir string) error {
 	return &upstream.NotAllowedError{Reason: fmt.Sprintf("the configuration of the project %s %s: review it, %s, and restart Loadout", dir, why, s.hint(dir))}
 }
 
-// sandboxPath replaces the project directory in a text with its path in the
+// sandboxPath replaces the project directory in a text by its path in the
 // sandbox.
-func (at snapshot) sandboxPath(text string) string {
+func (at projectSnapshot) sandboxPath(text string) string {
 	for _, dir := range []string{at.path, at.Dir} {
 		var out strings.Builder
 		for rest := text; ; {
@@ -124,21 +126,20 @@ func (at snapshot) sandboxPath(text string) string {
 	return text
 }
 
-// isPathEnd reports whether byte i of a text ends a path, or is outside of the
-// text.
+// isPathEnd reports whether a path ends before byte i of a text.
 func isPathEnd(text string, i int, besides string) bool {
 	return i < 0 || i >= len(text) || strings.IndexByte(besides+"=:,;'\" ", text[i]) >= 0
 }
 
 // sandboxSubdir returns a working directory relative to the project.
-func (at snapshot) sandboxSubdir(dir string) (string, error) {
+func (at projectSnapshot) sandboxSubdir(dir string) (string, error) {
 	inside := filepath.ToSlash(at.sandboxPath(dir))
 	if !path.IsAbs(inside) {
 		inside = path.Join(mountpoint.Workspace, inside)
 	}
 	sub, ok := strings.CutPrefix(path.Clean(inside)+"/", mountpoint.Workspace+"/")
 	if !ok {
-		return "", fmt.Errorf("working directory %s is not in the project, and commands of a project see nothing else: omit cwd, or name a directory in the project", dir)
+		return "", fmt.Errorf("working directory %s is outside the project, where commands of a project have no access: omit cwd, or use a directory in the project", dir)
 	}
 	return strings.TrimSuffix(sub, "/"), nil
 }

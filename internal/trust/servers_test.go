@@ -3,7 +3,7 @@ package trust
 import "testing"
 
 func TestSandboxPaths(t *testing.T) {
-	at := snapshot{path: "/link", Project: &Project{Dir: "/home/ann/repo"}}
+	at := projectSnapshot{path: "/link", Project: &Project{Dir: "/home/ann/repo"}}
 	for text, want := range map[string]string{
 		"":                              "",
 		"/home/ann/repo":                "/workspace",

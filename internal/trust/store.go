@@ -21,43 +21,41 @@ import (
 )
 
 const (
-	version    = 1
-	maxRecords = 4096 // directories in one store
-	maxBytes   = 16 << 10
-	maxPath    = 4096
+	recordVersion  = 1
+	maxRecords     = 4096 // directories in one store
+	maxRecordBytes = 16 << 10
+	maxPath        = 4096
 
-	suffix = ".json"
+	recordSuffix = ".json"
 )
 
-// ErrNotTrusted means that the user does not trust a directory.
+// ErrNotTrusted is returned if the user does not trust a directory.
 var ErrNotTrusted = errors.New("not trusted")
 
-// Record says that a user trusts a project directory while its configuration
-// has this digest.
+// Record states that a user trusts a project directory as long as its
+// configuration has this digest.
 type Record struct {
 	Version int              `json:"version"` // set by Store
-	Dir     string           `json:"dir"`     // absolute, with symbolic links resolved
+	Dir     string           `json:"dir"`     // absolute, with symlinks resolved
 	Digest  policy.Digest    `json:"digest"`  // of the configuration; see [ConfigDigest]
 	Created time.Time        `json:"created"` // set by Store
-	By      policy.Principal `json:"by"`      // a user
+	By      policy.Principal `json:"by"`      // must be a user
 }
 
-// Store stores which project directories the user trusts, each in a file
-// of a directory. Any number of processes of one user can use it at the same
-// time. As with [policy.NewFileStore], files that other users could have written give an
-// [*privatefile.UnsafeError] and damaged files an error; neither counts as trust.
-// Store keeps no files open and is safe for concurrent use.
+// Store stores which project directories the user trusts. It has one file for
+// each directory. Several processes of one user can use it at the same time. As
+// with [policy.FileStore], a file that other users can write causes a
+// [*privatefile.UnsafeError], and a damaged file an error; neither counts as
+// trust. Store keeps no files open and is safe for concurrent use.
 type Store struct{ dir string }
 
-// NewStore returns the store in dir. Record creates the directory if
-// necessary.
+// NewStore returns the store in dir. Trust creates the directory if necessary.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// Record records that by trusts dir while its configuration has this digest. It
-// replaces an earlier record. dir must exist; symbolic links in it are
-// resolved.
+// Trust records that by trusts dir while its configuration has this digest. It
+// replaces an earlier record. dir must exist. Symlinks in it are resolved.
 func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, by policy.Principal) (Record, error) {
-	t := Record{Version: version, Digest: digest, By: by, Created: time.Now().UTC().Round(0)}
+	t := Record{Version: recordVersion, Digest: digest, By: by, Created: time.Now().UTC().Round(0)}
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
 		t.Dir, err = resolveDir(dir)
@@ -75,7 +73,7 @@ func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, by 
 }
 
 // IsTrusted reports whether dir is trusted with this digest. If it returns an
-// error, the directory is not trusted.
+// error, treat the directory as not trusted.
 func (s *Store) IsTrusted(dir string, digest policy.Digest) (bool, error) {
 	t, err := s.Find(dir)
 	switch {
@@ -87,8 +85,8 @@ func (s *Store) IsTrusted(dir string, digest policy.Digest) (bool, error) {
 	return t.Digest == digest, nil
 }
 
-// Find returns the record of dir, whose configuration may have changed since.
-// It returns [ErrNotTrusted] if there is none.
+// Find returns the record of dir. The configuration may have changed since. If
+// there is no record, the error is [ErrNotTrusted].
 func (s *Store) Find(dir string) (Record, error) {
 	t, err := s.find(dir)
 	if err != nil {
@@ -117,11 +115,11 @@ func (s *Store) find(dir string) (Record, error) {
 	return t, err
 }
 
-// Untrust deletes the record of dir, which need not exist, and returns it. It returns
-// [ErrNotTrusted] if there is none.
+// Untrust deletes the record of dir and returns it. dir need not exist. If
+// there is no record, the error is [ErrNotTrusted].
 func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 	real, err := resolveDir(dir)
-	if err != nil { // the directory is missing: use the name as listed
+	if err != nil { // the directory does not exist: use the name as listed
 		if real, err = filepath.Abs(dir); err != nil {
 			return Record{}, fmt.Errorf("untrust %s: %w", printable.Text(dir, 300), err)
 		}
@@ -134,7 +132,7 @@ func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return ErrNotTrusted
 		case err != nil:
-			stored = Record{Dir: real} // a damaged record is deleted too
+			kept = Record{Dir: real} // delete a damaged record too
 		}
 		t = stored
 		if err := root.Remove(name); err != nil {
@@ -152,7 +150,8 @@ func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 }
 
 // List returns all records sorted by directory, and a problem for each
-// unreadable one. It returns an error if none can be read.
+// unreadable one. It returns an error if the directory of records cannot be
+// read.
 func (s *Store) List() ([]Record, []policy.Problem, error) {
 	root, err := privatefile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +168,7 @@ func (s *Store) List() ([]Record, []policy.Problem, error) {
 	var out []Record
 	var problems []policy.Problem
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) != suffix {
+		if filepath.Ext(e.Name()) != recordSuffix {
 			continue
 		}
 		t, err := s.read(root, e.Name())
@@ -192,10 +191,10 @@ func resolveDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// fileName returns the name of the file for a directory.
+// fileName returns the name of the file that stores trust in dir.
 func fileName(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return hex.EncodeToString(sum[:16]) + suffix
+	return hex.EncodeToString(sum[:16]) + recordSuffix
 }
 
 func (t *Record) check() error {
@@ -223,7 +222,7 @@ func (t *Record) encode() ([]byte, error) {
 // read reads a file and rejects content that write would not produce.
 func (s *Store) read(root *os.Root, name string) (Record, error) {
 	path := filepath.Join(s.dir, name)
-	data, err := privatefile.ReadFile(root, name, path, maxBytes)
+	data, err := privatefile.ReadFile(root, name, path, maxRecordBytes)
 	if err != nil {
 		return Record{}, err
 	}
@@ -231,8 +230,8 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 	err = json.Unmarshal(data, &t)
 	switch {
 	case err != nil:
-	case t.Version != version:
-		err = fmt.Errorf("unsupported version %d (this program supports version %d)", t.Version, version)
+	case t.Version != recordVersion:
+		err = fmt.Errorf("unsupported version %d (this program supports version %d)", t.Version, recordVersion)
 	default:
 		err = t.check()
 	}
@@ -251,7 +250,7 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 	return t, nil
 }
 
-// write replaces the file of a record atomically and syncs it to disk.
+// write replaces the file of a record atomically and syncs it.
 func (s *Store) write(root *os.Root, t Record) error {
 	data, err := t.encode()
 	if err != nil {
