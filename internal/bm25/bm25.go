@@ -87,17 +87,17 @@ func New(docs iter.Seq[Doc]) *Index {
 	slices.SortFunc(x.names, func(a, b name) int {
 		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc))
 	})
-	x.scratch.New = func() any { return &scratch{scores: make([]float32, x.docs)} }
+	x.scratch.New = func() any { return &queryBuffers{scores: make([]float32, x.docs)} }
 	return x
 }
 
 // Len returns the number of indexed texts.
 func (x *Index) Len() int { return x.docs }
 
-// scratch holds the buffers of one query for reuse by later queries.
-type scratch struct {
+// queryBuffers holds the buffers of one query for reuse by later queries.
+type queryBuffers struct {
 	lex         lexer
-	terms       []weighted // terms of the query
+	terms       []weightedTerm // terms of the query
 	scores      []float32  // by text
 	joined      []byte     // words of the query, joined
 	ends        []int      // end of each word in joined
@@ -107,7 +107,7 @@ type scratch struct {
 	stem        []byte
 }
 
-type weighted struct {
+type weightedTerm struct {
 	term   uint32
 	weight float32
 }
@@ -125,7 +125,7 @@ func (x *Index) Search(query string, limit int) []Hit {
 	if limit <= 0 || x.docs == 0 {
 		return nil
 	}
-	s := x.scratch.Get().(*scratch)
+	s := x.scratch.Get().(*queryBuffers)
 	defer x.scratch.Put(s)
 	x.parseQuery(s, query)
 	clear(s.scores)
@@ -141,7 +141,7 @@ func (x *Index) Search(query string, limit int) []Hit {
 }
 
 // parseQuery splits the query into terms to look up and joins its words.
-func (x *Index) parseQuery(s *scratch, query string) {
+func (x *Index) parseQuery(s *queryBuffers, query string) {
 	s.terms, s.joined, s.ends, s.unknown = s.terms[:0], s.joined[:0], s.ends[:0], 0
 	s.lex.reset(query, maxQuery)
 	for s.lex.next() && len(s.terms) < maxTerms {
@@ -166,7 +166,7 @@ func (x *Index) parseQuery(s *scratch, query string) {
 }
 
 // addCorrections adds terms that the current unknown word may stand for.
-func (x *Index) addCorrections(s *scratch) {
+func (x *Index) addCorrections(s *queryBuffers) {
 	if s.unknown++; s.unknown > maxUnknown {
 		return
 	}
@@ -179,7 +179,7 @@ func (x *Index) addCorrections(s *scratch) {
 
 // lookUp adds the term of a word to the query and reports whether the index has
 // it.
-func (x *Index) lookUp(s *scratch, w []byte) bool {
+func (x *Index) lookUp(s *queryBuffers, w []byte) bool {
 	s.stem = stem(append(s.stem[:0], w...))
 	term, ok := x.terms.find(s.stem)
 	if ok {
@@ -188,7 +188,7 @@ func (x *Index) lookUp(s *scratch, w []byte) bool {
 	return ok
 }
 
-func (s *scratch) addTerm(term uint32, weight float32) {
+func (s *queryBuffers) addTerm(term uint32, weight float32) {
 	if len(s.terms) == maxTerms {
 		return
 	}
@@ -197,11 +197,11 @@ func (s *scratch) addTerm(term uint32, weight float32) {
 			return
 		}
 	}
-	s.terms = append(s.terms, weighted{term, weight})
+	s.terms = append(s.terms, weightedTerm{term, weight})
 }
 
 // boostNames raises the scores of texts whose names occur in the query.
-func (x *Index) boostNames(s *scratch, best float32) {
+func (x *Index) boostNames(s *queryBuffers, best float32) {
 	s.boosted = s.boosted[:0]
 	n := min(len(s.ends), maxNameWords)
 	from := 0

@@ -11,12 +11,12 @@ import (
 // so the builder only counts until terms is called.
 type builder struct {
 	lex   lexer
-	ids   map[string]uint32 // word as written, to the id of its stem; stop words map to stopID
+	ids   map[string]uint32 // stemmedWord as written, to the id of its stem; stop words map to stopID
 	stems map[string]uint32 // stem, to its id
 	stem  []byte
 
-	counts  [][]count // by text
-	current []count   // of the current text
+	counts  [][]termCount // by text
+	current []termCount   // of the current text
 	slot    []uint32  // by stem: one more than its index in current, or 0
 
 	metaLen, fullLen []uint32 // number of words of each text, without and with its body
@@ -26,9 +26,9 @@ type builder struct {
 
 const stopID = math.MaxUint32
 
-// count says how often a text has a stem. A byte is enough: BM25 barely
+// termCount says how often a text has a stem. A byte is enough: BM25 barely
 // distinguishes 20 occurrences from 200.
-type count struct {
+type termCount struct {
 	stem       uint32
 	meta, full uint8
 }
@@ -79,7 +79,7 @@ func (bld *builder) countWord(w []byte, meta bool) {
 		return
 	}
 	if bld.slot[id] == 0 {
-		bld.current = append(bld.current, count{stem: id})
+		bld.current = append(bld.current, termCount{stem: id})
 		bld.slot[id] = uint32(len(bld.current))
 	}
 	c := &bld.current[bld.slot[id]-1]
@@ -123,20 +123,20 @@ func (bld *builder) nameKey(text string) string {
 func (bld *builder) terms() terms {
 	n := len(bld.slot)
 	meta, full := newField(bld.metaLen, n), newField(bld.fullLen, n)
-	bld.each(func(_ uint32, c count) {
+	bld.each(func(_ uint32, c termCount) {
 		meta.count(c.stem, c.meta)
 		full.count(c.stem, c.full)
 	})
 	meta.setWeights()
 	full.setWeights()
-	score := func(doc uint32, c count) float64 {
+	score := func(doc uint32, c termCount) float64 {
 		return meta.score(doc, c.stem, c.meta) + full.score(doc, c.stem, c.full)
 	}
 
 	size := make([]uint32, n)
 	next := make([]uint32, n) // one more than the last text of each stem
 	peak := make([]float64, n)
-	bld.each(func(doc uint32, c count) {
+	bld.each(func(doc uint32, c termCount) {
 		size[c.stem] += uint32(varintLen(doc+1-next[c.stem])) + 1
 		next[c.stem] = doc + 1
 		peak[c.stem] = max(peak[c.stem], score(doc, c))
@@ -149,7 +149,7 @@ func (bld *builder) terms() terms {
 		length += len(s)
 	}
 	slices.Sort(order)
-	t := terms{ends: make([]uint32, n), upto: make([]uint32, n), units: make([]float32, n)}
+	t := terms{ends: make([]uint32, n), postingEnds: make([]uint32, n), units: make([]float32, n)}
 	var text strings.Builder
 	text.Grow(length)
 	at := make([]uint32, n) // offset of the next posting of each stem
@@ -160,20 +160,20 @@ func (bld *builder) terms() terms {
 		t.ends[i] = uint32(text.Len())
 		at[id] = total
 		total += size[id]
-		t.upto[i] = total
+		t.postingEnds[i] = total
 		t.units[i] = float32(peak[id] / math.MaxUint8)
 		if meta.idf[id] == 0 {
 			t.units[i] = -t.units[i]
 		}
 	}
 	t.text = text.String()
-	t.posts = make([]byte, total)
+	t.postings = make([]byte, total)
 
 	clear(next)
-	bld.each(func(doc uint32, c count) {
+	bld.each(func(doc uint32, c termCount) {
 		i := at[c.stem]
-		i += uint32(binary.PutUvarint(t.posts[i:], uint64(doc+1-next[c.stem])))
-		t.posts[i] = byte(max(1, math.Round(score(doc, c)/peak[c.stem]*math.MaxUint8)))
+		i += uint32(binary.PutUvarint(t.postings[i:], uint64(doc+1-next[c.stem])))
+		t.postings[i] = byte(max(1, math.Round(score(doc, c)/peak[c.stem]*math.MaxUint8)))
 		at[c.stem] = i + 1
 		next[c.stem] = doc + 1
 	})
@@ -181,7 +181,7 @@ func (bld *builder) terms() terms {
 }
 
 // each calls f with every count and its text.
-func (bld *builder) each(f func(doc uint32, c count)) {
+func (bld *builder) each(f func(doc uint32, c termCount)) {
 	for doc, counts := range bld.counts {
 		for _, c := range counts {
 			f(uint32(doc), c)

@@ -34,7 +34,7 @@ func (l *lexer) reset(text string, max int) {
 
 // next finds the next word and reports whether there is one.
 func (l *lexer) next() bool {
-	for l.scan() {
+	for l.scanWord() {
 		if len(l.word) > 0 {
 			return true
 		}
@@ -44,12 +44,12 @@ func (l *lexer) next() bool {
 
 // scan reads the next word, which may be empty, and reports whether any text
 // was left.
-func (l *lexer) scan() bool {
+func (l *lexer) scanWord() bool {
 	l.word, l.cuts, l.cjk = l.word[:0], l.cuts[:0], false
 	if l.pos == len(l.text) || l.left <= 0 {
 		return false
 	}
-	var before, last kind // of the two previous characters
+	var before, last charKind // of the two previous characters
 	folded := true
 	for l.pos < len(l.text) && l.left > 0 {
 		r, size := rune(l.text[l.pos]), 1
@@ -57,26 +57,26 @@ func (l *lexer) scan() bool {
 			r, size = utf8.DecodeRuneInString(l.text[l.pos:])
 		}
 		k := kindOf(r)
-		if len(l.word) > 0 && (k == none || (k == unspaced) != l.cjk) {
+		if len(l.word) > 0 && (k == notWord || (k == unspacedChar) != l.cjk) {
 			break
 		}
 		l.pos, l.left = l.pos+size, l.left-1
-		if k == none || len(l.word)+utf8.UTFMax > maxWord && k != unspaced {
+		if k == notWord || len(l.word)+utf8.UTFMax > maxWord && k != unspacedChar {
 			continue
 		}
-		if k == upper && last == lower {
-			l.cut(len(l.word))
-		} else if k == lower && last == upper && before == upper {
+		if k == upperCase && last == lowerCase {
+			l.addCut(len(l.word))
+		} else if k == lowerCase && last == upperCase && before == upperCase {
 			_, size := utf8.DecodeLastRune(l.word)
-			l.cut(len(l.word) - size) // HTTPServer: cut before the last capital
+			l.addCut(len(l.word) - size) // HTTPServer: cut before the last capital
 		}
 		before, last = last, k
 		switch {
 		case r >= utf8.RuneSelf:
 			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
-			l.cjk = k == unspaced
+			l.cjk = k == unspacedChar
 			folded = l.cjk
-		case k == upper:
+		case k == upperCase:
 			l.word = append(l.word, byte(r)|0x20)
 		default:
 			l.word = append(l.word, byte(r))
@@ -86,12 +86,12 @@ func (l *lexer) scan() bool {
 		l.languageSign()
 	}
 	if !folded {
-		l.fold()
+		l.foldWord()
 	}
 	return true
 }
 
-func (l *lexer) cut(at int) {
+func (l *lexer) addCut(at int) {
 	if n := len(l.cuts); at > 0 && (n == 0 || l.cuts[n-1] < at) {
 		l.cuts = append(l.cuts, at)
 	}
@@ -110,13 +110,13 @@ func (l *lexer) languageSign() {
 }
 
 // fold replaces é by e and Ａ by a. It removes combining marks.
-func (l *lexer) fold() {
+func (l *lexer) foldWord() {
 	wide := norm.NFKD.Bytes(l.word)
 	n := len(l.word)
 	l.word = l.word[:0]
 	for _, r := range string(wide) {
 		diacritic := 0x300 <= r && r <= 0x36F
-		if !diacritic && kindOf(r) != none {
+		if !diacritic && kindOf(r) != notWord {
 			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
 		}
 	}
@@ -162,43 +162,43 @@ func (l *lexer) pieces(yield func(piece []byte)) {
 	yield(l.word[from:])
 }
 
-// kind classifies a character for the lexer.
-type kind uint8
+// charKind classifies a character for the lexer.
+type charKind uint8
 
 const (
-	none     kind = iota // not part of a word
-	caseless             // a digit, a mark or a letter without case
-	lower
-	upper
-	unspaced // in a script without spaces between words
+	notWord     charKind = iota // not part of a word
+	caselessChar             // a digit, a mark or a letter without case
+	lowerCase
+	upperCase
+	unspacedChar // in a script without spaces between words
 )
 
-func kindOf(r rune) kind {
+func kindOf(r rune) charKind {
 	if r < utf8.RuneSelf {
 		return asciiKinds[r]
 	}
 	return wideKind(r)
 }
 
-var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
+var asciiKinds = func() (kinds [utf8.RuneSelf]charKind) {
 	for r := range kinds {
 		kinds[r] = wideKind(rune(r))
 	}
 	return kinds
 }()
 
-func wideKind(r rune) kind {
+func wideKind(r rune) charKind {
 	switch {
 	case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r), unicode.Is(unicode.Variation_Selector, r):
-		return none // a variation selector is a mark, but belongs to an emoji
+		return notWord // a variation selector is a mark, but belongs to an emoji
 	case isUnspaced(r):
-		return unspaced
+		return unspacedChar
 	case unicode.IsLower(r):
-		return lower
+		return lowerCase
 	case unicode.IsUpper(r):
-		return upper
+		return upperCase
 	}
-	return caseless
+	return caselessChar
 }
 
 // isUnspaced reports whether a letter is in a script without spaces, or in

@@ -29,16 +29,16 @@ func stem(w []byte) []byte {
 			w[i] = 'Y'
 		}
 	}
-	p := word{b: w}
+	p := stemmedWord{b: w}
 	p.regions()
-	p.plural()
+	p.removePlural()
 	if !unchangedAfter1a[string(p.b)] {
-		p.pastAndGerund()
-		p.finalY()
+		p.removePastAndGerund()
+		p.replaceFinalY()
 		p.replace(step2, p.r1)
 		p.replace(step3, p.r1)
 		p.replace(step4, p.r2)
-		p.finalEL()
+		p.removeFinalEL()
 	}
 	for i, c := range p.b {
 		if c == 'Y' {
@@ -48,10 +48,10 @@ func stem(w []byte) []byte {
 	return p.b
 }
 
-// word is a word that is being stemmed. Its regions R1 and R2 begin at r1 and
+// stemmedWord is a stemmedWord that is being stemmed. Its regions R1 and R2 begin at r1 and
 // r2. Suffixes are removed only inside them, so that the stem stays
 // recognisable.
-type word struct {
+type stemmedWord struct {
 	b      []byte
 	r1, r2 int
 }
@@ -60,7 +60,7 @@ func isVowel(c byte) bool {
 	return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y'
 }
 
-func (p *word) regions() {
+func (p *stemmedWord) regions() {
 	p.r1 = afterVowelConsonant(p.b, 0)
 	for _, s := range []string{"gener", "commun", "arsen"} {
 		if bytes.HasPrefix(p.b, []byte(s)) {
@@ -81,11 +81,11 @@ func afterVowelConsonant(b []byte, from int) int {
 	return len(b)
 }
 
-func (p *word) ends(suffix string) bool {
+func (p *stemmedWord) ends(suffix string) bool {
 	return len(p.b) >= len(suffix) && string(p.b[len(p.b)-len(suffix):]) == suffix
 }
 
-func (p *word) cut(n int) { p.b = p.b[:len(p.b)-n] }
+func (p *stemmedWord) cut(n int) { p.b = p.b[:len(p.b)-n] }
 
 func hasVowel(b []byte) bool {
 	for _, c := range b {
@@ -111,7 +111,7 @@ func endsShort(b []byte) bool {
 }
 
 // plural does step 1a.
-func (p *word) plural() {
+func (p *stemmedWord) removePlural() {
 	n := len(p.b)
 	switch {
 	case p.ends("sses"):
@@ -131,7 +131,7 @@ func (p *word) plural() {
 }
 
 // pastAndGerund does step 1b.
-func (p *word) pastAndGerund() {
+func (p *stemmedWord) removePastAndGerund() {
 	for _, s := range []string{"eedly", "eed"} {
 		if p.ends(s) {
 			if len(p.b)-len(s) >= p.r1 {
@@ -162,7 +162,7 @@ func (p *word) pastAndGerund() {
 }
 
 // finalY does step 1c.
-func (p *word) finalY() {
+func (p *stemmedWord) replaceFinalY() {
 	n := len(p.b)
 	if n > 2 && (p.b[n-1] == 'y' || p.b[n-1] == 'Y') && !isVowel(p.b[n-2]) {
 		p.b[n-1] = 'i'
@@ -170,7 +170,7 @@ func (p *word) finalY() {
 }
 
 // finalEL does step 5.
-func (p *word) finalEL() {
+func (p *stemmedWord) removeFinalEL() {
 	n := len(p.b)
 	switch {
 	case p.ends("e"):
@@ -191,7 +191,7 @@ type rule struct{ suffix, with, after string }
 // replace applies the first rule whose suffix the word has, if the suffix lies
 // in the region. A suffix outside the region still ends the step. Rules are
 // ordered so that a longer suffix comes before its own ending.
-func (p *word) replace(rules []rule, region int) {
+func (p *stemmedWord) replace(rules []rule, region int) {
 	for _, r := range rules {
 		if !p.ends(r.suffix) {
 			continue

@@ -14,8 +14,8 @@ import (
 type terms struct {
 	text  string    // all stems, sorted and joined
 	ends  []uint32  // end of each stem in text
-	posts []byte    // for each text of a term: distance to the previous text as a varint, then the score in units
-	upto  []uint32  // end of the postings of each term
+	postings []byte    // for each text of a term: distance to the previous text as a varint, then the score in units
+	postingEnds  []uint32  // end of the postings of each term
 	units []float32 // score of one unit for each term; negative if the term occurs only in bodies
 }
 
@@ -42,13 +42,13 @@ func (t *terms) find(w []byte) (uint32, bool) {
 func (t *terms) inMeta(i int) bool { return t.units[i] > 0 }
 
 // addScores adds the scores of one term of a query to those of its texts.
-func (t *terms) addScores(scores []float32, w weighted) {
+func (t *terms) addScores(scores []float32, w weightedTerm) {
 	from := uint32(0)
 	if w.term > 0 {
-		from = t.upto[w.term-1]
+		from = t.postingEnds[w.term-1]
 	}
 	unit := w.weight * float32(math.Abs(float64(t.units[w.term])))
-	posts := t.posts[from:t.upto[w.term]]
+	posts := t.postings[from:t.postingEnds[w.term]]
 	doc := ^uint32(0) // one before the first text
 	for i := 0; i < len(posts); i++ {
 		if posts[i] < 0x80 {
@@ -90,7 +90,7 @@ func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 		if d := len(t.at(i)) - len(root); d > allowed || -d > allowed || !t.inMeta(i) {
 			continue
 		}
-		switch d := distance(t.at(i), root, allowed); {
+		switch d := editDistance(t.at(i), root, allowed); {
 		case d < allowed:
 			allowed, out = d, t.insert(out[:0], i)
 		case d == allowed:
@@ -119,15 +119,15 @@ func (t *terms) insert(out []uint32, i int) []uint32 {
 // size returns the length of a term's postings.
 func (t *terms) size(i int) uint32 {
 	if i == 0 {
-		return t.upto[0]
+		return t.postingEnds[0]
 	}
-	return t.upto[i] - t.upto[i-1]
+	return t.postingEnds[i] - t.postingEnds[i-1]
 }
 
-// distance returns the number of letters to insert, delete, replace or swap
+// editDistance returns the number of letters to insert, delete, replace or swap
 // with a neighbour to turn one word into the other. It returns some number
 // above most if the distance is above most.
-func distance(a string, b []byte, most int) int {
+func editDistance(a string, b []byte, most int) int {
 	if len(a) > maxWord || len(b) > maxWord {
 		return most + 1
 	}

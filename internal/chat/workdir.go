@@ -68,16 +68,16 @@ func (h *Host) skillProjectDir(named string) string {
 // newCommandRunner returns a function that runs an agent's commands in the
 // sandbox, with dir as working directory. It returns nil if commands cannot
 // run.
-func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
+func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
-	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.Ran, error) {
+	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
 		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Timeout: timeout})
 		if err != nil {
 			return nil, err
 		}
-		out := &workspace.Ran{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
+		out := &workspace.CommandResult{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
 		case ran.Killed:
 			out.Note = "stopped: " + string(ran.Reason)

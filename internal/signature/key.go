@@ -25,15 +25,15 @@ const (
 )
 
 var (
-	errNoPrivate = errors.New("not a private key made by GenerateKey")
-	errNoPublic  = errors.New("not a public key made by GenerateKey")
+	errInvalidPrivateKey = errors.New("not a private key made by GenerateKey")
+	errInvalidPublicKey  = errors.New("not a public key made by GenerateKey")
 )
 
 // GenerateKey returns a new key pair, each key on one line. name identifies the
 // owner, for example "example.com/tools". It has 1 to 256 bytes of printable
 // characters without spaces and "+", and is part of the key.
 func GenerateKey(name string) (private, public string, err error) {
-	if !keyName(name) {
+	if !isKeyName(name) {
 		return "", "", fmt.Errorf("create key: name %.100q is empty, too long, or contains spaces, + or invisible characters", name)
 	}
 	private, public, err = note.GenerateKey(rand.Reader, name)
@@ -43,42 +43,42 @@ func GenerateKey(name string) (private, public string, err error) {
 	return private, public, nil
 }
 
-func keyName(s string) bool {
-	return oneLine(s) && len(s) <= maxName && !strings.Contains(s, "+") &&
+func isKeyName(s string) bool {
+	return isOneLine(s) && len(s) <= maxName && !strings.Contains(s, "+") &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 }
 
 // PublicKey returns the public key for a private key.
 func PublicKey(private string) (string, error) {
 	if len(private) > maxKey {
-		return "", errNoPrivate
+		return "", errInvalidPrivateKey
 	}
 	signer, err := note.NewSigner(private)
-	if err != nil || !keyName(signer.Name()) {
-		return "", errNoPrivate // the error of package note may contain the key
+	if err != nil || !isKeyName(signer.Name()) {
+		return "", errInvalidPrivateKey // the error of package note may contain the key
 	}
 	// PRIVATE+KEY+NAME+HASH+BASE64, where the last part may contain a +.
 	parts := strings.SplitN(private, "+", 5)
 	seed, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
-		return "", errNoPrivate
+		return "", errInvalidPrivateKey
 	}
 	public := ed25519.NewKeyFromSeed(seed[1:])[ed25519.SeedSize:]
 	return note.NewEd25519VerifierKey(signer.Name(), ed25519.PublicKey(public))
 }
 
-// verifier parses a public key. Each key has only one valid form.
-func verifier(public string) (note.Verifier, error) {
+// newVerifier parses a public key. Each key has only one valid form.
+func newVerifier(public string) (note.Verifier, error) {
 	raw, ok := publicBytes(public)
 	if !ok {
-		return nil, errNoPublic
+		return nil, errInvalidPublicKey
 	}
 	v, err := note.NewVerifier(public)
-	if err != nil || !keyName(v.Name()) {
-		return nil, errNoPublic
+	if err != nil || !isKeyName(v.Name()) {
+		return nil, errInvalidPublicKey
 	}
 	if again, err := note.NewEd25519VerifierKey(v.Name(), raw); err != nil || again != public {
-		return nil, errNoPublic
+		return nil, errInvalidPublicKey
 	}
 	return v, nil
 }
@@ -98,7 +98,7 @@ func publicBytes(public string) (ed25519.PublicKey, bool) {
 
 // KeyName returns the name in a public key, or "" if the key is invalid.
 func KeyName(public string) string {
-	v, err := verifier(public)
+	v, err := newVerifier(public)
 	if err != nil {
 		return ""
 	}
@@ -109,7 +109,7 @@ func KeyName(public string) string {
 // keys by eye. It has eight groups of four hex digits, the first half of a
 // SHA-256. It is "no key" if the key is invalid.
 func Fingerprint(public string) string {
-	if _, err := verifier(public); err != nil {
+	if _, err := newVerifier(public); err != nil {
 		return "no key"
 	}
 	sum := sha256.Sum256([]byte(public))
@@ -176,7 +176,7 @@ func ReadPrivateKey(path string) (string, error) {
 		return "", fmt.Errorf("read the private key: %w", err)
 	}
 	if len(data) > maxKey+1 {
-		return "", fmt.Errorf("read the private key: %q: %w", path, errNoPrivate)
+		return "", fmt.Errorf("read the private key: %q: %w", path, errInvalidPrivateKey)
 	}
 	private := strings.TrimSpace(string(data))
 	if _, err := PublicKey(private); err != nil {

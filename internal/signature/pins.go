@@ -56,9 +56,9 @@ type ChangedKeyError struct {
 func (e *ChangedKeyError) Error() string {
 	now := "it is not signed any more"
 	if e.CurrentKey != "" {
-		now = "it is signed by " + describe(e.CurrentKey) + " now"
+		now = "it is signed by " + describeKey(e.CurrentKey) + " now"
 	}
-	return fmt.Sprintf("key of %q changed: it was %s, and %s; ask the publisher before you accept it", e.Source, describe(e.PinnedKey), now)
+	return fmt.Sprintf("key of %q changed: it was %s, and %s; ask the publisher before you accept it", e.Source, describeKey(e.PinnedKey), now)
 }
 
 // Check compares the key that signed a source's skill with the pinned key. key
@@ -76,20 +76,20 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 		return Pin{}, fmt.Errorf("check the key of a source: %w", err)
 	}
 	if key != "" && KeyName(key) == "" {
-		return Pin{}, fmt.Errorf("check the key of %q: %w", source, errNoPublic)
+		return Pin{}, fmt.Errorf("check the key of %q: %w", source, errInvalidPublicKey)
 	}
 	all, err := p.read()
 	if err != nil {
 		return Pin{}, fmt.Errorf("check the key of %q: %w", source, err)
 	}
 	if k, ok := all[source]; ok || key == "" {
-		return k, k.check(key)
+		return k, k.checkKey(key)
 	}
 	var out Pin
-	err = p.change(ctx, func(all pinSet) error {
+	err = p.update(ctx, func(all pinSet) error {
 		if k, ok := all[source]; ok { // another process pinned it first
 			out = k
-			return k.check(key)
+			return k.checkKey(key)
 		}
 		out = Pin{Source: source, Key: key, Since: time.Now().UTC(), First: true}
 		return all.addPin(out)
@@ -103,7 +103,7 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 	return out, nil
 }
 
-func (k Pin) check(now string) error {
+func (k Pin) checkKey(now string) error {
 	if k.Key != now {
 		return &ChangedKeyError{Source: k.Source, PinnedKey: k.Key, CurrentKey: now}
 	}
@@ -127,10 +127,10 @@ func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 		return Pin{}, fmt.Errorf("pin the key of a source: %w", err)
 	}
 	if KeyName(key) == "" {
-		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, errNoPublic)
+		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, errInvalidPublicKey)
 	}
 	k := Pin{Source: source, Key: key, Since: time.Now().UTC()}
-	if err := p.change(ctx, func(all pinSet) error { return all.addPin(k) }); err != nil {
+	if err := p.update(ctx, func(all pinSet) error { return all.addPin(k) }); err != nil {
 		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, err)
 	}
 	return k, nil
@@ -147,7 +147,7 @@ func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 	}
 	var out Pin
 	if err == nil {
-		err = p.change(ctx, func(all pinSet) error {
+		err = p.update(ctx, func(all pinSet) error {
 			var ok bool
 			if out, ok = all[source]; !ok {
 				return ErrNotPinned
@@ -176,7 +176,7 @@ func (p Pins) All() ([]Pin, error) {
 }
 
 func checkSource(s string) error {
-	if !oneLine(s) || len(s) > MaxSourceBytes {
+	if !isOneLine(s) || len(s) > MaxSourceBytes {
 		return fmt.Errorf("source is empty, longer than %d bytes, or contains control characters", MaxSourceBytes)
 	}
 	if u, err := url.Parse(s); err == nil && u.User != nil {
@@ -217,7 +217,7 @@ func (p Pins) read() (pinSet, error) {
 	return p.decode(data)
 }
 
-func (p Pins) change(ctx context.Context, edit func(pinSet) error) error {
+func (p Pins) update(ctx context.Context, edit func(pinSet) error) error {
 	return p.file().Change(ctx, func(old []byte) ([]byte, error) {
 		all := pinSet{}
 		if old != nil {

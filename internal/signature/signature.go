@@ -65,9 +65,9 @@ func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
 	}
 	signer, err := note.NewSigner(private)
 	if err != nil {
-		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, errNoPrivate)
+		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, errInvalidPrivateKey)
 	}
-	s := Signature{Name: skillName, Key: public, Files: signable(m)}
+	s := Signature{Name: skillName, Key: public, Files: signableFiles(m)}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, err)
 	}
@@ -81,8 +81,8 @@ func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
 	return out, nil
 }
 
-// signable returns the files that a signature covers, sorted by path.
-func signable(m skill.Manifest) skill.Manifest {
+// signableFiles returns the files that a signature covers, sorted by path.
+func signableFiles(m skill.Manifest) skill.Manifest {
 	var out skill.Manifest
 	for _, f := range m {
 		if f.Path != FileName {
@@ -105,7 +105,7 @@ func (s *Signature) text() string {
 
 // check rejects content that cannot be signed.
 func (s *Signature) check() error {
-	if !oneLine(s.Name) || len(s.Name) > maxName {
+	if !isOneLine(s.Name) || len(s.Name) > maxName {
 		return fmt.Errorf("skill name is empty, longer than %d bytes, or contains control characters", maxName)
 	}
 	if len(s.Files) == 0 {
@@ -113,7 +113,7 @@ func (s *Signature) check() error {
 	}
 	for i, f := range s.Files {
 		switch {
-		case !oneLine(f.Path) || !fs.ValidPath(f.Path) || f.Path == FileName:
+		case !isOneLine(f.Path) || !fs.ValidPath(f.Path) || f.Path == FileName:
 			return fmt.Errorf("path cannot be signed: %.200q", f.Path)
 		case !isHash(f.SHA256):
 			return fmt.Errorf("file %q has no SHA-256", f.Path)
@@ -124,8 +124,8 @@ func (s *Signature) check() error {
 	return nil
 }
 
-// oneLine reports whether a text fits on one line of a signature.
-func oneLine(s string) bool {
+// isOneLine reports whether a text fits on one line of a signature.
+func isOneLine(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 	})
@@ -170,7 +170,7 @@ func Parse(sig []byte) (*Signature, error) {
 	if err != nil {
 		return nil, &DamagedError{err.Error()}
 	}
-	v, err := verifier(s.Key)
+	v, err := newVerifier(s.Key)
 	switch {
 	case err != nil:
 		return nil, &DamagedError{"invalid key line"}

@@ -21,11 +21,11 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	return fmt.Sprintf("signed by another key: got %s, want %s", describe(e.SignedBy), describe(e.Expected))
+	return fmt.Sprintf("signed by another key: got %s, want %s", describeKey(e.SignedBy), describeKey(e.Expected))
 }
 
-// describe returns a key for messages.
-func describe(key string) string {
+// describeKey returns a key for messages.
+func describeKey(key string) string {
 	return fmt.Sprintf("%q (%s)", KeyName(key), Fingerprint(key))
 }
 
@@ -52,14 +52,14 @@ func (e *MismatchError) Error() string {
 		paths []string
 	}{{"changed", e.Changed}, {"missing", e.Missing}, {"added", e.Added}} {
 		if len(p.paths) > 0 {
-			parts = append(parts, p.what+": "+some(p.paths))
+			parts = append(parts, p.what+": "+formatPaths(p.paths))
 		}
 	}
 	return fmt.Sprintf("skill %q differs from the signed one: %s", e.Name, strings.Join(parts, "; "))
 }
 
-// some returns the first paths and the number of the others.
-func some(paths []string) string {
+// formatPaths returns the first paths and the number of the others.
+func formatPaths(paths []string) string {
 	const most = 5
 	shown := make([]string, 0, most)
 	for _, p := range paths[:min(len(paths), most)] {
@@ -81,7 +81,7 @@ func some(paths []string) string {
 // Verify checks the hashes in m. The caller must make sure that the files still
 // have these hashes when it uses them.
 func Verify(m skill.Manifest, name string, sig []byte, public string) error {
-	v, err := verifier(public)
+	v, err := newVerifier(public)
 	if err != nil {
 		return fmt.Errorf("verify skill %.100q: %w", name, err)
 	}
@@ -95,7 +95,7 @@ func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 	if _, err := note.Open(sig, note.VerifierList(v)); err != nil {
 		return fmt.Errorf("verify skill %.100q: %w", name, &DamagedError{"signature does not match its text"})
 	}
-	if e := s.compare(signable(m), name); e != nil {
+	if e := s.compare(signableFiles(m), name); e != nil {
 		return fmt.Errorf("verify skill %.100q: %w", name, e)
 	}
 	return nil

@@ -46,7 +46,7 @@ func knownFields(s *skill.Skill) []field {
 		{"user-invocable", boolText(s.UserInvocable, true)},
 		{"tools", jsonText(s.Tools)},
 		{"provider", jsonText(s.Provider)},
-		{"mcpServers", servers(s)},
+		{"mcpServers", serversText(s)},
 		{"config", jsonText(s.Config)},
 	}
 }
@@ -59,7 +59,7 @@ func boolText(b, otherwise bool) string {
 	return strconv.FormatBool(b)
 }
 
-func servers(s *skill.Skill) string {
+func serversText(s *skill.Skill) string {
 	if s.MCPServers.Configs != nil {
 		return jsonText(s.MCPServers.Configs)
 	}
@@ -72,15 +72,15 @@ func jsonText(v any) string {
 	if err != nil {
 		return ""
 	}
-	if text := canonical(data); text != "null" {
+	if text := canonicalJSON(data); text != "null" {
 		return text
 	}
 	return ""
 }
 
-// canonical returns JSON without white space and with sorted keys, so that the
+// canonicalJSON returns JSON without white space and with sorted keys, so that the
 // order of keys is ignored.
-func canonical(raw json.RawMessage) string {
+func canonicalJSON(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // 1.10 is not 1.1
 	var v any
@@ -96,12 +96,12 @@ func canonical(raw json.RawMessage) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// fields returns the fields that differ between two versions.
-func fields(old, new *side) []FieldChange {
+// compareFields returns the compareFields that differ between two versions.
+func compareFields(old, new *versionFiles) []FieldChange {
 	var out []FieldChange
 	add := func(name, a, b string) {
 		if a != b {
-			out = append(out, FieldChange{visible(name, MaxValueBytes), visible(a, MaxValueBytes), visible(b, MaxValueBytes)})
+			out = append(out, FieldChange{escapeText(name, MaxValueBytes), escapeText(a, MaxValueBytes), escapeText(b, MaxValueBytes)})
 		}
 	}
 	before, after := knownFields(old.skill), knownFields(new.skill)
@@ -124,7 +124,7 @@ func fields(old, new *side) []FieldChange {
 // such fields, but its lines are compared.
 func otherFields(s *skill.Skill, known map[string]bool) map[string]string {
 	top := frontmatter(s)
-	meta, isMap := object(top["metadata"])
+	meta, isMap := decodeObject(top["metadata"])
 	out := map[string]string{}
 	put := func(prefix, name string, raw json.RawMessage) {
 		var text string
@@ -154,11 +154,11 @@ func frontmatter(s *skill.Skill) map[string]json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	m, _ := object(raw)
+	m, _ := decodeObject(raw)
 	return m
 }
 
-func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+func decodeObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var m map[string]json.RawMessage
 	err := json.Unmarshal(raw, &m)
 	return m, err == nil && m != nil

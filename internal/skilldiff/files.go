@@ -58,7 +58,7 @@ type File struct {
 }
 
 // files finds the files that differ.
-func (c *comparison) files() error {
+func (c *comparison) compareFiles() error {
 	paths := map[string]bool{}
 	for _, m := range []skill.Manifest{c.old.manifest, c.new.manifest} {
 		for _, f := range m {
@@ -90,7 +90,7 @@ func (c *comparison) files() error {
 		if err := context.Cause(c.ctx); err != nil {
 			return err
 		}
-		c.lines(&c.diff.Files[i])
+		c.compareLines(&c.diff.Files[i])
 	}
 	return nil
 }
@@ -133,15 +133,15 @@ const (
 )
 
 // lines compares a text file by lines.
-func (c *comparison) lines(f *File) {
+func (c *comparison) compareLines(f *File) {
 	was := cmp.Or(f.From, f.Path)
 	instructions := f.Path == c.new.main || c.new.main == "" && f.Path == c.old.main
-	if c.read += f.OldSize + f.NewSize; c.read > maxTextBytes && !instructions {
+	if c.readBytes += f.OldSize + f.NewSize; c.readBytes > maxTextBytes && !instructions {
 		f.Omitted = "content: too much in other files"
 		return
 	}
-	before, why := c.text(&c.old, was)
-	after, whyNot := c.text(&c.new, f.Path)
+	before, why := c.readText(&c.old, was)
+	after, whyNot := c.readText(&c.new, f.Path)
 	if why = cmp.Or(why, whyNot); why != "" {
 		f.Omitted = why
 		return
@@ -159,11 +159,11 @@ func (c *comparison) lines(f *File) {
 	oldName, newName := was, f.Path
 	switch f.Change {
 	case Added:
-		oldName = nowhere
+		oldName = missingName
 	case Removed:
-		newName = nowhere
+		newName = missingName
 	}
-	limit := min(c.options.FileBytes, c.options.TotalBytes-c.shown)
+	limit := min(c.options.FileBytes, c.options.TotalBytes-c.shownBytes)
 	if instructions {
 		limit = c.options.FileBytes // regardless of other files
 	}
@@ -179,21 +179,21 @@ func (c *comparison) lines(f *File) {
 		c.diff.Instructions = out
 		return
 	}
-	c.shown += len(out)
+	c.shownBytes += len(out)
 	f.Diff = out
 }
 
 // text reads a file of a version, or returns "" if it does not exist. why is
 // the reason if it cannot be compared by lines.
-func (c *comparison) text(s *side, path string) (text string, why string) {
+func (c *comparison) readText(s *versionFiles, path string) (text string, why string) {
 	f, ok := s.manifest.Find(path)
 	if !ok {
 		return "", ""
 	}
-	data, err := read(s.fsys, f, MaxTextBytes)
+	data, err := readFile(s.fsys, f, MaxTextBytes)
 	switch {
 	case err != nil:
-		c.problem("%s: %v", path, err)
+		c.addProblem("%s: %v", path, err)
 		return "", "lines: the file could not be read"
 	case data == nil:
 		return "", fmt.Sprintf("lines: larger than %d bytes", MaxTextBytes)
@@ -203,9 +203,9 @@ func (c *comparison) text(s *side, path string) (text string, why string) {
 	return string(data), ""
 }
 
-// read returns the bytes of a file with the hash in f, or nil if there are more
+// readFile returns the bytes of a file with the hash in f, or nil if there are more
 // than most.
-func read(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
+func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	if f.Size > most {
 		return nil, nil
 	}

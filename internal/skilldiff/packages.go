@@ -18,10 +18,10 @@ const maxPackageBytes = 32 << 20
 // packages adds the packages in requirements files, package.json files and the
 // inline metadata of Python scripts. Whether a script needs them shows only
 // when it runs.
-func (c *comparison) packages(s *side, w *requests, name string) error {
+func (c *comparison) addPackages(s *versionFiles, w *requests, name string) error {
 	var total int64
 	for _, f := range s.manifest {
-		find := packagesIn(f.Path)
+		find := packageReader(f.Path)
 		if find == nil {
 			continue
 		}
@@ -29,15 +29,15 @@ func (c *comparison) packages(s *side, w *requests, name string) error {
 			return err
 		}
 		if total += f.Size; total > maxPackageBytes {
-			c.problem("%s: packages are only read from the first %d bytes of its files", name, maxPackageBytes)
+			c.addProblem("%s: packages are only read from the first %d bytes of its files", name, maxPackageBytes)
 			return nil
 		}
-		data, err := read(s.fsys, f, MaxTextBytes)
+		data, err := readFile(s.fsys, f, MaxTextBytes)
 		switch {
 		case err != nil:
-			c.problem("%s: %s: %v", name, f.Path, err)
+			c.addProblem("%s: %s: %v", name, f.Path, err)
 		case data == nil:
-			c.problem("%s: %s: too large to search for packages", name, f.Path)
+			c.addProblem("%s: %s: too large to search for packages", name, f.Path)
 		default:
 			find(w, strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n"))
 		}
@@ -45,9 +45,9 @@ func (c *comparison) packages(s *side, w *requests, name string) error {
 	return nil
 }
 
-// packagesIn returns the function that finds packages in the file at a path, or
+// packageReader returns the function that finds packages in the file at a path, or
 // nil if there is none.
-func packagesIn(p string) func(*requests, string) {
+func packageReader(p string) func(*requests, string) {
 	base := strings.ToLower(path.Base(p))
 	switch {
 	case strings.Contains("/"+p, "/node_modules/"):
@@ -55,7 +55,7 @@ func packagesIn(p string) func(*requests, string) {
 	case base == "package.json":
 		return nodePackages
 	case strings.HasPrefix(base, "requirements") && path.Ext(base) == ".txt":
-		return requirements
+		return readRequirements
 	case path.Ext(base) == ".py":
 		return inlinePackages
 	}
@@ -65,7 +65,7 @@ func packagesIn(p string) func(*requests, string) {
 // requirement matches the name of a Python package and its version.
 var requirement = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*)$`)
 
-func (w *requests) python(line string) {
+func (w *requests) addPythonPackage(line string) {
 	line, _, _ = strings.Cut(line, " #")
 	line = strings.TrimSpace(line)
 	switch m := requirement().FindStringSubmatch(line); {
@@ -77,10 +77,10 @@ func (w *requests) python(line string) {
 	}
 }
 
-// requirements reads a requirements file.
-func requirements(w *requests, text string) {
+// readRequirements reads a readRequirements file.
+func readRequirements(w *requests, text string) {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		w.python(strings.TrimSuffix(line, "\n"))
+		w.addPythonPackage(strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -105,13 +105,13 @@ func inlinePackages(w *requests, text string) {
 		return // such a script does not run
 	}
 	for _, d := range meta.Dependencies {
-		w.python(d)
+		w.addPythonPackage(d)
 	}
 }
 
 // nodePackages reads a package.json.
 func nodePackages(w *requests, text string) {
-	doc, _ := object(json.RawMessage(text))
+	doc, _ := decodeObject(json.RawMessage(text))
 	for _, key := range []string{"dependencies", "optionalDependencies", "peerDependencies"} {
 		var all map[string]string
 		if json.Unmarshal(doc[key], &all) != nil {

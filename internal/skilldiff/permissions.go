@@ -60,7 +60,7 @@ const maxRequests = 20_000
 
 // requests holds the permissions that one version requests.
 type requests struct {
-	none   bool // there is no such version
+	isMissing   bool // there is no such version
 	bounds policy.Bounds
 	other  map[permission][]string // details by permission, without duplicates
 	seen   map[request]bool
@@ -70,7 +70,7 @@ type requests struct {
 // request is a permission with one detail.
 type request struct {
 	permission
-	how string
+	detail string
 }
 
 // add adds a permission. Repeated requests combine their details.
@@ -95,11 +95,11 @@ func (w *requests) details(key permission) string {
 
 // comparePermissions compares the permissions that the versions request.
 func (c *comparison) comparePermissions() error {
-	old, err := c.requests(&c.old, "old version")
+	old, err := c.readRequests(&c.old, "old version")
 	if err != nil {
 		return err
 	}
-	new, err := c.requests(&c.new, "new version")
+	new, err := c.readRequests(&c.new, "new version")
 	if err != nil {
 		return err
 	}
@@ -117,29 +117,29 @@ func (c *comparison) comparePermissions() error {
 			less = append(less, PermissionChange{key.kind, key.name, old.details(key), ""})
 		}
 	}
-	c.diff.Permissions = PermissionChanges{c.present(more), c.present(less)}
+	c.diff.Permissions = PermissionChanges{c.prepareChanges(more), c.prepareChanges(less)}
 	return nil
 }
 
 // present prepares changes for display.
-func (c *comparison) present(all []PermissionChange) []PermissionChange {
+func (c *comparison) prepareChanges(all []PermissionChange) []PermissionChange {
 	slices.SortFunc(all, func(a, b PermissionChange) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	if len(all) > MaxPermissions {
-		c.problem("%d permissions left out (limit %d)", len(all)-MaxPermissions, MaxPermissions)
+		c.addProblem("%d permissions left out (limit %d)", len(all)-MaxPermissions, MaxPermissions)
 		all = all[:MaxPermissions]
 	}
 	for i, a := range all {
-		all[i] = PermissionChange{a.Kind, visible(a.Name, MaxValueBytes), visible(a.Old, MaxValueBytes), visible(a.New, MaxValueBytes)}
+		all[i] = PermissionChange{a.Kind, escapeText(a.Name, MaxValueBytes), escapeText(a.Old, MaxValueBytes), escapeText(a.New, MaxValueBytes)}
 	}
 	return all
 }
 
 // requests reads the permissions that a version requests.
-func (c *comparison) requests(s *side, name string) (*requests, error) {
-	w := &requests{none: s.fsys == nil, other: map[permission][]string{}, seen: map[request]bool{}}
-	if w.none {
+func (c *comparison) readRequests(s *versionFiles, name string) (*requests, error) {
+	w := &requests{isMissing: s.fsys == nil, other: map[permission][]string{}, seen: map[request]bool{}}
+	if w.isMissing {
 		return w, nil
 	}
 	if s.version().Scripts > 0 {
@@ -147,12 +147,12 @@ func (c *comparison) requests(s *side, name string) (*requests, error) {
 	}
 	front, err := s.skill.FrontmatterJSON()
 	if err != nil && len(s.skill.Frontmatter) > 0 {
-		c.problem("%s: sandbox permissions cannot be read: %v", name, err)
+		c.addProblem("%s: sandbox permissions cannot be read: %v", name, err)
 	}
 	var problems []policy.Problem
 	w.bounds, problems = requestedbounds.Parse(front)
 	for _, p := range problems {
-		c.problem("%s: invalid request: %s", name, p)
+		c.addProblem("%s: invalid request: %s", name, p)
 	}
 	for _, in := range requestedbounds.ParseInjections(front) {
 		w.add(Inject, fmt.Sprintf("%s to %s", in.Secret, in.Pattern()), in.Header)
@@ -165,21 +165,21 @@ func (c *comparison) requests(s *side, name string) (*requests, error) {
 		w.add(Dependency, strings.TrimSpace(other), strings.TrimSpace(constraint))
 	}
 	if p := s.skill.Provider; p != nil {
-		w.add(Provider, "run", cmp.Or(quoted(p.Command), p.WASM, strings.TrimPrefix(p.Module+"."+p.Class, ".")))
+		w.add(Provider, "run", cmp.Or(quoteCommand(p.Command), p.WASM, strings.TrimPrefix(p.Module+"."+p.Class, ".")))
 	}
 	if s.skill.Model != "" {
 		w.add(Model, s.skill.Model, "")
 	}
-	c.servers(s, w, name)
-	err = c.packages(s, w, name)
+	c.addServers(s, w, name)
+	err = c.addPackages(s, w, name)
 	if w.full {
-		c.problem("%s: only the first %d permissions were compared", name, maxRequests)
+		c.addProblem("%s: only the first %d permissions were compared", name, maxRequests)
 	}
 	return w, err
 }
 
-// quoted formats a command for display. Words with spaces are quoted.
-func quoted(command []string) string {
+// quoteCommand formats a command for display. Words with spaces are quoteCommand.
+func quoteCommand(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {
 		words[i] = word
@@ -219,18 +219,18 @@ func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 // compareLimits compares the requested limits. More holds those that let the
 // skill do more. If one version is missing, it holds all limits of the other.
 func compareLimits(old, new *requests) (more, less []PermissionChange) {
-	for _, l := range []change{
-		limit("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),
-		limit("seconds", old.bounds.Seconds, new.bounds.Seconds),
-		limit("processes", old.bounds.Processes, new.bounds.Processes),
-		limit("disk_mb", old.bounds.DiskMB, new.bounds.DiskMB),
+	for _, l := range []numberChange{
+		limitChange("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),
+		limitChange("seconds", old.bounds.Seconds, new.bounds.Seconds),
+		limitChange("processes", old.bounds.Processes, new.bounds.Processes),
+		limitChange("disk_mb", old.bounds.DiskMB, new.bounds.DiskMB),
 		{Isolation, "min_tier", old.bounds.MinTier, new.bounds.MinTier, new.bounds.MinTier < old.bounds.MinTier},
 	} {
 		if l.old == l.new {
 			continue
 		}
-		ask := PermissionChange{l.kind, l.name, number(l.old), number(l.new)}
-		if old.none || l.wider && !new.none {
+		ask := PermissionChange{l.kind, l.name, formatNumber(l.old), formatNumber(l.new)}
+		if old.isMissing || l.wider && !new.isMissing {
 			more = append(more, ask)
 		} else {
 			less = append(less, ask)
@@ -239,20 +239,20 @@ func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	return more, less
 }
 
-// change is a number in two versions. 0 means that it is not stated.
-type change struct {
+// numberChange is a number in two versions. 0 means that it is not stated.
+type numberChange struct {
 	kind, name string
 	old, new   int
 	wider      bool // the new version lets the skill do more
 }
 
-// limit returns the change of a limit. Without a limit, the host decides.
-func limit(name string, old, new int) change {
-	return change{Limit, name, old, new, new == 0 || old != 0 && new > old}
+// limitChange returns the change of a limitChange. Without a limitChange, the host decides.
+func limitChange(name string, old, new int) numberChange {
+	return numberChange{Limit, name, old, new, new == 0 || old != 0 && new > old}
 }
 
-// number formats a number, and returns "" for 0.
-func number(n int) string {
+// formatNumber formats a formatNumber, and returns "" for 0.
+func formatNumber(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -55,7 +55,7 @@ type Diff struct {
 	New  *Version `json:"new"`  // nil if there is none
 	// Files lists the files that differ, sorted by path.
 	Files     []File `json:"files"`
-	Unchanged int    `json:"same"` // number of equal files
+	Unchanged int    `json:"same"` // formatNumber of equal files
 	// Instructions holds the changed lines of SKILL.md, frontmatter and body,
 	// in the format of [Unified]; "" if there are none.
 	Instructions string `json:"instructions,omitempty"`
@@ -94,33 +94,33 @@ func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	if old == nil && new == nil {
 		return nil, errors.New("compare versions of a skill: no version given")
 	}
-	c := comparison{ctx: ctx, options: o.complete()}
+	c := comparison{ctx: ctx, options: o.withDefaults()}
 	for _, v := range []struct {
-		to   *side
+		to   *versionFiles
 		fsys fs.FS
 		name string
 	}{{&c.old, old, "old version"}, {&c.new, new, "new version"}} {
-		if err := c.open(v.to, v.fsys, v.name); err != nil {
+		if err := c.openVersion(v.to, v.fsys, v.name); err != nil {
 			return nil, fmt.Errorf("compare versions of a skill: %s: %w", v.name, err)
 		}
 	}
-	c.diff.Name = visible(cmp.Or(c.new.skill.Name, c.old.skill.Name), MaxValueBytes)
+	c.diff.Name = escapeText(cmp.Or(c.new.skill.Name, c.old.skill.Name), MaxValueBytes)
 	c.diff.Old, c.diff.New = c.old.version(), c.new.version()
-	if err := c.files(); err != nil {
+	if err := c.compareFiles(); err != nil {
 		return nil, fmt.Errorf("compare versions of a skill: %w", err)
 	}
-	c.diff.Fields = fields(&c.old, &c.new)
+	c.diff.Fields = compareFields(&c.old, &c.new)
 	if err := c.comparePermissions(); err != nil {
 		return nil, fmt.Errorf("compare versions of a skill: %w", err)
 	}
-	if err := c.findings(); err != nil {
+	if err := c.compareFindings(); err != nil {
 		return nil, fmt.Errorf("compare versions of a skill: %w", err)
 	}
 	return c.diff.withLists(), nil
 }
 
 // complete returns the options with defaults in place of zero fields.
-func (o *Options) complete() Options {
+func (o *Options) withDefaults() Options {
 	var full Options
 	if o != nil {
 		full = *o
@@ -153,15 +153,15 @@ func (d *Diff) withLists() *Diff {
 type comparison struct {
 	ctx      context.Context
 	options  Options
-	old, new side
+	old, new versionFiles
 	diff     Diff
-	read     int64 // bytes of the files that differ
-	shown    int   // bytes of the lines in the diff
+	readBytes     int64 // bytes of the files that differ
+	shownBytes    int   // bytes of the lines in the diff
 	table    int   // table entries that the comparison used
 }
 
-// side is one version, empty if it is missing.
-type side struct {
+// versionFiles is one version, empty if it is missing.
+type versionFiles struct {
 	fsys     fs.FS // nil if there is no such version
 	manifest skill.Manifest
 	main     string       // path of its SKILL.md; "" if there is none
@@ -171,17 +171,17 @@ type side struct {
 // maxProblems is the maximum number of reported problems.
 const maxProblems = 100
 
-func (c *comparison) problem(format string, args ...any) {
+func (c *comparison) addProblem(format string, args ...any) {
 	switch n := len(c.diff.Problems); {
 	case n < maxProblems:
-		c.diff.Problems = append(c.diff.Problems, visible(fmt.Sprintf(format, args...), MaxValueBytes))
+		c.diff.Problems = append(c.diff.Problems, escapeText(fmt.Sprintf(format, args...), MaxValueBytes))
 	case n == maxProblems:
 		c.diff.Problems = append(c.diff.Problems, "there are more problems")
 	}
 }
 
 // open reads a version.
-func (c *comparison) open(s *side, fsys fs.FS, name string) error {
+func (c *comparison) openVersion(s *versionFiles, fsys fs.FS, name string) error {
 	s.skill = &skill.Skill{UserInvocable: true}
 	if fsys == nil {
 		return nil
@@ -195,20 +195,20 @@ func (c *comparison) open(s *side, fsys fs.FS, name string) error {
 	}
 	s.fsys, s.manifest = fsys, manifest
 	for _, d := range left {
-		c.problem("%s: %s", name, d.Message)
+		c.addProblem("%s: %s", name, d.Message)
 	}
 	parsed, ds, err := skill.Parse(fsys, c.options.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.problem("%s: no %s", name, skill.FileName)
+		c.addProblem("%s: no %s", name, skill.FileName)
 		return nil
 	case err != nil:
-		c.problem("%s: %s cannot be read: %v", name, skill.FileName, err)
+		c.addProblem("%s: %s cannot be read: %v", name, skill.FileName, err)
 		return nil
 	case parsed == nil || !ds.Loads():
 		for _, d := range ds {
 			if d.Severity == skill.Error {
-				c.problem("%s: the skill does not load: %s", name, d.Message)
+				c.addProblem("%s: the skill does not load: %s", name, d.Message)
 			}
 		}
 	}
@@ -219,11 +219,11 @@ func (c *comparison) open(s *side, fsys fs.FS, name string) error {
 	return err
 }
 
-func (s *side) version() *Version {
+func (s *versionFiles) version() *Version {
 	if s.fsys == nil {
 		return nil
 	}
-	v := &Version{Version: visible(s.skill.Version, MaxValueBytes), Digest: s.manifest.Digest(), Files: len(s.manifest), Bytes: s.manifest.Size()}
+	v := &Version{Version: escapeText(s.skill.Version, MaxValueBytes), Digest: s.manifest.Digest(), Files: len(s.manifest), Bytes: s.manifest.Size()}
 	for _, f := range s.manifest {
 		if f.Script {
 			v.Scripts++
@@ -245,12 +245,12 @@ type Findings struct {
 }
 
 // findings scans both versions.
-func (c *comparison) findings() error {
+func (c *comparison) compareFindings() error {
 	if c.options.NoScan {
 		return nil
 	}
 	var reports [2]scan.Report
-	for i, s := range []*side{&c.old, &c.new} {
+	for i, s := range []*versionFiles{&c.old, &c.new} {
 		if s.fsys == nil {
 			continue
 		}
@@ -260,7 +260,7 @@ func (c *comparison) findings() error {
 		}
 		reports[i] = *r
 	}
-	left := map[string]int{} // number of findings of the old version, by key
+	left := map[string]int{} // formatNumber of findings of the old version, by key
 	for _, f := range reports[0].Findings {
 		left[f.Key()]++
 	}

@@ -9,8 +9,8 @@ import (
 
 const (
 	contextLines = 3
-	nowhere      = "/dev/null" // the name of a missing file, as other tools write it
-	noEnd        = "\\ no line end at the end of the file"
+	missingName      = "/dev/null" // the name of a missing file, as other tools write it
+	noLineEnd        = "\\ no line end at the end of the file"
 )
 
 // Unified returns the difference of two texts in the unified format with three lines of
@@ -21,22 +21,22 @@ const (
 // those that change the text direction are written as \u{…}. Unchanged parts of long lines
 // are elided. No tool can apply such a difference.
 func Unified(old, new []byte, oldName, newName string, o *Options) string {
-	full := o.complete()
+	full := o.withDefaults()
 	out, _ := newTexts(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
 	return out
 }
 
-// texts holds two texts and their comparison by lines.
-type texts struct {
+// textPair holds two textPair and their comparison by lines.
+type textPair struct {
 	a, b           []string // lines with their line ends
 	steps          []linediff.Step
 	added, removed int
 	entries        int  // upper bound of the table entries of the comparison
-	returns        bool // every line of both texts ends with CR LF
+	crlf        bool // every line of both texts ends with CR LF
 }
 
-func newTexts(old, new string, table int) *texts {
-	t := &texts{a: splitLines(old), b: splitLines(new)}
+func newTexts(old, new string, table int) *textPair {
+	t := &textPair{a: splitLines(old), b: splitLines(new)}
 	t.entries = min((len(t.a)+1)*(len(t.b)+1), table)
 	t.steps = linediff.Compare(t.a, t.b, table)
 	for _, s := range t.steps {
@@ -47,7 +47,7 @@ func newTexts(old, new string, table int) *texts {
 			t.removed++
 		}
 	}
-	t.returns = allReturns(t.a) && allReturns(t.b)
+	t.crlf = allCRLF(t.a) && allCRLF(t.b)
 	return t
 }
 
@@ -61,7 +61,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-func allReturns(lines []string) bool {
+func allCRLF(lines []string) bool {
 	for _, l := range lines {
 		if strings.HasSuffix(l, "\n") && !strings.HasSuffix(l, "\r\n") {
 			return false
@@ -72,13 +72,13 @@ func allReturns(lines []string) bool {
 
 // unified returns the difference and the number of omitted lines. The difference has at most
 // maxBytes and one line more.
-func (t *texts) unified(oldName, newName string, maxBytes, lineBytes int) (text string, omitted int) {
+func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (text string, omitted int) {
 	if t.added+t.removed == 0 {
 		return "", 0
 	}
-	w := writer{texts: t, maxBytes: maxBytes, lineBytes: lineBytes}
-	w.line("--- " + visible(oldName, MaxValueBytes))
-	w.line("+++ " + visible(newName, MaxValueBytes))
+	w := hunkWriter{textPair: t, maxBytes: maxBytes, lineBytes: lineBytes}
+	w.line("--- " + escapeText(oldName, MaxValueBytes))
+	w.line("+++ " + escapeText(newName, MaxValueBytes))
 	for _, h := range linediff.Hunks(t.steps, contextLines) {
 		w.line(h.Header())
 		w.hunk(h)
@@ -89,15 +89,15 @@ func (t *texts) unified(oldName, newName string, maxBytes, lineBytes int) (text 
 	return w.out.String(), w.omitted
 }
 
-// writer writes hunks up to a limit and counts the lines beyond it.
-type writer struct {
-	*texts
+// hunkWriter writes hunks up to a limit and counts the lines beyond it.
+type hunkWriter struct {
+	*textPair
 	out                 strings.Builder
 	maxBytes, lineBytes int
 	omitted             int // lines
 }
 
-func (w *writer) line(s string) {
+func (w *hunkWriter) line(s string) {
 	if w.omitted > 0 || w.out.Len()+len(s)+1 > w.maxBytes {
 		w.omitted++
 		return
@@ -106,7 +106,7 @@ func (w *writer) line(s string) {
 	w.out.WriteByte('\n')
 }
 
-func (w *writer) hunk(h linediff.Hunk) {
+func (w *hunkWriter) hunk(h linediff.Hunk) {
 	for s, other := range h.Pairs() {
 		counterpart := ""
 		switch {
@@ -122,7 +122,7 @@ func (w *writer) hunk(h linediff.Hunk) {
 
 // text writes a line. It elides what a long line has in common with its counterpart, which
 // is "" if there is none.
-func (w *writer) text(op byte, line, counterpart string) {
+func (w *hunkWriter) text(op byte, line, counterpart string) {
 	if w.omitted > 0 {
 		w.omitted++
 		return
@@ -133,14 +133,14 @@ func (w *writer) text(op byte, line, counterpart string) {
 	}
 	w.line(string(op) + cutLine(text, w.lineBytes))
 	if !strings.HasSuffix(line, "\n") {
-		w.line(noEnd)
+		w.line(noLineEnd)
 	}
 }
 
 // escape returns a line without its line end, with unsafe characters escaped.
-func (w *writer) escape(line string) string {
+func (w *hunkWriter) escape(line string) string {
 	line = strings.TrimSuffix(line, "\n")
-	if w.returns {
+	if w.crlf {
 		line = strings.TrimSuffix(line, "\r")
 	}
 	return escapeUnsafe(line, "\t")

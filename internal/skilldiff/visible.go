@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// visible returns s on one line, cut at most bytes with the number of missing
+// escapeText returns s on one line, cut at most bytes with the number of missing
 // bytes. It escapes control characters, invisible characters and those that
-// change the text direction as \u{…}, and invalid bytes as \x….
-func visible(s string, most int) string {
+// numberChange the text direction as \u{…}, and invalid bytes as \x….
+func escapeText(s string, most int) string {
 	if len(s) <= most {
 		return escapeUnsafe(s, "")
 	}
-	head := s[:boundary(s, most)]
-	return escapeUnsafe(head, "") + missing(len(s)-len(head))
+	head := s[:characterStart(s, most)]
+	return escapeUnsafe(head, "") + missingNote(len(s)-len(head))
 }
 
 // cutLine cuts a text that is already escaped.
@@ -24,14 +24,14 @@ func cutLine(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	head := s[:boundary(s, most)]
-	return head + missing(len(s)-len(head))
+	head := s[:characterStart(s, most)]
+	return head + missingNote(len(s)-len(head))
 }
 
-func missing(n int) string { return fmt.Sprintf("… (%d bytes more)", n) }
+func missingNote(n int) string { return fmt.Sprintf("… (%d bytes more)", n) }
 
-// boundary returns the start of a character at or just before an index.
-func boundary(s string, at int) int {
+// characterStart returns the start of a character at or just before an index.
+func characterStart(s string, at int) int {
 	for end := at; end > max(0, at-utf8.UTFMax); end-- {
 		if utf8.RuneStart(s[end]) {
 			return end
@@ -48,7 +48,7 @@ func escapeUnsafe(s, keep string) string {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			const digits = "0123456789abcdef"
 			out = append(out, '\\', 'x', digits[s[i]>>4], digits[s[i]&15])
-		case shows(r) || strings.ContainsRune(keep, r):
+		case isVisible(r) || strings.ContainsRune(keep, r):
 			out = utf8.AppendRune(out, r)
 		case r == '\n':
 			out = append(out, `\n`...)
@@ -64,8 +64,8 @@ func escapeUnsafe(s, keep string) string {
 	return string(out)
 }
 
-// shows reports whether a character is visible.
-func shows(r rune) bool {
+// isVisible reports whether a character is visible.
+func isVisible(r rune) bool {
 	return r >= ' ' && r <= '~' ||
 		unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

@@ -43,7 +43,7 @@ func TestWriteScriptOutput(t *testing.T) {
 		{"without scripts", nil, map[string]any{"path": "out/plot.png", "from": link}, false, "scripts are disabled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			call, dir := open(t, nil, &workspace.Options{Made: tt.made})
+			call, dir := open(t, nil, &workspace.Options{ReadOutput: tt.made})
 			text, ok := call("write_file", tt.args)
 			if ok != tt.ok || !strings.Contains(text, tt.want) {
 				t.Errorf("%v: %s", ok, text)

@@ -38,26 +38,26 @@ type saveFile struct {
 
 // save validates a skill and writes it, completely or not at all.
 func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) (*mcp.CallToolResult, any, error) {
-	files, err := in.files()
+	files, err := in.checkFiles()
 	if err != nil {
 		return nil, nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.saveIn(in.Name, files, in.Replace); err != nil {
-		return nil, nil, plainError("the skill "+in.Name, err)
+	if err := f.writeSkill(in.Name, files, in.Replace); err != nil {
+		return nil, nil, pathlessError("the skill "+in.Name, err)
 	}
 	text := fmt.Sprintf("Saved the skill %s with %d files in .loadout/skills. ", in.Name, len(files))
-	if f.opts.Saved != nil {
-		if err := f.opts.Saved(ctx); err != nil {
-			return said(text + "It can be loaded once the skills can be read again: " + err.Error()), nil, nil
+	if f.opts.OnSave != nil {
+		if err := f.opts.OnSave(ctx); err != nil {
+			return textResult(text + "It can be loaded once the skills can be read again: " + err.Error()), nil, nil
 		}
 	}
-	return said(text + "It can be loaded now."), nil, nil
+	return textResult(text + "It can be loaded now."), nil, nil
 }
 
 // files returns the skill's files by path, or an error with all problems.
-func (in *saveArgs) files() (map[string]string, error) {
+func (in *saveArgs) checkFiles() (map[string]string, error) {
 	var errs []error
 	if strings.TrimSpace(in.Instructions) == "" || strings.TrimSpace(in.Description) == "" {
 		errs = append(errs, errors.New("description or instructions missing"))
@@ -92,18 +92,18 @@ func (in *saveArgs) files() (map[string]string, error) {
 
 // saveIn writes a skill and moves it into position in one step. It does not
 // follow symlinks.
-func (f *folder) saveIn(name string, files map[string]string, replace bool) error {
+func (f *folder) writeSkill(name string, files map[string]string, replace bool) error {
 	project, err := os.OpenRoot(f.opts.Project)
 	if err != nil {
 		return err
 	}
 	defer project.Close()
-	own, err := into(project, ".loadout")
+	own, err := openSubdir(project, ".loadout")
 	if err != nil {
 		return err
 	}
 	defer own.Close()
-	skills, err := into(own, "skills")
+	skills, err := openSubdir(own, "skills")
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *folder) saveIn(name string, files map[string]string, replace bool) erro
 		return errors.New("already exists; set replace to overwrite it")
 	}
 	temp, old := ".new-"+rand.Text(), ".old-"+rand.Text()
-	err = fill(skills, temp, files)
+	err = writeFiles(skills, temp, files)
 	if err == nil && there {
 		err = skills.Rename(name, old)
 	}
@@ -126,8 +126,8 @@ func (f *folder) saveIn(name string, files map[string]string, replace bool) erro
 	return errors.Join(err, skills.RemoveAll(temp), skills.RemoveAll(old))
 }
 
-// fill writes files to a new directory.
-func fill(in *os.Root, name string, files map[string]string) error {
+// writeFiles writes files to a new directory.
+func writeFiles(in *os.Root, name string, files map[string]string) error {
 	if err := in.Mkdir(name, 0o755); err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ const (
 	maxDepth = 32
 )
 
-// Ran is the result of a command.
-type Ran struct {
+// CommandResult is the result of a command.
+type CommandResult struct {
 	ExitCode       int
 	Stdout, Stderr string
 	Note           string // for example that it timed out, or that its output was truncated
@@ -46,20 +46,20 @@ type Ran struct {
 // Options configure a server.
 type Options struct {
 	// Run runs a command in the folder; if nil, the server has no run_command.
-	Run func(ctx context.Context, args []string, timeout time.Duration) (*Ran, error)
+	Run func(ctx context.Context, args []string, timeout time.Duration) (*CommandResult, error)
 	// Made reads a file that a script created, given the link in the script's
 	// result. It lets write_file copy the file into the folder; nil disables
 	// this.
-	Made func(link string) ([]byte, error)
+	ReadOutput func(link string) ([]byte, error)
 	// Elsewhere returns a hint about a path that does not exist in the folder
 	// or about a command that failed. It returns "" if it has no hint, and may
 	// be nil.
-	Elsewhere func(text string) string
+	Hint func(text string) string
 	// Project is the directory of the project; skills are saved in its
 	// .loadout/skills. If it is "", the server has no save_skill. Saved is
 	// called after a skill was saved and may be nil.
 	Project string
-	Saved   func(context.Context) error
+	OnSave   func(context.Context) error
 }
 
 // Name is the name of the server in rules for its tools.
@@ -101,13 +101,13 @@ type readArgs struct {
 }
 
 func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*mcp.CallToolResult, any, error) {
-	name, err := local(in.Path)
+	name, err := localPath(in.Path)
 	if err != nil {
-		return nil, nil, f.hinted(err, in.Path)
+		return nil, nil, f.addHint(err, in.Path)
 	}
-	data, err := f.part(name, int64(in.Offset))
+	data, err := f.readPart(name, int64(in.Offset))
 	if err != nil {
-		return nil, nil, f.hinted(plainError(in.Path, err), in.Path)
+		return nil, nil, f.addHint(pathlessError(in.Path, err), in.Path)
 	}
 	more := len(data) > MaxRead
 	data = data[:min(len(data), MaxRead)]
@@ -121,27 +121,27 @@ func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*
 	if more {
 		text += fmt.Sprintf("\n(There is more: read on with offset %d.)", in.Offset+len(data))
 	}
-	return said(text), nil, nil
+	return textResult(text), nil, nil
 }
 
 // hinted adds a hint about the path or command in text to err.
-func (f *folder) hinted(err error, text string) error {
-	if hint := f.elsewhere(text); hint != "" {
+func (f *folder) addHint(err error, text string) error {
+	if hint := f.hint(text); hint != "" {
 		return fmt.Errorf("%w; %s", err, hint)
 	}
 	return err
 }
 
-func (f *folder) elsewhere(text string) string {
-	if f.opts.Elsewhere == nil {
+func (f *folder) hint(text string) string {
+	if f.opts.Hint == nil {
 		return ""
 	}
-	return f.opts.Elsewhere(text)
+	return f.opts.Hint(text)
 }
 
 // part reads up to MaxRead bytes of a regular file and one more, which shows
 // that the file continues.
-func (f *folder) part(name string, offset int64) ([]byte, error) {
+func (f *folder) readPart(name string, offset int64) ([]byte, error) {
 	file, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ type listArgs struct {
 }
 
 func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (*mcp.CallToolResult, any, error) {
-	dir, err := local(in.Path)
+	dir, err := localPath(in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -205,7 +205,7 @@ func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) 
 		return nil
 	})
 	if err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, pathlessError(in.Path, err)
 	}
 	switch {
 	case count > MaxList:
@@ -213,7 +213,7 @@ func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) 
 	case count == 0:
 		b.WriteString("There are no files.\n")
 	}
-	return said(b.String()), nil, nil
+	return textResult(b.String()), nil, nil
 }
 
 type writeArgs struct {
@@ -223,7 +223,7 @@ type writeArgs struct {
 }
 
 // data returns the content to write.
-func (f *folder) data(in *writeArgs) ([]byte, error) {
+func (f *folder) content(in *writeArgs) ([]byte, error) {
 	switch {
 	case in.From == "" && in.Content == nil:
 		return nil, errors.New("missing content: give content or from")
@@ -231,10 +231,10 @@ func (f *folder) data(in *writeArgs) ([]byte, error) {
 		return []byte(*in.Content), nil
 	case in.Content != nil && *in.Content != "":
 		return nil, errors.New("give either content or from, not both")
-	case f.opts.Made == nil:
+	case f.opts.ReadOutput == nil:
 		return nil, errors.New("scripts are disabled, so there is no file to copy")
 	}
-	data, err := f.opts.Made(in.From)
+	data, err := f.opts.ReadOutput(in.From)
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", in.From, err)
 	}
@@ -242,20 +242,20 @@ func (f *folder) data(in *writeArgs) ([]byte, error) {
 }
 
 func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
-	name, err := local(in.Path)
+	name, err := localPath(in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := f.data(&in)
+	data, err := f.content(&in)
 	if err != nil {
 		return nil, nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.writeFile(name, data); err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, pathlessError(in.Path, err)
 	}
-	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
+	return textResult(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
 }
 
 // writeFile writes a file in one step and creates missing parent directories.
@@ -266,7 +266,7 @@ func (f *folder) writeFile(name string, data []byte) error {
 	if execution.IsProtected(name) {
 		return errors.New("protected, because programs run commands from this file; the user can change it")
 	}
-	dir, err := f.dir(filepath.Dir(name))
+	dir, err := f.openDir(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
@@ -298,13 +298,13 @@ func (f *folder) writeFile(name string, data []byte) error {
 
 // dir opens a directory for writing and creates it if it is missing. It does
 // not follow symlinks, because one may lead to files that programs execute.
-func (f *folder) dir(name string) (*os.Root, error) {
+func (f *folder) openDir(name string) (*os.Root, error) {
 	at, err := f.root.OpenRoot(".")
 	if err != nil || name == "." {
 		return at, err
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
-		next, err := into(at, part)
+		next, err := openSubdir(at, part)
 		at.Close()
 		if err != nil {
 			return nil, err
@@ -314,8 +314,8 @@ func (f *folder) dir(name string) (*os.Root, error) {
 	return at, nil
 }
 
-// into opens a subdirectory and creates it if it is missing.
-func into(at *os.Root, name string) (*os.Root, error) {
+// openSubdir opens a subdirectory and creates it if it is missing.
+func openSubdir(at *os.Root, name string) (*os.Root, error) {
 	if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ type editArgs struct {
 }
 
 func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
-	name, err := local(in.Path)
+	name, err := localPath(in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -353,12 +353,12 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 	defer f.mu.Unlock()
 	file, err := f.open(name)
 	if err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, pathlessError(in.Path, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
 	file.Close()
 	if err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, pathlessError(in.Path, err)
 	}
 	count := bytes.Count(data, []byte(in.Old))
 	switch {
@@ -375,9 +375,9 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 		return nil, nil, fmt.Errorf("%s would be too large (%d bytes, limit %d)", in.Path, size, MaxFile)
 	}
 	if err := f.writeFile(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, pathlessError(in.Path, err)
 	}
-	return said(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
+	return textResult(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
 }
 
 type runArgs struct {
@@ -409,17 +409,17 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 		b.WriteString("\n[" + ran.Note + "]")
 	}
 	fmt.Fprintf(&b, "\n[exit code %d]", ran.ExitCode)
-	if hint := f.elsewhere(in.Command); ran.ExitCode != 0 && hint != "" {
+	if hint := f.hint(in.Command); ran.ExitCode != 0 && hint != "" {
 		b.WriteString("\n[" + hint + "]")
 	}
-	res := said(strings.TrimLeft(b.String(), "\n"))
+	res := textResult(strings.TrimLeft(b.String(), "\n"))
 	res.IsError = ran.ExitCode != 0
 	return res, nil, nil
 }
 
-// local returns a path relative to the folder in the form of the operating
+// localPath returns a path relative to the folder in the form of the operating
 // system.
-func local(name string) (string, error) {
+func localPath(name string) (string, error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "/workspace/"), "./")
 	if name == "" || name == "/workspace" {
 		return ".", nil
@@ -431,8 +431,8 @@ func local(name string) (string, error) {
 	return p, nil
 }
 
-// plainError returns an error without paths of the host.
-func plainError(name string, err error) error {
+// pathlessError returns an error without paths of the host.
+func pathlessError(name string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
@@ -445,6 +445,6 @@ func plainError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func said(text string) *mcp.CallToolResult {
+func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

@@ -120,18 +120,18 @@ func TestWriteKeepsMode(t *testing.T) {
 func TestRunCommand(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		ran  *workspace.Ran
+		ran  *workspace.CommandResult
 		err  error
 		want string
 		ok   bool
 	}{
-		{"it succeeds", &workspace.Ran{Stdout: "42\n"}, nil, "42\n\n[exit code 0]", true},
-		{"it fails", &workspace.Ran{ExitCode: 3, Stderr: "no\n"}, nil, "[standard error]\nno\n\n[exit code 3]", false},
-		{"it is ended", &workspace.Ran{ExitCode: 137, Note: "it was ended: timeout"}, nil, "[it was ended: timeout]\n[exit code 137]", false},
+		{"it succeeds", &workspace.CommandResult{Stdout: "42\n"}, nil, "42\n\n[exit code 0]", true},
+		{"it fails", &workspace.CommandResult{ExitCode: 3, Stderr: "no\n"}, nil, "[standard error]\nno\n\n[exit code 3]", false},
+		{"it is ended", &workspace.CommandResult{ExitCode: 137, Note: "it was ended: timeout"}, nil, "[it was ended: timeout]\n[exit code 137]", false},
 		{"nothing ran", nil, errors.New("no sandbox can be had"), "no sandbox can be had", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			call, _ := open(t, nil, &workspace.Options{Run: func(_ context.Context, args []string, limit time.Duration) (*workspace.Ran, error) {
+			call, _ := open(t, nil, &workspace.Options{Run: func(_ context.Context, args []string, limit time.Duration) (*workspace.CommandResult, error) {
 				if args[2] != "echo 42" || limit != 600*time.Second {
 					t.Errorf("run %q for %v", args, limit)
 				}

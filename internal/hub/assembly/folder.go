@@ -37,7 +37,7 @@ var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
-	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }})
+	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})
@@ -58,12 +58,12 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 // commandRunner returns a function that runs commands in the working directory,
 // in the sandbox. It returns nil if there is no sandbox or the user may not run
 // code.
-func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
+func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	rt := t.setup.Runtime
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
-	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.Ran, error) {
+	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
 		if err := chownToSandbox(dir); err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (t *conversation) commandRunner(dir string) func(context.Context, []string,
 		if err != nil {
 			return nil, firstLine(err)
 		}
-		out := &workspace.Ran{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
+		out := &workspace.CommandResult{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
 		case ran.Killed:
 			out.Note = "killed: " + string(ran.Reason)
