@@ -12,15 +12,15 @@ import (
 )
 
 // FieldChange is a frontmatter field that differs. A missing field is "". Lists
-// are joined with commas, and maps are JSON. Values are on one line, cut at
-// [MaxValueBytes], and safe for a terminal.
+// are joined with commas, and maps are JSON. Values are on one line, truncated
+// to [MaxValueBytes], and safe to print on a terminal.
 type FieldChange struct {
 	Name string `json:"name"` // as in a SKILL.md
 	Old  string `json:"old"`
 	New  string `json:"new"`
 }
 
-// field is a field of a skill in the form for comparing.
+// field is a frontmatter field in the form in which it is compared.
 type field struct{ name, value string }
 
 // knownFields returns the fields of a skill that programs interpret.
@@ -51,7 +51,7 @@ func knownFields(s *skill.Skill) []field {
 	}
 }
 
-// boolText returns "" for the default value.
+// boolText formats a boolean. For the default value it returns "".
 func boolText(b, otherwise bool) string {
 	if b == otherwise {
 		return ""
@@ -66,7 +66,7 @@ func serversText(s *skill.Skill) string {
 	return strings.Join(s.MCPServers.Names, ", ")
 }
 
-// jsonText returns a value as JSON with sorted keys, or "" for null.
+// jsonText formats a value as JSON with sorted keys. For null it returns "".
 func jsonText(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -78,8 +78,8 @@ func jsonText(v any) string {
 	return ""
 }
 
-// canonicalJSON returns JSON without white space and with sorted keys, so that the
-// order of keys is ignored.
+// canonicalJSON returns JSON without white space and with sorted keys, so that
+// the order of keys does not matter.
 func canonicalJSON(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // 1.10 is not 1.1
@@ -96,7 +96,7 @@ func canonicalJSON(raw json.RawMessage) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// compareFields returns the compareFields that differ between two versions.
+// compareFields returns the fields that differ between two versions.
 func compareFields(old, new *versionFiles) []FieldChange {
 	var out []FieldChange
 	add := func(name, a, b string) {
@@ -119,9 +119,9 @@ func compareFields(old, new *versionFiles) []FieldChange {
 	return out
 }
 
-// otherFields returns the fields of the frontmatter that are not in known.
-// Fields of metadata have the prefix "metadata.". A repaired frontmatter has no
-// such fields, but its lines are compared.
+// otherFields returns the frontmatter fields that are not in known. Fields of
+// metadata have the prefix "metadata.". For a repaired frontmatter it returns
+// none; its lines are compared instead.
 func otherFields(s *skill.Skill, known map[string]bool) map[string]string {
 	top := frontmatter(s)
 	meta, isMap := decodeObject(top["metadata"])
@@ -147,8 +147,8 @@ func otherFields(s *skill.Skill, known map[string]bool) map[string]string {
 	return out
 }
 
-// frontmatter returns the frontmatter as a map, or nil if it has no verbatim
-// form.
+// frontmatter returns the frontmatter as a map. It returns nil if the
+// frontmatter had to be repaired.
 func frontmatter(s *skill.Skill) map[string]json.RawMessage {
 	raw, err := s.FrontmatterJSON()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Change is the way in which a file differs.
+// Change is a kind of difference between two files.
 type Change string
 
 // Kinds of [Change].
@@ -23,41 +23,42 @@ const (
 	Removed Change = "removed"
 	Changed Change = "changed" // other content
 	Renamed Change = "renamed" // same content at another path
-	// Mode is the same file with a changed executable bit.
+	// Mode only the executable bit differs
 	Mode Change = "mode"
 )
 
 // File is a file that differs.
 type File struct {
 	// Path is the path in the skill. From is the old path of a renamed file.
-	// Callers must escape both before they show them.
+	// Callers must escape both before printing them.
 	Path   string `json:"path"`
-	From   string `json:"from,omitempty" doc:"Previous path"`
-	Change Change `json:"change" enum:"added,removed,changed,renamed,mode"`
-	// Script says that the file can be run, in the new version if it exists
-	// there.
+	From   string `json:"from,omitempty"`
+	Change Change `json:"change"`
+	// Script is set if the file can be run as a script: in the new version, or
+	// in the old one if the new version does not have it.
 	Script bool `json:"script"`
-	// Text says that the file was compared by lines. In both versions it has at
-	// most MaxTextBytes and no NUL in its first 8,000 bytes. SKILL.md always
-	// counts as text.
-	Text bool `json:"text" doc:"Whether lines were compared"`
+	// Text is set if the file was compared line by line. In both versions it
+	// has at most MaxTextBytes, and no NUL in its first 8,000 bytes. SKILL.md
+	// always counts as text.
+	Text bool `json:"text"`
 	// Added and Removed are numbers of lines. If the change is too large to
-	// compare, all lines from the first to the last change count as removed and
-	// added.
-	Added   int `json:"added" doc:"Added lines"`
-	Removed int `json:"removed" doc:"Removed lines"`
-	// Sizes and hashes are 0 and "" for a version without the file.
+	// compare, all lines between the first and the last change count as removed
+	// and added.
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	// Sizes are 0 and hashes "" in a version without the file.
 	OldSize   int64  `json:"old_size"`
 	NewSize   int64  `json:"new_size"`
 	OldSHA256 string `json:"old_sha256,omitempty"`
 	NewSHA256 string `json:"new_sha256,omitempty"`
-	// Diff holds the changed lines in the format of [Unified], if Options.Texts
-	// is set. Those of SKILL.md are in [Diff.Instructions].
-	Diff    string `json:"diff,omitempty" doc:"Unified diff; that of SKILL.md is in instructions"`
-	Omitted string `json:"omitted,omitempty" doc:"What is omitted, and why"`
+	// Diff contains the changed lines in the format of [Unified], if
+	// Options.Texts is set. Those of SKILL.md are in [Diff.Instructions].
+	Diff string `json:"diff,omitempty"`
+	// Omitted says what was omitted and why, or is "".
+	Omitted string `json:"omitted,omitempty"`
 }
 
-// files finds the files that differ.
+// compareFiles finds the files that differ.
 func (c *comparison) compareFiles() error {
 	paths := map[string]bool{}
 	for _, m := range []skill.Manifest{c.old.manifest, c.new.manifest} {
@@ -96,8 +97,8 @@ func (c *comparison) compareFiles() error {
 }
 
 // joinRenamed combines a removed and an added file with the same content to a
-// renamed one. If there are several, it pairs them in path order. It does not
-// pair empty files.
+// renamed one. If there are several, it pairs them in path order. Empty files
+// are not combined.
 func joinRenamed(files []File) []File {
 	gone := map[string][]int{} // indexes of removed files by hash
 	for i, f := range files {
@@ -125,19 +126,19 @@ func joinRenamed(files []File) []File {
 	return remaining
 }
 
-// Limits on the work of comparing lines, which takes a few seconds at most.
+// Limits on comparing lines, so that it takes a few seconds at most.
 const (
-	maxTable     = 4 << 20   // table entries for one file
-	maxTables    = 128 << 20 // table entries for all files
+	maxTable     = 4 << 20   // table entries per file
+	maxTables    = 128 << 20 // table entries of all files
 	maxTextBytes = 64 << 20  // size of all texts of both versions
 )
 
-// lines compares a text file by lines.
+// compareLines compares a text file line by line.
 func (c *comparison) compareLines(f *File) {
 	was := cmp.Or(f.From, f.Path)
 	instructions := f.Path == c.new.main || c.new.main == "" && f.Path == c.old.main
 	if c.readBytes += f.OldSize + f.NewSize; c.readBytes > maxTextBytes && !instructions {
-		f.Omitted = "content: too much in other files"
+		f.Omitted = "content: limit reached by other files"
 		return
 	}
 	before, why := c.readText(&c.old, was)
@@ -168,12 +169,12 @@ func (c *comparison) compareLines(f *File) {
 		limit = c.options.FileBytes // regardless of other files
 	}
 	if limit <= 0 {
-		f.Omitted = "lines: too many in other files"
+		f.Omitted = "lines: limit reached by other files"
 		return
 	}
 	out, rest := t.unified(oldName, newName, limit, c.options.LineBytes)
 	if rest > 0 {
-		f.Omitted = fmt.Sprintf("%d lines of the difference: too many", rest)
+		f.Omitted = fmt.Sprintf("%d lines of the difference: limit reached", rest)
 	}
 	if instructions {
 		c.diff.Instructions = out
@@ -183,8 +184,8 @@ func (c *comparison) compareLines(f *File) {
 	f.Diff = out
 }
 
-// text reads a file of a version, or returns "" if it does not exist. why is
-// the reason if it cannot be compared by lines.
+// readText reads a file of a version. If the file does not exist, it returns
+// "". If it cannot be compared line by line, why is the reason.
 func (c *comparison) readText(s *versionFiles, path string) (text string, why string) {
 	f, ok := s.manifest.Find(path)
 	if !ok {
@@ -194,17 +195,17 @@ func (c *comparison) readText(s *versionFiles, path string) (text string, why st
 	switch {
 	case err != nil:
 		c.addProblem("%s: %v", path, err)
-		return "", "lines: the file could not be read"
+		return "", "lines: cannot read file"
 	case data == nil:
-		return "", fmt.Sprintf("lines: larger than %d bytes", MaxTextBytes)
+		return "", fmt.Sprintf("lines: file too large (limit %d bytes)", MaxTextBytes)
 	case path != s.main && !isText(data):
 		return "", "content: not text"
 	}
 	return string(data), ""
 }
 
-// readFile returns the bytes of a file with the hash in f, or nil if there are more
-// than most.
+// readFile returns the content of a file with the hash in f. If it has more
+// than most bytes, it returns nil.
 func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	if f.Size > most {
 		return nil, nil
@@ -224,5 +225,6 @@ func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// isText detects text like Git does. Invalid UTF-8 is shown escaped.
+// isText detects text like Git. Invalid UTF-8 counts as text and is escaped for
+// display.
 func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }

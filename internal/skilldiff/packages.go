@@ -11,13 +11,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxPackageBytes is the maximum total size of the files of a version to search
-// for packages.
+// maxPackageBytes is the maximum total size of the files of a version that are
+// searched for packages.
 const maxPackageBytes = 32 << 20
 
-// packages adds the packages in requirements files, package.json files and the
-// inline metadata of Python scripts. Whether a script needs them shows only
-// when it runs.
+// addPackages adds the packages in requirements files, package.json files and
+// the inline metadata of Python scripts. It does not determine which of them a
+// script uses.
 func (c *comparison) addPackages(s *versionFiles, w *requests, name string) error {
 	var total int64
 	for _, f := range s.manifest {
@@ -29,7 +29,7 @@ func (c *comparison) addPackages(s *versionFiles, w *requests, name string) erro
 			return err
 		}
 		if total += f.Size; total > maxPackageBytes {
-			c.addProblem("%s: packages are only read from the first %d bytes of its files", name, maxPackageBytes)
+			c.addProblem("%s: only the first %d bytes of its files were searched for packages", name, maxPackageBytes)
 			return nil
 		}
 		data, err := readFile(s.fsys, f, MaxTextBytes)
@@ -45,8 +45,8 @@ func (c *comparison) addPackages(s *versionFiles, w *requests, name string) erro
 	return nil
 }
 
-// packageReader returns the function that finds packages in the file at a path, or
-// nil if there is none.
+// packageReader returns the function that finds packages in the file at a path.
+// It returns nil if the file cannot declare any.
 func packageReader(p string) func(*requests, string) {
 	base := strings.ToLower(path.Base(p))
 	switch {
@@ -62,7 +62,7 @@ func packageReader(p string) func(*requests, string) {
 	return nil
 }
 
-// requirement matches the name of a Python package and its version.
+// requirement matches the name and version of a Python package.
 var requirement = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*)$`)
 
 func (w *requests) addPythonPackage(line string) {
@@ -77,18 +77,18 @@ func (w *requests) addPythonPackage(line string) {
 	}
 }
 
-// readRequirements reads a readRequirements file.
+// readRequirements adds the packages in a requirements file.
 func readRequirements(w *requests, text string) {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		w.addPythonPackage(strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// inlineBlock is the canonical expression of the specification
+// inlineBlock is the regular expression of the specification
 // (packaging.python.org, "Inline script metadata").
 var inlineBlock = lazyregexp.New(`(?m)^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$`)
 
-// inlinePackages reads the inline metadata of a Python script.
+// inlinePackages adds the packages in the inline metadata of a Python script.
 func inlinePackages(w *requests, text string) {
 	m := inlineBlock().FindStringSubmatch(text)
 	if m == nil {
@@ -109,7 +109,7 @@ func inlinePackages(w *requests, text string) {
 	}
 }
 
-// nodePackages reads a package.json.
+// nodePackages adds the packages in a package.json.
 func nodePackages(w *requests, text string) {
 	doc, _ := decodeObject(json.RawMessage(text))
 	for _, key := range []string{"dependencies", "optionalDependencies", "peerDependencies"} {

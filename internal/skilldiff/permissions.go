@@ -12,11 +12,11 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// PermissionChanges holds the differences between the permissions that two
+// PermissionChanges contains the differences between the permissions that two
 // versions of a skill request.
 type PermissionChanges struct {
 	// More lists permissions that the new version adds or changes. The user
-	// should review them before accepting it.
+	// should review them before accepting the version.
 	More []PermissionChange `json:"more"`
 	// Less lists permissions that only the old version requests.
 	Less []PermissionChange `json:"less"`
@@ -24,30 +24,31 @@ type PermissionChanges struct {
 
 // Kinds of [PermissionChange].
 const (
-	Scripts    = "scripts"   // runnable code, if the other version has none
+	Scripts    = "scripts"   // runnable code in a skill that had none, or the reverse
 	Provider   = "provider"  // code that provides tools: a command, a class or a module
 	Network    = "network"   // a host pattern
 	Secret     = "secret"    // the name of a secret
-	Inject     = "inject"    // a secret that is added to requests to a host
+	Inject     = "inject"    // a secret that the proxy adds to requests to a host
 	Workspace  = "workspace" // write access to the working directory of agents
-	Limit      = "limit"     // memory_mb, seconds, processes, disk_mb: higher or without a limit
+	Limit      = "limit"     // memory_mb, seconds, processes, disk_mb: a higher limit or none
 	Isolation  = "isolation" // min_tier: the minimum isolation of the sandbox
-	Server     = "server"    // an MCP server: its command or addresses, or a server of the host
-	Variable   = "variable"  // a variable in a server configuration, and where its value goes
-	Tool       = "tool"      // a pattern of allowed-tools, which need no approval while the skill is active
+	Server     = "server"    // an MCP server: its command or URLs, or the name of a server on the host
+	Variable   = "variable"  // a variable in a server configuration, and the target of its value
+	Tool       = "tool"      // a pattern of allowed-tools: these need no approval while the skill is active
 	Package    = "package"   // a package for a script, as "pypi:NAME" or "npm:NAME"
 	Dependency = "needs"     // another skill
 	Model      = "model"     // another model while the skill is active
 )
 
-// PermissionChange is a permission that only one version requests, or that
-// differs. All texts are on one line, cut at [MaxValueBytes], and safe for a
-// terminal.
+// PermissionChange is a permission that differs between two versions, or that
+// only one of them requests. All texts are on one line, truncated to
+// [MaxValueBytes], and safe to print on a terminal.
 type PermissionChange struct {
 	Kind string `json:"kind"`
-	Name string `json:"name"` // a host, a name or a pattern
-	// Old and New hold details: the command of a server, the version range of a
-	// package, or a number. If both are set, the value changed from Old to New.
+	Name string `json:"name"` // for example a host, a name or a pattern
+	// Old and New contain details: the command of a server, the version range
+	// of a package, or a number. If both are set, the value changed from Old to
+	// New.
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
 }
@@ -55,16 +56,17 @@ type PermissionChange struct {
 // permission is a requested permission without details.
 type permission struct{ kind, name string }
 
-// maxRequests is the maximum number of requests to read from one version.
+// maxRequests is the maximum number of requested permissions read from one
+// version.
 const maxRequests = 20_000
 
-// requests holds the permissions that one version requests.
+// requests contains the permissions that one version requests.
 type requests struct {
-	isMissing   bool // there is no such version
-	bounds policy.Bounds
-	other  map[permission][]string // details by permission, without duplicates
-	seen   map[request]bool
-	full   bool // there were more than maxRequests
+	isMissing bool // there is no such version
+	bounds    policy.Bounds
+	other     map[permission][]string // details by permission, without duplicates
+	seen      map[request]bool
+	full      bool // the version has more than maxRequests
 }
 
 // request is a permission with one detail.
@@ -73,7 +75,7 @@ type request struct {
 	detail string
 }
 
-// add adds a permission. Repeated requests combine their details.
+// add adds a permission. If it was added before, the details are combined.
 func (w *requests) add(kind, name, how string) {
 	s := request{permission{kind, name}, how}
 	switch {
@@ -93,7 +95,7 @@ func (w *requests) details(key permission) string {
 	return strings.Join(all, ", ")
 }
 
-// comparePermissions compares the permissions that the versions request.
+// comparePermissions compares the permissions that the two versions request.
 func (c *comparison) comparePermissions() error {
 	old, err := c.readRequests(&c.old, "old version")
 	if err != nil {
@@ -121,13 +123,13 @@ func (c *comparison) comparePermissions() error {
 	return nil
 }
 
-// present prepares changes for display.
+// prepareChanges sorts, limits and escapes changes for display.
 func (c *comparison) prepareChanges(all []PermissionChange) []PermissionChange {
 	slices.SortFunc(all, func(a, b PermissionChange) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	if len(all) > MaxPermissions {
-		c.addProblem("%d permissions left out (limit %d)", len(all)-MaxPermissions, MaxPermissions)
+		c.addProblem("%d permissions omitted (limit %d)", len(all)-MaxPermissions, MaxPermissions)
 		all = all[:MaxPermissions]
 	}
 	for i, a := range all {
@@ -136,7 +138,7 @@ func (c *comparison) prepareChanges(all []PermissionChange) []PermissionChange {
 	return all
 }
 
-// requests reads the permissions that a version requests.
+// readRequests returns the permissions that a version requests.
 func (c *comparison) readRequests(s *versionFiles, name string) (*requests, error) {
 	w := &requests{isMissing: s.fsys == nil, other: map[permission][]string{}, seen: map[request]bool{}}
 	if w.isMissing {
@@ -178,7 +180,7 @@ func (c *comparison) readRequests(s *versionFiles, name string) (*requests, erro
 	return w, err
 }
 
-// quoteCommand formats a command for display. Words with spaces are quoteCommand.
+// quoteCommand formats a command for display. It quotes words with spaces.
 func quoteCommand(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {
@@ -191,7 +193,7 @@ func quoteCommand(command []string) string {
 }
 
 // compareLists compares the requested hosts, secrets and workspace access. A
-// host that a pattern of the other version covers is not a change.
+// host that matches a pattern of the other version is not a change.
 func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	for _, side := range []struct {
 		to   *[]PermissionChange
@@ -216,8 +218,9 @@ func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	return more, less
 }
 
-// compareLimits compares the requested limits. More holds those that let the
-// skill do more. If one version is missing, it holds all limits of the other.
+// compareLimits compares the requested limits. more contains those with which
+// the skill can use more. If one version is missing, the result contains all
+// limits of the other.
 func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	for _, l := range []numberChange{
 		limitChange("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),
@@ -239,19 +242,20 @@ func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	return more, less
 }
 
-// numberChange is a number in two versions. 0 means that it is not stated.
+// numberChange is a number in two versions. 0 means that it is not specified.
 type numberChange struct {
 	kind, name string
 	old, new   int
-	wider      bool // the new version lets the skill do more
+	wider      bool // the new version allows more
 }
 
-// limitChange returns the change of a limitChange. Without a limitChange, the host decides.
+// limitChange returns the change of a limit. If a limit is not specified, the
+// host decides.
 func limitChange(name string, old, new int) numberChange {
 	return numberChange{Limit, name, old, new, new == 0 || old != 0 && new > old}
 }
 
-// formatNumber formats a formatNumber, and returns "" for 0.
+// formatNumber formats a number. For 0 it returns "".
 func formatNumber(n int) string {
 	if n == 0 {
 		return ""
@@ -259,7 +263,7 @@ func formatNumber(n int) string {
 	return strconv.Itoa(n)
 }
 
-// textsOf returns the texts of a JSON string or list of strings.
+// textsOf returns the strings in a JSON string or list of strings.
 func textsOf(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxServers is the maximum number of servers of one skill to compare.
+// maxServers is the maximum number of servers of one skill that are compared.
 const maxServers = 256
 
-// serversText adds the MCP serversText of a skill and the variables in their
-// configurations. Approvals use the full parser. This one is sufficient to
-// detect changes.
+// addServers adds the MCP servers of a skill and the variables in their
+// configurations. It uses a simple parser that is sufficient to detect changes,
+// while approvals use the full parser.
 func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	if s.skill.MCPServers.Configs == nil {
 		for _, n := range s.skill.MCPServers.Names {
@@ -32,7 +32,7 @@ func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	}
 	for _, n := range names {
 		target := serverTarget(all[n])
-		// Hidden parts of the configuration count too.
+		// Parts of the configuration that are not shown count too.
 		w.add(Server, n, target+" (configuration "+skill.Hash([]byte(canonicalJSON(all[n])))[:12]+")")
 		for _, v := range variables(all[n]) {
 			w.add(Variable, v+" to the server "+n, target)
@@ -40,7 +40,7 @@ func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	}
 }
 
-// serverTarget returns the command of a server, or its addresses without passwords
+// serverTarget returns the command of a server, or its URLs without passwords
 // and queries.
 func serverTarget(config json.RawMessage) string {
 	fields, _ := decodeObject(config)
@@ -66,7 +66,7 @@ func serverTarget(config json.RawMessage) string {
 	return "unknown target"
 }
 
-// cleanURL returns a URL without parts that may be secret.
+// cleanURL returns a URL without the parts that may be secret.
 func cleanURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -75,11 +75,10 @@ func cleanURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// variableUse matches the use of a value that is not in the configuration.
+// variableUse matches the use of a variable in a configuration.
 var variableUse = lazyregexp.New(`\$\{\{\s*([A-Za-z0-9_.-]{1,128})\s*\}\}|\$\{([A-Za-z0-9_.:/-]{1,128}?)(?::-[^}]*)?\}`)
 
-// variables returns the names of the variables in a configuration, sorted and
-// without duplicates.
+// variables returns the sorted names of the variables in a configuration.
 func variables(config json.RawMessage) []string {
 	var out []string
 	for _, m := range variableUse().FindAllStringSubmatch(canonicalJSON(config), -1) {

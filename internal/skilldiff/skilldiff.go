@@ -2,10 +2,10 @@
 // about the newer one. It compares files, frontmatter fields, lines of text,
 // requested permissions and scan findings.
 //
-// The package only informs; it makes no decisions. It knows neither approvals
+// The package only informs and makes no decisions. It knows neither approvals
 // nor installed skills. It runs nothing, makes no connections and writes
-// nothing. It treats all input as hostile, limits sizes, counts and the work of
-// comparing, and reports what it left out. Start reading at [Compare].
+// nothing. It treats all input as hostile, limits sizes, counts and work, and
+// reports what it omitted. Start reading at [Compare].
 package skilldiff
 
 import (
@@ -19,9 +19,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Fixed limits of a comparison. What exceeds them is reported but not compared.
+// Fixed limits of a comparison. Anything beyond them is reported but not
+// compared.
 const (
-	// MaxTextBytes is the maximum size of a file to compare by lines.
+	// MaxTextBytes is the maximum size of a file that is compared line by line.
 	MaxTextBytes = 1 << 20
 	// MaxValueBytes is the maximum length of a value in [FieldChange] and
 	// [PermissionChange].
@@ -39,60 +40,64 @@ type Options struct {
 	Texts bool
 	// FileBytes limits the changed lines of one file; default 64 KiB.
 	FileBytes int
-	// TotalBytes limits the changed lines of all files together; default 1 MiB.
+	// TotalBytes limits the total size of the changed lines of all files. The
+	// default is 1 MiB.
 	TotalBytes int
-	// LineBytes limits the length of one line; default 500.
+	// LineBytes limits the length of one line. The default is 500.
 	LineBytes int
-	// NoScan leaves [Diff.Findings] empty. The scan is most of the work.
+	// NoScan skips the scan, which is most of the work. [Diff.Findings] is then
+	// empty.
 	NoScan bool
 }
 
-// Diff holds the differences between two versions of a skill. The zero Diff has
-// none.
+// Diff contains the differences between two versions of a skill. The zero Diff
+// means none.
 type Diff struct {
-	Name string   `json:"name"` // name in the new version, or else in the old one
+	Name string   `json:"name"` // name in the new version, or in the old one if there is no new one
 	Old  *Version `json:"old"`  // nil if there is none
 	New  *Version `json:"new"`  // nil if there is none
 	// Files lists the files that differ, sorted by path.
 	Files     []File `json:"files"`
 	Unchanged int    `json:"same"` // formatNumber of equal files
-	// Instructions holds the changed lines of SKILL.md, frontmatter and body,
-	// in the format of [Unified]; "" if there are none.
+	// Instructions contains the changed lines of SKILL.md, including the
+	// frontmatter, in the format of [Unified]. It is "" if there are none.
 	Instructions string `json:"instructions,omitempty"`
-	// Fields lists the changed frontmatter fields, in the order of a SKILL.md.
+	// Fields lists the changed frontmatter fields in the order of a SKILL.md.
 	Fields      []FieldChange     `json:"fields"`
 	Permissions PermissionChanges `json:"asks"`
 	Findings    Findings          `json:"findings"`
-	// Problems lists what could not be compared, one line each.
+	// Problems lists what could not be compared, one line per problem.
 	Problems []string `json:"problems"`
 }
 
 // Version describes one of the two versions.
 type Version struct {
-	Version string `json:"version,omitempty" doc:"As stated by the skill"`
-	Digest  string `json:"digest"` // of all files
+	Version string `json:"version,omitempty"` // as stated in the skill
+	Digest  string `json:"digest"`            // digest of all files
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	Scripts int    `json:"scripts"`
 }
 
 // Identical reports whether both versions have the same files with the same
-// bytes. Decisions about one then apply to the other. File modes are ignored.
+// content, so that a decision about one applies to the other. File modes are
+// ignored.
 func (d *Diff) Identical() bool {
 	return d.Old != nil && d.New != nil && d.Old.Digest == d.New.Digest
 }
 
-// Compare returns the differences between old and new. One of them may be nil;
-// all files of the other are then added or removed. The files must not change
-// during the call. A changed file becomes a problem of the result.
+// Compare returns the differences between old and new. One of them may be nil,
+// in which case all files of the other are added or removed. The files must not
+// change during the call; a changed file is reported as a problem of the
+// result.
 //
-// Faults of a version, such as a missing or invalid SKILL.md, are problems too.
-// An error means that ctx ended, or that the files could not be listed or
-// hashed, for example because there are more than [skill.MaxFiles]
+// Faults of a version, such as a missing or invalid SKILL.md, are reported as
+// problems too. The error is set if ctx is done, or if the files cannot be
+// listed or hashed, for example because there are more than [skill.MaxFiles]
 // ([skill.ErrTooLarge]). Compare is safe for concurrent use.
 func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	if old == nil && new == nil {
-		return nil, errors.New("compare versions of a skill: no version given")
+		return nil, errors.New("compare versions of a skill: both versions are nil")
 	}
 	c := comparison{ctx: ctx, options: o.withDefaults()}
 	for _, v := range []struct {
@@ -119,7 +124,7 @@ func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	return c.diff.withLists(), nil
 }
 
-// complete returns the options with defaults in place of zero fields.
+// withDefaults returns the options with zero fields replaced by the defaults.
 func (o *Options) withDefaults() Options {
 	var full Options
 	if o != nil {
@@ -151,20 +156,21 @@ func (d *Diff) withLists() *Diff {
 
 // comparison is the state of one call of [Compare].
 type comparison struct {
-	ctx      context.Context
-	options  Options
-	old, new versionFiles
-	diff     Diff
-	readBytes     int64 // bytes of the files that differ
-	shownBytes    int   // bytes of the lines in the diff
-	table    int   // table entries that the comparison used
+	ctx        context.Context
+	options    Options
+	old, new   versionFiles
+	diff       Diff
+	readBytes  int64 // total size of the files that differ
+	shownBytes int   // total size of the lines in the diff
+	table      int   // number of table entries used so far
 }
 
-// versionFiles is one version, empty if it is missing.
+// versionFiles is one of the two versions. It is empty if the version does not
+// exist.
 type versionFiles struct {
-	fsys     fs.FS // nil if there is no such version
+	fsys     fs.FS // nil if the version does not exist
 	manifest skill.Manifest
-	main     string       // path of its SKILL.md; "" if there is none
+	main     string       // path of the SKILL.md; "" if there is none
 	skill    *skill.Skill // never nil
 }
 
@@ -176,11 +182,11 @@ func (c *comparison) addProblem(format string, args ...any) {
 	case n < maxProblems:
 		c.diff.Problems = append(c.diff.Problems, escapeText(fmt.Sprintf(format, args...), MaxValueBytes))
 	case n == maxProblems:
-		c.diff.Problems = append(c.diff.Problems, "there are more problems")
+		c.diff.Problems = append(c.diff.Problems, "further problems omitted")
 	}
 }
 
-// open reads a version.
+// openVersion lists and hashes the files of a version and parses its SKILL.md.
 func (c *comparison) openVersion(s *versionFiles, fsys fs.FS, name string) error {
 	s.skill = &skill.Skill{UserInvocable: true}
 	if fsys == nil {
@@ -208,7 +214,7 @@ func (c *comparison) openVersion(s *versionFiles, fsys fs.FS, name string) error
 	case parsed == nil || !ds.Loads():
 		for _, d := range ds {
 			if d.Severity == skill.Error {
-				c.addProblem("%s: the skill does not load: %s", name, d.Message)
+				c.addProblem("%s: invalid skill: %s", name, d.Message)
 			}
 		}
 	}
@@ -232,19 +238,18 @@ func (s *versionFiles) version() *Version {
 	return v
 }
 
-// Findings holds the scan findings of the two versions.
+// Findings contains the scan findings of the two versions.
 type Findings struct {
-	// New lists findings that only the new version has. A finding is the same
-	// if rule, file and text are equal, even on another line.
+	// New lists findings that only the new version has. Two findings are equal
+	// if rule, file and text are equal, even on different lines.
 	New       []scan.Finding `json:"new"`
 	Removed   int            `json:"gone"` // only in the old version
 	Unchanged int            `json:"kept"` // in both versions
-	// Truncated says that a scan reached a limit, so that findings may be
-	// missing.
+	// Truncated is set if a scan reached a limit, so findings may be missing.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// findings scans both versions.
+// compareFindings scans both versions.
 func (c *comparison) compareFindings() error {
 	if c.options.NoScan {
 		return nil
@@ -260,7 +265,7 @@ func (c *comparison) compareFindings() error {
 		}
 		reports[i] = *r
 	}
-	left := map[string]int{} // formatNumber of findings of the old version, by key
+	left := map[string]int{} // number of findings of the old version by key
 	for _, f := range reports[0].Findings {
 		left[f.Key()]++
 	}

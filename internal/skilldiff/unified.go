@@ -9,30 +9,31 @@ import (
 
 const (
 	contextLines = 3
-	missingName      = "/dev/null" // the name of a missing file, as other tools write it
-	noLineEnd        = "\\ no line end at the end of the file"
+	missingName  = "/dev/null" // name of a missing file, as in other diff tools
+	noLineEnd    = "\\ no line end at the end of the file"
 )
 
-// Unified returns the difference of two texts in the unified format with three lines of
-// context, or "" if they are equal. It respects FileBytes and LineBytes of o. The last line
-// says how many lines were omitted.
+// Unified returns the difference of two texts in the unified format with three
+// lines of context. If the texts are equal, it returns "". It applies FileBytes
+// and LineBytes of o. The last line says how many lines were omitted.
 //
-// The result is safe to show on a terminal: control characters, invisible characters and
-// those that change the text direction are written as \u{…}. Unchanged parts of long lines
-// are elided. No tool can apply such a difference.
+// The result is safe to print on a terminal: control characters, invisible
+// characters and characters that change the text direction are written as
+// \u{…}. Unchanged parts of long lines are omitted. The result is not meant
+// to be applied as a patch.
 func Unified(old, new []byte, oldName, newName string, o *Options) string {
 	full := o.withDefaults()
 	out, _ := newTexts(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
 	return out
 }
 
-// textPair holds two textPair and their comparison by lines.
+// textPair is a pair of texts and their comparison by lines.
 type textPair struct {
-	a, b           []string // lines with their line ends
+	a, b           []string // lines including their line ends
 	steps          []linediff.Step
 	added, removed int
-	entries        int  // upper bound of the table entries of the comparison
-	crlf        bool // every line of both texts ends with CR LF
+	entries        int  // upper bound of the table entries that the comparison uses
+	crlf           bool // every line of both texts ends with CR LF
 }
 
 func newTexts(old, new string, table int) *textPair {
@@ -51,8 +52,8 @@ func newTexts(old, new string, table int) *textPair {
 	return t
 }
 
-// splitLines splits a text into lines that keep their line ends. A final line end does not
-// start another line.
+// splitLines splits a text into lines that include their line ends. A line end
+// at the end of the text does not start another line.
 func splitLines(s string) []string {
 	lines := strings.SplitAfter(s, "\n")
 	if lines[len(lines)-1] == "" {
@@ -70,8 +71,8 @@ func allCRLF(lines []string) bool {
 	return true
 }
 
-// unified returns the difference and the number of omitted lines. The difference has at most
-// maxBytes and one line more.
+// unified returns the difference and the number of omitted lines. The
+// difference has at most maxBytes, plus one line.
 func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (text string, omitted int) {
 	if t.added+t.removed == 0 {
 		return "", 0
@@ -84,7 +85,7 @@ func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (te
 		w.hunk(h)
 	}
 	if w.omitted > 0 {
-		fmt.Fprintf(&w.out, "… %d lines more of the difference are not shown\n", w.omitted)
+		fmt.Fprintf(&w.out, "… %d more lines of the difference are not shown\n", w.omitted)
 	}
 	return w.out.String(), w.omitted
 }
@@ -120,8 +121,8 @@ func (w *hunkWriter) hunk(h linediff.Hunk) {
 	}
 }
 
-// text writes a line. It elides what a long line has in common with its counterpart, which
-// is "" if there is none.
+// text writes a line. If the line is long, the parts that are equal in
+// counterpart are omitted. counterpart is "" if there is none.
 func (w *hunkWriter) text(op byte, line, counterpart string) {
 	if w.omitted > 0 {
 		w.omitted++
@@ -137,7 +138,7 @@ func (w *hunkWriter) text(op byte, line, counterpart string) {
 	}
 }
 
-// escape returns a line without its line end, with unsafe characters escaped.
+// escape returns a line without its line end. Unsafe characters are escaped.
 func (w *hunkWriter) escape(line string) string {
 	line = strings.TrimSuffix(line, "\n")
 	if w.crlf {

@@ -61,11 +61,11 @@ func TestUnified(t *testing.T) {
 
 func TestUnifiedLimit(t *testing.T) {
 	got := skilldiff.Unified(nil, []byte(strings.Repeat("a\n", 1000)), "a", "b", &skilldiff.Options{FileBytes: 100})
-	if len(got) > 200 || !strings.HasSuffix(got, " lines more of the difference are not shown\n") {
+	if len(got) > 200 || !strings.HasSuffix(got, " more lines of the difference are not shown\n") {
 		t.Errorf("%d bytes:\n%s", len(got), got)
 	}
 	shown := strings.Count(got, "\n+a")
-	if want := fmt.Sprintf("… %d lines more", 1000-shown); shown == 0 || !strings.Contains(got, want) {
+	if want := fmt.Sprintf("… %d more lines", 1000-shown); shown == 0 || !strings.Contains(got, want) {
 		t.Errorf("%d lines are shown:\n%s", shown, got)
 	}
 	// Two texts that have little in common take no longer than the table allows.

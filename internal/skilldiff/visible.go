@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// escapeText returns s on one line, cut at most bytes with the number of missing
-// bytes. It escapes control characters, invisible characters and those that
-// numberChange the text direction as \u{…}, and invalid bytes as \x….
+// escapeText returns s on one line. If s has more than most bytes, the rest is
+// replaced by the number of missing bytes. Control characters, invisible
+// characters and characters that change the text direction are escaped as
+// \u{…}, and invalid bytes as \x….
 func escapeText(s string, most int) string {
 	if len(s) <= most {
 		return escapeUnsafe(s, "")
@@ -19,7 +20,7 @@ func escapeText(s string, most int) string {
 	return escapeUnsafe(head, "") + missingNote(len(s)-len(head))
 }
 
-// cutLine cuts a text that is already escaped.
+// cutLine truncates a text that is already escaped.
 func cutLine(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -30,7 +31,7 @@ func cutLine(s string, most int) string {
 
 func missingNote(n int) string { return fmt.Sprintf("… (%d bytes more)", n) }
 
-// characterStart returns the start of a character at or just before an index.
+// characterStart returns the start of the character at an index.
 func characterStart(s string, at int) int {
 	for end := at; end > max(0, at-utf8.UTFMax); end-- {
 		if utf8.RuneStart(s[end]) {
@@ -40,7 +41,7 @@ func characterStart(s string, at int) int {
 	return at
 }
 
-// escapeUnsafe escapes unsafe characters of s, except those in keep.
+// escapeUnsafe escapes the unsafe characters of s, except those in keep.
 func escapeUnsafe(s, keep string) string {
 	out := make([]byte, 0, len(s))
 	for i, r := range s {
@@ -64,7 +65,7 @@ func escapeUnsafe(s, keep string) string {
 	return string(out)
 }
 
-// isVisible reports whether a character is visible.
+// isVisible reports whether a character has a visible glyph.
 func isVisible(r rune) bool {
 	return r >= ' ' && r <= '~' ||
 		unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
