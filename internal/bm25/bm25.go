@@ -1,16 +1,18 @@
 // Package bm25 ranks skills by how well they match a query. It searches texts
-// in memory. It uses no network and no model, and the same query always gives
-// the same answer.
+// in memory, without network access or a model. The results for a query are
+// deterministic.
 //
 // Each text has two Okapi BM25 scores: one over its name, description and tags,
-// and one that also includes the head of its body. The search adds the two. The
-// first score ranks skills about a subject above those that only mention it.
-// The second finds words that the description omits. Both are known when the
-// index is built, so a posting stores their sum in one byte and a query adds
-// one number per word and text. A text whose full name occurs in the query
-// scores higher. A text whose name is the whole query comes first.
+// and one that also includes the start of its body. The search adds the two.
+// The first score ranks skills about a subject above those that only mention
+// it. The second finds words that the description does not contain. Both are
+// computed when the index is built, so a posting stores their sum in one byte,
+// and a query adds one number per word and text. A text whose full name occurs
+// in the query gets a higher score. A text whose name equals the query comes
+// first.
 //
-// bench/search has the measurements behind these choices.
+// bench/search contains the measurements behind these choices. Start reading at
+// [New] and [Index.Search].
 package bm25
 
 import (
@@ -23,8 +25,8 @@ import (
 )
 
 // BodyHead is the number of characters of a body that are indexed. The rest is
-// mostly examples and edge cases: reading it costs time and memory, and finds
-// no more skills.
+// mostly examples and special cases: indexing it takes time and memory, and
+// does not find more skills.
 const BodyHead = 2500
 
 const (
@@ -37,12 +39,12 @@ const (
 
 	maxUnknown = 4 // words of a query that are corrected; each correction scans many terms
 
-	k1 = 1.2  // how soon repeating a word stops helping
-	b  = 0.75 // how strongly long texts are penalised
+	k1 = 1.2  // how quickly repetitions of a word stop increasing the score
+	b  = 0.75 // how strongly long texts are penalized
 
 	nameBoost        = 1.2  // factor for a text whose whole name is in the query
 	minShare         = 0.25 // hits below this share of the best score are dropped
-	correctionWeight = 0.75 // weight of a correction for an unknown word
+	correctionWeight = 0.75 // weight of a term that replaces an unknown word
 )
 
 // Doc is a text to index.
@@ -50,7 +52,7 @@ type Doc struct {
 	Name        string
 	Description string
 	Tags        []string
-	Body        string // text after the description, may be empty; only the first BodyHead characters are indexed
+	Body        string // text after the description; may be empty; only the first BodyHead characters are indexed
 }
 
 // Hit is a text that matches a query.
@@ -59,8 +61,8 @@ type Hit struct {
 	Score float64 // higher is better; comparable only within one search
 }
 
-// Index is an immutable set of texts to search. It is safe for concurrent use
-// and does not retain the strings it was built from.
+// Index is an immutable search index. It does not retain the strings from which
+// it was built. It is safe for concurrent use.
 type Index struct {
 	docs  int
 	terms terms
@@ -76,8 +78,8 @@ type name struct {
 	doc uint32
 }
 
-// New indexes docs in order. It takes one text at a time, so the sequence can
-// read bodies on demand.
+// New indexes docs in order. It reads one text at a time, so the sequence can
+// load bodies on demand.
 func New(docs iter.Seq[Doc]) *Index {
 	bld := builder{ids: map[string]uint32{}, stems: map[string]uint32{}}
 	for d := range docs {
@@ -94,15 +96,15 @@ func New(docs iter.Seq[Doc]) *Index {
 // Len returns the number of indexed texts.
 func (x *Index) Len() int { return x.docs }
 
-// queryBuffers holds the buffers of one query for reuse by later queries.
+// queryBuffers holds the buffers of one query, to be reused by later queries.
 type queryBuffers struct {
 	lex         lexer
 	terms       []weightedTerm // terms of the query
-	scores      []float32  // by text
-	joined      []byte     // words of the query, joined
-	ends        []int      // end of each word in joined
-	boosted     []int      // indexes of the names found in the query
-	unknown     int        // number of words that are in no text
+	scores      []float32      // by text
+	joined      []byte         // words of the query, concatenated
+	ends        []int          // end of each word in joined
+	boosted     []int          // indexes of the names that occur in the query
+	unknown     int            // number of words that occur in no text
 	corrections []uint32
 	stem        []byte
 }
@@ -112,15 +114,15 @@ type weightedTerm struct {
 	weight float32
 }
 
-// Search returns at most limit texts that share a word with the query, best
-// first. Texts of equal score keep the order in which they were indexed. A text
-// whose name equals the query comes first, however its words are spelled or
-// joined. Texts whose name starts with the query are ranked higher.
+// Search returns at most limit texts that have a word in common with the query,
+// best first. Texts with equal scores are in the order of indexing. A text
+// whose name equals the query comes first, regardless of spelling and
+// separators. Texts whose name starts with the query are ranked higher.
 //
-// A word that occurs in no text is treated as a prefix or misspelling of an
-// indexed word, or ignored. Texts that match much worse than the best one are
-// dropped. An empty query returns nothing. Only the head of a very long query
-// is read, so the cost is bounded.
+// A word that occurs in no text is treated as a prefix or misspelling of
+// indexed words, or ignored. Texts with a much lower score than the best one
+// are dropped. For an empty query, the result is empty. Only the start of a
+// very long query is used, so the cost is bounded.
 func (x *Index) Search(query string, limit int) []Hit {
 	if limit <= 0 || x.docs == 0 {
 		return nil
@@ -140,7 +142,7 @@ func (x *Index) Search(query string, limit int) []Hit {
 	return topHits(s.scores, best*minShare, limit)
 }
 
-// parseQuery splits the query into terms to look up and joins its words.
+// parseQuery splits the query into terms and concatenates its words.
 func (x *Index) parseQuery(s *queryBuffers, query string) {
 	s.terms, s.joined, s.ends, s.unknown = s.terms[:0], s.joined[:0], s.ends[:0], 0
 	s.lex.reset(query, maxQuery)
@@ -154,7 +156,7 @@ func (x *Index) parseQuery(s *queryBuffers, query string) {
 		if stopWords[string(s.lex.word)] || x.lookUp(s, s.lex.word) {
 			continue
 		}
-		// GitHub is one word if some text has it, and two words otherwise.
+		// GitHub is one word if some text contains it, and two words otherwise.
 		known := false
 		s.lex.pieces(func(part []byte) {
 			known = x.lookUp(s, part) || known
@@ -165,7 +167,7 @@ func (x *Index) parseQuery(s *queryBuffers, query string) {
 	}
 }
 
-// addCorrections adds terms that the current unknown word may stand for.
+// addCorrections adds terms that may be meant by the current unknown word.
 func (x *Index) addCorrections(s *queryBuffers) {
 	if s.unknown++; s.unknown > maxUnknown {
 		return
@@ -177,8 +179,8 @@ func (x *Index) addCorrections(s *queryBuffers) {
 	}
 }
 
-// lookUp adds the term of a word to the query and reports whether the index has
-// it.
+// lookUp adds the term of a word to the query. It reports whether the index
+// contains the term.
 func (x *Index) lookUp(s *queryBuffers, w []byte) bool {
 	s.stem = stem(append(s.stem[:0], w...))
 	term, ok := x.terms.find(s.stem)
@@ -252,7 +254,8 @@ func topHits(scores []float32, low float32, limit int) []Hit {
 	if found == 0 {
 		return nil
 	}
-	// A heap with the worst hit at its root: most texts cost one comparison.
+	// Use a heap with the worst hit at its root, so most texts cost one
+	// comparison.
 	room := min(found, limit)
 	heap := make([]Hit, 0, room)
 	for doc, v := range scores {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// builder collects texts one by one. The weight of a word depends on all texts,
-// so the builder only counts until terms is called.
+// builder collects texts one by one. It only counts words until terms is
+// called, because the weight of a word depends on all texts.
 type builder struct {
 	lex   lexer
-	ids   map[string]uint32 // stemmedWord as written, to the id of its stem; stop words map to stopID
-	stems map[string]uint32 // stem, to its id
+	ids   map[string]uint32 // maps words as written to the IDs of their stems; stop words map to stopID
+	stems map[string]uint32 // maps stems to their IDs
 	stem  []byte
 
 	counts  [][]termCount // by text
 	current []termCount   // of the current text
-	slot    []uint32  // by stem: one more than its index in current, or 0
+	slot    []uint32      // by stem: its index in current plus one, or 0
 
 	metaLen, fullLen []uint32 // number of words of each text, without and with its body
 
@@ -26,8 +26,8 @@ type builder struct {
 
 const stopID = math.MaxUint32
 
-// termCount says how often a text has a stem. A byte is enough: BM25 barely
-// distinguishes 20 occurrences from 200.
+// termCount is the number of occurrences of a stem in a text. A byte is enough:
+// BM25 barely distinguishes 20 occurrences from 200.
 type termCount struct {
 	stem       uint32
 	meta, full uint8
@@ -54,7 +54,7 @@ func (bld *builder) add(d Doc) {
 }
 
 // addWords counts the words of one field of the current text. Parts of
-// camelCase words and single characters of unspaced words are counted only in
+// camelCase words and single characters of unspaced words are only counted in
 // fields that describe the skill, not in bodies.
 func (bld *builder) addWords(text string, max int, meta bool) {
 	tally := func(w []byte) { bld.countWord(w, meta) }
@@ -91,7 +91,7 @@ func (bld *builder) countWord(w []byte, meta bool) {
 	}
 }
 
-// addWord registers a new word and returns the id of its stem.
+// addWord registers a new word and returns the ID of its stem.
 func (bld *builder) addWord(w string) uint32 {
 	if stopWords[w] {
 		bld.ids[w] = stopID
@@ -108,7 +108,7 @@ func (bld *builder) addWord(w string) uint32 {
 	return id
 }
 
-// nameKey joins the words of a name.
+// nameKey concatenates the words of a name.
 func (bld *builder) nameKey(text string) string {
 	var key []byte
 	for bld.lex.reset(text, maxField); bld.lex.next(); {
@@ -117,9 +117,9 @@ func (bld *builder) nameKey(text string) string {
 	return string(key)
 }
 
-// terms computes the weights. It goes over the counts three times: to count the
-// texts of each stem, to find the size and the highest score of its postings,
-// and to write them.
+// terms computes the weights. It reads the counts three times: to count the
+// texts of each stem, to compute the size and the highest score of its
+// postings, and to write them.
 func (bld *builder) terms() terms {
 	n := len(bld.slot)
 	meta, full := newField(bld.metaLen, n), newField(bld.fullLen, n)
@@ -134,7 +134,7 @@ func (bld *builder) terms() terms {
 	}
 
 	size := make([]uint32, n)
-	next := make([]uint32, n) // one more than the last text of each stem
+	next := make([]uint32, n) // index of the last text of each stem plus one
 	peak := make([]float64, n)
 	bld.each(func(doc uint32, c termCount) {
 		size[c.stem] += uint32(varintLen(doc+1-next[c.stem])) + 1
@@ -180,7 +180,7 @@ func (bld *builder) terms() terms {
 	return t
 }
 
-// each calls f with every count and its text.
+// each calls f with each count and the text it belongs to.
 func (bld *builder) each(f func(doc uint32, c termCount)) {
 	for doc, counts := range bld.counts {
 		for _, c := range counts {
@@ -194,11 +194,11 @@ func varintLen(v uint32) int {
 	return binary.PutUvarint(buf[:], uint64(v))
 }
 
-// field computes scores of stems in texts, either without or with their bodies.
+// field computes the scores of stems in texts, either with or without bodies.
 type field struct {
 	docs float64
-	norm []float64 // by text: the penalty for its length
-	idf  []float64 // by stem: its weight; until setWeights is called, the number of texts with it
+	norm []float64 // by text: penalty for its length
+	idf  []float64 // by stem: its weight; before setWeights, the number of texts that contain it
 }
 
 func newField(lengths []uint32, stems int) field {

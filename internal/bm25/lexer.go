@@ -8,31 +8,29 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length in bytes at which a word is cut. Longer words are
-// hashes or blobs, which nobody searches for.
+// maxWord is the length in bytes to which words are truncated. Longer words are
+// hashes or encoded data, which nobody searches for.
 const maxWord = 64
 
 // lexer splits text into words: runs of letters, marks and digits, in lower
 // case, without accents and in normal width. A run in a script without spaces
-// is a word of its own, even next to a Latin word.
-//
-// The zero lexer is ready for reset, which reuses its buffers.
+// is a separate word, even next to a Latin word. Call reset before use.
 type lexer struct {
 	text string
 	pos  int
-	left int // characters that may still be read
+	left int // number of characters that may still be read
 
 	word []byte // the current word
-	cjk  bool   // whether it is in a script without spaces
-	cuts []int  // where camelCase divides it
+	cjk  bool   // the word is in a script without spaces
+	cuts []int  // offsets at which camelCase divides the word
 }
 
-// reset starts a new text, of which at most max characters are read.
+// reset starts a new text. At most max characters of it are read.
 func (l *lexer) reset(text string, max int) {
 	l.text, l.pos, l.left = text, 0, max
 }
 
-// next finds the next word and reports whether there is one.
+// next finds the next word. It returns false at the end of the text.
 func (l *lexer) next() bool {
 	for l.scanWord() {
 		if len(l.word) > 0 {
@@ -42,8 +40,8 @@ func (l *lexer) next() bool {
 	return false
 }
 
-// scan reads the next word, which may be empty, and reports whether any text
-// was left.
+// scanWord reads the next word, which may be empty. It returns false at the end
+// of the text.
 func (l *lexer) scanWord() bool {
 	l.word, l.cuts, l.cjk = l.word[:0], l.cuts[:0], false
 	if l.pos == len(l.text) || l.left <= 0 {
@@ -109,7 +107,7 @@ func (l *lexer) languageSign() {
 	}
 }
 
-// fold replaces é by e and Ａ by a. It removes combining marks.
+// foldWord replaces é by e and Ａ by a, and removes combining marks.
 func (l *lexer) foldWord() {
 	wide := norm.NFKD.Bytes(l.word)
 	n := len(l.word)
@@ -126,7 +124,7 @@ func (l *lexer) foldWord() {
 }
 
 // bigrams calls yield with each pair of adjacent characters of an unspaced
-// word, or with its only character.
+// word. If there is only one character, yield gets that character.
 func (l *lexer) bigrams(yield func(pair []byte)) {
 	_, first := utf8.DecodeRune(l.word)
 	if first == len(l.word) {
@@ -140,7 +138,7 @@ func (l *lexer) bigrams(yield func(pair []byte)) {
 	}
 }
 
-// pieces calls yield with each part of the current word if it has several:
+// pieces calls yield with each part of the current word if there are several:
 // camelCase parts, or single characters of an unspaced word.
 func (l *lexer) pieces(yield func(piece []byte)) {
 	if l.cjk {
@@ -166,8 +164,8 @@ func (l *lexer) pieces(yield func(piece []byte)) {
 type charKind uint8
 
 const (
-	notWord     charKind = iota // not part of a word
-	caselessChar             // a digit, a mark or a letter without case
+	notWord      charKind = iota // not part of a word
+	caselessChar                 // a digit, a mark or a letter without case
 	lowerCase
 	upperCase
 	unspacedChar // in a script without spaces between words
@@ -202,8 +200,8 @@ func wideKind(r rune) charKind {
 }
 
 // isUnspaced reports whether a letter is in a script without spaces, or in
-// Hangul, which attaches particles to words. It compares blocks, not scripts: ー
-// and 々 are in the script "common".
+// Hangul, which attaches particles to words. It compares Unicode blocks, not
+// scripts, because ー and 々 are in the script "common".
 func isUnspaced(r rune) bool {
 	return 0x0E00 <= r && r < 0x0F00 || // Thai, Lao
 		0x1000 <= r && r < 0x10A0 || // Myanmar
@@ -216,8 +214,9 @@ func isUnspaced(r rune) bool {
 		0x20000 <= r && r < 0x40000 // Han
 }
 
-// stopWords say nothing about a skill. Words such as use, user, skill and help
-// do ("user research", "skill creator") and keep their weight.
+// stopWords lists words that carry no information about a skill. Words such as
+// use, user, skill and help are not stop words, because they occur in names
+// ("user research", "skill creator").
 var stopWords = func() map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(`

@@ -2,9 +2,9 @@ package bm25
 
 import "slices"
 
-// SharedWords returns the words of text that other contains too, as text spells
-// them and without repetitions. Words are equal if a search for one finds the
-// other. Stop words are left out.
+// SharedWords returns the words of text that also occur in other, spelled as in
+// text and without duplicates. Two words are equal if a search for one finds
+// the other. Stop words are omitted.
 func SharedWords(text, other string) []string {
 	has := map[string]bool{}
 	eachTerm(other, func(_, term string) { has[term] = true })
@@ -17,8 +17,8 @@ func SharedWords(text, other string) []string {
 	return out
 }
 
-// eachTerm calls yield with each term of a text: the stem of each word together
-// with the word, and each pair of characters of unspaced text.
+// eachTerm calls yield with each word of a text and its term. The term is the
+// stem of the word, or each pair of characters of unspaced text.
 func eachTerm(text string, yield func(word, term string)) {
 	var l lexer
 	for l.reset(text, maxQuery); l.next(); {

@@ -2,14 +2,14 @@ package bm25
 
 import "bytes"
 
-// stem reduces an English word in lower case to its Porter2 stem, in place, and
-// returns it. It returns words with any other byte unchanged, because digits
-// and other scripts have no English endings.
+// stem reduces a lower-case English word to its Porter2 stem, in place. It
+// returns words with other characters unchanged, because digits and other
+// scripts have no English suffixes.
 //
-// The algorithm and its names come from
-// https://snowballstem.org/algorithms/english/stemmer.html. It will not change,
-// so it is written out here instead of imported. A lighter stemmer (plurals,
-// -ing, -ed) found fewer skills.
+// The algorithm and its names are from
+// https://snowballstem.org/algorithms/english/stemmer.html. It is implemented
+// here instead of imported because it does not change. A lighter stemmer
+// (plurals, -ing, -ed) found fewer skills.
 func stem(w []byte) []byte {
 	if len(w) <= 2 {
 		return w
@@ -23,7 +23,7 @@ func stem(w []byte) []byte {
 		return append(w[:0], s...)
 	}
 
-	// A y that acts as a consonant is written Y until the end.
+	// A y that acts as a consonant is written as Y until the end.
 	for i, c := range w {
 		if c == 'y' && (i == 0 || isVowel(w[i-1])) {
 			w[i] = 'Y'
@@ -48,9 +48,9 @@ func stem(w []byte) []byte {
 	return p.b
 }
 
-// stemmedWord is a stemmedWord that is being stemmed. Its regions R1 and R2 begin at r1 and
-// r2. Suffixes are removed only inside them, so that the stem stays
-// recognisable.
+// stemmedWord is a word while it is being stemmed. Its regions R1 and R2 start
+// at r1 and r2. Suffixes are removed only inside the regions, so that stems
+// stay recognizable.
 type stemmedWord struct {
 	b      []byte
 	r1, r2 int
@@ -96,8 +96,8 @@ func hasVowel(b []byte) bool {
 	return false
 }
 
-// endsShort reports whether b ends in a short syllable. That is a vowel between
-// two consonants, the last of them not w, x or Y, or an initial vowel followed
+// endsShort reports whether b ends in a short syllable: a vowel between two
+// consonants, the last of which is not w, x or Y, or an initial vowel followed
 // by one consonant.
 func endsShort(b []byte) bool {
 	n := len(b)
@@ -110,7 +110,7 @@ func endsShort(b []byte) bool {
 	return b[n-1] != 'w' && b[n-1] != 'x' && b[n-1] != 'Y'
 }
 
-// plural does step 1a.
+// removePlural performs step 1a.
 func (p *stemmedWord) removePlural() {
 	n := len(p.b)
 	switch {
@@ -130,7 +130,7 @@ func (p *stemmedWord) removePlural() {
 	}
 }
 
-// pastAndGerund does step 1b.
+// removePastAndGerund performs step 1b.
 func (p *stemmedWord) removePastAndGerund() {
 	for _, s := range []string{"eedly", "eed"} {
 		if p.ends(s) {
@@ -161,7 +161,7 @@ func (p *stemmedWord) removePastAndGerund() {
 	}
 }
 
-// finalY does step 1c.
+// replaceFinalY performs step 1c.
 func (p *stemmedWord) replaceFinalY() {
 	n := len(p.b)
 	if n > 2 && (p.b[n-1] == 'y' || p.b[n-1] == 'Y') && !isVowel(p.b[n-2]) {
@@ -169,7 +169,7 @@ func (p *stemmedWord) replaceFinalY() {
 	}
 }
 
-// finalEL does step 5.
+// removeFinalEL performs step 5.
 func (p *stemmedWord) removeFinalEL() {
 	n := len(p.b)
 	switch {
@@ -188,9 +188,9 @@ func (p *stemmedWord) removeFinalEL() {
 // precede the suffix.
 type rule struct{ suffix, with, after string }
 
-// replace applies the first rule whose suffix the word has, if the suffix lies
-// in the region. A suffix outside the region still ends the step. Rules are
-// ordered so that a longer suffix comes before its own ending.
+// replace applies the first rule whose suffix the word has, if the suffix is
+// inside the region. A suffix outside the region ends the step too. A longer
+// suffix must come before a suffix that it ends with.
 func (p *stemmedWord) replace(rules []rule, region int) {
 	for _, r := range rules {
 		if !p.ends(r.suffix) {

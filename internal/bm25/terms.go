@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// terms maps each stem to the texts that contain it. It uses a few flat slices,
-// so that 50,000 texts need few allocations and cost the garbage collector
-// nothing.
+// terms maps each stem to the texts that contain it. It consists of a few flat
+// slices, so that 50,000 texts need few allocations and add no garbage
+// collection work.
 type terms struct {
-	text  string    // all stems, sorted and joined
-	ends  []uint32  // end of each stem in text
-	postings []byte    // for each text of a term: distance to the previous text as a varint, then the score in units
-	postingEnds  []uint32  // end of the postings of each term
-	units []float32 // score of one unit for each term; negative if the term occurs only in bodies
+	text        string    // all stems, sorted and joined
+	ends        []uint32  // end of each stem in text
+	postings    []byte    // for each text of a term: the distance to the previous text as a varint, and the score in units
+	postingEnds []uint32  // end of the postings of each term
+	units       []float32 // score of one unit by term; negative if the term occurs only in bodies
 }
 
 func (t *terms) len() int { return len(t.ends) }
@@ -41,7 +41,8 @@ func (t *terms) find(w []byte) (uint32, bool) {
 // inMeta reports whether a term occurs in a name, description or tag.
 func (t *terms) inMeta(i int) bool { return t.units[i] > 0 }
 
-// addScores adds the scores of one term of a query to those of its texts.
+// addScores adds the scores of one query term to the scores of the texts that
+// contain it.
 func (t *terms) addScores(scores []float32, w weightedTerm) {
 	from := uint32(0)
 	if w.term > 0 {
@@ -63,13 +64,12 @@ func (t *terms) addScores(scores []float32, w weightedTerm) {
 	}
 }
 
-// maxCorrections is the number of terms that may stand for one unknown word.
+// maxCorrections is the maximum number of terms that replace one unknown word.
 const maxCorrections = 4
 
-// correct appends to out the terms that an unknown word may stand for. These
-// are terms that start with the word, or else terms of which its stem, root, is
-// a misspelling. Only terms in names, descriptions and tags count, most
-// frequent first.
+// correct appends to out the terms that an unknown word may mean: terms that
+// start with the word, or else terms that are similar to its stem root. It uses
+// only terms in names, descriptions and tags, most frequent first.
 func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	if len(w) < 3 {
 		return out
@@ -77,7 +77,7 @@ func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	for i := t.search(w); i < t.len() && strings.HasPrefix(t.at(i), string(w)); i++ {
 		out = t.insert(out, i)
 	}
-	allowed := 0 // short words are too close to others
+	allowed := 0 // short words have too many similar words
 	if len(w) >= 9 {
 		allowed = 2
 	} else if len(w) >= 5 {
@@ -100,8 +100,7 @@ func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	return out
 }
 
-// insert puts a term into out if there is room or if it is more frequent than
-// one of them.
+// insert adds a term to out if there is room, or replaces a less frequent one.
 func (t *terms) insert(out []uint32, i int) []uint32 {
 	if !t.inMeta(i) {
 		return out
@@ -125,8 +124,8 @@ func (t *terms) size(i int) uint32 {
 }
 
 // editDistance returns the number of letters to insert, delete, replace or swap
-// with a neighbour to turn one word into the other. It returns some number
-// above most if the distance is above most.
+// to turn one word into the other. If it is greater than most, the result is
+// any number greater than most.
 func editDistance(a string, b []byte, most int) int {
 	if len(a) > maxWord || len(b) > maxWord {
 		return most + 1

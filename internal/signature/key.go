@@ -18,23 +18,23 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Limits on names of keys and skills, and on keys, in bytes.
+// Maximum lengths of names and keys in bytes.
 const (
 	maxName = 256
 	maxKey  = 1024
 )
 
 var (
-	errInvalidPrivateKey = errors.New("not a private key made by GenerateKey")
-	errInvalidPublicKey  = errors.New("not a public key made by GenerateKey")
+	errInvalidPrivateKey = errors.New("invalid private key, want one created by GenerateKey")
+	errInvalidPublicKey  = errors.New("invalid public key, want one created by GenerateKey")
 )
 
 // GenerateKey returns a new key pair, each key on one line. name identifies the
-// owner, for example "example.com/tools". It has 1 to 256 bytes of printable
-// characters without spaces and "+", and is part of the key.
+// owner, for example "example.com/tools", and is part of the keys. It must have
+// 1 to 256 bytes of printable characters without spaces and "+".
 func GenerateKey(name string) (private, public string, err error) {
 	if !isKeyName(name) {
-		return "", "", fmt.Errorf("create key: name %.100q is empty, too long, or contains spaces, + or invisible characters", name)
+		return "", "", fmt.Errorf("create key: invalid name %.100q, want 1 to 256 bytes without spaces, + or invisible characters", name)
 	}
 	private, public, err = note.GenerateKey(rand.Reader, name)
 	if err != nil {
@@ -48,16 +48,17 @@ func isKeyName(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 }
 
-// PublicKey returns the public key for a private key.
+// PublicKey returns the public key that belongs to a private key.
 func PublicKey(private string) (string, error) {
 	if len(private) > maxKey {
 		return "", errInvalidPrivateKey
 	}
 	signer, err := note.NewSigner(private)
 	if err != nil || !isKeyName(signer.Name()) {
-		return "", errInvalidPrivateKey // the error of package note may contain the key
+		return "", errInvalidPrivateKey // an error of package note could contain the key
 	}
-	// PRIVATE+KEY+NAME+HASH+BASE64, where the last part may contain a +.
+	// The format is PRIVATE+KEY+NAME+HASH+BASE64. The last part may contain a
+	// +.
 	parts := strings.SplitN(private, "+", 5)
 	seed, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
@@ -67,7 +68,8 @@ func PublicKey(private string) (string, error) {
 	return note.NewEd25519VerifierKey(signer.Name(), ed25519.PublicKey(public))
 }
 
-// newVerifier parses a public key. Each key has only one valid form.
+// newVerifier parses a public key. It accepts only the one canonical form of
+// each key.
 func newVerifier(public string) (note.Verifier, error) {
 	raw, ok := publicBytes(public)
 	if !ok {
@@ -96,7 +98,8 @@ func publicBytes(public string) (ed25519.PublicKey, bool) {
 	return raw[1:], true
 }
 
-// KeyName returns the name in a public key, or "" if the key is invalid.
+// KeyName returns the name in a public key. If the key is invalid, it returns
+// "".
 func KeyName(public string) string {
 	v, err := newVerifier(public)
 	if err != nil {
@@ -105,9 +108,9 @@ func KeyName(public string) string {
 	return v.Name()
 }
 
-// Fingerprint returns a short form of a public key and its name, for comparing
-// keys by eye. It has eight groups of four hex digits, the first half of a
-// SHA-256. It is "no key" if the key is invalid.
+// Fingerprint returns a short form of a public key and its name, for comparison
+// by eye. It has eight groups of four hex digits, the first half of a SHA-256.
+// If the key is invalid, it returns "no key".
 func Fingerprint(public string) string {
 	if _, err := newVerifier(public); err != nil {
 		return "no key"
@@ -121,20 +124,20 @@ func Fingerprint(public string) string {
 	return strings.Join(groups, "-")
 }
 
-// ExposedError is returned for a private key that others can read.
+// ExposedError is returned for a private key that other users can read.
 type ExposedError struct {
 	Path string
 	Mode os.FileMode
 }
 
-// Error returns the problem and the command that fixes it.
+// Error describes the problem and the command that fixes it.
 func (e *ExposedError) Error() string {
-	return fmt.Sprintf("others can read the private key in %q (mode %04o): run `chmod 600` on it, and make a new key if others may have read it", e.Path, e.Mode)
+	return fmt.Sprintf("other users can read the private key in %q (mode %04o): run `chmod 600` on it, and create a new key if they may have read it", e.Path, e.Mode)
 }
 
-// WritePrivateKey writes a private key to a new file at path that only this
-// user can read. It returns [os.ErrExist] if the file exists. The key is on
-// disk when it returns. After an error there is no file.
+// WritePrivateKey writes a private key to a new file at path that only the
+// current user can read, and syncs it. If the file exists, the error is
+// [os.ErrExist]. After an error there is no file.
 func WritePrivateKey(path, private string) error {
 	if _, err := PublicKey(private); err != nil {
 		return fmt.Errorf("write the private key: %w", err)
@@ -150,8 +153,8 @@ func WritePrivateKey(path, private string) error {
 	return nil
 }
 
-// ReadPrivateKey reads a file written by WritePrivateKey. It returns an
-// [*ExposedError] if the file mode lets others read it.
+// ReadPrivateKey reads a file written by WritePrivateKey. If the file mode lets
+// other users read it, the error is an [*ExposedError].
 func ReadPrivateKey(path string) (string, error) {
 	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {

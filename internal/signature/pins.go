@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Limits on the stored pins.
+// Limits on stored pins.
 const (
 	MaxPins        = 5000
 	MaxSourceBytes = 512
@@ -27,50 +27,51 @@ const (
 // ErrNotPinned is returned for a source without a pinned key.
 var ErrNotPinned = errors.New("no pinned key")
 
-// Pins stores which key signed the skills of each source when they were first
-// seen. The file belongs to this user alone, and several processes may change
-// it concurrently. If others could have read or written it, or if it is
-// damaged, every method returns an error. Pins is safe for concurrent use.
+// Pins stores the key that signed the skills of each source when they were
+// first seen. The file must belong to the current user. Several processes may
+// change it concurrently. If other users can read or write the file, or if it
+// is damaged, all methods return an error. Pins is safe for concurrent use.
 type Pins struct {
-	Path string // path of the file; created with its directory when a key is pinned
+	Path string // path of the file; Check and Set create it and its directory
 }
 
 // Pin is the pinned key of a source.
 type Pin struct {
 	Source string    `json:"source"`
 	Key    string    `json:"key"`   // public
-	Since  time.Time `json:"since"` // when it was pinned
-	// First says that this call pinned the key, so it was not compared with an
+	Since  time.Time `json:"since"` // time of pinning
+	// First is set if this call pinned the key, so it was not compared with an
 	// earlier one.
 	First bool `json:"first,omitempty"`
 }
 
-// ChangedKeyError is returned for a source whose skill is not signed by the
-// pinned key.
+// ChangedKeyError is returned for a skill that is not signed by the pinned key
+// of its source.
 type ChangedKeyError struct {
 	Source     string
-	PinnedKey  string // the public key that is kept
-	CurrentKey string // the key of the current signature; "" if unsigned
+	PinnedKey  string // pinned public key
+	CurrentKey string // key of the current signature; "" if unsigned
 }
 
 func (e *ChangedKeyError) Error() string {
-	now := "it is not signed any more"
+	now := "it is no longer signed"
 	if e.CurrentKey != "" {
-		now = "it is signed by " + describeKey(e.CurrentKey) + " now"
+		now = "it is now " + describeKey(e.CurrentKey)
 	}
 	return fmt.Sprintf("key of %q changed: it was %s, and %s; ask the publisher before you accept it", e.Source, describeKey(e.PinnedKey), now)
 }
 
-// Check compares the key that signed a source's skill with the pinned key. key
-// is empty for an unsigned skill. The caller must verify the signature first.
+// Check compares the key that signed a skill with the pinned key of its source.
+// key is empty for an unsigned skill. The caller must verify the signature
+// first.
 //
-// For a new source, Check pins the key and sets First. An unsigned skill of a
-// new source has nothing to pin, and Check returns the zero Pin. A key other
-// than the pinned one, or none, is a [*ChangedKeyError].
+// For a new source, Check pins the key and sets First. For an unsigned skill of
+// a new source, it pins nothing and returns the zero Pin. If the key differs
+// from the pinned one, or is missing, the error is a [*ChangedKeyError].
 //
-// source identifies the origin of the skills. It has 1 to 512 bytes of
-// printable characters without a password or token, and must be the same in
-// each call.
+// source identifies the origin of the skill and must be the same in each call.
+// It must have 1 to 512 bytes of printable characters, without a password or
+// token.
 func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 	if err := checkSource(source); err != nil {
 		return Pin{}, fmt.Errorf("check the key of a source: %w", err)
@@ -110,8 +111,8 @@ func (k Pin) checkKey(now string) error {
 	return nil
 }
 
-// Find returns the pin of a source without changing anything. It returns
-// ErrNotPinned if there is none.
+// Find returns the pin of a source. It changes nothing. If there is none, the
+// error is ErrNotPinned.
 func (p Pins) Find(source string) (Pin, error) {
 	all, err := p.read()
 	if k, ok := all[source]; ok && err == nil {
@@ -120,8 +121,8 @@ func (p Pins) Find(source string) (Pin, error) {
 	return Pin{}, fmt.Errorf("find the key of %.200q: %w", source, cmp.Or(err, ErrNotPinned))
 }
 
-// Set pins a key for a source and replaces an earlier pin, because the user
-// confirmed it.
+// Set pins a key for a source and replaces an earlier pin. Call it if the user
+// confirmed the key.
 func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 	if err := checkSource(source); err != nil {
 		return Pin{}, fmt.Errorf("pin the key of a source: %w", err)
@@ -136,8 +137,8 @@ func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 	return k, nil
 }
 
-// Remove deletes the pin of a source and returns it. The source is then new to
-// Check. Remove returns ErrNotPinned if there is none.
+// Remove deletes the pin of a source and returns it. Check then treats the
+// source as new. If there is no pin, the error is ErrNotPinned.
 func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 	all, err := p.read()
 	if err == nil {
@@ -177,7 +178,7 @@ func (p Pins) All() ([]Pin, error) {
 
 func checkSource(s string) error {
 	if !isOneLine(s) || len(s) > MaxSourceBytes {
-		return fmt.Errorf("source is empty, longer than %d bytes, or contains control characters", MaxSourceBytes)
+		return fmt.Errorf("invalid source, want 1 to %d bytes without control characters", MaxSourceBytes)
 	}
 	if u, err := url.Parse(s); err == nil && u.User != nil {
 		if _, secret := u.User.Password(); secret || strings.HasPrefix(u.Scheme, "http") {
@@ -198,7 +199,7 @@ func (all pinSet) addPin(k Pin) error {
 	return nil
 }
 
-// pinsFile is the format of the file.
+// pinsFile is the JSON format of the file.
 type pinsFile struct {
 	Version int   `json:"version"`
 	Pins    []Pin `json:"publishers"` // by source
@@ -240,23 +241,23 @@ func (p Pins) update(ctx context.Context, edit func(pinSet) error) error {
 	})
 }
 
-// decode parses the file. It fails on any fault, because a source whose key was
-// dropped would be treated as new.
+// decode parses the file. It returns an error for any fault, because a source
+// whose key was lost would be treated as new.
 func (p Pins) decode(data []byte) (pinSet, error) {
 	damaged := func(format string, args ...any) (pinSet, error) {
-		return nil, fmt.Errorf("%s is damaged: %s", p.Path, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("damaged file %s: %s", p.Path, fmt.Sprintf(format, args...))
 	}
 	var f pinsFile
 	if json.Unmarshal(data, &f) != nil {
-		return damaged("it is no JSON as this program writes it")
+		return damaged("not JSON in the expected form")
 	}
 	if f.Version != pinsVersion {
-		return nil, fmt.Errorf("%s has version %d, which this program does not support", p.Path, f.Version)
+		return nil, fmt.Errorf("unsupported version of %s: %d", p.Path, f.Version)
 	}
 	all := pinSet{}
 	for _, k := range f.Pins {
 		if _, twice := all[k.Source]; twice || checkSource(k.Source) != nil || KeyName(k.Key) == "" || k.First {
-			return damaged("its entry for %.100q is wrong", k.Source)
+			return damaged("invalid entry for %.100q", k.Source)
 		}
 		all[k.Source] = k
 	}

@@ -1,17 +1,17 @@
 // Package signature signs skills and verifies signatures. A signature proves
-// that the holder of a key signed exactly these files. [Pins] shows whether it
-// is the key that was seen before.
+// that the holder of a key signed exactly these files. [Pins] detects whether
+// the key has changed.
 //
 // A signature is a file in the skill, [FileName]. It is a signed note in the
-// format of the Go checksum database (https://c2sp.org/signed-note). An Ed25519
-// signature covers the name of the skill and the hash of each file. The note
-// names its key, so that [Pins] can store the key of a new publisher and detect
-// a later change.
+// format of the Go checksum database (https://c2sp.org/signed-note). Its
+// Ed25519 signature covers the name of the skill and the hash of each file. The
+// note contains the public key, so that [Pins] can store the key of a new
+// publisher.
 //
-// A signature says who made the files, not what they contain. It grants no
-// permission to run anything. The package makes no connections, knows no
-// certificate authority, and treats a signature as hostile until it is
-// verified.
+// A signature says who published the files, not what they do, and grants no
+// permission to run them. The package makes no connections, uses no certificate
+// authority, and treats a signature as hostile until it is verified. Start
+// reading at [Sign] and [Verify].
 package signature
 
 import (
@@ -29,34 +29,36 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// FileName is the signature file at the top of a skill. It is the only file
+// FileName is the path of the signature file in a skill. It is the only file
 // that the signature does not cover.
 const FileName = "SKILL.sig"
 
-// MaxBytes is the maximum size of a signature, enough for about 9,000 files.
+// MaxBytes is the maximum size of a signature in bytes. It suffices for about
+// 9,000 files.
 const MaxBytes = 1 << 20
 
-// The lines before the list of files.
+// Prefixes of the lines before the list of files.
 const (
 	heading    = "loadout skill signature v1"
 	namePrefix = "name "
 	keyPrefix  = "key "
 )
 
-// Signature is the content of a signature.
+// Signature is the content of a signature file.
 type Signature struct {
 	Name string // name of the skill
-	Key  string // public key that the signature names
-	// Files lists the signed files, sorted by path, with Path and SHA256 only.
+	Key  string // public key in the signature
+	// Files lists the signed files sorted by path. Only Path and SHA256 are
+	// set.
 	Files skill.Manifest
 }
 
-// Sign returns the content of [FileName] for the files of a manifest with
-// hashes. It ignores an existing signature in the manifest. private is a key
-// made by [GenerateKey].
+// Sign returns the content of [FileName] for the files of a manifest. The
+// manifest must contain hashes. An existing signature in it is ignored. private
+// is a key created by [GenerateKey].
 //
-// It returns an error if the name or a path contains characters that a
-// signature cannot hold, such as line ends, or if the signature would exceed
+// Sign returns an error if the name or a path contains characters that are not
+// allowed in a signature, such as line ends, or if the signature exceeds
 // [MaxBytes].
 func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
 	public, err := PublicKey(private)
@@ -106,15 +108,15 @@ func (s *Signature) text() string {
 // check rejects content that cannot be signed.
 func (s *Signature) check() error {
 	if !isOneLine(s.Name) || len(s.Name) > maxName {
-		return fmt.Errorf("skill name is empty, longer than %d bytes, or contains control characters", maxName)
+		return fmt.Errorf("invalid skill name, want 1 to %d bytes without control characters", maxName)
 	}
 	if len(s.Files) == 0 {
-		return errors.New("no files")
+		return errors.New("no files to sign")
 	}
 	for i, f := range s.Files {
 		switch {
 		case !isOneLine(f.Path) || !fs.ValidPath(f.Path) || f.Path == FileName:
-			return fmt.Errorf("path cannot be signed: %.200q", f.Path)
+			return fmt.Errorf("invalid path %.200q, want one line of UTF-8", f.Path)
 		case !isHash(f.SHA256):
 			return fmt.Errorf("file %q has no SHA-256", f.Path)
 		case i > 0 && f.Path <= s.Files[i-1].Path:
@@ -124,7 +126,7 @@ func (s *Signature) check() error {
 	return nil
 }
 
-// isOneLine reports whether a text fits on one line of a signature.
+// isOneLine reports whether a text can be part of a line of a signature.
 func isOneLine(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
@@ -135,22 +137,22 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// DamagedError is returned for a signature that [Sign] did not write or that
-// was changed afterwards. Nothing in it can be trusted.
+// DamagedError is returned for a signature that [Sign] did not write, or that
+// was modified. Its content cannot be trusted.
 type DamagedError struct{ Reason string }
 
 func (e *DamagedError) Error() string { return "damaged signature: " + e.Reason }
 
-// Parse parses a signature without verifying it. Its content is untrusted until
-// [Verify] accepts it. Parse returns ErrUnsigned for empty input, and a
-// [*DamagedError] for anything that [Sign] does not write. Each signature has
-// only one valid form, and notes with several signatures are rejected.
+// Parse parses a signature without verifying it. The content is untrusted until
+// [Verify] accepts it. For empty input, the error is ErrUnsigned. For anything
+// that [Sign] would not write, including several signatures, it is a
+// [*DamagedError].
 func Parse(sig []byte) (*Signature, error) {
 	switch {
 	case len(sig) == 0:
 		return nil, ErrUnsigned
 	case len(sig) > MaxBytes:
-		return nil, &DamagedError{fmt.Sprintf("more than %d bytes", MaxBytes)}
+		return nil, &DamagedError{fmt.Sprintf("too large (limit %d bytes)", MaxBytes)}
 	}
 	_, err := note.Open(sig, nil)
 	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
@@ -164,7 +166,7 @@ func Parse(sig []byte) (*Signature, error) {
 	by := n.UnverifiedSigs[0]
 	if _, err := base64.StdEncoding.Strict().DecodeString(by.Base64); err != nil ||
 		string(sig) != n.Text+"\n— "+by.Name+" "+by.Base64+"\n" {
-		return nil, &DamagedError{"not in the form in which Sign writes it"}
+		return nil, &DamagedError{"not in the form that Sign writes"}
 	}
 	s, err := parseText(n.Text)
 	if err != nil {
@@ -175,7 +177,7 @@ func Parse(sig []byte) (*Signature, error) {
 	case err != nil:
 		return nil, &DamagedError{"invalid key line"}
 	case v.Name() != by.Name || v.KeyHash() != by.Hash:
-		return nil, &DamagedError{fmt.Sprintf("names the key %q but is signed by %q", v.Name(), by.Name)}
+		return nil, &DamagedError{fmt.Sprintf("contains the key %q but is signed by %q", v.Name(), by.Name)}
 	}
 	return s, nil
 }

@@ -13,18 +13,17 @@ import (
 // ErrUnsigned is returned for a skill without a signature.
 var ErrUnsigned = errors.New("skill is not signed")
 
-// KeyError is returned for a skill that is signed by another key than the
-// expected one.
+// KeyError is returned for a skill that is signed by another key than expected.
 type KeyError struct {
-	SignedBy string // the public key that the signature names
-	Expected string // the public key that was expected
+	SignedBy string // public key in the signature
+	Expected string // expected public key
 }
 
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("signed by another key: got %s, want %s", describeKey(e.SignedBy), describeKey(e.Expected))
 }
 
-// describeKey returns a key for messages.
+// describeKey formats a public key for messages.
 func describeKey(key string) string {
 	return fmt.Sprintf("%q (%s)", KeyName(key), Fingerprint(key))
 }
@@ -34,8 +33,8 @@ func describeKey(key string) string {
 type MismatchError struct {
 	Name       string // name of the skill
 	SignedName string // name in the signature
-	// Changed files differ from the signed ones. Missing files were signed but
-	// do not exist. Added files exist but were not signed.
+	// Changed lists files that differ from the signed ones, Missing signed
+	// files that do not exist, and Added files that were not signed.
 	Changed []string
 	Missing []string
 	Added   []string
@@ -58,7 +57,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("skill %q differs from the signed one: %s", e.Name, strings.Join(parts, "; "))
 }
 
-// formatPaths returns the first paths and the number of the others.
+// formatPaths formats the first paths and the number of the others.
 func formatPaths(paths []string) string {
 	const most = 5
 	shown := make([]string, 0, most)
@@ -72,14 +71,14 @@ func formatPaths(paths []string) string {
 	return text
 }
 
-// Verify checks that sig, the content of a skill's [FileName], is a signature
-// by public over the skill with that name and exactly the files of m. It
-// returns nil only if that is true. ErrUnsigned means that there is no
-// signature. A [*DamagedError] means an invalid signature, a [*KeyError]
-// another key, and a [*MismatchError] another skill or other files.
+// Verify verifies that sig is a signature by the key public over the skill with
+// that name and exactly the files of m. It returns nil only if that is true. If
+// there is no signature, the error is ErrUnsigned. For an invalid signature it
+// is a [*DamagedError], for another key a [*KeyError], and for another skill or
+// other files a [*MismatchError].
 //
-// Verify checks the hashes in m. The caller must make sure that the files still
-// have these hashes when it uses them.
+// Verify checks the hashes in m. The caller must ensure that the files have
+// these hashes when it uses them.
 func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 	v, err := newVerifier(public)
 	if err != nil {
@@ -102,8 +101,8 @@ func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 }
 
 // compare returns a [*MismatchError] if the skill differs from the signed one,
-// and nil otherwise. Both lists are sorted. A path that is repeated in files
-// counts as added.
+// and nil otherwise. Both lists must be sorted. A repeated path in files counts
+// as added.
 func (s *Signature) compare(files skill.Manifest, name string) error {
 	e := &MismatchError{Name: name, SignedName: s.Name}
 	i := 0

@@ -33,7 +33,7 @@ func TestWriteScriptOutput(t *testing.T) {
 	}{
 		{"a file", made, map[string]any{"path": "out/plot.png", "from": link}, true, "Wrote out/plot.png, 8 bytes."},
 		{"a file, and no content", made, map[string]any{"path": "out/plot.png", "from": link, "content": ""}, true, "Wrote out/plot.png, 8 bytes."},
-		{"both", made, map[string]any{"path": "out/plot.png", "from": link, "content": "x"}, false, "not both"},
+		{"both", made, map[string]any{"path": "out/plot.png", "from": link, "content": "x"}, false, "use only one"},
 		{"neither", made, map[string]any{"path": "out/plot.png"}, false, "missing content"},
 		{"an empty file", made, map[string]any{"path": "out/plot.png", "content": ""}, true, "0 bytes"},
 		{"one that is gone", made, map[string]any{"path": "out/plot.png", "from": "loadout-work://f/other"}, false, "copy loadout-work://f/other: there is no such file any more"},

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits of a saved skill.
+// Limits on a saved skill.
 const (
 	MaxSkillFiles = 64
 	MaxSkillBytes = 1 << 20
@@ -36,7 +36,7 @@ type saveFile struct {
 	Content string `json:"content"`
 }
 
-// save validates a skill and writes it, completely or not at all.
+// save validates a skill and writes it atomically.
 func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) (*mcp.CallToolResult, any, error) {
 	files, err := in.checkFiles()
 	if err != nil {
@@ -56,7 +56,8 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 	return textResult(text + "It can be loaded now."), nil, nil
 }
 
-// files returns the skill's files by path, or an error with all problems.
+// checkFiles returns the skill's files by path. The error describes all
+// problems.
 func (in *saveArgs) checkFiles() (map[string]string, error) {
 	var errs []error
 	if strings.TrimSpace(in.Instructions) == "" || strings.TrimSpace(in.Description) == "" {
@@ -90,8 +91,8 @@ func (in *saveArgs) checkFiles() (map[string]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// saveIn writes a skill and moves it into position in one step. It does not
-// follow symlinks.
+// writeSkill writes a skill to a temporary directory and renames it. It does
+// not follow symlinks.
 func (f *folder) writeSkill(name string, files map[string]string, replace bool) error {
 	project, err := os.OpenRoot(f.opts.Project)
 	if err != nil {

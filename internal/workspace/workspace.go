@@ -1,9 +1,9 @@
-// Package workspace implements an MCP server for a folder. An agent can read,
-// write, edit and list files inside the folder only. It can run commands with a
-// function that the caller provides.
+// Package workspace implements an MCP server for a folder. With it, an agent
+// can read, write, edit and list files in the folder, and run commands through
+// a function that the caller provides.
 //
-// The server does not ask for approval. The caller decides whether a call is
-// allowed before it reaches the server.
+// The server does not request approval. The caller must decide whether a call
+// is allowed before it passes the call on. Start reading at [New].
 package workspace
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// Limits of one call.
+// Limits on one call.
 const (
 	MaxRead  = 64 << 10 // bytes of a file in one result
 	MaxFile  = 8 << 20  // bytes of a file that is written or edited
@@ -40,32 +40,32 @@ const (
 type CommandResult struct {
 	ExitCode       int
 	Stdout, Stderr string
-	Note           string // for example that it timed out, or that its output was truncated
+	Note           string // additional information, for example that the command timed out
 }
 
 // Options configure a server.
 type Options struct {
-	// Run runs a command in the folder; if nil, the server has no run_command.
+	// Run runs a command in the folder. If nil, there is no run_command tool.
 	Run func(ctx context.Context, args []string, timeout time.Duration) (*CommandResult, error)
-	// Made reads a file that a script created, given the link in the script's
-	// result. It lets write_file copy the file into the folder; nil disables
-	// this.
+	// ReadOutput reads a file that a script created. link is the link in the
+	// result of the script. With it, write_file can copy such files into the
+	// folder. It may be nil.
 	ReadOutput func(link string) ([]byte, error)
-	// Elsewhere returns a hint about a path that does not exist in the folder
-	// or about a command that failed. It returns "" if it has no hint, and may
-	// be nil.
+	// Hint returns a hint about a path that does not exist in the folder, or
+	// about a command that failed. It returns "" if it has none. It may be nil.
 	Hint func(text string) string
 	// Project is the directory of the project; skills are saved in its
-	// .loadout/skills. If it is "", the server has no save_skill. Saved is
+	// .loadout/skills. If it is "", there is no save_skill tool. OnSave is
 	// called after a skill was saved and may be nil.
 	Project string
-	OnSave   func(context.Context) error
+	OnSave  func(context.Context) error
 }
 
-// Name is the name of the server in rules for its tools.
+// Name is the server name in permission rules.
 const Name = "workspace"
 
-// New returns a server for the folder root. The caller closes root.
+// New returns a server for the folder root. The caller closes root when the
+// server is no longer used.
 func New(root *os.Root, o *Options) *mcp.Server {
 	if o == nil {
 		o = &Options{}
@@ -111,7 +111,7 @@ func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*
 	}
 	more := len(data) > MaxRead
 	data = data[:min(len(data), MaxRead)]
-	for cut := 0; more && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop a truncated character
+	for cut := 0; more && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop an incomplete character
 		data = data[:len(data)-1]
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
@@ -124,7 +124,7 @@ func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*
 	return textResult(text), nil, nil
 }
 
-// hinted adds a hint about the path or command in text to err.
+// addHint adds a hint about the path or command in text to err.
 func (f *folder) addHint(err error, text string) error {
 	if hint := f.hint(text); hint != "" {
 		return fmt.Errorf("%w; %s", err, hint)
@@ -139,8 +139,8 @@ func (f *folder) hint(text string) string {
 	return f.opts.Hint(text)
 }
 
-// part reads up to MaxRead bytes of a regular file and one more, which shows
-// that the file continues.
+// readPart reads up to MaxRead+1 bytes of a regular file. The additional byte
+// shows that the file continues.
 func (f *folder) readPart(name string, offset int64) ([]byte, error) {
 	file, err := f.open(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *folder) readPart(name string, offset int64) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, max(offset, 0), MaxRead+1))
 }
 
-// open opens a regular file. It refuses other kinds, because opening a pipe
+// open opens a regular file. It rejects other kinds, because opening a pipe
 // could block.
 func (f *folder) open(name string) (*os.File, error) {
 	fi, err := f.root.Stat(name)
@@ -222,15 +222,15 @@ type writeArgs struct {
 	From    string  `json:"from,omitempty" jsonschema:"or the link of a file that a script left, as loadout-work://…"`
 }
 
-// data returns the content to write.
+// content returns the content to write.
 func (f *folder) content(in *writeArgs) ([]byte, error) {
 	switch {
 	case in.From == "" && in.Content == nil:
-		return nil, errors.New("missing content: give content or from")
+		return nil, errors.New("missing content: set content or from")
 	case in.From == "":
 		return []byte(*in.Content), nil
 	case in.Content != nil && *in.Content != "":
-		return nil, errors.New("give either content or from, not both")
+		return nil, errors.New("content and from are both set; use only one")
 	case f.opts.ReadOutput == nil:
 		return nil, errors.New("scripts are disabled, so there is no file to copy")
 	}
@@ -258,13 +258,13 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	return textResult(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
 }
 
-// writeFile writes a file in one step and creates missing parent directories.
+// writeFile writes a file atomically. It creates missing parent directories.
 func (f *folder) writeFile(name string, data []byte) error {
 	if len(data) > MaxFile {
 		return fmt.Errorf("file too large (%d bytes, limit %d)", len(data), MaxFile)
 	}
 	if execution.IsProtected(name) {
-		return errors.New("protected, because programs run commands from this file; the user can change it")
+		return errors.New("protected, because programs run commands from this file; only the user can change it")
 	}
 	dir, err := f.openDir(filepath.Dir(name))
 	if err != nil {
@@ -277,7 +277,7 @@ func (f *folder) writeFile(name string, data []byte) error {
 	case err == nil && !fi.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case err == nil && fi.Mode().Perm()&0o200 == 0:
-		return errors.New("read-only file; the user can change that")
+		return errors.New("read-only file; only the user can change that")
 	case err == nil:
 		mode = fi.Mode().Perm()
 	}
@@ -296,8 +296,9 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return nil
 }
 
-// dir opens a directory for writing and creates it if it is missing. It does
-// not follow symlinks, because one may lead to files that programs execute.
+// openDir opens a directory for writing. It creates missing directories. It
+// does not follow symlinks, because one may lead to files that programs
+// execute.
 func (f *folder) openDir(name string) (*os.Root, error) {
 	at, err := f.root.OpenRoot(".")
 	if err != nil || name == "." {
@@ -314,7 +315,7 @@ func (f *folder) openDir(name string) (*os.Root, error) {
 	return at, nil
 }
 
-// openSubdir opens a subdirectory and creates it if it is missing.
+// openSubdir opens a subdirectory. If it does not exist, openSubdir creates it.
 func openSubdir(at *os.Root, name string) (*os.Root, error) {
 	if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -330,7 +331,7 @@ func openSubdir(at *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // replaced in the meantime
+	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // replaced since the first check
 		next.Close()
 		return nil, fmt.Errorf("not a folder: %s; use a path without symlinks", name)
 	}
@@ -385,7 +386,7 @@ type runArgs struct {
 	Seconds int    `json:"seconds,omitempty" jsonschema:"after which it is ended; default 60"`
 }
 
-// maxSeconds limits the timeout of a command.
+// maxSeconds is the maximum timeout of a command.
 const maxSeconds = 600
 
 func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*mcp.CallToolResult, any, error) {
@@ -417,8 +418,8 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 	return res, nil, nil
 }
 
-// localPath returns a path relative to the folder in the form of the operating
-// system.
+// localPath returns a path relative to the folder, with the separators of the
+// operating system.
 func localPath(name string) (string, error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "/workspace/"), "./")
 	if name == "" || name == "/workspace" {
@@ -431,7 +432,7 @@ func localPath(name string) (string, error) {
 	return p, nil
 }
 
-// pathlessError returns an error without paths of the host.
+// pathlessError returns an error without host paths.
 func pathlessError(name string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
