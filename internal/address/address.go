@@ -9,9 +9,9 @@ import (
 	"net/netip"
 )
 
-// special lists addresses that no public server has, from the IANA registries
+// specialNetworks lists addresses that no public server has, from the IANA registries
 // for special-purpose addresses and the documentation of cloud providers.
-var special = []struct {
+var specialNetworks = []struct {
 	prefix netip.Prefix
 	what   string
 }{
@@ -47,8 +47,8 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
-// global is the part of IPv6 that is allocated for public use.
-var global = netip.MustParsePrefix("2000::/3")
+// globalUnicast is the part of IPv6 that is allocated for public use.
+var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 // NonPublicReason returns a word that says why an address is not public, or ""
 // for a public address. An IPv4 address must not be mapped into IPv6.
@@ -56,12 +56,12 @@ func NonPublicReason(a netip.Addr) string {
 	if !a.IsValid() || a.Zone() != "" {
 		return "not usable"
 	}
-	for _, s := range special {
+	for _, s := range specialNetworks {
 		if s.prefix.Contains(a) {
 			return s.what
 		}
 	}
-	if a.Is6() && !global.Contains(a) {
+	if a.Is6() && !globalUnicast.Contains(a) {
 		return "reserved"
 	}
 	return ""

@@ -22,7 +22,7 @@ func Of(name string, data []byte) string {
 }
 
 // ByName returns the type of a file by its extension, or "" if unknown.
-func ByName(name string) string { return types[strings.ToLower(path.Ext(name))] }
+func ByName(name string) string { return typesByExtension[strings.ToLower(path.Ext(name))] }
 
 // IsText reports whether data is UTF-8 text without NUL. It checks all of data,
 // because JSON would change any other bytes.
@@ -47,8 +47,8 @@ func Image(data []byte) string {
 	return ""
 }
 
-// types are the MIME types by extension.
-var types = map[string]string{
+// typesByExtension are the MIME typesByExtension by extension.
+var typesByExtension = map[string]string{
 	".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".mmd": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
 	".html": "text/html", ".htm": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",
 	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".sql": "application/sql",

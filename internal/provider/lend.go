@@ -21,7 +21,7 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	borrowed := *owner
 	borrowed.Tools = nil
 	for _, t := range declared {
-		config, err := merge(to.Config, t.Config)
+		config, err := mergeSettings(to.Config, t.Config)
 		if err != nil {
 			return nil, fmt.Errorf("skill %s: tool %s: %w", to.Name, t.Name, err)
 		}
@@ -37,7 +37,7 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 // Settings returns the configuration of a declared tool, merged over that of
 // its skill.
 func Settings(s *skill.Skill, t skill.Tool) (map[string]any, error) {
-	config, err := merge(s.Config, t.Config)
+	config, err := mergeSettings(s.Config, t.Config)
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: tool %s: %w", s.Name, t.Name, err)
 	}

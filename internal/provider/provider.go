@@ -111,7 +111,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	}
 	c := Context{Skill: s.Name, Config: s.Config, Tools: []Declared{}, Person: o.Person, Session: o.Session}
 	for _, t := range s.Tools {
-		config, err := merge(s.Config, t.Config)
+		config, err := mergeSettings(s.Config, t.Config)
 		if err != nil {
 			return nil, fmt.Errorf("skill %s: tool %s: %w", s.Name, t.Name, err)
 		}
@@ -122,7 +122,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	case len(p.Command) > 0:
 		start.Kind, start.Command = Command, p.Command
 	case p.WASM != "":
-		start.Kind, start.Command = WASM, []string{inside(p.WASM)}
+		start.Kind, start.Command = WASM, []string{skillPath(p.WASM)}
 	case p.Class != "":
 		c.Module, c.Class = strings.TrimSuffix(p.Module, ".py"), p.Class
 		if c.Module == "" {
@@ -148,17 +148,17 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	return start, nil
 }
 
-// inside returns p as a path inside the skill, so that it cannot name a program
+// skillPath returns p as a path skillPath the skill, so that it cannot name a program
 // of the host.
-func inside(p string) string {
-	if strings.HasPrefix(p, mountpoint.Skill+"/") {
+func skillPath(p string) string {
+	if strings.HasPrefix(p, sandbox.SkillDir+"/") {
 		return p
 	}
 	return mountpoint.Skill + "/" + strings.TrimPrefix(p, "./")
 }
 
-// merge returns the settings of a tool merged over those of its skill.
-func merge(under, over json.RawMessage) (map[string]any, error) {
+// mergeSettings returns the settings of a tool merged over those of its skill.
+func mergeSettings(under, over json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for _, text := range []json.RawMessage{under, over} {
 		if len(text) == 0 {

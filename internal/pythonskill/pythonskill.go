@@ -35,10 +35,10 @@ func ReadDraft(src []byte) (*skill.Draft, error) {
 	if len(src) > maxBytes {
 		return nil, fmt.Errorf("file too large (limit %d bytes)", maxBytes)
 	}
-	p := python{src: string(src)}
+	p := scanner{src: string(src)}
 	err := ErrNoManifest
 	for p.findManifest() {
-		d := newDraft(p.value(0, ""))
+		d := newDraft(p.readExpression(0, ""))
 		if d != nil {
 			return d, nil
 		}
@@ -92,45 +92,45 @@ func (v pyValue) text(field string) string {
 	return ""
 }
 
-// python scans the source of a module once.
-type python struct {
+// scanner scans the source of a module once.
+type scanner struct {
 	src   string
 	pos   int
 	depth int // number of open brackets, inside which line ends are ignored
 }
 
-func (p *python) more() bool { return p.pos < len(p.src) }
+func (p *scanner) hasMore() bool { return p.pos < len(p.src) }
 
 // findManifest moves past the next "SKILL_MANIFEST =", with or without a type
 // annotation, at the beginning of a line outside brackets and text literals.
-func (p *python) findManifest() bool {
+func (p *scanner) findManifest() bool {
 	const word = "SKILL_MANIFEST"
-	for p.depth = 0; p.more(); {
+	for p.depth = 0; p.hasMore(); {
 		first := p.depth == 0 && (p.pos == 0 || p.src[p.pos-1] == '\n')
 		if rest := p.src[p.pos:]; first && strings.HasPrefix(rest, word) && (len(rest) == len(word) || !isWord(rest[len(word)])) {
 			p.pos += len(word)
-			if p.space(); p.at(':') {
+			if p.skipSpace(); p.startsWith(':') {
 				p.pos++
-				p.skip("=")
+				p.skipExpression("=")
 			}
-			if p.at('=') && !strings.HasPrefix(p.src[p.pos:], "==") {
+			if p.startsWith('=') && !strings.HasPrefix(p.src[p.pos:], "==") {
 				p.pos++
 				return true
 			}
 			continue
 		}
-		p.step()
+		p.skipToken()
 	}
 	return false
 }
 
 // step skips one character, text literal, comment or bracket.
-func (p *python) step() {
+func (p *scanner) skipToken() {
 	switch c := p.src[p.pos]; c {
 	case '#':
-		p.comment()
+		p.skipComment()
 	case '"', '\'':
-		p.quoted(false)
+		p.readQuoted(false)
 	case '(', '[', '{':
 		p.depth++
 		p.pos++
@@ -142,7 +142,7 @@ func (p *python) step() {
 	}
 }
 
-func (p *python) comment() {
+func (p *scanner) skipComment() {
 	if n := strings.IndexByte(p.src[p.pos:], '\n'); n >= 0 {
 		p.pos += n
 	} else {
@@ -151,11 +151,11 @@ func (p *python) comment() {
 }
 
 // space skips white space and comments.
-func (p *python) space() {
-	for p.more() {
+func (p *scanner) skipSpace() {
+	for p.hasMore() {
 		switch c := p.src[p.pos]; {
 		case c == '#':
-			p.comment()
+			p.skipComment()
 		case c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\n' && p.depth > 0:
 			p.pos++
 		case c == '\\' && strings.HasPrefix(strings.TrimPrefix(p.src[p.pos+1:], "\r"), "\n"):
@@ -166,12 +166,12 @@ func (p *python) space() {
 	}
 }
 
-func (p *python) at(c byte) bool { return p.more() && p.src[p.pos] == c }
+func (p *scanner) startsWith(c byte) bool { return p.hasMore() && p.src[p.pos] == c }
 
 // ended reports whether an expression ends here: at a comma, a closing bracket,
 // the end of the line or one of the characters in stop.
-func (p *python) ended(stop string) bool {
-	if !p.more() {
+func (p *scanner) isExpressionEnd(stop string) bool {
+	if !p.hasMore() {
 		return true
 	}
 	c := p.src[p.pos]
@@ -179,42 +179,42 @@ func (p *python) ended(stop string) bool {
 }
 
 // skip moves to the end of an expression.
-func (p *python) skip(stop string) {
+func (p *scanner) skipExpression(stop string) {
 	outer := p.depth
-	for p.more() && (p.depth > outer || !p.ended(stop)) {
-		p.step()
+	for p.hasMore() && (p.depth > outer || !p.isExpressionEnd(stop)) {
+		p.skipToken()
 	}
 	p.depth = outer
 }
 
 // value reads an expression up to its end. The result is opaque unless the
 // expression is a single literal.
-func (p *python) value(level int, stop string) pyValue {
-	p.space()
-	v := p.literal(level)
-	p.space()
-	if !p.ended(stop) {
-		p.skip(stop)
+func (p *scanner) readExpression(level int, stop string) pyValue {
+	p.skipSpace()
+	v := p.readLiteral(level)
+	p.skipSpace()
+	if !p.isExpressionEnd(stop) {
+		p.skipExpression(stop)
 		return pyValue{}
 	}
 	return v
 }
 
 // literal reads a literal if there is one.
-func (p *python) literal(level int) pyValue {
-	if !p.more() || level > maxNesting {
+func (p *scanner) readLiteral(level int) pyValue {
+	if !p.hasMore() || level > maxNesting {
 		return pyValue{}
 	}
 	switch c := p.src[p.pos]; {
 	case c == '(' || c == '[':
-		return p.sequence(level)
+		return p.readSequence(level)
 	case c == '{':
-		return pyValue{kind: pyFields, fields: p.pairs(level)}
+		return pyValue{kind: pyFields, fields: p.readDict(level)}
 	case c == '"' || c == '\'':
-		return p.texts()
+		return p.readTexts()
 	case '0' <= c && c <= '9' || c == '.':
 		start := p.pos
-		for p.more() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
+		for p.hasMore() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
 			p.pos++
 		}
 		return pyValue{kind: pyNumber, literal: p.src[start:p.pos]}
@@ -222,26 +222,26 @@ func (p *python) literal(level int) pyValue {
 		return pyValue{}
 	}
 	start := p.pos
-	for p.more() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
+	for p.hasMore() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
 		p.pos++
 	}
 	word := p.src[start:p.pos]
-	if p.at('"') || p.at('\'') {
+	if p.startsWith('"') || p.startsWith('\'') {
 		p.pos = start
-		return p.texts()
+		return p.readTexts()
 	}
-	if p.space(); p.at('(') && word != "lambda" {
-		return pyValue{kind: pyFields, fields: p.arguments(level)}
+	if p.skipSpace(); p.startsWith('(') && word != "lambda" {
+		return pyValue{kind: pyFields, fields: p.readArguments(level)}
 	}
 	return pyValue{}
 }
 
 // sequence reads a list, a tuple or a value in parentheses.
-func (p *python) sequence(level int) pyValue {
+func (p *scanner) readSequence(level int) pyValue {
 	round := p.src[p.pos] == '('
 	v, commas := pyValue{kind: pyList}, 0
-	p.bracket(func() {
-		v.items = append(v.items, p.value(level+1, ""))
+	p.readItems(func() {
+		v.items = append(v.items, p.readExpression(level+1, ""))
 	}, &commas)
 	if round && commas == 0 && len(v.items) == 1 {
 		return v.items[0]
@@ -250,15 +250,15 @@ func (p *python) sequence(level int) pyValue {
 }
 
 // pairs reads a dict. The last of repeated keys wins.
-func (p *python) pairs(level int) map[string]pyValue {
+func (p *scanner) readDict(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
-	p.bracket(func() {
-		key := p.value(level+1, ":")
-		if !p.at(':') {
+	p.readItems(func() {
+		key := p.readExpression(level+1, ":")
+		if !p.startsWith(':') {
 			return // an item of a set, or an unpacked dict
 		}
 		p.pos++
-		if v := p.value(level+1, ""); key.kind == pyText {
+		if v := p.readExpression(level+1, ""); key.kind == pyText {
 			fields[key.literal] = v
 		}
 	}, nil)
@@ -266,29 +266,29 @@ func (p *python) pairs(level int) map[string]pyValue {
 }
 
 // arguments reads the keyword arguments of a call.
-func (p *python) arguments(level int) map[string]pyValue {
+func (p *scanner) readArguments(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
-	p.bracket(func() {
+	p.readItems(func() {
 		start := p.pos
-		for p.more() && isWord(p.src[p.pos]) {
+		for p.hasMore() && isWord(p.src[p.pos]) {
 			p.pos++
 		}
 		name := p.src[start:p.pos]
-		if p.space(); name == "" || !p.at('=') || strings.HasPrefix(p.src[p.pos:], "==") {
-			p.skip("") // a positional argument
+		if p.skipSpace(); name == "" || !p.startsWith('=') || strings.HasPrefix(p.src[p.pos:], "==") {
+			p.skipExpression("") // a positional argument
 			return
 		}
 		p.pos++
-		fields[name] = p.value(level+1, "")
+		fields[name] = p.readExpression(level+1, "")
 	}, nil)
 	return fields
 }
 
 // bracket calls item for each item between brackets and counts the commas.
-func (p *python) bracket(item func(), commas *int) {
+func (p *scanner) readItems(item func(), commas *int) {
 	p.depth++
 	p.pos++
-	for p.space(); p.more(); p.space() {
+	for p.skipSpace(); p.hasMore(); p.skipSpace() {
 		switch c := p.src[p.pos]; c {
 		case ')', ']', '}':
 			p.pos++
@@ -311,24 +311,24 @@ func (p *python) bracket(item func(), commas *int) {
 
 // texts reads adjacent text literals. If one is not plain text, for example an
 // f-string, the whole value is opaque.
-func (p *python) texts() pyValue {
+func (p *scanner) readTexts() pyValue {
 	v := pyValue{kind: pyText}
 	for {
 		start := p.pos
-		for p.more() && isWord(p.src[p.pos]) {
+		for p.hasMore() && isWord(p.src[p.pos]) {
 			p.pos++
 		}
 		prefix := strings.ToLower(p.src[start:p.pos])
-		if !p.at('"') && !p.at('\'') {
+		if !p.startsWith('"') && !p.startsWith('\'') {
 			p.pos = start
 			return v
 		}
-		text, ok := p.quoted(strings.Contains(prefix, "r"))
+		text, ok := p.readQuoted(strings.Contains(prefix, "r"))
 		if !ok || prefix != "" && prefix != "r" && prefix != "u" {
 			v.kind = pyOpaque
 		}
 		v.literal += text
-		p.space()
+		p.skipSpace()
 	}
 }
 
@@ -338,7 +338,7 @@ func isWord(c byte) bool {
 
 // quoted reads a text literal and returns its value. It returns false if the
 // literal is not closed.
-func (p *python) quoted(raw bool) (string, bool) {
+func (p *scanner) readQuoted(raw bool) (string, bool) {
 	s := p.src[p.pos:]
 	quote := s[:1]
 	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
@@ -354,7 +354,7 @@ func (p *python) quoted(raw bool) (string, bool) {
 			p.pos += i
 			return "", false
 		case s[i] == '\\' && i+1 < len(s):
-			text, n := pyEscape(s[i:])
+			text, n := decodeEscape(s[i:])
 			if raw {
 				n = 2
 				text = s[i : i+n]
@@ -370,10 +370,10 @@ func (p *python) quoted(raw bool) (string, bool) {
 	return "", false
 }
 
-// pyEscape decodes the escape sequence at the beginning of s, which has at
+// decodeEscape decodes the escape sequence at the beginning of s, which has at
 // least two bytes, and returns its length. It returns unknown sequences
 // unchanged.
-func pyEscape(s string) (string, int) {
+func decodeEscape(s string) (string, int) {
 	const from, to = "abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\""
 	if i := strings.IndexByte(from, s[1]); i >= 0 {
 		return to[i : i+1], 2
@@ -388,19 +388,19 @@ func pyEscape(s string) (string, int) {
 		for n < len(s) && n < 4 && '0' <= s[n] && s[n] <= '7' {
 			n++
 		}
-		return pyRune(s[1:n], 8), n
+		return decodeRune(s[1:n], 8), n
 	}
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[1]]
 	if digits > 0 && len(s) >= 2+digits {
-		if text := pyRune(s[2:2+digits], 16); text != "" {
+		if text := decodeRune(s[2:2+digits], 16); text != "" {
 			return text, 2 + digits
 		}
 	}
 	return s[:2], 2
 }
 
-// pyRune returns the character with the given number, or "" if there is none.
-func pyRune(number string, base int) string {
+// decodeRune returns the character with the given number, or "" if there is none.
+func decodeRune(number string, base int) string {
 	n, err := strconv.ParseUint(number, base, 32)
 	if err != nil || n > utf8.MaxRune {
 		return ""

@@ -24,7 +24,7 @@ type Review struct {
 	Files       int                `json:"files"`
 	Bytes       int64              `json:"bytes"`
 	Scripts     []string           `json:"scripts"`
-	Permissions policy.Permissions `json:"asks"` // permissions of the approval
+	Permissions policy.Permissions `json:"asks"` // reviewPermissions of the approval
 	Inject      []policy.Injection `json:"inject"`
 	Needs       []policy.Need      `json:"needs"`
 	Limits      *Limits            `json:"limits,omitempty"` // nil if the skill requests none
@@ -51,7 +51,7 @@ type Options struct {
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
-		Scripts: []string{}, Permissions: permissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
+		Scripts: []string{}, Permissions: reviewPermissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
 		Problems: append([]policy.Problem{}, request.Problems...), Servers: append([]loadout.RequestedService{}, request.Services...), Request: request}
 	for _, f := range request.Manifest {
 		if f.Script {
@@ -61,9 +61,9 @@ func New(request *loadout.ApprovalRequest, o Options) *Review {
 	return r
 }
 
-// permissions returns the requested permissions, with the secrets that servers
+// reviewPermissions returns the requested reviewPermissions, with the secrets that servers
 // use and those already granted.
-func permissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
+func reviewPermissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
 	p := request.Permissions()
 	p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
 	add := func(secret string) {

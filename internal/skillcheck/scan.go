@@ -71,13 +71,13 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	fi, err := os.Stat(p)
 	switch {
 	case err != nil:
-		return nil, &ScanError{Path: p, Err: fileCause(err)}
+		return nil, &ScanError{Path: p, Err: pathlessError(err)}
 	case fi.IsDir():
 		return scanBelow(ctx, p)
-	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
-		return only(scanDir(ctx, filepath.Dir(p), filepath.Dir(p)))
+	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+		return singleResult(scanDir(ctx, filepath.Dir(p), filepath.Dir(p)))
 	case IsArchive(p) && fi.Mode().IsRegular():
-		return only(scanArchive(ctx, p, fi.Size()))
+		return singleResult(scanArchive(ctx, p, fi.Size()))
 	}
 	return nil, ErrNotSkill
 }
@@ -91,7 +91,7 @@ func ScanBundle(ctx context.Context, b *skill.Bundle, shown string) (Scanned, er
 	return Scanned{shown, r}, err
 }
 
-func only(s Scanned, err error) ([]Scanned, error) {
+func singleResult(s Scanned, err error) ([]Scanned, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +100,15 @@ func only(s Scanned, err error) ([]Scanned, error) {
 
 func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 	if containsSkill(dir) {
-		return only(scanDir(ctx, dir, dir))
+		return singleResult(scanDir(ctx, dir, dir))
 	}
 	var out []Scanned
-	err := walk(ctx, dir, func(f found) error {
+	err := walkSkills(ctx, dir, func(f walkEntry) error {
 		var s Scanned
 		var err, next error
 		switch {
 		case f.err != nil:
-			return &ScanError{Path: f.shown, Opened: true, Err: fileCause(f.err)}
+			return &ScanError{Path: f.shown, Opened: true, Err: pathlessError(f.err)}
 		case f.entry.IsDir() && containsSkill(f.path):
 			s, err = scanDir(ctx, f.path, f.shown)
 			next = fs.SkipDir // files below belong to the skill
@@ -130,7 +130,7 @@ func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 		return next
 	})
 	if err == nil && len(out) == 0 {
-		return only(scanDir(ctx, dir, dir))
+		return singleResult(scanDir(ctx, dir, dir))
 	}
 	return out, err
 }
@@ -138,7 +138,7 @@ func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
 	b, err := openDir(dir)
 	if err != nil {
-		return Scanned{}, &ScanError{Path: shown, Err: fileCause(err)}
+		return Scanned{}, &ScanError{Path: shown, Err: pathlessError(err)}
 	}
 	defer b.Close()
 	return ScanBundle(ctx, b, shown)
@@ -147,7 +147,7 @@ func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
 func scanArchive(ctx context.Context, p string, size int64) (Scanned, error) {
 	f, err := os.Open(p)
 	if err != nil {
-		return Scanned{}, &ScanError{Path: p, Err: fileCause(err)}
+		return Scanned{}, &ScanError{Path: p, Err: pathlessError(err)}
 	}
 	defer f.Close()
 	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})

@@ -1,6 +1,6 @@
 // Package skillcheck checks the skills at a path: it validates them by the
 // specification, scans them for dangerous content, and inspects archives. It
-// only reads files, and reports what it finds; it prints nothing and runs no
+// singleResult reads files, and reports what it finds; it prints nothing and runs no
 // code of a skill. Start with [Validate], [ScanPath] and [InspectArchive].
 package skillcheck
 
@@ -25,23 +25,23 @@ func IsArchive(p string) bool {
 	return ext == ".zip" || ext == ".skill"
 }
 
-// found is an entry of a directory walk.
-type found struct {
+// walkEntry is an entry of a directory walk.
+type walkEntry struct {
 	path  string // with symbolic links of the start directory resolved
 	shown string // as below the directory that the user named
 	entry fs.DirEntry
 	err   error
 }
 
-// walk calls visit for the entries below a directory, without directories that
+// walkSkills calls visit for the entries below a directory, without directories that
 // contain no skills by convention.
-func walk(ctx context.Context, dir string, visit func(found) error) error {
+func walkSkills(ctx context.Context, dir string, visit func(walkEntry) error) error {
 	root := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		root = real // WalkDir does not follow symlinks, not even for the root
 	}
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		f := found{path: p, shown: filepath.Join(dir, strings.TrimPrefix(p, root)), entry: d, err: err}
+		f := walkEntry{path: p, shown: filepath.Join(dir, strings.TrimPrefix(p, root)), entry: d, err: err}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -56,12 +56,12 @@ func walk(ctx context.Context, dir string, visit func(found) error) error {
 
 // isSkillLink reports whether an entry is a symbolic link to a directory with a
 // skill.
-func (f found) isSkillLink() bool {
+func (f walkEntry) isSkillLink() bool {
 	return f.entry.Type()&fs.ModeSymlink != 0 && containsSkill(f.path)
 }
 
 // isArchive reports whether an entry is an archive that can only be a skill.
-func (f found) isArchive() bool {
+func (f walkEntry) isArchive() bool {
 	return f.entry.Type().IsRegular() && strings.EqualFold(filepath.Ext(f.path), ".skill")
 }
 
@@ -89,8 +89,8 @@ func openDir(dir string) (*skill.Bundle, error) {
 	return skill.OpenDir(abs)
 }
 
-// fileCause returns the cause of a file error without its path.
-func fileCause(err error) error {
+// pathlessError returns the cause of a file error without its path.
+func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}

@@ -42,11 +42,11 @@ func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
 		return []Validation{validateDir(dir, dir)}, nil
 	}
 	var out []Validation
-	err := walk(ctx, dir, func(f found) error {
+	err := walkSkills(ctx, dir, func(f walkEntry) error {
 		switch {
 		case f.err != nil:
-			out = append(out, unreadable(f.shown, f.err))
-		case !f.entry.IsDir() && skillpath.IsSkillFile(f.entry.Name()):
+			out = append(out, unreadableResult(f.shown, f.err))
+		case !f.entry.IsDir() && skill.IsFileName(f.entry.Name()):
 			out = append(out, validateDir(filepath.Dir(f.path), filepath.Dir(f.shown)))
 		case f.isSkillLink():
 			out = append(out, validateDir(f.path, f.shown))
@@ -69,7 +69,7 @@ func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
 func validateDir(dir, shown string) Validation {
 	b, err := openDir(dir)
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableResult(shown, err)
 	}
 	defer b.Close()
 	v := validateBundle(b, shown)
@@ -82,7 +82,7 @@ func validateDir(dir, shown string) Validation {
 func validateBundle(b *skill.Bundle, shown string) Validation {
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableResult(shown, err)
 	}
 	v := Validation{Path: shown, Valid: ds.Valid(), Loads: s != nil && ds.Loads(), Diagnostics: append(skill.Diagnostics{}, ds...)}
 	if s != nil {
@@ -94,12 +94,12 @@ func validateBundle(b *skill.Bundle, shown string) Validation {
 func validateArchive(p, shown string) Validation {
 	f, err := os.Open(p)
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableResult(shown, err)
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableResult(shown, err)
 	}
 	b, err := skill.OpenZIP(f, fi.Size(), p, skill.Limits{})
 	if refusals, ok := skill.Refusals(err); ok {
@@ -110,12 +110,12 @@ func validateArchive(p, shown string) Validation {
 		return v
 	}
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableResult(shown, err)
 	}
 	return validateBundle(b, shown)
 }
 
-func unreadable(p string, err error) Validation {
-	return Validation{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + fileCause(err).Error(),
+func unreadableResult(p string, err error) Validation {
+	return Validation{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + pathlessError(err).Error(),
 		Fix: "check that you can read it", Rule: 3}}}
 }

@@ -54,7 +54,7 @@ func (p Program) Build() (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("build %s: %w", p.Package, err)
 	}
-	unlock, err := lock(filepath.Join(dir, "lock"))
+	unlock, err := lockFile(filepath.Join(dir, "lock"))
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", p.Package, err)
 	}
@@ -139,8 +139,8 @@ func findRoot() (string, error) {
 	}
 }
 
-// lock waits for the file lock at path. Systems without file locks get none.
-func lock(path string) (unlock func(), err error) {
+// lockFile waits for the file lockFile at path. Systems without file locks get none.
+func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
