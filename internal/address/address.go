@@ -1,7 +1,7 @@
 // Package address classifies IP addresses: public addresses, addresses of this
-// machine, and the client address behind reverse proxies. Programs that connect
-// on behalf of untrusted code or configuration use it. It resolves no names and
-// opens no connections.
+// machine, and the client address behind reverse proxies. It is used before
+// connecting on behalf of untrusted code or configuration. It resolves no names
+// and opens no connections. Start reading at [NonPublicReason].
 package address
 
 import (
@@ -9,8 +9,9 @@ import (
 	"net/netip"
 )
 
-// specialNetworks lists addresses that no public server has, from the IANA registries
-// for special-purpose addresses and the documentation of cloud providers.
+// specialNetworks lists networks that contain no public servers, from the IANA
+// registries of special-purpose addresses and the documentation of cloud
+// providers.
 var specialNetworks = []struct {
 	prefix netip.Prefix
 	what   string
@@ -50,8 +51,9 @@ var specialNetworks = []struct {
 // globalUnicast is the part of IPv6 that is allocated for public use.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// NonPublicReason returns a word that says why an address is not public, or ""
-// for a public address. An IPv4 address must not be mapped into IPv6.
+// NonPublicReason returns a short reason why an address is not public, such as
+// "private". For a public address it returns "". An IPv4 address must not be
+// mapped into IPv6.
 func NonPublicReason(a netip.Addr) string {
 	if !a.IsValid() || a.Zone() != "" {
 		return "not usable"
@@ -68,8 +70,8 @@ func NonPublicReason(a netip.Addr) string {
 }
 
 // IsThisMachine reports whether an address belongs to this machine. A service
-// on such an address may trust local callers more than others. It returns true
-// if the addresses cannot be listed.
+// on such an address may trust local callers more than others. If the addresses
+// of the machine cannot be listed, it returns true.
 func IsThisMachine(a netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {

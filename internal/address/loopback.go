@@ -7,9 +7,9 @@ import (
 )
 
 // IsLoopback reports whether a host, as in a URL or a Host header, always means
-// this machine: localhost or a literal loopback address, with or without
-// brackets and a port. Other names may resolve differently at the next lookup,
-// so they never count.
+// this machine. That is the case for localhost and for literal loopback
+// addresses, with or without brackets and a port. Other names may resolve
+// differently at the next lookup, so it returns false for them.
 func IsLoopback(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -24,8 +24,8 @@ func IsLoopback(hostport string) bool {
 	return err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
 }
 
-// CustomerNetwork returns the smallest network that a provider gives to one
-// customer: a single IPv4 address, or 64 bits of IPv6. Rate limits count by it,
+// CustomerNetwork returns the smallest network that a provider assigns to one
+// customer: a single IPv4 address, or 64 bits of IPv6. Rate limits use it,
 // because an IPv6 customer has many addresses.
 func CustomerNetwork(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
@@ -33,6 +33,6 @@ func CustomerNetwork(a netip.Addr) netip.Prefix {
 	if a.Is6() {
 		bits = 64
 	}
-	p, _ := a.Prefix(bits) // a zero prefix for an invalid address
+	p, _ := a.Prefix(bits) // invalid addresses give the zero prefix
 	return p
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxHops limits how many chained proxies are trusted.
+// maxHops is the maximum number of chained proxies that are trusted.
 const maxHops = 16
 
-// Proxies are the addresses of trusted reverse proxies. The zero value trusts
-// none. It is safe for concurrent use.
+// Proxies is a set of trusted reverse proxies. The zero value trusts none. It
+// is safe for concurrent use.
 type Proxies struct{ trusted []netip.Prefix }
 
 // ParseProxies parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
@@ -25,7 +25,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q; write 10.0.0.5 or 10.0.0.0/24", text)
 		}
 		if prefix.Bits() == 0 {
-			return Proxies{}, fmt.Errorf("proxy network %.100q contains every address, so that any client could forge its address; list the proxies", text)
+			return Proxies{}, fmt.Errorf("proxy network %.100q contains all addresses, so any client could forge its address; list the proxies", text)
 		}
 		p.trusted = append(p.trusted, prefix)
 	}
@@ -39,7 +39,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
-	if err != nil || p.Addr().Is4In6() { // cannot match, since addresses are compared unmapped
+	if err != nil || p.Addr().Is4In6() { // cannot match, because addresses are compared unmapped
 		return p, errInvalidPrefix
 	}
 	return p.Masked(), nil
@@ -53,9 +53,9 @@ func (p Proxies) Trusts(a netip.Addr) bool {
 
 // Client returns the address of the client of a request. remote is the address
 // and port of the connection's peer. If the peer is a trusted proxy, Client
-// follows the X-Forwarded-For values from the end to the first address that is
-// not a trusted proxy; anything before it can be forged. It returns the zero
-// Addr if remote is invalid.
+// reads the X-Forwarded-For values from the end to the first address that is
+// not a trusted proxy. Addresses before it can be forged. If remote is invalid,
+// Client returns the zero Addr.
 func (p Proxies) Client(remote string, forwardedFor []string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -81,7 +81,8 @@ func cutLast(list string) (rest, last string) {
 	return list[:max(i, 0)], strings.TrimSpace(list[i+1:])
 }
 
-// parseHop parses an address as proxies write it, possibly with a port.
+// parseHop parses an address in an X-Forwarded-For value, with or without a
+// port.
 func parseHop(text string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true

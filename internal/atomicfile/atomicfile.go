@@ -1,5 +1,5 @@
-// Package atomicfile replaces files in one step: a reader sees the old content
-// or the new one, never a part.
+// Package atomicfile replaces files atomically: a reader sees either the old
+// content or the new one.
 package atomicfile
 
 import (
@@ -16,7 +16,7 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, which is fine
+	defer os.Remove(f.Name()) // does nothing after the rename
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err

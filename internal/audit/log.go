@@ -1,6 +1,6 @@
-// Package audit stores decisions of package policy in a log file: which script or
-// tool was allowed, for whom, and why. It decides nothing and stores no secrets.
-// Start reading at [Log].
+// Package audit stores decisions of package policy in a log file: which script
+// or tool was allowed, for whom, and why. It makes no decisions and stores no
+// secrets. Start reading at [Log].
 package audit
 
 import (
@@ -33,15 +33,15 @@ const (
 	readBlock   = 64 << 10
 )
 
-// Log is a log file with one JSON record a line. Any number of processes of
-// one user can append to it at the same time. Only the user can read it. An
-// [*privatefile.UnsafeError] is returned if it is a symbolic link, or if it or its
-// directory belongs to another user or is writable by others. The file stays
-// open between appends. If it was moved or removed, the next append creates a
-// new one. Log is safe for concurrent use.
+// Log is a log file with one JSON record per line. Several processes of one
+// user can append to it at the same time. Only that user can read it. If it is
+// a symlink, or if it or its directory belongs to another user or is writable
+// by others, methods return an [*privatefile.UnsafeError]. The file stays open
+// between appends. If it was moved or removed, the next append creates a new
+// one. Log is safe for concurrent use.
 //
 // A record survives the end of the process. It may be lost in a power failure,
-// because appends are not synced to disk.
+// because appends are not synced.
 type Log struct {
 	path string
 	sem  chan struct{} // held while a record is appended; guards the fields below
@@ -53,8 +53,8 @@ type Log struct {
 func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)} }
 
 // Append adds a record. It truncates long strings, escapes unprintable
-// characters, and keeps the first 32 details by name. It returns an error if
-// the verdict is invalid.
+// characters, and keeps only the first 32 details by name. If the verdict is
+// invalid, it returns an error.
 func (a *Log) Append(ctx context.Context, r policy.Record) error {
 	if r.Decision != policy.Allow && r.Decision != policy.Deny && r.Decision != policy.Ask {
 		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
@@ -86,7 +86,8 @@ func (a *Log) append(ctx context.Context, r policy.Record) error {
 	return err
 }
 
-// lock opens and locks the file that is at the path now, and returns its size.
+// lock opens and locks the file that is currently at the path, and returns its
+// size.
 func (a *Log) lock(ctx context.Context) (int64, error) {
 	for range 100 { // each time the file was replaced meanwhile
 		if a.file == nil {
@@ -109,7 +110,7 @@ func (a *Log) lock(ctx context.Context) (int64, error) {
 	return 0, privatefile.ErrReplaced
 }
 
-// reopen opens the file and creates it if necessary.
+// reopen opens the file. If it does not exist, reopen creates it.
 func (a *Log) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
 		return err
@@ -126,8 +127,8 @@ func (a *Log) reopen() error {
 	return nil
 }
 
-// statLog checks the directory and the file at the path and returns the file's
-// info.
+// statLog checks the directory and the file at the path, and returns the
+// information about the file.
 func (a *Log) statLog() (fs.FileInfo, error) {
 	dir := filepath.Dir(a.path)
 	info, err := os.Lstat(dir)
@@ -153,7 +154,7 @@ func (a *Log) closeFile() {
 // write appends a record to the file of the given size in a single write.
 func (a *Log) write(r policy.Record, size int64) error {
 	if r.Time.IsZero() {
-		r.Time = time.Now() // under the lock, so lines are in order of time
+		r.Time = time.Now() // set while locked, so that records are in order of time
 	}
 	r.Time = r.Time.UTC().Round(0)
 	var line bytes.Buffer
@@ -161,7 +162,7 @@ func (a *Log) write(r policy.Record, size int64) error {
 	if err != nil {
 		return err
 	}
-	if torn { // a partial line left by a killed process or a full disk stays a line of its own
+	if torn { // leave the incomplete line of a killed process or a full disk as a separate line
 		line.WriteByte('\n')
 	}
 	enc := json.NewEncoder(&line)
@@ -191,7 +192,8 @@ func endsMidLine(f *os.File, size int64) (bool, error) {
 	return last[0] != '\n', err
 }
 
-// truncate limits the strings of a record and escapes unprintable characters.
+// truncate limits the length of the strings of a record and escapes unprintable
+// characters.
 func truncate(r policy.Record) policy.Record {
 	cut := func(s string) string { return printable.Text(s, maxText) }
 	r.Principal = policy.Principal{ID: cut(r.Principal.ID), Kind: cut(r.Principal.Kind)}
@@ -208,8 +210,8 @@ func truncate(r policy.Record) policy.Record {
 }
 
 // Read returns the last n records, oldest first, and a problem for each damaged
-// line among them. It ignores an incomplete last line. Without a log file it
-// returns no records.
+// line among them. It ignores an incomplete last line. If there is no log file,
+// it returns no records.
 func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Problem, error) {
 	f, err := a.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,12 +230,12 @@ func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Proble
 	return t.records, t.problems, nil
 }
 
-// tailReader reads a log from its end.
+// tailReader reads a log backward from its end.
 type tailReader struct {
 	path      string
 	want      int
-	rest      []byte // end of a line whose beginning is not read yet
-	lineEnded bool   // rest is followed by a newline
+	rest      []byte // end of a line whose beginning has not been read yet
+	lineEnded bool   // rest is followed by a line feed
 	tooLong   bool   // the line exceeds maxLine and is dropped
 	records   []policy.Record
 	problems  []policy.Problem
@@ -261,7 +263,7 @@ func (t *tailReader) read(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// addBlock processes the block of bytes before the previous one.
+// addBlock processes the block that precedes the previous one.
 func (t *tailReader) addBlock(b []byte) {
 	for len(t.records) < t.want {
 		i := bytes.LastIndexByte(b, '\n')
@@ -279,8 +281,8 @@ func (t *tailReader) addBlock(b []byte) {
 	}
 }
 
-// addLine parses a line. It ignores the last line unless that ends with a
-// newline.
+// addLine parses a line. It ignores the last line if that does not end with a
+// line feed.
 func (t *tailReader) addLine(line []byte) {
 	if !t.lineEnded || len(t.records) >= t.want || len(line) == 0 && !t.tooLong {
 		return

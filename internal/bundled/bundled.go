@@ -1,6 +1,6 @@
-// Package bundled holds the skills that ship with the program. It embeds their
-// files, except those whose names start with a dot or an underscore. It reads
-// nothing from disk and applies no policy.
+// Package bundled contains the skills that are part of the program. It embeds
+// their files, except those whose names start with a dot or an underscore. It
+// reads nothing from disk and applies no policy.
 package bundled
 
 import (
@@ -11,11 +11,11 @@ import (
 //go:embed skills
 var files embed.FS
 
-// FS returns the bundled skills, one directory each.
+// FS returns the bundled skills. Each is a directory.
 func FS() fs.FS {
 	sub, err := fs.Sub(files, "skills")
 	if err != nil {
-		panic(err) // cannot happen: the pattern above is a directory
+		panic(err) // cannot happen: the embedded pattern is a directory
 	}
 	return sub
 }

@@ -1,5 +1,5 @@
 // Package editdistance computes how similar two names are, for suggestions such
-// as "did you mean". Callers decide which distance is close enough.
+// as "did you mean". Callers decide which distance is small enough.
 package editdistance
 
 import "unicode"
@@ -15,9 +15,9 @@ func Normalize(name string) []rune {
 	return out
 }
 
-// Distance returns the edit distance of two short strings, or a number above
-// most if the distance is above most. It does not compare strings of more than
-// 64 runes and returns most+1 for them.
+// Distance returns the edit distance of two short strings. If it is greater
+// than most, the result is any number greater than most. Strings of more than
+// 64 runes are not compared; the result is most+1.
 func Distance(a, b []rune, most int) int {
 	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

@@ -1,6 +1,6 @@
 // Package filelock locks files between open file handles, in one process or in
-// several. A lock lasts until [Unlock], until its handle is closed, or until
-// its process ends.
+// several. A lock is held until [Unlock], until its handle is closed, or until
+// its process exits.
 package filelock
 
 import (
@@ -13,18 +13,18 @@ import (
 // ErrLocked is returned if another handle holds the lock.
 var ErrLocked = errors.New("file is locked by another process or handle")
 
-// TryLock locks the file for this handle until the handle is closed. It returns
-// [ErrLocked] if another handle holds the lock, and [errors.ErrUnsupported] if
-// the system or the file system has no such locks.
+// TryLock locks a file until f is closed or unlocked. If another handle holds
+// the lock, the error is [ErrLocked]. If the system or the file system does not
+// support such locks, it is [errors.ErrUnsupported].
 func TryLock(f *os.File) error { return tryLock(f) }
 
-// Unlock releases the lock of this handle, which stays open.
+// Unlock releases the lock of f. It does not close f.
 func Unlock(f *os.File) error { return unlock(f) }
 
-// Lock locks the file like [TryLock], but waits while another handle holds the
-// lock, until ctx ends.
+// Lock locks a file like [TryLock]. If another handle holds the lock, it waits
+// until ctx is done.
 func Lock(ctx context.Context, f *os.File) error {
-	// A blocking system call could not be interrupted by ctx.
+	// ctx could not interrupt a blocking system call.
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		err := tryLock(f)
 		if !errors.Is(err, ErrLocked) {

@@ -1,6 +1,6 @@
-// Package filetype names the MIME types of the files of skills. It looks at the
-// extension and the content and never at the tables of the operating system, so
-// a file has the same type everywhere.
+// Package filetype determines the MIME types of the files of skills. It uses
+// the extension and the content, but never the tables of the operating system,
+// so a file has the same type on every machine.
 package filetype
 
 import (
@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Of returns the type of a file by its extension, or else by its content.
+// Of returns the MIME type of a file by its extension. If the extension is
+// unknown, it uses the content.
 func Of(name string, data []byte) string {
 	switch t := ByName(name); {
 	case t != "":
@@ -21,18 +22,19 @@ func Of(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// ByName returns the type of a file by its extension, or "" if unknown.
+// ByName returns the MIME type of a file by its extension. If the extension is
+// unknown, it returns "".
 func ByName(name string) string { return typesByExtension[strings.ToLower(path.Ext(name))] }
 
-// IsText reports whether data is UTF-8 text without NUL. It checks all of data,
-// because JSON would change any other bytes.
+// IsText reports whether data is UTF-8 text without NUL bytes. It checks all of
+// data, because encoding other bytes as JSON would change them.
 func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
-// Image returns the format of an image that models accept, by its first
-// bytes. The file name is not used: a vendor rejects the request if the type is
-// wrong.
+// Image returns the MIME type of an image that models accept, according to its
+// first bytes. It returns "" for other data. It does not use the file name,
+// because vendors reject a request with a wrong type.
 func Image(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -47,7 +49,7 @@ func Image(data []byte) string {
 	return ""
 }
 
-// typesByExtension are the MIME typesByExtension by extension.
+// typesByExtension maps extensions to MIME types.
 var typesByExtension = map[string]string{
 	".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".mmd": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
 	".html": "text/html", ".htm": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",

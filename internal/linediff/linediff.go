@@ -25,9 +25,10 @@ func (s Step) Line(a, b []string) string {
 	return a[s.A]
 }
 
-// Compare returns a shortest list of steps from a to b. It skips the common start and end,
-// which after one edit are nearly everything. It treats the rest as replaced if its table
-// would have more than maxTable entries; each entry takes about 3 ns and 4 bytes.
+// Compare returns a shortest list of steps from a to b. It skips the common
+// start and end, which are nearly everything after one edit. If the table for
+// the rest would have more than maxTable entries, it treats the rest as
+// replaced. Each entry takes about 3 ns and 4 bytes.
 func Compare(a, b []string, maxTable int) []Step {
 	steps := make([]Step, 0, max(len(a), len(b)))
 	i, j := 0, 0
@@ -60,13 +61,15 @@ func Compare(a, b []string, maxTable int) []Step {
 	return steps
 }
 
-// table holds the number of common lines for each pair of suffixes of two texts.
+// table holds the number of common lines for each pair of suffixes of two
+// texts.
 type table struct {
 	a, b   []int32 // the lines; equal lines have equal numbers
 	counts []int32 // for a[i:] and b[j:], at i*(len(b)+1)+j
 }
 
-// newTable returns nil if the table would have more than maxTable entries.
+// newTable returns the table of two texts. It returns nil if the table would
+// have more than maxTable entries.
 func newTable(a, b []string, maxTable int) *table {
 	rows, columns := len(a)+1, len(b)+1
 	if rows > maxTable/columns {
@@ -101,11 +104,11 @@ func newTable(a, b []string, maxTable int) *table {
 
 func (t *table) commonLines(i, j int) int32 { return t.counts[i*(len(t.b)+1)+j] }
 
-// Hunk is a run of steps: changes with their context.
+// Hunk is a sequence of steps: changes with their context.
 type Hunk []Step
 
-// Hunks returns the changes among steps, each with up to context kept lines before and after
-// it. Hunks that touch or overlap become one.
+// Hunks groups steps into hunks. Each change gets up to context unchanged lines
+// before and after it. Hunks that touch or overlap are merged.
 func Hunks(steps []Step, context int) []Hunk {
 	type span struct{ start, end int }
 	var spans []span
@@ -127,10 +130,10 @@ func Hunks(steps []Step, context int) []Hunk {
 	return out
 }
 
-// Pairs yields each step with the index of its counterpart: where removed lines are followed
-// by added ones, the first removed line and the first added line are counterparts, and so on.
-// The index of a removed line's counterpart is in the new text, that of an added line in the
-// old text, and -1 if there is none.
+// Pairs yields each step with the index of its counterpart, or -1 if it has
+// none. Where removed lines are followed by added ones, the first removed line
+// is the counterpart of the first added line, and so on. The index for a
+// removed line refers to the new text, that for an added line to the old text.
 func (h Hunk) Pairs() iter.Seq2[Step, int] {
 	return func(yield func(Step, int) bool) {
 		for i := 0; i < len(h); {
@@ -185,7 +188,8 @@ func (h Hunk) Header() string {
 	return fmt.Sprintf("@@ -%s +%s @@", lineRange(h[0].A, old), lineRange(h[0].B, new))
 }
 
-// lineRange returns "first,count". If count is 0, first is the number of the line before.
+// lineRange formats a range of lines as "first,count". If count is 0, first is
+// the number of the line before.
 func lineRange(index, count int) string {
 	if count > 0 {
 		index++
@@ -201,8 +205,8 @@ const (
 // Ellipsis replaces what [Elide] removed.
 const Ellipsis = "…"
 
-// Elide shortens the common prefix and suffix of two lines if one of them is long, as in
-// files written on one line. It keeps everything that differs.
+// Elide shortens the common prefix and suffix of two lines if one of them is
+// long, for example in minified files. It keeps all differing characters.
 func Elide(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	if len(x) <= maxLine && len(y) <= maxLine {
@@ -219,7 +223,8 @@ func Elide(a, b string) (string, string) {
 	return cutEnds(x, head, tail), cutEnds(y, head, tail)
 }
 
-// cutEnds removes head characters at the start of s and tail at its end.
+// cutEnds removes head characters at the start of s and tail characters at its
+// end.
 func cutEnds(s []rune, head, tail int) string {
 	text := string(s[head : len(s)-tail])
 	if head > 0 {

@@ -1,5 +1,5 @@
-// Package printable makes text of unknown origin safe to print on a terminal and in
-// a log. It cleans no HTML.
+// Package printable makes untrusted text safe to print on a terminal and in a
+// log. It does not escape HTML.
 package printable
 
 import (
@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with unprintable characters escaped. It truncates s to
-// most bytes and notes how many are missing.
+// Text returns s with unprintable characters escaped. If s has more than most
+// bytes, the rest is replaced by the number of missing bytes.
 func Text(s string, most int) string {
 	cut := ""
 	if len(s) <= most && isASCII(s) {

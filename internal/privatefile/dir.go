@@ -10,11 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// ErrNoDir means that a directory of files does not exist.
+// ErrNoDir is returned if a directory of files does not exist.
 var ErrNoDir = errors.New("directory does not exist")
 
-// LockDir opens a directory and runs change while no other process holds its
-// lock. It returns [ErrNoDir] if the directory does not exist.
+// LockDir opens a directory and runs change while it holds the lock of the
+// directory. If the directory does not exist, the error is [ErrNoDir].
 func LockDir(ctx context.Context, dir string, change func(*os.Root) error) error {
 	root, err := OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +32,7 @@ func LockDir(ctx context.Context, dir string, change func(*os.Root) error) error
 	return change(root)
 }
 
-// DamagedError reports a file whose content is invalid.
+// DamagedError is returned for a file whose content is invalid.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -41,8 +41,8 @@ type DamagedError struct {
 func (e *DamagedError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Reason returns the message of err without the path that an [*UnsafeError] or a
-// [*DamagedError] begins with.
+// Reason returns the message of err without the path that the message of an
+// [*UnsafeError] or a [*DamagedError] starts with.
 func Reason(err error) string {
 	if u, ok := errors.AsType[*UnsafeError](err); ok {
 		return u.Reason

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// unsafeReason returns "". On this system access control lists decide who can
+// unsafeReason returns "". On this system, access control lists decide who can
 // write, and a directory inherits them from the user's profile.
 func unsafeReason(fs.FileInfo) string { return "" }
 

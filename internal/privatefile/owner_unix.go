@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// unsafeReason says why other users could have written the file, or returns "".
+// unsafeReason returns why other users could have written the file, or "".
 func unsafeReason(info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
 		return "owned by another user"
@@ -20,7 +20,7 @@ func unsafeReason(info fs.FileInfo) string {
 	return ""
 }
 
-// SyncDir syncs added and removed names to disk.
+// SyncDir syncs the entries of a directory.
 func SyncDir(root *os.Root) error {
 	d, err := root.Open(".")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package privatefile reads and replaces files that belong to this user alone:
-// grants, secrets, tokens and logs. It refuses files and directories that another
-// user could have written, and it never follows a symbolic link. Start reading at
+// Package privatefile reads and replaces files that belong only to the current
+// user: grants, secrets, tokens and logs. It rejects files and directories that
+// another user could have written, and never follows symlinks. Start reading at
 // [File] for one file and [OpenDir] for a directory of files.
 package privatefile
 
@@ -17,24 +17,25 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// TempPrefix begins the names of temporary files.
+// TempPrefix is the prefix of the names of temporary files.
 const TempPrefix = ".new-"
 
 const lockName = ".lock"
 
-// File is a file of mode 0600 that belongs to this user, in a directory
-// that no other user can write. Any number of processes can change it at the
-// same time. An [*UnsafeError] is returned if the file or its directory is
-// not private. File keeps no file open and is safe for concurrent use.
+// File is a file of mode 0600 that belongs to the current user, in a directory
+// that no other user can write to. Several processes can change it at the same
+// time. If the file or its directory is not private, methods return an
+// [*UnsafeError]. File keeps no file open and is safe for concurrent use.
 type File struct {
 	path     string
 	maxBytes int64
 }
 
-// New returns the file at path, with a size limit in bytes.
+// New returns the file at path. maxBytes is the maximum size of its content.
 func New(path string, maxBytes int64) *File { return &File{path, maxBytes} }
 
-// Read returns the content. It returns [fs.ErrNotExist] if there is no file.
+// Read returns the content. If the file does not exist, the error is
+// [fs.ErrNotExist].
 func (f *File) Read() ([]byte, error) {
 	root, err := OpenDir(filepath.Dir(f.path))
 	if err != nil {
@@ -56,10 +57,10 @@ func (f *File) read(root *os.Root) ([]byte, error) {
 	return ReadFile(root, name, f.path, f.maxBytes)
 }
 
-// Change replaces the content with the result of edit, while no other process
-// changes it. edit gets nil if there is no file; if edit returns an error,
-// nothing changes. Change creates the directory if necessary and syncs the
-// content to disk.
+// Change replaces the content with the result of edit. No other process can
+// change it at the same time. If there is no file, old is nil. If edit returns
+// an error, the file is unchanged. Change creates the directory if necessary
+// and syncs the content.
 func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
 	dir, name := filepath.Split(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -89,7 +90,8 @@ func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)
 	return ReplaceFile(root, name, data)
 }
 
-// lockFile opens a file and waits for its lock. Closing it releases the lock.
+// lockFile opens a file and waits for its lock. Closing the file releases the
+// lock.
 func lockFile(ctx context.Context, root *os.Root, name, path string) (*os.File, error) {
 	lock, err := OpenFile(root, name, path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -102,8 +104,8 @@ func lockFile(ctx context.Context, root *os.Root, name, path string) (*os.File, 
 	return lock, nil
 }
 
-// ReplaceFile replaces a file of root atomically and syncs it to disk. A process
-// that is killed meanwhile leaves a file that begins with [TempPrefix].
+// ReplaceFile replaces a file of root atomically and syncs it. If the process
+// is killed, a file with the prefix [TempPrefix] may be left.
 func ReplaceFile(root *os.Root, name string, data []byte) error {
 	temp := TempPrefix + rand.Text()
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// UnsafeError reports a file or directory that was not read because another
-// user may have written it, or because it is not a regular file or directory.
+// UnsafeError is returned for a file or directory that another user may have
+// written, or that is not a regular file or directory. It was not read.
 type UnsafeError struct {
 	Path   string
 	Reason string
@@ -97,7 +97,8 @@ func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// ErrReplaced means that another process replaced the file while it was opened.
+// ErrReplaced is returned if another process replaced the file while it was
+// opened.
 var ErrReplaced = errors.New("replaced while being opened")
 
 // ReadFile reads a file of at most maxBytes bytes, as [OpenFile] opens it.

@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Offers reports whether the provider of s has the given name. That is the name
-// of the skill or a provider name that the skill's own tools use.
+// Offers reports whether the provider of s has the given name. The name is that
+// of the skill, or a provider name that the skill's own tools use.
 func Offers(s *skill.Skill, name string) bool {
 	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
 }
 
-// Lend returns a copy of owner with the declared tools of the skill to, which
-// use owner's provider. The configuration of to is merged under that of each
-// tool. Lend changes neither skill.
+// Lend returns a copy of owner with the tools in declared, which are those of
+// the skill to. They run in owner's provider. The configuration of to is the
+// default for the configuration of each tool. Lend modifies neither skill.
 func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	borrowed := *owner
 	borrowed.Tools = nil
@@ -34,8 +34,8 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	return &borrowed, nil
 }
 
-// Settings returns the configuration of a declared tool, merged over that of
-// its skill.
+// Settings returns the configuration of a declared tool. The configuration of
+// the skill provides defaults.
 func Settings(s *skill.Skill, t skill.Tool) (map[string]any, error) {
 	config, err := mergeSettings(s.Config, t.Config)
 	if err != nil {

@@ -1,20 +1,20 @@
 // Package provider plans how to start the provider of a skill's tools.
 //
 // A provider is a process that speaks MCP on standard input and output. It
-// always runs in the sandbox and only for an approved digest. It is an
-// executable of the skill, a WebAssembly module of the skill, or a Python class
-// in the style of Wegent: a module with a class that has provider_name,
-// supported_tools and create_tool. A shim loads the class. The shim is one
-// Python file that is embedded in this program and needs only the standard
-// library. It is mounted beside the skill and never read from it.
+// always runs in the sandbox, and only for an approved digest. It is an
+// executable or a WebAssembly module of the skill, or a Python class in the
+// style of Wegent, which has provider_name, supported_tools and create_tool. A
+// shim loads the class. The shim is one Python file that is embedded in this
+// program and needs only the standard library. It is mounted next to the skill
+// and never read from it.
 //
-// [Plan] starts nothing. The runtime takes its result, requests permission and
-// creates the sandbox. A changed skill has another digest; the owner of the
-// process then starts a new one and drains the old.
+// [Plan] starts nothing. The runtime requests permission and creates the
+// sandbox. A modified skill has another digest, so the owner of the process
+// starts a new process and drains the old one.
 //
 // A provider that is not a Python class reads its configuration, user and
-// session from the JSON file that the variable LOADOUT_PROVIDER names: see
-// [Context].
+// session from a JSON file, see [Context]. The variable LOADOUT_PROVIDER
+// contains its path.
 package provider
 
 import (
@@ -32,8 +32,8 @@ import (
 //go:embed shim.py
 var shim []byte
 
-// Dir is the directory of a plan's files in the sandbox.
-const Dir = mountpoint.Needs + "/.loadout"
+// Dir is the directory of the provider's files in the sandbox.
+const Dir = sandbox.NeedsDir + "/.loadout"
 
 const (
 	shimFile    = "provider.py"
@@ -44,7 +44,7 @@ const (
 const Variable = "LOADOUT_PROVIDER"
 
 // Variant is an environment variable that contains a digest of the [Context].
-// It distinguishes processes of one provider that make different tools.
+// It distinguishes processes of one provider that provide different tools.
 const Variant = "LOADOUT_PROVIDER_VARIANT"
 
 // Kinds of providers.
@@ -54,26 +54,27 @@ const (
 	Python  = "python"
 )
 
-// ErrNone reports that a skill has no provider.
-var ErrNone = errors.New("the skill has no provider")
+// ErrNone is returned for a skill without a provider.
+var ErrNone = errors.New("skill has no provider")
 
-// Options are the digest, user and session that tools are made for.
+// Options identify the version of the skill, the user and the session.
 type Options struct {
-	Digest  string // of the skill
+	Digest  string // digest of the skill
 	Person  string // name of the user; "" to omit it
 	Session string // "" to omit it
 }
 
-// Start describes how to start a provider. The caller may change it.
+// Start describes how to start a provider. The caller may modify it.
 type Start struct {
 	Kind string
-	// Digest is the digest of the skill. Another digest needs another process.
+	// Digest is the digest of the skill. A process must only be used for this
+	// digest.
 	Digest string
-	// Command is the program and its arguments. The first word is a path inside
-	// the skill or an interpreter.
+	// Command is the program and its arguments. The first word is an
+	// interpreter or a path in the skill.
 	Command []string
 	Env     map[string]string
-	// Files holds the files to mount read-only in [Dir], by name.
+	// Files contains the files to mount read-only in [Dir], by name.
 	Files map[string][]byte
 }
 
@@ -89,8 +90,8 @@ type Context struct {
 	Session string          `json:"session,omitempty"`
 }
 
-// Declared is a tool as the skill declares it, with its configuration merged
-// over the skill's.
+// Declared is a tool that the skill declares. Its configuration includes the
+// defaults of the skill.
 type Declared struct {
 	skill.Tool
 	Config map[string]any `json:"config,omitempty"`
@@ -101,9 +102,9 @@ var (
 	className  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Plan returns how to start the provider of a skill. The error is [ErrNone] if
-// the skill has no provider, and otherwise names the mistake in the front
-// matter.
+// Plan returns how to start the provider of a skill. If the skill has no
+// provider, the error is [ErrNone]. Otherwise it describes a mistake in the
+// frontmatter.
 func Plan(s *skill.Skill, o Options) (*Start, error) {
 	p := s.Provider
 	if p == nil {
@@ -148,8 +149,8 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	return start, nil
 }
 
-// skillPath returns p as a path skillPath the skill, so that it cannot name a program
-// of the host.
+// skillPath returns p relative to the skill directory, so that it cannot refer
+// to a program on the host.
 func skillPath(p string) string {
 	if strings.HasPrefix(p, sandbox.SkillDir+"/") {
 		return p
@@ -157,7 +158,8 @@ func skillPath(p string) string {
 	return mountpoint.Skill + "/" + strings.TrimPrefix(p, "./")
 }
 
-// mergeSettings returns the settings of a tool merged over those of its skill.
+// mergeSettings returns the settings of a tool with those of its skill as
+// defaults.
 func mergeSettings(under, over json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for _, text := range []json.RawMessage{under, over} {

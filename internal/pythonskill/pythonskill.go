@@ -18,19 +18,19 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a Python file.
+// Limits on a Python file.
 const (
 	maxBytes   = 1 << 20
 	maxNesting = 50   // of brackets
 	maxTools   = 1000 // further tools are ignored
 )
 
-// ErrNoManifest is returned for a Python file that declares no skill.
-var ErrNoManifest = errors.New("no SKILL_MANIFEST = … at the top level")
+// ErrNoManifest is returned for a Python file that does not declare a skill.
+var ErrNoManifest = errors.New("SKILL_MANIFEST not found at the top level")
 
-// ReadDraft reads the literal SKILL_MANIFEST of a Python module. If there
-// are several, it uses the first one with a name. It returns [ErrNoManifest] if
-// there is none.
+// ReadDraft parses the literal SKILL_MANIFEST of a Python module. If there are
+// several, it uses the first one with a name. If there is none, the error is
+// [ErrNoManifest].
 func ReadDraft(src []byte) (*skill.Draft, error) {
 	if len(src) > maxBytes {
 		return nil, fmt.Errorf("file too large (limit %d bytes)", maxBytes)
@@ -42,13 +42,13 @@ func ReadDraft(src []byte) (*skill.Draft, error) {
 		if d != nil {
 			return d, nil
 		}
-		err = errors.New("the name in SKILL_MANIFEST is missing or not a text literal")
+		err = errors.New("name in SKILL_MANIFEST is missing or not a string literal")
 	}
 	return nil, err
 }
 
-// newDraft makes a draft from a manifest. It returns nil if the manifest has no
-// name.
+// newDraft converts a manifest to a draft. If the manifest has no name, it
+// returns nil.
 func newDraft(v pyValue) *skill.Draft {
 	name := printable.OneLine(v.text("name"))
 	if name == "" {
@@ -84,7 +84,7 @@ type pyValue struct {
 	fields  map[string]pyValue
 }
 
-// text returns the value of a field that is a text or a number.
+// text returns the value of a field that is a string or a number.
 func (v pyValue) text(field string) string {
 	if f := v.fields[field]; f.kind == pyText || f.kind == pyNumber {
 		return f.literal
@@ -92,17 +92,18 @@ func (v pyValue) text(field string) string {
 	return ""
 }
 
-// scanner scans the source of a module once.
+// scanner reads the source of a Python module in one pass.
 type scanner struct {
 	src   string
 	pos   int
-	depth int // number of open brackets, inside which line ends are ignored
+	depth int // number of open brackets; inside brackets, line ends are ignored
 }
 
 func (p *scanner) hasMore() bool { return p.pos < len(p.src) }
 
 // findManifest moves past the next "SKILL_MANIFEST =", with or without a type
-// annotation, at the beginning of a line outside brackets and text literals.
+// annotation. It must be at the beginning of a line, outside brackets and
+// string literals.
 func (p *scanner) findManifest() bool {
 	const word = "SKILL_MANIFEST"
 	for p.depth = 0; p.hasMore(); {
@@ -124,7 +125,7 @@ func (p *scanner) findManifest() bool {
 	return false
 }
 
-// step skips one character, text literal, comment or bracket.
+// skipToken skips one character, string literal, comment or bracket.
 func (p *scanner) skipToken() {
 	switch c := p.src[p.pos]; c {
 	case '#':
@@ -150,7 +151,7 @@ func (p *scanner) skipComment() {
 	}
 }
 
-// space skips white space and comments.
+// skipSpace skips white space and comments.
 func (p *scanner) skipSpace() {
 	for p.hasMore() {
 		switch c := p.src[p.pos]; {
@@ -168,8 +169,9 @@ func (p *scanner) skipSpace() {
 
 func (p *scanner) startsWith(c byte) bool { return p.hasMore() && p.src[p.pos] == c }
 
-// ended reports whether an expression ends here: at a comma, a closing bracket,
-// the end of the line or one of the characters in stop.
+// isExpressionEnd reports whether an expression ends at the current position:
+// at a comma, a closing bracket, the end of the line or one of the characters
+// in stop.
 func (p *scanner) isExpressionEnd(stop string) bool {
 	if !p.hasMore() {
 		return true
@@ -178,7 +180,7 @@ func (p *scanner) isExpressionEnd(stop string) bool {
 	return strings.IndexByte(",)]}", c) >= 0 || strings.IndexByte(stop, c) >= 0 || p.depth == 0 && (c == '\n' || c == ';')
 }
 
-// skip moves to the end of an expression.
+// skipExpression moves to the end of an expression.
 func (p *scanner) skipExpression(stop string) {
 	outer := p.depth
 	for p.hasMore() && (p.depth > outer || !p.isExpressionEnd(stop)) {
@@ -187,8 +189,8 @@ func (p *scanner) skipExpression(stop string) {
 	p.depth = outer
 }
 
-// value reads an expression up to its end. The result is opaque unless the
-// expression is a single literal.
+// readExpression reads an expression up to its end. Unless it is a single
+// literal, the result is opaque.
 func (p *scanner) readExpression(level int, stop string) pyValue {
 	p.skipSpace()
 	v := p.readLiteral(level)
@@ -200,7 +202,7 @@ func (p *scanner) readExpression(level int, stop string) pyValue {
 	return v
 }
 
-// literal reads a literal if there is one.
+// readLiteral reads a literal. If there is none, the result is opaque.
 func (p *scanner) readLiteral(level int) pyValue {
 	if !p.hasMore() || level > maxNesting {
 		return pyValue{}
@@ -236,7 +238,7 @@ func (p *scanner) readLiteral(level int) pyValue {
 	return pyValue{}
 }
 
-// sequence reads a list, a tuple or a value in parentheses.
+// readSequence reads a list, a tuple or a value in parentheses.
 func (p *scanner) readSequence(level int) pyValue {
 	round := p.src[p.pos] == '('
 	v, commas := pyValue{kind: pyList}, 0
@@ -249,7 +251,7 @@ func (p *scanner) readSequence(level int) pyValue {
 	return v
 }
 
-// pairs reads a dict. The last of repeated keys wins.
+// readDict reads a dict. If a key is repeated, the last value counts.
 func (p *scanner) readDict(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
 	p.readItems(func() {
@@ -265,7 +267,7 @@ func (p *scanner) readDict(level int) map[string]pyValue {
 	return fields
 }
 
-// arguments reads the keyword arguments of a call.
+// readArguments reads the keyword arguments of a call.
 func (p *scanner) readArguments(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
 	p.readItems(func() {
@@ -284,7 +286,7 @@ func (p *scanner) readArguments(level int) map[string]pyValue {
 	return fields
 }
 
-// bracket calls item for each item between brackets and counts the commas.
+// readItems calls item for each item between brackets and counts the commas.
 func (p *scanner) readItems(item func(), commas *int) {
 	p.depth++
 	p.pos++
@@ -309,8 +311,8 @@ func (p *scanner) readItems(item func(), commas *int) {
 	p.depth--
 }
 
-// texts reads adjacent text literals. If one is not plain text, for example an
-// f-string, the whole value is opaque.
+// readTexts reads adjacent string literals. If one is not plain text, for
+// example an f-string, the whole value is opaque.
 func (p *scanner) readTexts() pyValue {
 	v := pyValue{kind: pyText}
 	for {
@@ -336,8 +338,8 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// quoted reads a text literal and returns its value. It returns false if the
-// literal is not closed.
+// readQuoted reads a string literal and returns its value. If the literal is
+// not closed, it returns false.
 func (p *scanner) readQuoted(raw bool) (string, bool) {
 	s := p.src[p.pos:]
 	quote := s[:1]
@@ -370,8 +372,8 @@ func (p *scanner) readQuoted(raw bool) (string, bool) {
 	return "", false
 }
 
-// decodeEscape decodes the escape sequence at the beginning of s, which has at
-// least two bytes, and returns its length. It returns unknown sequences
+// decodeEscape decodes the escape sequence at the start of s and returns its
+// length. s must have at least two bytes. Unknown sequences are returned
 // unchanged.
 func decodeEscape(s string) (string, int) {
 	const from, to = "abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\""
@@ -399,7 +401,8 @@ func decodeEscape(s string) (string, int) {
 	return s[:2], 2
 }
 
-// decodeRune returns the character with the given number, or "" if there is none.
+// decodeRune returns the character with the given number, or "" if there is
+// none.
 func decodeRune(number string, base int) string {
 	n, err := strconv.ParseUint(number, base, 32)
 	if err != nil || n > utf8.MaxRune {

@@ -1,6 +1,5 @@
-// Package redact replaces secrets in texts before they are shown, logged or sent. It only
-// finds values that it was given; it never guesses what looks like a secret.
-//
+// Package redact replaces secrets in texts before they are displayed, logged or
+// sent. It only replaces given values and never guesses what may be a secret.
 // Start reading at [New].
 package redact
 
@@ -17,8 +16,9 @@ import (
 const Marker = "•••"
 
 const (
-	// MinLength is the length in bytes below which a value is not worth replacing: shorter
-	// ones occur in unrelated texts. Callers that know better may pass shorter ones.
+	// MinLength is the length in bytes from which callers should redact a
+	// value. Shorter values occur in unrelated texts. [New] accepts them
+	// anyway.
 	MinLength = 6
 
 	minFragment = 4
@@ -36,8 +36,8 @@ type Redactor struct {
 	secrets []Secret // longest first
 }
 
-// New returns a redactor of secrets. It ignores empty values. Of secrets with the same
-// value the first wins.
+// New returns a redactor for secrets. It ignores empty values. If several
+// secrets have the same value, the first one is used.
 func New(secrets ...Secret) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -68,7 +68,8 @@ func (r *Redactor) String(text string) string {
 	return text
 }
 
-// Bytes returns b with each secret replaced. The result is b itself if it contains none.
+// Bytes returns b with each secret replaced. If b contains none, it returns b
+// itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	for _, s := range r.secrets {
 		if bytes.Contains(b, []byte(s.Value)) {
@@ -78,8 +79,9 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Fragment is [Redactor.String] for a text cut out of a longer one. It also replaces the end
-// of a secret at the start of the text and the start of a secret at its end, from four bytes.
+// Fragment is like [Redactor.String] for a part of a longer text. It also
+// replaces the end of a secret at the start of the text, and the start of a
+// secret at its end, if they have at least four bytes.
 func (r *Redactor) Fragment(text string) string {
 	text = r.String(text)
 	for _, s := range r.secrets {
@@ -100,8 +102,9 @@ func (r *Redactor) Fragment(text string) string {
 	return text
 }
 
-// FoldString is [Redactor.String] without regard to case, for host names and other short
-// texts. Where folding changes the length of the text, it replaces the whole text.
+// FoldString is like [Redactor.String] but ignores case, for host names and
+// other short texts. If folding changes the length of the text, the whole text
+// is replaced.
 func (r *Redactor) FoldString(text string) string {
 	for _, s := range r.secrets {
 		lower, value := strings.ToLower(text), strings.ToLower(s.Value)
@@ -119,7 +122,7 @@ func (r *Redactor) FoldString(text string) string {
 	return text
 }
 
-// Stream returns a redactor for one text that arrives in chunks.
+// Stream returns a redactor for one text that is received in chunks.
 func (r *Redactor) Stream() *Stream {
 	s := &Stream{redactor: r}
 	if len(r.secrets) > 0 {
@@ -128,17 +131,18 @@ func (r *Redactor) Stream() *Stream {
 	return s
 }
 
-// Stream redacts a text whose secrets may be split between chunks. It is not safe for
-// concurrent use.
+// Stream redacts a text in which secrets may be split between chunks. It is not
+// safe for concurrent use.
 type Stream struct {
 	redactor *Redactor
 	longest  int    // length of the longest secret
-	pending  []byte // the end of the input, which may be the start of a secret
+	pending  []byte // end of the input that may be the start of a secret
 }
 
-// Write adds a chunk and returns the text that is ready. The result is valid until the next
-// call. It holds back what may be the start of a secret before it replaces others, as it may
-// contain a shorter one.
+// Write adds a chunk and returns the text that can be released. The result is
+// valid until the next call. Input that may be the start of a secret is
+// retained before other secrets are replaced, because it may contain a shorter
+// one.
 func (s *Stream) Write(chunk []byte) []byte {
 	if s.longest == 0 {
 		return chunk
@@ -150,7 +154,7 @@ func (s *Stream) Write(chunk []byte) []byte {
 	return out
 }
 
-// Flush returns the rest of the text. The stream can be used again.
+// Flush returns the rest of the text. The stream can then be reused.
 func (s *Stream) Flush() []byte {
 	out := s.redactor.Bytes(s.pending)
 	s.pending = nil
@@ -185,9 +189,9 @@ func (s *Stream) partialLength(b []byte) int {
 	return 0
 }
 
-// Lines returns a reader of from that passes each line through redactLine. It delivers a line
-// once it is complete, without waiting for the next. It splits lines longer than 1 MiB, so a
-// secret across such a split is not found.
+// Lines returns a reader that passes each line of from through redactLine. It
+// returns a line as soon as the line is complete. Lines longer than 1 MiB are
+// split, so a secret across such a split is not found.
 func Lines(from io.Reader, redactLine func([]byte) []byte) io.Reader {
 	return &lineReader{from: bufio.NewReaderSize(from, maxLine), redactLine: redactLine}
 }

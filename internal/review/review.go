@@ -1,7 +1,7 @@
-// Package review gathers what the user decides on before agents may run a
+// Package review collects what the user decides on before agents may run a
 // skill: its files, scripts and servers, the permissions and limits that it
-// requests, and the findings of a scan. It shows nothing and records nothing.
-// Start with [New].
+// requests, and the findings of a scan. It displays nothing and records
+// nothing. Start reading at [New].
 package review
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Review is a skill as the user reviews it.
+// Review describes a skill to the user who reviews it.
 type Review struct {
 	Name        string             `json:"name"`
 	Origin      string             `json:"origin"`
@@ -29,24 +29,24 @@ type Review struct {
 	Needs       []policy.Need      `json:"needs"`
 	Limits      *Limits            `json:"limits,omitempty"` // nil if the skill requests none
 	Problems    []policy.Problem   `json:"problems"`
-	// Servers are the servers that start or connect when the skill is loaded.
+	// Servers lists the servers that start or connect when the skill is loaded.
 	Servers []loadout.RequestedService `json:"servers"`
-	// Findings are the results of the scan. They never block the approval.
+	// Findings is the result of the scan. Findings never block the approval.
 	Findings *Findings `json:"findings"`
 
-	// Request is the request of the skill.
+	// Request is the approval request of the skill.
 	Request *loadout.ApprovalRequest `json:"-"`
 }
 
-// Options add permissions to those that a skill requests.
+// Options adds permissions to those that a skill requests.
 type Options struct {
-	// Secrets are already granted to the skill.
+	// Secrets lists secrets that are already granted to the skill.
 	Secrets []string
 	// The user gives these permissions, which a request alone does not.
 	WorkspaceWrite, HostNetwork, Unsandboxed bool
 }
 
-// New returns the review of a request, without limits and findings: see
+// New returns the review of a request. It does not set Limits and Findings: see
 // [Review.ReadLimits] and [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
@@ -61,8 +61,8 @@ func New(request *loadout.ApprovalRequest, o Options) *Review {
 	return r
 }
 
-// reviewPermissions returns the requested reviewPermissions, with the secrets that servers
-// use and those already granted.
+// reviewPermissions returns the requested permissions, with the secrets that
+// servers use and those that are already granted.
 func reviewPermissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
 	p := request.Permissions()
 	p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
@@ -77,15 +77,15 @@ func reviewPermissions(request *loadout.ApprovalRequest, o Options) policy.Permi
 	return p
 }
 
-// Grant returns the grant of the reviewed permissions to the local user, for
-// always.
+// Grant returns a permanent grant of the reviewed permissions to the local
+// user.
 func (r *Review) Grant() policy.Grant {
 	return policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Name: r.Name, Origin: r.Origin,
 		Permissions: r.Permissions, Needs: r.Request.Needs, Scope: policy.Always}
 }
 
-// UninstalledServers returns the names of the servers whose package is not
-// installed and is therefore not covered by the approval.
+// UninstalledServers returns the names of the servers whose packages are not
+// installed. The approval does not cover these packages.
 func (r *Review) UninstalledServers() []string {
 	var out []string
 	for _, s := range r.Servers {
@@ -96,7 +96,7 @@ func (r *Review) UninstalledServers() []string {
 	return out
 }
 
-// Limits are the limits that a skill requests. They can only lower the
+// Limits are the limits that a skill requests. They can only be lower than the
 // configured ones.
 type Limits struct {
 	Seconds   int `json:"seconds,omitempty"`
@@ -106,7 +106,7 @@ type Limits struct {
 	MinTier   int `json:"min_tier,omitempty"`
 }
 
-// ReadLimits sets the limits that the skill requests.
+// ReadLimits reads the limits that the skill requests and sets Limits.
 func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 	s, _, err := rt.Catalog().Read(ctx, r.Request.Entry)
 	if err != nil {
@@ -123,13 +123,13 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 	return nil
 }
 
-// Scan scans the skill for at most limit and sets the findings.
+// Scan scans the skill for at most limit and sets Findings.
 func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
 	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)
 }
 
-// ChangedGrants returns by ID the grants that do not apply any more, because
-// the skill or one of its dependencies changed.
+// ChangedGrants returns the IDs of the grants that no longer apply, because the
+// skill or one of its dependencies changed.
 func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Grant) map[string]bool {
 	out := map[string]bool{}
 	for _, g := range grants {
@@ -141,7 +141,7 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 			out[g.ID] = true // cannot be approved in its current state
 			continue
 		}
-		if err != nil { // missing, or does not load
+		if err != nil { // missing or invalid
 			continue
 		}
 		out[g.ID] = request.Digest != g.Subject || !g.NeedsExactly(request.Needs)

@@ -98,7 +98,7 @@ func TestReadLimitsAndScan(t *testing.T) {
 		t.Errorf("findings of a missing skill are %+v", gone)
 	}
 	late := review.ScanEntry(t.Context(), rt, e, time.Nanosecond)
-	if late.Problem != "scan took longer than 1ns" {
+	if late.Problem != "scan timed out after 1ns" {
 		t.Errorf("problem of a late scan is %q", late.Problem)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// describeVariable describes where the value of a variable goes, or that it gets
-// none.
+// describeVariable describes the target of a variable, or says that it has no
+// value.
 func describeVariable(v loadout.RequestedVariable) string {
 	name := v.Name
 	switch v.Kind {
@@ -31,7 +31,7 @@ func describeVariable(v loadout.RequestedVariable) string {
 	return fmt.Sprintf("%s, in %s, to %s", name, where, v.Target)
 }
 
-// DescribeVariables describes variables without duplicates.
+// DescribeVariables describes variables and omits duplicates.
 func DescribeVariables(vars []loadout.RequestedVariable) []string {
 	var out []string
 	for _, v := range vars {

@@ -8,16 +8,17 @@ import (
 
 // Archive is the result of inspecting an archive.
 type Archive struct {
-	// Problems are the reasons why the archive is refused, or the problems of a
-	// skill that loads even so.
+	// Problems lists the reasons why the archive is rejected, or the problems
+	// of a skill that can be loaded regardless.
 	Problems []skill.Refusal
-	// Skill and Manifest are nil if the archive is refused.
+	// Skill and Manifest are nil if the archive is rejected.
 	Skill    *skill.Skill
 	Manifest skill.Manifest
 }
 
-// InspectArchive checks an archive as a hub does on upload: its size, entries
-// and paths, and the skill in it, which must load. It unpacks nothing.
+// InspectArchive checks an archive in the same way as a hub checks an upload:
+// its size, entries and paths, and that the skill in it is valid. It unpacks
+// nothing.
 func InspectArchive(r io.ReaderAt, size int64, name string, anyFolder bool) (*Archive, error) {
 	b, err := skill.OpenZIP(r, size, name, skill.Limits{AllowFolderMismatch: anyFolder})
 	if refusals, ok := skill.Refusals(err); ok {

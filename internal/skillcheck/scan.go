@@ -13,16 +13,16 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ScanTimeout bounds the scan of one skill whose result nobody waits for.
+// ScanTimeout is the time limit for scanning one skill in the background.
 const ScanTimeout = time.Minute
 
-// TimeoutError is returned for a scan that takes too long.
+// TimeoutError is returned if a scan exceeds its time limit.
 type TimeoutError struct{ Limit time.Duration }
 
-func (e *TimeoutError) Error() string { return fmt.Sprintf("scan took longer than %v", e.Limit) }
+func (e *TimeoutError) Error() string { return fmt.Sprintf("scan timed out after %v", e.Limit) }
 
-// Scan scans the files of a skill within a time limit. The error is that of
-// ctx, a [*TimeoutError], or that of [scan.Skill].
+// Scan scans the files of a skill within a time limit. The error is the cause
+// of ctx, a [*TimeoutError], or that of [scan.Skill].
 func Scan(ctx context.Context, files fs.FS, name string, limit time.Duration) (*scan.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
 	defer cancel()
@@ -33,7 +33,8 @@ func Scan(ctx context.Context, files fs.FS, name string, limit time.Duration) (*
 	return r, err
 }
 
-// CountFindings counts findings by severity. Each severity has an entry.
+// CountFindings counts findings by severity. The result has an entry for each
+// severity.
 func CountFindings(reports ...*scan.Report) map[string]int {
 	out := map[string]int{}
 	for s := scan.Info; s <= scan.High; s++ {
@@ -53,11 +54,11 @@ type Scanned struct {
 	*scan.Report
 }
 
-// ScanError is an error with the path of its skill. The error inside can be a
+// ScanError is an error with the path of its skill. It wraps, for example, a
 // [*TimeoutError], [skill.ErrTooLarge] or the refusals of an archive.
 type ScanError struct {
 	Path   string
-	Opened bool // the skill was opened, and its files could not be scanned
+	Opened bool // the skill was opened, but its files could not be scanned
 	Err    error
 }
 
@@ -65,8 +66,8 @@ func (e *ScanError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *ScanError) Unwrap() error { return e.Err }
 
 // ScanPath scans the skill at a path, or all skills below a directory. A
-// directory without skills is scanned as a skill. The error is [ErrNotSkill], a
-// [*ScanError], or that of ctx.
+// directory without skills is scanned as one skill. The error is [ErrNotSkill],
+// a [*ScanError], or the cause of ctx.
 func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	fi, err := os.Stat(p)
 	switch {
@@ -82,7 +83,7 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	return nil, ErrNotSkill
 }
 
-// ScanBundle scans an open skill.
+// ScanBundle scans an open skill. shown is its path in the result.
 func ScanBundle(ctx context.Context, b *skill.Bundle, shown string) (Scanned, error) {
 	r, err := Scan(ctx, b.FS, b.Folder, ScanTimeout)
 	if err != nil && ctx.Err() == nil {

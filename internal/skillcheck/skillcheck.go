@@ -1,7 +1,7 @@
-// Package skillcheck checks the skills at a path: it validates them by the
+// Package skillcheck checks the skills at a path. It validates them against the
 // specification, scans them for dangerous content, and inspects archives. It
-// singleResult reads files, and reports what it finds; it prints nothing and runs no
-// code of a skill. Start with [Validate], [ScanPath] and [InspectArchive].
+// only reads files and returns the results. It prints nothing and runs no code
+// of a skill. Start reading at [Validate], [ScanPath] and [InspectArchive].
 package skillcheck
 
 import (
@@ -27,14 +27,14 @@ func IsArchive(p string) bool {
 
 // walkEntry is an entry of a directory walk.
 type walkEntry struct {
-	path  string // with symbolic links of the start directory resolved
-	shown string // as below the directory that the user named
+	path  string // with symlinks of the start directory resolved
+	shown string // relative to the directory as the user wrote it
 	entry fs.DirEntry
 	err   error
 }
 
-// walkSkills calls visit for the entries below a directory, without directories that
-// contain no skills by convention.
+// walkSkills calls visit for the entries below a directory. It skips
+// directories that by convention contain no skills.
 func walkSkills(ctx context.Context, dir string, visit func(walkEntry) error) error {
 	root := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -54,13 +54,13 @@ func walkSkills(ctx context.Context, dir string, visit func(walkEntry) error) er
 	})
 }
 
-// isSkillLink reports whether an entry is a symbolic link to a directory with a
+// isSkillLink reports whether an entry is a symlink to a directory with a
 // skill.
 func (f walkEntry) isSkillLink() bool {
 	return f.entry.Type()&fs.ModeSymlink != 0 && containsSkill(f.path)
 }
 
-// isArchive reports whether an entry is an archive that can only be a skill.
+// isArchive reports whether an entry has the name of a skill archive.
 func (f walkEntry) isArchive() bool {
 	return f.entry.Type().IsRegular() && strings.EqualFold(filepath.Ext(f.path), ".skill")
 }
@@ -79,8 +79,8 @@ func containsSkill(dir string) bool {
 	return false
 }
 
-// openDir opens the skill in a directory. The name of a relative directory such
-// as . is found.
+// openDir opens the skill in a directory. For a relative path such as ".", it
+// determines the name of the directory.
 func openDir(dir string) (*skill.Bundle, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

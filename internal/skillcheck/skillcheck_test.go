@@ -196,7 +196,7 @@ func (s slow) Open(name string) (fs.File, error) {
 func TestScanTimeout(t *testing.T) {
 	files := slow{fstest.MapFS{"SKILL.md": {Data: []byte(document("pdf"))}}}
 	_, err := skillcheck.Scan(t.Context(), files, "pdf", time.Millisecond)
-	if e, ok := errors.AsType[*skillcheck.TimeoutError](err); !ok || e.Error() != "scan took longer than 1ms" {
+	if e, ok := errors.AsType[*skillcheck.TimeoutError](err); !ok || e.Error() != "scan timed out after 1ms" {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := skillcheck.Scan(t.Context(), files, "pdf", time.Minute); err != nil {

@@ -18,9 +18,9 @@ type Validation struct {
 	Diagnostics skill.Diagnostics `json:"diagnostics"`
 }
 
-// Validate checks the skill at a path, or all skills below a directory. What
-// cannot be read is a result, not an error. The error is [ErrNotSkill], that of
-// ctx, or that of a path that does not exist.
+// Validate checks the skill at a path, or all skills below a directory. A skill
+// that cannot be read is a result, not an error. The error is [ErrNotSkill],
+// the cause of ctx, or that of a path that does not exist.
 func Validate(ctx context.Context, p string) ([]Validation, error) {
 	fi, err := os.Stat(p)
 	switch {

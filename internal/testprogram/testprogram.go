@@ -22,21 +22,22 @@ import (
 
 const module = "github.com/loadout-dev/loadout"
 
-// Program is a program of this module. The zero options build it without cgo, so that it
-// starts in every sandbox.
+// Program is a program of this module. By default it is built without cgo, so
+// that it runs in every sandbox.
 type Program struct {
-	Package string   // path below the module, as cmd/loadout
+	Package string   // path relative to the module, such as cmd/loadout
 	Race    bool     // build with the race detector
-	Env     []string // variables of the build, as GOOS=wasip1
+	Env     []string // environment variables for the build, such as GOOS=wasip1
 }
 
 // Loadout is the loadout command.
 var Loadout = Program{Package: "cmd/loadout"}
 
-// Build returns the path of an executable of p. The go command checks on every call that
-// the executable is up to date, which takes a third of a second if it is. The executable
-// belongs to all tests of this work tree: do not change it. Other users may have no access
-// to it; they need a copy made by [Program.Install].
+// Build builds the program and returns the path of the executable. The go
+// command checks on each call that the executable is up to date, which takes a
+// third of a second. All tests of this work tree share the executable, so do
+// not modify it. Other users may not be able to access it; use
+// [Program.Install] for them.
 func (p Program) Build() (path string, err error) {
 	root, err := findRoot()
 	if err != nil {
@@ -71,9 +72,9 @@ func (p Program) Build() (path string, err error) {
 	return path, p.openSources(root, env)
 }
 
-// openSources opens the directories and embedded files that p is built from. The go command
-// notes what a test opens, and so runs it again, instead of using a cached result, after
-// they change.
+// openSources opens the directories and embedded files that the program is
+// built from. The go command records the files that a test opens. When they
+// change, it runs the test again instead of using a cached result.
 func (p Program) openSources(root string, env []string) error {
 	const list = "{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.EmbedFiles}}\n{{$.Dir}}/{{.}}{{end}}{{end}}{{end}}"
 	cmd := exec.Command("go", "list", "-deps", "-f", list, module+"/"+p.Package)
@@ -92,8 +93,8 @@ func (p Program) openSources(root string, env []string) error {
 	return nil
 }
 
-// Install builds p and puts a copy at path, which every user may read and run. The
-// directory of path has to exist.
+// Install builds the program and writes a copy to path, which every user may
+// read and run. The directory of path must exist.
 func (p Program) Install(path string) error {
 	built, err := p.Build()
 	if err != nil {
@@ -117,8 +118,8 @@ func (p Program) Install(path string) error {
 	return os.WriteFile(path, data, 0o755)
 }
 
-// findRoot returns the root directory of the module. Tests start in the directory of their
-// package.
+// findRoot returns the root directory of the module. Tests start in the
+// directory of their package.
 func findRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -139,7 +140,8 @@ func findRoot() (string, error) {
 	}
 }
 
-// lockFile waits for the file lockFile at path. Systems without file locks get none.
+// lockFile waits for the lock of the file at path. On systems without file
+// locks it does nothing.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package toolname defines the names of the tools that this program serves over
-// MCP and gives to its agents. Clients and transcripts depend on them, so a name
-// never changes. The package imports nothing, so that every other may import it.
+// MCP and provides to its agents. Clients and transcripts depend on the names,
+// so they never change. The package imports nothing, so that any package may
+// import it.
 package toolname
 
 // Tools for skills and for the tools of other MCP servers.
@@ -24,7 +25,7 @@ const (
 	SaveSkill  = "save_skill"
 )
 
-// RenderMermaid is the tool that draws diagrams on the page of a hub.
+// RenderMermaid is the tool that renders diagrams on the page of a hub.
 const RenderMermaid = "render_mermaid"
 
 // Tools of earlier systems, served by mcpserver.Options.Compat.

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package privatefiletest tests that programs refuse files that another user could
-// have written. It is for tests of packages that store files with package
+// Package privatefiletest tests that programs reject files that another user
+// could have written. It is for packages that store files with package
 // privatefile.
 package privatefiletest
 
@@ -15,8 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Tamper maps the name of a change to a function that makes it. After each change,
-// another user could have written the path, or it has another type.
+// Tamper maps the name of a modification to a function that applies it. After
+// each of them, another user could have written the path, or it has another
+// type.
 var Tamper = map[string]func(t *testing.T, path string){
 	"writable by the group": func(t *testing.T, p string) { chmod(t, p, 0o020) },
 	"writable by others":    func(t *testing.T, p string) { chmod(t, p, 0o002) },
@@ -27,8 +28,8 @@ var Tamper = map[string]func(t *testing.T, path string){
 	"other type":            swapType,
 }
 
-// WantUnsafe reports a failure of the test unless err is a [*privatefile.UnsafeError]
-// about path. what names the operation.
+// WantUnsafe fails the test unless err is a [*privatefile.UnsafeError] about
+// path. what describes the operation.
 func WantUnsafe(t *testing.T, what string, err error, path string) {
 	t.Helper()
 	if u, ok := errors.AsType[*privatefile.UnsafeError](err); !ok || u.Path != path {

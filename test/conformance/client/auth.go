@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// redirect is the redirect URI of the client. Nobody listens there; the code is read
-// from the redirection.
+// redirect is the redirect URI of the client. No server listens there, because
+// the code is read from the redirect itself.
 const redirect = "http://localhost:3000/callback"
 
 // authorizer signs in at the authorization servers of the suite.
@@ -43,7 +43,8 @@ func authorizer(given suiteContext) func(*upstream.Config, string) auth.OAuthHan
 	}
 }
 
-// fetchCode acts as the browser. The suite's server redirects immediately.
+// fetchCode replaces the browser of an authorization. The suite's server
+// redirects immediately.
 func fetchCode(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
 	if err != nil {

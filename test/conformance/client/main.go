@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, name, given string) error {
 		d.OAuth = authorizer(c)
 	}
 	if !ok {
-		return fmt.Errorf("no scenario is named %q", name)
+		return fmt.Errorf("unknown scenario %q", name)
 	}
 	conn, err := d.Dial(ctx, &upstream.Config{Name: "suite", Type: upstream.HTTP, URLs: args}, &upstream.DialOptions{Options: options(name)})
 	if err != nil {
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, name, given string) error {
 	return do(ctx, conn.ClientSession, c)
 }
 
-// options let the client answer the forms of two scenarios.
+// options returns client options that answer the elicitations of two scenarios.
 func options(name string) *mcp.ClientOptions {
 	var content map[string]any
 	switch name {
@@ -107,7 +107,7 @@ func list(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	return err
 }
 
-// calling lists the tools and calls one.
+// calling returns a scenario that lists the tools and calls one.
 func calling(tool string, args map[string]any) scenario {
 	return func(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
 		if err := list(ctx, s, given); err != nil {
@@ -125,7 +125,8 @@ func orEmpty(args map[string]any) map[string]any {
 	return args
 }
 
-// echoSchema sends a schema back, so that the suite can check what the client preserved.
+// echoSchema sends a schema back, so that the suite can check that the client
+// preserved it.
 func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	res, err := s.ListTools(ctx, nil)
 	if err != nil {
@@ -140,8 +141,8 @@ func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error
 	return fmt.Errorf("json_schema_2020_12_tool is not listed")
 }
 
-// rounds calls tools that need input. The suite expects some answers to be refused, so
-// errors are only logged.
+// rounds calls tools that need input. The suite expects the client to reject
+// some requests, so errors are only logged.
 func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}))
@@ -149,14 +150,15 @@ func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	return nil
 }
 
-// try logs an error, because the suite judges by the requests it received.
+// try logs an error. It does not fail, because the suite checks the requests
+// that it received.
 func try(_ any, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 	}
 }
 
-// oneOfEach uses the first tool, resource and prompt.
+// oneOfEach uses the first tool, the first resource and the first prompt.
 func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	if res, err := s.ListTools(ctx, nil); err == nil && len(res.Tools) > 0 {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: res.Tools[0].Name, Arguments: map[string]any{}}))
@@ -170,7 +172,7 @@ func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error 
 	return nil
 }
 
-// callsOfSuite makes the calls that the suite expects.
+// callsOfSuite makes the calls that the suite lists in its context.
 func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
 	if err := list(ctx, s, given); err != nil {
 		return err

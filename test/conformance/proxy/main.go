@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	verbose := flags.Bool("v", false, "log")
 	_ = flags.Parse(args) // exits on error
 	if flags.NArg() != 1 {
-		return errors.New("name the URL of one MCP server")
+		return errors.New("missing argument: URL of an MCP server")
 	}
 	level := slog.LevelWarn
 	if *verbose {

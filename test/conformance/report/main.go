@@ -46,11 +46,11 @@ type check struct {
 
 // run is one run of the suite.
 type run struct {
-	scored    []string           // scenarios that count; nil for all
+	scored    []string           // scenarios that count; nil means all
 	scenarios map[string][]check // by name
 
-	// expected are the scenarios and checks (scenario:check) that may fail,
-	// warn or be skipped; skipped are the checks that may be skipped.
+	// expected lists the scenarios and checks (scenario:check) that may fail,
+	// warn or be skipped. skipped lists the checks that may be skipped.
 	expected, skipped []string
 }
 
@@ -77,7 +77,7 @@ func newRun(scored, expected string) (*run, error) {
 	return r, nil
 }
 
-// resultDir is the name of the directory of a scenario's results.
+// resultDir matches the name of the directory with the results of a scenario.
 var resultDir = regexp.MustCompile(`^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 func (r *run) read(dir string) error {
@@ -96,7 +96,7 @@ func (r *run) read(dir string) error {
 		}
 		m := resultDir.FindStringSubmatch(filepath.ToSlash(name))
 		if m == nil {
-			return fmt.Errorf("%s is not named like a result", file)
+			return fmt.Errorf("invalid name of a result directory: %s", file)
 		}
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -118,8 +118,8 @@ func (r *run) counts(scenario string) bool {
 	return r.scored == nil || slices.Contains(r.scored, scenario)
 }
 
-// figures returns the number of scenarios that passed, of other scenarios that were
-// expected to fail, and of checks that passed in the scored scenarios.
+// figures formats the number of scenarios that passed, of other scenarios that
+// were expected to fail, and of checks that passed in the scored scenarios.
 func (r *run) figures() string {
 	var passed, expected, others, otherPassed, checks int
 	for name, all := range r.scenarios {
@@ -157,7 +157,8 @@ func (r *run) figures() string {
 	return out
 }
 
-// expects returns why a check is expected not to pass, or "".
+// expects returns the expectation that covers a check, or "" if the check must
+// pass.
 func (r *run) expects(scenario string, c check) string {
 	for _, e := range []string{scenario, scenario + ":" + c.ID} {
 		if slices.Contains(r.expected, e) {
@@ -167,7 +168,8 @@ func (r *run) expects(scenario string, c check) string {
 	return ""
 }
 
-// bad reports whether a check did not pass, or was skipped although that is not allowed.
+// bad reports whether a check did not pass, or was skipped although it must not
+// be.
 func (r *run) bad(scenario string, c check) bool {
 	switch c.Status {
 	case "SUCCESS", "INFO":
@@ -178,8 +180,8 @@ func (r *run) bad(scenario string, c check) bool {
 	return true
 }
 
-// problems returns unexpected results: checks that did not pass, scenarios that did not
-// run or checked nothing, and expectations without a reason.
+// problems returns the unexpected results: checks that did not pass, scenarios
+// that did not run or checked nothing, and expectations that were not needed.
 func (r *run) problems() []string {
 	var out []string
 	used := map[string]bool{}
@@ -215,7 +217,7 @@ func (r *run) problems() []string {
 	return out
 }
 
-// cut returns s as one line of limited length.
+// cut returns s on one line, truncated to most characters.
 func cut(s string, most int) string {
 	line := []rune(strings.Join(strings.Fields(s), " "))
 	if len(line) <= most {

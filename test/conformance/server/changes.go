@@ -7,7 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// changeTools change the lists of the server, which then notifies its clients.
+// changeTools returns tools that change the lists of the server, so that it
+// notifies its clients.
 func changeTools(s *mcp.Server) []tool {
 	const name = "test_comes_and_goes"
 	return []tool{

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// contentTools each return one kind of content.
+// contentTools returns tools with one kind of content each.
 func contentTools() []tool {
 	picture := &mcp.ImageContent{Data: redPixel, MIMEType: "image/png"}
 	var tools []tool
@@ -58,7 +58,7 @@ var redPixel = func() []byte {
 	return b.Bytes()
 }()
 
-// silence is a WAV file of one millisecond: mono, 8,000 samples of one byte a
+// silence is a WAV file of one millisecond: mono, 8,000 one-byte samples per
 // second.
 var silence = func() []byte {
 	samples := bytes.Repeat([]byte{128}, 8)

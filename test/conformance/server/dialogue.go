@@ -15,23 +15,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogue is a tool or prompt that needs input from the client. A client of the modern
-// era receives the questions as a result and calls again with the answers. A client of
-// the legacy era receives one round of requests, which the SDK makes from the same
-// questions.
+// dialogue is a tool or prompt that needs input from the client. In the modern
+// era, the client receives the questions as a result, and calls again with the
+// answers. In the legacy era, it receives one round of requests, which the SDK
+// creates from the same questions.
 type dialogue struct {
 	name, description string
 	schema            string // of the arguments; "" for no arguments
-	// rounds holds the questions by key. Each round follows the answers to the one
-	// before.
+	// rounds returns the questions of each round by key. A round starts when
+	// the previous one is answered.
 	rounds func(args map[string]string) []mcp.InputRequestMap
-	// signed stores the progress in a signed state that the client returns. It is
-	// required for more than one round.
+	// signed stores the progress in a signed state that the client returns. It
+	// is required if there is more than one round.
 	signed bool
-	// lenient omits questions that the client cannot answer. Otherwise such a client is
-	// refused.
+	// lenient omits questions that the client does not support. Otherwise such
+	// a client gets an error.
 	lenient bool
-	// say returns the result for the answers, by the same keys.
+	// say returns the result for the answers. They have the keys of the
+	// questions.
 	say func(answers map[string]string) string
 }
 
@@ -102,7 +103,7 @@ func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabi
 	return out, nil
 }
 
-// key signs the states of this process.
+// key signs the states. It is valid for this process only.
 var key = []byte(rand.Text())
 
 func (d *dialogue) sign(payload string) []byte {

@@ -6,8 +6,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogueTools returns the dialogues of the suite. Those up to the enumerations are for
-// the legacy era, the others for multi round-trip requests (SEP-2322).
+// dialogueTools returns the dialogues of the suite. The first ones, up to the
+// enumerations, are for the legacy era. The others use multi round-trip
+// requests (SEP-2322).
 func dialogueTools() []tool {
 	var tools []tool
 	for _, d := range []*dialogue{
@@ -87,7 +88,8 @@ func everything(prompt string) mcp.InputRequestMap {
 	}
 }
 
-// sayKey returns a sentence with the answer to one question.
+// sayKey returns a function that inserts the answer to one question in a format
+// string.
 func sayKey(format, key string) func(map[string]string) string {
 	return func(answers map[string]string) string { return fmt.Sprintf(format, answers[key]) }
 }

@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends.
+// run serves until ctx is done.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("server", flag.ExitOnError)
 	address := flags.String("http", "127.0.0.1:0", "serve at `ADDR`")
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return serve(ctx, *address, s.Handler(&mcpserver.HTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}), stdout)
 }
 
-// serve prints the address of the endpoint and serves it until ctx ends.
+// serve prints the address of the endpoint and serves it until ctx is done.
 func serve(ctx context.Context, address string, h http.Handler, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

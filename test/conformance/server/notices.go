@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// noticeTools send notifications while they run.
+// noticeTools returns tools that send notifications while they run.
 func noticeTools() []tool {
 	return []tool{
 		{name: "test_tool_with_logging", description: "Logs three messages while it runs.",
@@ -52,8 +52,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 	return say("Done, 100 of 100."), nil
 }
 
-// hangUp closes the stream on which the client waits. The event store keeps its result
-// until the client requests it.
+// hangUp closes the stream on which the client waits. The event store stores
+// the result until the client requests it.
 func hangUp(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if req.Extra != nil && req.Extra.CloseSSEStream != nil {
 		req.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: step})
@@ -66,7 +66,7 @@ func hangUp(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
 
 const step = 50 * time.Millisecond
 
-// pause waits for a number of steps or until ctx ends.
+// pause waits for a number of steps or until ctx is done.
 func pause(ctx context.Context, steps int) error {
 	select {
 	case <-ctx.Done():

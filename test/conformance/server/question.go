@@ -15,27 +15,27 @@ import (
 
 // Questions to a client: to its user, to its model, and about its directories.
 
-// form asks the user to fill in the schema.
+// form asks the user to fill in a form with the given schema.
 func form(message, schema string) mcp.InputRequest {
 	return &mcp.ElicitParams{Message: message, RequestedSchema: json.RawMessage(schema)}
 }
 
-// field asks the user for one required property.
+// field asks the user for the value of one required property.
 func field(message, name, kind string) mcp.InputRequest {
 	return form(message, fmt.Sprintf(`{"type": "object", "properties": {%q: {"type": %q}}, "required": [%[1]q]}`, name, kind))
 }
 
-// completion requests a completion from the model.
+// completion requests a completion from the client's model.
 func completion(prompt string, tokens int64) mcp.InputRequest {
 	return &mcp.CreateMessageParams{MaxTokens: tokens,
 		Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: prompt}}}}
 }
 
-// roots requests the directories.
+// roots requests the client's root directories.
 func roots() mcp.InputRequest { return &mcp.ListRootsParams{} }
 
-// needs returns the capability that a question needs and the client did not declare, as
-// the data of an error, or nil.
+// needs returns the capability that a question requires and that the client did
+// not declare. It is the data of an error, or nil.
 func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -57,7 +57,8 @@ func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// answer formats the client's answer. ok is false if it does not answer the question.
+// answer formats the client's answer. ok is false if the answer does not match
+// the question.
 func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -80,8 +81,8 @@ func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	return "", false
 }
 
-// filledIn formats a form that matches its schema, or the refusal to fill it in. It
-// returns the value of a single field, or the JSON of several.
+// filledIn formats a form that matches its schema, or the user's refusal. It
+// returns the value of a single field, or JSON for several.
 func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
 	if r.Action != "accept" {
 		return r.Action, true

@@ -55,15 +55,15 @@ func unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
 
 func watchable(uri string) error {
 	if uri != watchedURI {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("changes of %s are not announced", uri)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("resource %s does not support subscriptions", uri)}
 	}
 	return nil
 }
 
-// watch sends notifications of changes of the watched resource.
+// watch notifies subscribers of changes of the watched resource.
 type watch struct{ server *mcp.Server }
 
-// run sends notifications until ctx ends.
+// run sends notifications until ctx is done.
 func (w *watch) run(ctx context.Context) {
 	tick := time.NewTicker(3 * time.Second)
 	defer tick.Stop()

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// schemaTools have schemas that the server must pass on unchanged. It must follow their
-// HTTP annotations.
+// schemaTools returns tools whose schemas the server must pass on unchanged,
+// including their HTTP annotations.
 func schemaTools() []tool {
 	return []tool{
 		{name: "json_schema_2020_12_tool", description: "Has a schema with much of JSON Schema 2020-12 in it.", schema: richSchema, call: echo},
@@ -27,7 +27,8 @@ const headerSchema = `{
 	}
 }`
 
-// richSchema is a schema of the suite, which compares it with the received one.
+// richSchema is a schema of the suite, which compares it with the one that it
+// receives.
 const richSchema = `{
 	"$schema": "https://json-schema.org/draft/2020-12/schema",
 	"type": "object",
