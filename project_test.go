@@ -188,9 +188,9 @@ func TestServeProjectRefuses(t *testing.T) {
 		{[]string{}, "empty command; write a program"},
 		{[]string{"./gone.py"}, "file not found in the project"},
 		{[]string{"../../bin/sh"}, "file not found in the project"},
-		{[]string{"nowhere-to-be-found"}, "is missing"},
+		{[]string{"nowhere-to-be-found"}, "but not installed"},
 		{[]string{"uv", "run", "server.py"}, "uvx PACKAGE==VERSION"},
-		{[]string{"npx", "github:x/y"}, "not a package of the registry"},
+		{[]string{"npx", "github:x/y"}, "not a package name"},
 		{[]string{"npx", "-y", "x@1.0.0"}, "x"}, // this runtime installs nothing
 	} {
 		served, err := s.serve(t, loadout.Service{Project: p.Project, Command: tt.command})

@@ -152,12 +152,12 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"/usr/bin/podman", "run", "x"}, "cannot start containers"},
 		{[]string{}, "empty command; write a program"},
 		{[]string{"data.json"}, "not a script"},
-		{[]string{"./gone.py"}, "no script"},
-		{[]string{"nowhere-to-be-found"}, "is missing"},
+		{[]string{"./gone.py"}, "not found in the skill"},
+		{[]string{"nowhere-to-be-found"}, "but not installed"},
 		{[]string{"uv", "run", "pytest"}, "want the path of a script"},
-		{[]string{"npx", "github:x/y"}, "not a package of the registry"},
+		{[]string{"npx", "github:x/y"}, "not a package name"},
 		{[]string{"npx", "-c", "rm"}, "unsupported option"},
-		{[]string{"uvx", "git+https://example.com/x"}, "not a package of the index"},
+		{[]string{"uvx", "git+https://example.com/x"}, "not a package name"},
 		{[]string{"npx", "-y", "x@1.0.0"}, "x"}, // this runtime installs nothing
 	} {
 		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: tt.command})

@@ -124,8 +124,8 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), ReadOutput: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) },
-		Hint: b.explainSkillPath, Project: b.app.skillProjectDir(b.flags.workspace), OnSave: rt.Catalog().Reload})
-	b.set, _, err = b.app.newToolsetWith(ctx, b.config, rt, toolsetOptions{files: b.flags.files, profile: b.profile, rules: b.rules, session: b.id, folder: b.folder, builtin: files})
+		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
+	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type command struct {
 
 // skillDirNames replaces variables that mean the skill directory by its path in
 // the sandbox.
-var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", sandbox.SkillDir, "${SKILL_DIR}", sandbox.SkillDir, "${LOADOUT_SKILL}", sandbox.SkillDir,
-	"${CLAUDE_PLUGIN_ROOT}", sandbox.SkillDir, "{baseDir}", sandbox.SkillDir)
+var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", mountpoint.Skill, "${SKILL_DIR}", mountpoint.Skill, "${LOADOUT_SKILL}", mountpoint.Skill,
+	"${CLAUDE_PLUGIN_ROOT}", mountpoint.Skill, "{baseDir}", mountpoint.Skill)
 
 // containerEngines lists programs that start containers, which is impossible in
 // a sandbox.

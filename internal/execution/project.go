@@ -20,7 +20,7 @@ import (
 
 // Project is a directory with its own configuration of commands. The other
 // files in it were not reviewed. Therefore its commands get only read access to
-// the directory, as [sandbox.WorkspaceDir]. They get no network, no secrets,
+// the directory, as /workspace. They get no network, no secrets,
 // and no environment variables except those of the configuration.
 type Project struct {
 	Dir    string        // absolute path
@@ -66,7 +66,7 @@ func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspa
 func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
 	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
 	a.revokedError = func(ctx context.Context, cause error) error {
-		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.VerdictDeny, cause.Error()); err != nil {
+		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.Deny, cause.Error()); err != nil {
 			return err
 		}
 		return fmt.Errorf("command not started: %w", cause)
@@ -140,7 +140,7 @@ func (t projectTarget) plan(c *command) (*program, error) {
 	if !own {
 		word = path.Join(t.workingDir(), word)
 	}
-	if !t.hasFile(strings.TrimPrefix(word, sandbox.WorkspaceDir+"/")) {
+	if !t.hasFile(strings.TrimPrefix(word, mountpoint.Workspace+"/")) {
 		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "file not found in the project: write a path in the project, or the name of a program"})
 	}
 	plan := &script.Plan{Kind: script.Other, Interpreter: word, Env: map[string]string{}}

@@ -292,5 +292,5 @@ func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
 	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to return an error to
-		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.VerdictAllow, Reason: reason, Details: details})
+		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
 }

@@ -79,7 +79,7 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 	if plan.Kind == script.Python && b.skill != nil {
 		// Scripts that import each other through the skill's directory expect
 		// to be started there.
-		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+sandbox.SkillDir, ":")
+		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+mountpoint.Skill, ":")
 	}
 	return s, b.configureNetwork(ctx, s, tier)
 }
@@ -148,7 +148,7 @@ func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Sec
 		// Only injection by the proxy was approved, so the code must not
 		// receive the secret.
 		injected[in.Secret] = true
-		if b.auth.hostNetwork || !policy.MatchHost(b.auth.bounds.Network, in.Host, in.Port) {
+		if b.auth.hostNetwork || !b.auth.bounds.Permissions().Covers(policy.Permissions{Network: []string{in.Pattern()}}) {
 			b.addNote("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
 			continue
 		}

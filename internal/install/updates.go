@@ -222,7 +222,7 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 		case s.Dir == cmp.Or(e.From.Dir, ".") && name == u.Name:
 			return s, true
 		case s.Dir == cmp.Or(e.From.Dir, "."):
-			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("it was renamed to %s", skill.OneLine(s.Name)), at(s)
+			u.State, u.Reason, u.Location = Renamed, fmt.Sprintf("it was renamed to %s", printable.OneLine(s.Name)), at(s)
 			return s, false
 		case name == u.Name:
 			named = append(named, s)

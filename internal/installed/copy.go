@@ -63,7 +63,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 		}
 	}
 	for _, d := range found { // files that cannot be copied
-		refuse("", d.Code, skill.OneLine(d.Message))
+		refuse("", d.Code, printable.OneLine(d.Message))
 	}
 	seen := make(map[string]bool, len(manifest))
 	head := false
@@ -75,7 +75,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 			refuse(f.Path, "collision", "name differs from another file only in letter case")
 		}
 		seen[foldName(f.Path)] = true
-		head = head || skill.IsFileName(f.Path)
+		head = head || skillpath.IsSkillFile(f.Path)
 	}
 	if !head {
 		refuse("", "no-skill-md", "no "+skill.FileName)

@@ -194,7 +194,7 @@ func lineAt(data []byte, offset int) int {
 
 // truncate shortens an untrusted text for an error.
 func truncate(s string) string {
-	s = skill.OneLine(s)
+	s = printable.OneLine(s)
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}

@@ -294,11 +294,11 @@ func digestOf(files map[string]string) string {
 
 // pathError returns why a path is not valid on every system, or "".
 func pathError(p string) string {
-	if _, why := skill.CheckPath(p); why != "" {
+	if _, why := skillpath.Check(p); why != "" {
 		return why
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if skill.IsIgnored(part) {
+		if skillpath.IsIgnored(part) {
 			return "skills ignore files with this name"
 		}
 	}

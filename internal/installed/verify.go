@@ -51,7 +51,7 @@ func (d Difference) String() string {
 // Verify compares the files of the named skills with the lockfile. Without
 // names it checks all installed skills. The result is sorted by skill and path,
 // and empty if nothing changed. Verify ignores file modes and the names for
-// which [skill.IsIgnored] returns true. For an unknown name, the error is a
+// which skillpath.IsIgnored returns true. For an unknown name, the error is a
 // [*NotInstalledError]. If a change is in progress or its process was killed,
 // it is [ErrUnfinished].
 func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error) {

@@ -164,7 +164,7 @@ func New(opts Options) (*Builder, error) {
 // Packages describes the installed packages of a script.
 type Packages struct {
 	// Mounts lists the read-only mounts for the script's sandbox, at
-	// [sandbox.BuildDir] or [ModulesDir].
+	// /deps or [ModulesDir].
 	Mounts []sandbox.Mount
 	// Env contains the environment variables with which the script finds the
 	// packages. It is never nil. The variables override those of the skill,

@@ -13,7 +13,7 @@ import (
 // Paths of an installer in its sandbox.
 const (
 	appName   = "app" // below the work directory
-	appDir    = sandbox.WorkDir + "/" + appName
+	appDir    = mountpoint.Work + "/" + appName
 	targetDir = appDir + "/packages" // directory of Python packages
 	// lastFile is the last file of the work directory. If it is missing, the
 	// back end collected only some of the files.

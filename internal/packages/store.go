@@ -118,7 +118,7 @@ func (d *draft) writeInput(input map[string][]byte) (sandbox.Tree, error) {
 	for name, data := range input {
 		files[appName+"/"+name] = data
 	}
-	t := sandbox.Tree{Path: sandbox.WorkDir}
+	t := sandbox.Tree{Path: mountpoint.Work}
 	if err := d.root.MkdirAll(inputDir+"/"+appName, 0o700); err != nil {
 		return t, err
 	}

@@ -33,7 +33,7 @@ import (
 var shim []byte
 
 // Dir is the directory of the provider's files in the sandbox.
-const Dir = sandbox.NeedsDir + "/.loadout"
+const Dir = mountpoint.Needs + "/.loadout"
 
 const (
 	shimFile    = "provider.py"
@@ -152,7 +152,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 // skillPath returns p relative to the skill directory, so that it cannot refer
 // to a program on the host.
 func skillPath(p string) string {
-	if strings.HasPrefix(p, sandbox.SkillDir+"/") {
+	if strings.HasPrefix(p, mountpoint.Skill+"/") {
 		return p
 	}
 	return mountpoint.Skill + "/" + strings.TrimPrefix(p, "./")

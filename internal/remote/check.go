@@ -19,7 +19,7 @@ import (
 const maxRefusals = 20
 
 // check returns the files of the skill in dir, with paths relative to dir. It
-// omits names for which [skill.IsIgnored] returns true. For files that are not
+// omits names for which skillpath.IsIgnored returns true. For files that are not
 // plain files, or that some system cannot store, it returns a
 // [*skill.RefusedError] with all reasons.
 func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error) {

@@ -78,7 +78,7 @@ func (t *tree) startDir(dir string) (string, error) {
 	if _, ok := t.dirs[dir]; ok {
 		return dir, nil
 	}
-	if e, ok := t.files[dir]; ok && e.kind == plainEntry && skill.IsFileName(path.Base(dir)) {
+	if e, ok := t.files[dir]; ok && e.kind == plainEntry && skillpath.IsSkillFile(path.Base(dir)) {
 		return path.Dir(dir), nil
 	}
 	return "", &NotFoundError{What: fmt.Sprintf("directory %q", dir), Suggestions: t.similarDirs(dir)}
@@ -114,7 +114,7 @@ func (t *tree) similarDirs(dir string) []string {
 func (t *tree) skillFiles(dir string) int {
 	n := 0
 	for _, e := range t.entriesBelow(dir) {
-		if skill.IsFileName(path.Base(e.path)) {
+		if skillpath.IsSkillFile(path.Base(e.path)) {
 			n++
 		}
 	}

@@ -141,7 +141,7 @@ func (g *gitSession) fetch(ctx context.Context) (Revision, []catalog.Problem, er
 		return Revision{}, nil, err
 	}
 	if want.also != "" {
-		g.addProblem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch is used", skill.OneLine(g.location.Ref)), "write @"+want.also+" for the tag")
+		g.addProblem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch is used", printable.OneLine(g.location.Ref)), "write @"+want.also+" for the tag")
 	}
 	if want.name == "" { // a commit that some ref has, or a HEAD without a branch
 		rev, err := g.fetchCommit(ctx, want.commit)

@@ -132,7 +132,7 @@ func (c *Credential) gitUser() string { return cmp.Or(c.User, "x-access-token") 
 
 // explainError adds to a git error what the user can do about it.
 func (g *gitSession) explainError(err error) error {
-	host := skill.OneLine(repoHost(g.url))
+	host := printable.OneLine(repoHost(g.url))
 	switch why := gitFailureReason(err); {
 	case why == missing || why == unauthorized && g.cred == nil:
 		return &NotFoundError{What: "repository " + shownURL(g.url), Hint: g.hint(host)}

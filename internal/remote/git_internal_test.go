@@ -200,8 +200,8 @@ func TestGitErrorsAreOneLineWithoutSecrets(t *testing.T) {
 		if got := output.commandError("fetch", errors.New("exit status 128")).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if len(output.data) > maxOutput || len(output.line) > maxOutput {
-			t.Errorf("%d and %d bytes are stored", len(output.data), len(output.line))
+		if len(output.messages) > maxOutput || len(output.line) > maxOutput {
+			t.Errorf("%d and %d bytes are stored", len(output.messages), len(output.line))
 		}
 	}
 }

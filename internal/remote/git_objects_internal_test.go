@@ -105,7 +105,7 @@ func TestLastObjects(t *testing.T) {
 			t.Errorf("up to %d bytes each: %d objects by %d names have %d bytes, counted as %d", most, len(l.content), len(l.names), bytes, l.bytes)
 		}
 		if bytes < maxCache/2 {
-			t.Errorf("up to %d bytes each: only %d are stored", maxObject, bytes)
+			t.Errorf("up to %d bytes each: only %d are stored", most, bytes)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (e *gitError) Unwrap() error { return e.err }
 func (e *gitError) Error() string {
 	first, fatal := "", ""
 	for line := range strings.Lines(e.messages) {
-		line = skill.OneLine(secretURLParts().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
+		line = printable.OneLine(secretURLParts().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
 		word, is := strings.CutPrefix(line, "fatal: ")
 		if first == "" {
 			first = line

@@ -151,7 +151,7 @@ func checkHostSpelling(host string) error {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
 	case strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }):
-		return &AddressError{Host: skill.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not ASCII"}
+		return &AddressError{Host: printable.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not ASCII"}
 	case last != "" && last[0] >= '0' && last[0] <= '9': // no top-level domain starts with a digit
 		return &AddressError{Host: host, Reason: "a number in an unusual form"}
 	}

@@ -86,7 +86,7 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 // to try them. only is the name of a single skill, or "". The user may write
 // the URL of the site, of the index directory, of the index itself, or of a
 // skill below the directory.
-func indexURLs(site *url.URL) (places []*url.URL, only string) {
+func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
 	for _, dir := range []string{indexDir, olderIndexDir} {
 		i := strings.Index(site.Path+"/", dir+"/")
@@ -199,7 +199,7 @@ func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*
 	}
 	label := fmt.Sprintf("entry %d", i+1)
 	if e.Name != "" {
-		label = skill.OneLine(truncate(e.Name, 80))
+		label = printable.OneLine(truncate(e.Name, 80))
 	}
 	switch {
 	case !skillname.IsPortable(e.Name):
@@ -283,8 +283,8 @@ func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (publishedSkill, s
 		listed = append(listed, skill.File{Path: f})
 		found = found || skillpath.IsSkillFile(f)
 	}
-	if refused := skill.CheckFiles(listed, c.opts.Limits.Skill); len(refused) > 0 {
-		return publishedSkill{}, skill.OneLine(refused[0].String())
+	if refused := c.opts.Limits.Skill.Check(listed); len(refused) > 0 {
+		return publishedSkill{}, printable.OneLine(refused[0].String())
 	}
 	if !found {
 		return publishedSkill{}, "SKILL.md is not in the list of files"

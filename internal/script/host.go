@@ -163,14 +163,14 @@ func (h Host) findInterpreter(how detected, accept func(interpreter) string) (in
 	var tried []Unusable
 	seen := map[string]bool{}
 	try := func(p, name string) (interpreter, bool) {
-		place := p // with symlinks of directories resolved, such as /bin to /usr/bin
+		location := p // with symlinks of directories resolved, such as /bin to /usr/bin
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
 			location = filepath.Join(dir, filepath.Base(p))
 		}
-		if seen[place] || !isExecutable(p) {
+		if seen[location] || !isExecutable(p) {
 			return interpreter{}, false
 		}
-		seen[place] = true
+		seen[location] = true
 		f, err := h.resolveInterpreter(p, name, 0)
 		reason := ""
 		if err != nil {

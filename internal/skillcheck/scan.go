@@ -75,7 +75,7 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 		return nil, &ScanError{Path: p, Err: pathlessError(err)}
 	case fi.IsDir():
 		return scanBelow(ctx, p)
-	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
+	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
 		return singleResult(scanDir(ctx, filepath.Dir(p), filepath.Dir(p)))
 	case IsArchive(p) && fi.Mode().IsRegular():
 		return singleResult(scanArchive(ctx, p, fi.Size()))

@@ -46,7 +46,7 @@ func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
 		switch {
 		case f.err != nil:
 			out = append(out, unreadableResult(f.shown, f.err))
-		case !f.entry.IsDir() && skill.IsFileName(f.entry.Name()):
+		case !f.entry.IsDir() && skillpath.IsSkillFile(f.entry.Name()):
 			out = append(out, validateDir(filepath.Dir(f.path), filepath.Dir(f.shown)))
 		case f.isSkillLink():
 			out = append(out, validateDir(f.path, f.shown))

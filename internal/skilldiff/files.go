@@ -32,20 +32,20 @@ type File struct {
 	// Path is the path in the skill. From is the old path of a renamed file.
 	// Callers must escape both before printing them.
 	Path   string `json:"path"`
-	From   string `json:"from,omitempty"`
-	Change Change `json:"change"`
+	From   string `json:"from,omitempty" doc:"Previous path"`
+	Change Change `json:"change" enum:"added,removed,changed,renamed,mode"`
 	// Script is set if the file can be run as a script: in the new version, or
 	// in the old one if the new version does not have it.
 	Script bool `json:"script"`
 	// Text is set if the file was compared line by line. In both versions it
 	// has at most MaxTextBytes, and no NUL in its first 8,000 bytes. SKILL.md
 	// always counts as text.
-	Text bool `json:"text"`
+	Text bool `json:"text" doc:"Whether lines were compared"`
 	// Added and Removed are numbers of lines. If the change is too large to
 	// compare, all lines between the first and the last change count as removed
 	// and added.
-	Added   int `json:"added"`
-	Removed int `json:"removed"`
+	Added   int `json:"added" doc:"Added lines"`
+	Removed int `json:"removed" doc:"Removed lines"`
 	// Sizes are 0 and hashes "" in a version without the file.
 	OldSize   int64  `json:"old_size"`
 	NewSize   int64  `json:"new_size"`
@@ -53,9 +53,9 @@ type File struct {
 	NewSHA256 string `json:"new_sha256,omitempty"`
 	// Diff contains the changed lines in the format of [Unified], if
 	// Options.Texts is set. Those of SKILL.md are in [Diff.Instructions].
-	Diff string `json:"diff,omitempty"`
+	Diff string `json:"diff,omitempty" doc:"Unified diff; that of SKILL.md is in instructions"`
 	// Omitted says what was omitted and why, or is "".
-	Omitted string `json:"omitted,omitempty"`
+	Omitted string `json:"omitted,omitempty" doc:"What is omitted, and why"`
 }
 
 // compareFiles finds the files that differ.

@@ -58,7 +58,7 @@ type Diff struct {
 	New  *Version `json:"new"`  // nil if there is none
 	// Files lists the files that differ, sorted by path.
 	Files     []File `json:"files"`
-	Unchanged int    `json:"same"` // formatNumber of equal files
+	Unchanged int    `json:"same"` // number of equal files
 	// Instructions contains the changed lines of SKILL.md, including the
 	// frontmatter, in the format of [Unified]. It is "" if there are none.
 	Instructions string `json:"instructions,omitempty"`
@@ -72,8 +72,8 @@ type Diff struct {
 
 // Version describes one of the two versions.
 type Version struct {
-	Version string `json:"version,omitempty"` // as stated in the skill
-	Digest  string `json:"digest"`            // digest of all files
+	Version string `json:"version,omitempty" doc:"As stated by the skill"`
+	Digest  string `json:"digest"` // digest of all files
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	Scripts int    `json:"scripts"`

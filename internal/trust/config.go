@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/loadout-dev/loadout/internal/printable"
-	"github.com/loadout-dev/loadout/policy"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // Limits on a project's configuration.

@@ -44,7 +44,7 @@ type Record struct {
 
 // Store stores which project directories the user trusts. It has one file for
 // each directory. Several processes of one user can use it at the same time. As
-// with [policy.FileStore], a file that other users can write causes a
+// with [policy.NewFileStore], a file that other users can write causes a
 // [*privatefile.UnsafeError], and a damaged file an error; neither counts as
 // trust. Store keeps no files open and is safe for concurrent use.
 type Store struct{ dir string }
@@ -132,7 +132,7 @@ func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return ErrNotTrusted
 		case err != nil:
-			kept = Record{Dir: real} // delete a damaged record too
+			stored = Record{Dir: real} // delete a damaged record too
 		}
 		t = stored
 		if err := root.Remove(name); err != nil {
