@@ -78,7 +78,7 @@ func TestFiles(t *testing.T) {
 		{"a text that is no UTF-8", with("", "a", "gr\xfcn\n"), with("", "a", "gr\xfcn\nb\n"),
 			[]file{{Path: "a", Change: skilldiff.Changed, Text: true, Added: 1, OldSize: 5, NewSize: 7}}},
 		{"a huge file", with("", "a", strings.Repeat("a\n", 600_000)), with("", "a", "b\n"),
-			[]file{{Path: "a", Change: skilldiff.Changed, OldSize: 1_200_000, NewSize: 2, Omitted: "lines: larger than 1048576 bytes"}}},
+			[]file{{Path: "a", Change: skilldiff.Changed, OldSize: 1_200_000, NewSize: 2, Omitted: "lines: file too large (limit 1048576 bytes)"}}},
 		{"what a desktop leaves is no file", with(""), with("", ".DS_Store", "x"), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestProblemsAreReportedAndTheRestCompared(t *testing.T) {
 		want     string
 	}{
 		{"no SKILL.md", with("", "a.md", "b\n"), noSkill, "new version: no SKILL.md"},
-		{"none that loads", broken, with("", "a.md", "a\n"), "old version: the skill does not load"},
+		{"none that loads", broken, with("", "a.md", "a\n"), "old version: invalid skill"},
 		{"what cannot be asked for", with(""), with("sandbox: {network: [\"a b\"], root: true}\n"), "new version: invalid request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
