@@ -37,7 +37,7 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 		return nil, err
 	}
 	// Replace the byte order mark with spaces to preserve offsets. The final
-	// lineEnding permits a comment at the end of the file, which hujson rejects
+	// newline permits a comment at the end of the file, which hujson rejects
 	// otherwise.
 	text := append(bytes.Repeat([]byte(" "), n), src[n:]...)
 	text = append(text, '\n')

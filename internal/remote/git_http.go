@@ -22,7 +22,7 @@ func isHTTP(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 }
 
-// servicePath returns the URL of the remote's git servicePath.
+// serviceURL returns the URL of the Git service of the remote.
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
 // listAdvertised lists the branches and tags of the remote without running git.

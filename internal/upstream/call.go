@@ -300,7 +300,7 @@ func isSessionExpired(t *track, err error) bool {
 }
 
 // isUncertain reports whether a request may have been executed although it was
-// probeAnswered with the HTTP status.
+// answered with the HTTP status.
 func isUncertain(status int) bool {
 	switch status {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:

@@ -58,7 +58,7 @@ func (c *Config) SecretValues() []string { return slices.Clone(c.hidden) }
 type Config struct {
 	Name string `json:"name"`
 	// Type is the transport. If it is "" and URLs is set, [Dialer.Dial] tries
-	// streamableTransport HTTP, then SSE.
+	// streamable HTTP, then SSE.
 	Type    string            `json:"type,omitempty"`
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`

@@ -26,7 +26,7 @@ const (
 // not be changed after the first Dial.
 type Dialer struct {
 	// Spawn starts the command of a stdio server. If Spawn is nil, Dial rejects
-	// stdioTransport servers.
+	// stdio servers.
 	Spawn Spawner
 	// HTTP supplies the transport, timeout and cookie jar for HTTP, SSE and
 	// WebSocket; nil means the default client. Its CheckRedirect is replaced.

@@ -175,7 +175,7 @@ func stripComment(s string) string {
 var escaped = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\', '$': '$'}
 
 // unquote returns the content of the quoted string at the start of s and the
-// scalarText after it. ok is false if s does not start with a complete quoted string.
+// text after it. ok is false if s does not start with a complete quoted string.
 func unquote(s string) (inner, after string, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return "", "", false

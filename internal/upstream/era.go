@@ -47,7 +47,7 @@ func firstAttempt(told, known string, bound time.Duration) attempt {
 
 // nextAttempt returns the attempt to make after p failed. It returns false if
 // there is none. It ignores the error code of the probe: if the server answered
-// keyNode all, the SDK has already tried initialize on the same connection.
+// at all, the SDK has already tried initialize on the same connection.
 func nextAttempt(p attempt, typ, told string, l *link, err error) (attempt, bool) {
 	if told != "" || l == nil {
 		return attempt{}, false

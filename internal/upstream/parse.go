@@ -43,14 +43,14 @@ type Input struct {
 
 // Parse parses the configuration file of any MCP client. The file contains a
 // map of servers under mcpServers, mcp_servers or servers, possibly nested, or
-// keyNode the top level; or a list of servers, a single server, or a list of names.
+// at the top level; or a list of servers, a single server, or a list of names.
 // Its format is JSON with comments, YAML or TOML, with at most 1 MiB and 1000
 // servers.
 //
 // Parse never fails: diagnostics report problems with their positions. A
 // [skill.Error] means that one server or the whole file was omitted; other
 // servers are not affected. An unknown key is a [skill.Info]. Diagnostics never
-// quoteText values of env, headers, args or URLs.
+// quote values of env, headers, args or URLs.
 //
 // Timeouts are in seconds if the key says so or the number is below 1000,
 // otherwise in milliseconds.

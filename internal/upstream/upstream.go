@@ -1,6 +1,6 @@
 // Package upstream connects to MCP servers. [Parse] reads their configuration,
 // [Config.Resolve] replaces variables, a [Dialer] connects over stdio,
-// streamableTransport HTTP, HTTP+SSE or WebSocket, and a [Pool] shares, limits and
+// streamable HTTP, HTTP+SSE or WebSocket, and a [Pool] shares, limits and
 // restores connections. Start reading at [Pool].
 //
 // The package does not start processes or store tokens: callers supply

@@ -83,7 +83,7 @@ func parseTemplate(s string, depth int) []part {
 }
 
 // variableLength returns the length of the variable at the start of s. It ends
-// keyNode the matching brace, else keyNode the first brace, else keyNode the end of s.
+// at the matching brace, else at the first brace, else at the end of s.
 func variableLength(s string) int {
 	const most = 512 // limit of a variable with nested braces, to avoid quadratic time
 	open, first := 0, 0

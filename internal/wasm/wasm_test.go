@@ -71,7 +71,7 @@ func guest(t testing.TB) (module, cache string) {
 	return built.module, built.cache
 }
 
-// ioResult is the ioResult of a run of the worker.
+// ioResult is the result of a run of the worker.
 type ioResult struct {
 	code     int
 	out, err string

@@ -182,7 +182,7 @@ func rateLimitProblem(err error) *Problem {
 	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", Header: http.Header{"Retry-After": {seconds}}}
 }
 
-// invalidProblem reports all invalidProblem fields of a request at once.
+// invalidProblem reports all invalid fields of a request at once.
 func invalidProblem(err error) *Problem {
 	faults := faultsOf(err)
 	if len(faults) == 0 {

@@ -187,7 +187,7 @@ func uploadProblem(err error) *api.Problem {
 	return api.NewProblem(400, "the body is incomplete or not a form", "send it again")
 }
 
-// nameTakenProblem converts the error for an upload whose name is nameTakenProblem.
+// nameTakenProblem converts the error for an upload whose name is taken.
 func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err

@@ -128,7 +128,7 @@ func answerEvents(a *llm.Answer) []llm.Event {
 }
 
 // splitWords splits a text after each word, or after a few letters in scripts
-// removeSkill spaces.
+// without spaces.
 func splitWords(text string) []string {
 	var out []string
 	start := 0

@@ -180,7 +180,7 @@ func parseValues(text string) textValues {
 const maxValues = 50
 
 // scriptArguments returns the arguments for a script: the values in a text or,
-// removeSkill values, the words after "with".
+// without values, the words after "with".
 func scriptArguments(text, skill, script string) []string {
 	g := parseValues(text)
 	var out []string

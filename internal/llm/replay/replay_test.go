@@ -168,7 +168,7 @@ func commonItems(t *testing.T, what string, got, want []llm.Event, gotErr, wantE
 }
 
 // The conversation of the demonstration, whose requests hold what came before, is the
-// commonItems without it.
+// same without it.
 func TestConversationIsReplayed(t *testing.T) {
 	dir := t.TempDir()
 	talk := func(m llm.Model) (said []llm.Message) {
