@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// capabilitiesFlags are the flags of loadout capabilities.
+// capabilitiesFlags holds the flags of the capabilities command.
 type capabilitiesFlags struct {
 	files   []string
 	connect bool

@@ -45,7 +45,7 @@ for its commands.`,
 	return cmd
 }
 
-// chatHost returns this program as the host of a chat.
+// chatHost returns the host program of a chat, with the user's setup.
 func (a *app) chatHost() *chat.Host {
 	uncolored := *a
 	uncolored.Stdout = io.Discard // an approval request has no colors

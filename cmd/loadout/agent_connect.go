@@ -109,7 +109,7 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 	return a.applyConnect(ctx, c, change, o)
 }
 
-// printEntry prints the entry to paste by hand.
+// printEntry prints the configuration entry for the user to paste.
 func (a *app) printEntry(c clientconfig.Client, entry clientconfig.Entry) error {
 	text, err := clientconfig.Snippet(c, entry)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file
 }
 
 // connectError adds the next step to an error about a client's file. A
-// FileError brings its own.
+// FileError has its own hint.
 func connectError(c clientconfig.Client, o connectOptions, err error) error {
 	hint := "nothing was changed; to add the entry by hand: loadout connect " + c.Name + " --print"
 	if o.undo {
@@ -231,7 +231,7 @@ func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o 
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// flags returns the flags that selected the file and the entry.
+// flags formats the options that selected the file and the entry as flags.
 func (o connectOptions) flags() string {
 	s := ""
 	if o.scope != "" {
@@ -294,8 +294,8 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	return e, nil
 }
 
-// installedCommand returns a path of this program that stays valid. The result
-// of go run does not.
+// installedCommand returns a path of this program that stays valid. It fails
+// for a program started by go run.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

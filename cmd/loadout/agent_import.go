@@ -23,7 +23,7 @@ type importFlags struct {
 	allProjects             bool
 }
 
-// importOutput is the output of import --json.
+// importOutput is the JSON output of the import command.
 type importOutput struct {
 	Client  string                     `json:"client"`
 	File    string                     `json:"file"`
@@ -90,7 +90,7 @@ Clients: %s.`, setup.ServersFileName, strings.Join(clientconfig.Names(), ", ")),
 	return cmd
 }
 
-// importRun is one run of the command.
+// importRun holds the state of one import.
 type importRun struct {
 	app    *app
 	flags  importFlags
@@ -155,7 +155,7 @@ func (im *importRun) plan(from *clientimport.Importer) (*clientimport.Plan, erro
 	return from.PlanImport(clientimport.Selection{Entry: entry, AllProjects: im.flags.allProjects, KeepFile: im.flags.keep})
 }
 
-// explain adds the next step to an error.
+// explain adds the next step to an error of the import.
 func (im *importRun) explain(err error) error {
 	e, ok := errors.AsType[*clientimport.Error](err)
 	if !ok {
@@ -177,7 +177,7 @@ func (im *importRun) explain(err error) error {
 	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
-// setOutput sets the output to the plan.
+// setOutput fills the output from the plan.
 func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 	o := &im.out
 	o.Client, o.File, o.Action, o.Backup, o.Diff = im.client.Name, file, p.Action, p.Backup, p.Diff
@@ -198,7 +198,7 @@ func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 	}
 }
 
-// Confirm prints the planned changes and reports whether to apply them.
+// confirm prints the planned changes and reports whether to apply them.
 func (im *importRun) confirm(ctx context.Context) (bool, error) {
 	a := im.app
 	idle := im.out.Action == "none"
@@ -246,7 +246,7 @@ func (im *importRun) printPlan() {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// describeImport returns what happens to a server.
+// describeImport describes what the import does with a server.
 func describeImport(s clientimport.Server) string {
 	what := s.State
 	switch {
@@ -282,8 +282,8 @@ func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) erro
 		Details: map[string]string{"file": im.out.File, "servers": strings.Join(p.ChangedServers(), " ")}})
 }
 
-// printResult prints what the user has to do next. restart says how the client
-// notices the change.
+// printResult prints what the user has to do next. restart describes how the
+// client notices the change.
 func (im *importRun) printResult(restart string) error {
 	a := im.app
 	if a.JSON {

@@ -33,7 +33,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// mcpSettings maps flags of loadout mcp to configuration keys.
+// mcpSettings maps flags of the mcp command to configuration keys.
 var mcpSettings = map[string]string{"http": "mcp.address", "compat": "mcp.compat", "token-file": "mcp.token_file", "text-budget": "mcp.text_budget"}
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -89,7 +89,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 	return cmd
 }
 
-// mcpFlags are the flags of loadout mcp that are not settings.
+// mcpFlags holds the flags of the mcp command that are not settings.
 type mcpFlags struct {
 	workspace               string
 	files                   []string
@@ -110,7 +110,7 @@ func (o *mcpFlags) validate() error {
 	return nil
 }
 
-// checkGrow refuses --grow together with options that leave it no effect.
+// checkGrow returns an error if an option leaves --grow without effect.
 func (o *mcpFlags) checkGrow(c *config.Config) error {
 	switch {
 	case !o.grow:
@@ -191,11 +191,11 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	return a.serveStdio(ctx, rt, s, shown)
 }
 
-// tuneMemory makes garbage collection run less often than by default: a request
-// allocates much, because the SDK takes 32 KiB for each thing it decodes, and
-// retains nothing. Compared with 100 percent, sixteen concurrent callers
-// complete 1.3 to 1.7 times as many calls with 11 to 14 MB more memory. The
-// memory limit bounds the total.
+// tuneMemory makes garbage collection run less often than by default. A request
+// allocates much memory, because the SDK takes 32 KiB for each message it
+// decodes, but retains none. Compared with a GOGC of 100, sixteen concurrent
+// callers complete 1.3 to 1.7 times as many calls with 11 to 14 MB more memory.
+// A memory limit caps the total.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -205,7 +205,8 @@ func tuneMemory(getenv func(string) string) {
 	}
 }
 
-// newHTTPOptions checks the address before anything is started.
+// newHTTPOptions returns the options of an HTTP server. It checks the address
+// before anything is started, and reports whether it is remote.
 func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err error) {
 	o = &mcpserver.HTTPOptions{}
 	if c.MCP.Address == "" {
@@ -248,8 +249,9 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// reloadOnHangup reloads all sources on SIGHUP until ctx ends; then it closes
-// the returned channel. If its terminal is closed, it calls stop instead.
+// reloadOnHangup reloads all sources on SIGHUP until ctx is done; then it
+// closes the returned channel. If the terminal was closed, it calls stop
+// instead.
 func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -261,7 +263,7 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 		if err := rt.Catalog().Warm(ctx); err != nil {
 			return // ctx ended
 		}
-		debug.FreeOSMemory() // release the memory of reading and indexing
+		debug.FreeOSMemory() // release the memory used for reading and indexing
 		for {
 			select {
 			case <-ctx.Done():
@@ -337,7 +339,8 @@ func (a *app) formatSummary(rt *loadout.Runtime, s *mcpserver.Server) string {
 	return b.String()
 }
 
-// formatOrigins returns the number of skills per origin.
+// formatOrigins formats the number of skills per origin, for up to five
+// origins.
 func formatOrigins(order []string, count map[string]int) string {
 	const most = 5
 	switch {
@@ -364,7 +367,7 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 		}
 		return exit.Errorf(exit.Failure, "if it is in use, use another port; --http 127.0.0.1:0 picks a free one", "serve MCP at %s: %w", address, err)
 	}
-	// Long-lived streams of clients end with this context only.
+	// Long-lived streams of clients end only with this context.
 	requests, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
 	srv := &http.Server{Handler: shown.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -388,8 +391,8 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 	return context.Cause(ctx)
 }
 
-// errorLog returns the log for broken HTTP connections. It discards them unless
-// --verbose is given.
+// errorLog returns the logger for broken HTTP connections. It discards messages
+// unless --verbose is given.
 func (a *app) errorLog() *log.Logger {
 	if l := a.Logger(); l != nil {
 		return slog.NewLogLogger(l.Handler(), slog.LevelInfo)
@@ -397,8 +400,8 @@ func (a *app) errorLog() *log.Logger {
 	return log.New(io.Discard, "", 0)
 }
 
-// clientAddress returns an address for clients. For a listener on all
-// interfaces it uses the host name.
+// clientAddress returns the address that clients connect to. For a listener on
+// all interfaces it uses the host name.
 func clientAddress(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -461,5 +464,5 @@ func remoteClients() []string {
 	return names
 }
 
-// errHangup means that the controlling terminal was closed.
+// errHangup is returned when the controlling terminal was closed.
 var errHangup = fmt.Errorf("terminal closed: %w", context.Canceled)

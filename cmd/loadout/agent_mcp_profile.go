@@ -38,7 +38,7 @@ type profileServer struct {
 	served map[string]*servedProfile
 }
 
-// servedProfile is the server of one profile.
+// servedProfile holds the server of one profile.
 type servedProfile struct {
 	handler http.Handler
 	close   []func()
@@ -58,7 +58,7 @@ func (s *profileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handler.ServeHTTP(w, r)
 }
 
-// profilePath is the path prefix of profiles.
+// profilePath is the URL path prefix of profiles.
 const profilePath = "/mcp/p/"
 
 func (s *profileServer) open(name string) (*servedProfile, error) {
@@ -112,7 +112,7 @@ func (s *profileServer) Close() {
 	s.served = nil
 }
 
-// mcpEndpoint is a server for MCP clients.
+// mcpEndpoint serves MCP clients over a transport or HTTP.
 type mcpEndpoint interface {
 	Run(ctx context.Context, t mcp.Transport) error
 	Handler(o *mcpserver.HTTPOptions) http.Handler
@@ -120,11 +120,11 @@ type mcpEndpoint interface {
 }
 
 // newDirectServer returns a server that lists the tools of the MCP servers
-// directly, beside those of s.
+// directly, together with those of s.
 func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *setup.Toolset, prefix string) *mcpproxy.Server {
 	ups := []mcpproxy.Upstream{{Name: "loadout", Opener: mcpproxy.NewTransportOpener(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
-		go s.Run(context.WithoutCancel(ctx), there) // ends with its client, or with s
+		go s.Run(context.WithoutCancel(ctx), there) // ends when its client disconnects or s closes
 		return here, nil
 	}, "")}}
 	taken := map[string]bool{"loadout": true}
@@ -158,7 +158,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *setup.
 		},
 		AuthorizeCall: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
 			if server == "loadout" {
-				return nil, nil, nil // s decides by itself
+				return nil, nil, nil // s authorizes its own calls
 			}
 			return s.Authorize(ctx, req, server, tool)
 		}})

@@ -23,7 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// serverInfo is a server in the output of servers --json.
+// serverInfo describes a server in the output of servers --json.
 type serverInfo struct {
 	Name      string         `json:"name"`
 	Transport string         `json:"transport"`
@@ -43,7 +43,7 @@ type serversOutput struct {
 	Running  []serverstate.Process `json:"running"` // servers of running processes
 }
 
-// serverTool is a tool in the output of servers test --json.
+// serverTool describes a tool in the output of servers test --json.
 type serverTool struct {
 	Name        string `json:"name"`
 	Tool        string `json:"tool"` // the name at its server
@@ -132,12 +132,12 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 	})
 }
 
-// connectAllTimeout bounds how long a command waits until each server was tried.
-// The start timeout of each server ends it earlier.
+// connectAllTimeout is how long a command waits until it has tried each server.
+// Usually the start timeout of each server expires first.
 const connectAllTimeout = time.Hour
 
-// withServers calls do with the user's servers. With connect, it first connects
-// to the named server, or to all for "".
+// withServers calls do with the user's servers. If connect is set, it first
+// connects to the named server, or to all servers if name is empty.
 func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *setup.Toolset, wrong map[string]string, findings []string) error) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
@@ -198,8 +198,8 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 	})
 }
 
-// printServerTable prints rows whose last column is an error. On a terminal,
-// errors are printed below the table.
+// printServerTable prints rows whose last column is an error. On a terminal, it
+// prints the errors below the table.
 func (a *app) printServerTable(indent string, rows [][]string) {
 	if a.TerminalWidth() == 0 {
 		a.PrintTable(indent, rows)
@@ -219,7 +219,8 @@ func (a *app) printServerTable(indent string, rows [][]string) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// formatMilliseconds returns a latency for users, or "" for none.
+// formatMilliseconds formats a latency for users. It returns "" if ms is not
+// positive.
 func formatMilliseconds(ms float64) string {
 	if ms <= 0 {
 		return ""
@@ -227,7 +228,8 @@ func formatMilliseconds(ms float64) string {
 	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
 }
 
-// newServerInfo describes a server. wrong has the connection errors by name.
+// newServerInfo describes a server. wrong maps server names to connection
+// errors.
 func newServerInfo(s tools.Server, wrong map[string]string) serverInfo {
 	i := serverInfo{Name: s.Name, Transport: cmp.Or(s.Transport, serverTransport(s.Config)), State: s.State, Era: s.Era, Tools: s.Tools, Error: s.Error, LatencyMS: float64(s.Latency.Microseconds()) / 1000,
 		File: s.Config.File, Problem: s.Problem}
@@ -247,8 +249,8 @@ func newServerInfo(s tools.Server, wrong map[string]string) serverInfo {
 	return i
 }
 
-// timeoutHint returns the next step for a server that timed out while possibly
-// installing, else "".
+// timeoutHint returns the next step for a server that timed out, if it may
+// still be installing packages, else "".
 func timeoutHint(c *upstream.Config, failure string) string {
 	if !strings.Contains(failure, "no connection within ") || !spawn.MayInstall(c) {
 		return ""
@@ -304,10 +306,11 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 	})
 }
 
-// maxToolWidth is the number of columns of a tool description shown to users.
+// maxToolWidth is the maximum width of a displayed tool description, in
+// columns.
 const maxToolWidth = 100
 
-// checkServerExists returns an error if there is no server with a name.
+// checkServerExists returns an error if there is no server with the given name.
 func checkServerExists(set *setup.Toolset, name string) error {
 	var names []string
 	for _, s := range set.Servers() {
@@ -338,7 +341,7 @@ func (a *app) printServer(t serverTest) {
 		fmt.Fprintf(a.Stdout, "Working directory: %s\n", plain(t.Dir))
 	}
 	var rows [][]string
-	for _, tool := range t.ToolList { // --json has the whole descriptions
+	for _, tool := range t.ToolList { // --json has the full descriptions
 		rows = append(rows, []string{tool.Name, terminal.Clip(tool.Description, maxToolWidth)})
 	}
 	a.PrintTable("  ", rows)

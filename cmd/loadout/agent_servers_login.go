@@ -29,7 +29,7 @@ type loginOutput struct {
 	Issuer  string         `json:"issuer"`
 	Scopes  []string       `json:"scopes"`
 	Expires *time.Time     `json:"expires,omitempty"` // expiry of the token
-	Renewed bool           `json:"renewed"`           // renewed without the user
+	Renewed bool           `json:"renewed"`           // renewed without prompting the user
 	State   upstream.State `json:"state"`
 	Tools   int            `json:"tools"`
 	Error   string         `json:"error"`
@@ -37,11 +37,11 @@ type loginOutput struct {
 
 type logoutOutput struct {
 	Name      string `json:"name"`
-	SignedOut bool   `json:"signed_out"` // false if nobody was signed in
+	SignedOut bool   `json:"signed_out"` // false if the user was not signed in
 	Revoked   bool   `json:"revoked"`    // revoked at the issuer too
 }
 
-// loginCommands returns the commands to sign in to servers and out of them.
+// loginCommands returns the commands for signing in to servers and signing out.
 func (a *app) loginCommands(files *[]string) []*cobra.Command {
 	var quietly bool
 	login := &cobra.Command{
@@ -67,8 +67,8 @@ even if the browser cannot open it.`,
 	}}
 }
 
-// findSignInServer returns the user's server with a name, and the store of
-// sign-ins. With out, only the address of the server has to resolve.
+// findSignInServer returns the user's server with the given name and the store
+// of sign-ins. To sign out, only the server's address has to resolve.
 func (a *app) findSignInServer(name string, files []string, out bool) (*upstream.Config, *oauth.Store, error) {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) loginServer(ctx context.Context, name string, files []string, quie
 		return exit.Errorf(exit.Usage, "remove the Authorization header or the user in its url from "+s.File, "%s has credentials in its configuration, which take precedence over a sign-in", name)
 	}
 	out := loginOutput{Name: name, Scopes: []string{}}
-	for _, at := range s.URLs { // each instance is a server of its own
+	for _, at := range s.URLs { // each instance is a separate server
 		got, err := store.Login(ctx, a.newLogin(s, at, quietly))
 		if err != nil {
 			return a.loginError(ctx, s, files, err)
@@ -159,7 +159,7 @@ func (a *app) printLogin(out loginOutput) error {
 	return nil
 }
 
-// newLogin returns the sign-in to one address of a server.
+// newLogin prepares a sign-in to one address of a server.
 func (a *app) newLogin(s *upstream.Config, at string, quietly bool) *oauth.Login {
 	l := &oauth.Login{Target: oauth.Target{Server: at, Headers: s.Headers}, Print: func(text string) { fmt.Fprintln(a.Stderr, text) }}
 	if c := s.OAuth; c != nil {
@@ -181,8 +181,8 @@ func (a *app) newLogin(s *upstream.Config, at string, quietly bool) *oauth.Login
 	return l
 }
 
-// openBrowser opens a page in a browser if there is one. The address was
-// printed too.
+// openBrowser opens a page in the user's browser, if there is one. The caller
+// prints the address too.
 func (a *app) openBrowser(page string) {
 	argv := []string{"xdg-open"}
 	switch own := a.Getenv("BROWSER"); {
@@ -199,7 +199,7 @@ func (a *app) openBrowser(page string) {
 	}
 }
 
-// loginError adds a hint to an error of a sign-in.
+// loginError adds a hint to a sign-in error.
 func (a *app) loginError(ctx context.Context, s *upstream.Config, files []string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

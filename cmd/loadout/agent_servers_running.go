@@ -39,20 +39,20 @@ type statePublisher struct {
 	sets []publishedSet
 }
 
-// publishedSet is the servers of a profile, or of no profile.
+// publishedSet holds the servers of a profile, or of no profile.
 type publishedSet struct {
 	profile string
 	*setup.Toolset
 }
 
-// publishState publishes the state of servers until close is called.
+// publishState publishes the state of set's servers until close is called.
 func (a *app) publishState(set *setup.Toolset) *statePublisher {
 	dir := a.processesDir()
 	if dir == "" {
 		return nil
 	}
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
-	// Publish takes a snapshot at once, so the name must be there before.
+	// Publish takes a snapshot immediately, so p.name must be set before.
 	p.name = clientname.New(func() { p.to.Update() })
 	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.Logger(), Snapshot: p.currentState})
 	set.Pool().Subscribe(p.changed)
@@ -61,7 +61,7 @@ func (a *app) publishState(set *setup.Toolset) *statePublisher {
 
 func (p *statePublisher) changed(*upstream.Server) { p.to.Update() }
 
-// add also publishes the servers of a profile.
+// add starts publishing the servers of a profile too.
 func (p *statePublisher) add(profile string, set *setup.Toolset) {
 	if p == nil {
 		return
@@ -145,7 +145,7 @@ func (a *app) printRunning(all []serverstate.Process) {
 	}
 }
 
-// namedEndpoint records the name of its client.
+// namedEndpoint is an endpoint that records the name of its client.
 type namedEndpoint struct {
 	mcpEndpoint
 	name *clientname.Observer

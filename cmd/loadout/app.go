@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// app is one run of the program.
+// app holds the state of one run of the program.
 type app struct {
 	setup.Setup
 	shutdownTime *atomic.Int64 // see setShutdownTimeout; may be nil
@@ -71,7 +71,7 @@ it needs to choose one, and loads instructions and files on demand.`,
 	return root
 }
 
-// addCommands adds the subcommands in families, which structure the help.
+// addCommands adds the subcommands, in the groups shown in the help.
 func (a *app) addCommands(root *cobra.Command) {
 	for _, family := range []struct {
 		id, title string
@@ -103,5 +103,5 @@ func (a *app) addCommands(root *cobra.Command) {
 	}
 }
 
-// compatNames returns the supported earlier systems, for help texts.
+// compatNames lists the supported earlier systems, for help texts.
 func compatNames() string { return strings.Join(mcpserver.CompatSystems(), ", ") }

@@ -19,8 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// argCount checks the number of arguments. A negative most means no limit. what
-// describes the arguments for the error.
+// argCount returns a check of the number of arguments. A negative most means no
+// limit. what describes the arguments in the error message.
 func argCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")
@@ -41,7 +41,7 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// commandGroup makes cmd a command that only has subcommands.
+// commandGroup makes cmd accept only subcommands.
 func commandGroup(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return exit.Errorf(exit.Usage, hint, "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" ", "loadout ")+name)
 }
 
-// flagError adds a hint to an error of a flag.
+// flagError adds a hint to a flag error.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "see: " + cmd.CommandPath() + " --help"
 	if e, ok := err.(*pflag.NotExistError); ok {
@@ -82,7 +82,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return exit.Errorf(exit.Usage, hint, "%w", err)
 }
 
-// suggestFlag returns the flag most similar to a misspelled one, or "".
+// suggestFlag returns the flag most similar to a misspelled name, or "".
 func suggestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	visit := func(f *pflag.Flag) {
@@ -99,7 +99,7 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 	return best
 }
 
-// checkFlagValues refuses empty flag values. They usually come from an unset
+// checkFlagValues rejects empty flag values. They usually come from an unset
 // shell variable and would silently mean something else.
 func checkFlagValues(cmd *cobra.Command) error {
 	var err error
@@ -117,7 +117,7 @@ func checkFlagValues(cmd *cobra.Command) error {
 	return err
 }
 
-// checkExclusive refuses two flags that cannot be used together.
+// checkExclusive returns an error if both flags are given.
 func checkExclusive(cmd *cobra.Command, a, b string) error {
 	if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
 		return exit.Errorf(exit.Usage, "omit one of them; see: "+cmd.CommandPath()+" --help", "--%s and --%s cannot be used together", a, b)
@@ -125,8 +125,8 @@ func checkExclusive(cmd *cobra.Command, a, b string) error {
 	return nil
 }
 
-// helpCommand returns the help command. Unlike cobra's own, it fails for
-// unknown commands.
+// helpCommand returns the help command. Unlike Cobra's, it fails for unknown
+// commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -154,7 +154,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// completeFlag completes the values of a flag in the shell.
+// completeFlag registers the values that the shell completes for a flag.
 func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values, cobra.ShellCompDirectiveNoFileComp
@@ -164,7 +164,7 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// checkDuration refuses a flag with a duration that is not positive.
+// checkDuration returns an error if the flag is given and d is not positive.
 func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 	if cmd.Flags().Changed(flag) && d <= 0 {
 		return exit.Errorf(exit.Usage, "give a duration such as 10s, 5m or 24h, or omit it", "--%s: %v is not positive", flag, d)
@@ -184,8 +184,8 @@ func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
 	f.Lookup("scope").Usage = what
 }
 
-// loadConfigOf loads the configuration with the flags of a command. keys maps
-// the flags to configuration keys; the command need not have all of them.
+// loadConfigOf loads the configuration with the flags of cmd. keys maps flags
+// to configuration keys; cmd need not have all of the flags.
 func (a *app) loadConfigOf(cmd *cobra.Command, keys map[string]string) (*config.Config, error) {
 	flags := map[string]string{}
 	for name, key := range keys {

@@ -44,7 +44,7 @@ func (a *app) reportError(err error) int {
 	return code
 }
 
-// classifyError maps errors of all packages to exit codes and hints.
+// classifyError returns the exit code and hint for an error of any package.
 func (a *app) classifyError(err error) (code int, hint string) {
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return exit.NotFound, a.notFoundHint(e)
@@ -74,11 +74,11 @@ func (a *app) classifyError(err error) (code int, hint string) {
 	return exit.Failure, "for details run it again with --verbose, or see: loadout doctor"
 }
 
-// ownDirHint returns the next step if a directory of Loadout's own is not
-// usable, else "".
+// ownDirHint returns the next step if one of Loadout's own directories is
+// unusable, else "".
 func (a *app) ownDirHint(err error) string {
 	if none, ok := errors.AsType[*auto.NoBackendError](err); ok && len(none.Outcomes) == 1 {
-		err = none.Outcomes[0].Err // the configured back end
+		err = none.Outcomes[0].Err // the configured backend
 	}
 	pe, isPath := errors.AsType[*fs.PathError](err)
 	if _, isLink := errors.AsType[*os.LinkError](err); !isPath && !isLink && !errors.Is(err, fs.ErrPermission) {
@@ -91,7 +91,7 @@ func (a *app) ownDirHint(err error) string {
 		if p.dir == "" || p.dir == filepath.Dir(p.dir) {
 			continue
 		}
-		// An unwritable parent directory is named by itself.
+		// The error may name only the unwritable parent directory.
 		if strings.Contains(err.Error(), p.dir) || isPath && filepath.IsAbs(pe.Path) && strings.HasPrefix(p.dir, pe.Path+string(filepath.Separator)) && pe.Op == "mkdir" {
 			return "set " + p.variable + " to a directory you can write to; it holds " + p.what
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// applyOutput is the output of loadout apply --json.
+// applyOutput is the JSON output of the apply command.
 type applyOutput struct {
 	Hub     string             `json:"hub"`
 	DryRun  bool               `json:"dry_run"`
@@ -115,7 +115,7 @@ func (o *applyOutput) counts() map[string]int {
 	return out
 }
 
-// printApplied prints a line for each document, its changes and findings, and a
+// printApplied prints each document with its changes and findings, and a
 // summary.
 func (a *app) printApplied(o applyOutput) {
 	for _, c := range o.Changes {

@@ -51,7 +51,7 @@ func (a *app) backupHub(ctx context.Context, c *config.Config, file string) erro
 	if err != nil {
 		return err
 	}
-	key := "" // key file that needs a backup of its own
+	key := "" // key file that must be backed up separately
 	if own := filepath.Join(o.Data, hub.KeyFile); len(o.Keys) == 0 && setup.Exists(own) {
 		key = own
 	}

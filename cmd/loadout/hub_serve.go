@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/telemetry"
 )
 
-// hubFlags maps flags of loadout serve to configuration keys.
+// hubFlags maps flags of the serve command to configuration keys.
 var hubFlags = map[string]string{
 	"addr": "hub.address", "data": "hub.data", "database": "hub.database", "redis": "hub.redis", "key-file": "hub.key_file", "public": "hub.public",
 	"proxy": "hub.proxies", "accounts": "hub.accounts", "admin": "hub.admin", "admin-password-file": "hub.admin_password_file",
@@ -87,7 +87,7 @@ func hubLocationFlags(cmd *cobra.Command) {
 	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")
 }
 
-// serveHub runs a hub until ctx ends.
+// serveHub runs a hub until ctx is done.
 func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
 	if _, _, err := parseHubAddress(c); err != nil {
 		return err
@@ -128,10 +128,10 @@ func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
 	return nil
 }
 
-// traceFlushTimeout bounds sending the last traces.
+// traceFlushTimeout is how long shutdown waits for the last traces to be sent.
 const traceFlushTimeout = 3 * time.Second
 
-// startTracer returns a tracer if the environment enables traces, else nil.
+// startTracer returns a tracer if the environment enables tracing, else nil.
 func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, error) {
 	if !telemetry.Enabled(a.Getenv) {
 		return nil, nil
@@ -147,7 +147,7 @@ func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tra
 	return t, nil
 }
 
-// parseHubAddress returns the host and port to listen on.
+// parseHubAddress returns the configured host and port to listen on.
 func parseHubAddress(c *config.Config) (host, port string, err error) {
 	const hint = "give an address such as 127.0.0.1:8484"
 	host, port, err = net.SplitHostPort(c.Hub.Address)
@@ -163,8 +163,8 @@ func parseHubAddress(c *config.Config) (host, port string, err error) {
 	return host, port, nil
 }
 
-// listenHub listens at the address of the hub. It refuses addresses that others
-// can reach if the hub has no sign-in.
+// listenHub listens on the hub's address. If the hub has no sign-in, it rejects
+// addresses that other machines can reach.
 func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 	host, port, err := parseHubAddress(c)
 	if err != nil {
@@ -190,7 +190,7 @@ func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 	return l, nil
 }
 
-// hubURL returns the URL of the hub for users.
+// hubURL returns the URL at which users reach the hub.
 func hubURL(c *config.Config, at net.Addr) string {
 	if c.Hub.Public != "" {
 		return strings.TrimSuffix(c.Hub.Public, "/")

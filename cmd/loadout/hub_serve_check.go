@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 )
 
-// hubReport is the output of serve --check.
+// hubReport is the JSON output of serve --check.
 type hubReport struct {
 	OK       bool        `json:"ok"`
 	Skills   int64       `json:"skills"`
@@ -21,7 +21,7 @@ type hubReport struct {
 	Problems []string    `json:"problems"`
 }
 
-// orphanFiles counts files that no version uses.
+// orphanFiles counts the files that no skill version uses.
 type orphanFiles struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`

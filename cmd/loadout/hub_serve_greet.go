@@ -10,7 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// hubGreeting is the output of serve --json when the hub listens.
+// hubGreeting is the JSON output of the serve command, printed once the hub
+// listens.
 type hubGreeting struct {
 	URL      string `json:"url"`
 	Mode     string `json:"mode"`     // single or accounts
@@ -21,8 +22,8 @@ type hubGreeting struct {
 }
 
 // printHubGreeting prints the address of the hub and the next steps. The link
-// that creates the first administrator is a secret: it is printed to standard
-// error only, never as JSON.
+// that creates the first administrator is a secret. It is printed only to
+// standard error, and never as JSON.
 func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url, link string) {
 	if link != "" {
 		fmt.Fprintf(a.Stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, link)
@@ -69,7 +70,7 @@ func (a *app) printHubText(g hubGreeting) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// homeRelative returns a path with ~ for the home directory.
+// homeRelative replaces the home directory in a path with ~.
 func (a *app) homeRelative(path string) string {
 	if rest, ok := strings.CutPrefix(path, a.Home()+"/"); ok && a.Home() != "" {
 		return plain("~/" + rest)

@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// newHubModels returns a function that creates the models of a hub: the
-// configured one, and those that users define. The configured key is used for
-// the configured model only; other models have a key of their own, or none.
+// newHubModels returns a function that creates the hub's models: the configured
+// one, and those that users define. The configured key is used only for the
+// configured model. Other models have their own key, or none.
 func (a *app) newHubModels(ctx context.Context, c *config.Config, private []netip.Prefix) (func(*agents.ModelChoice, string) (llm.Model, error), error) {
 	asDemo := demo.New(&demo.Options{Next: "For a real model: apply a Model to the hub, or set models.default for loadout serve."})
 	own, choice := llm.Model(asDemo), setup.ChooseModel(c, setup.ModelFlags{})
@@ -58,8 +58,8 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 	return v.New(m.Model.Model, vendors.Options{Key: key, BaseURL: m.BaseURL, MaxTokens: c.Models.MaxTokens, HTTP: client})
 }
 
-// hubPrices returns the configured prices of models, and the context window of
-// the configured model.
+// hubPrices returns functions for the configured model prices and for the
+// context window of the configured model.
 func hubPrices(c *config.Config) (price func(string) (llm.Price, bool), window func(string) int) {
 	price = func(name string) (llm.Price, bool) {
 		p, known := c.Models.Price(name)

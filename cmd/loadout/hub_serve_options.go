@@ -28,10 +28,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
-// keyVariable is the variable with the encryption keys of a hub.
+// keyVariable is the environment variable with the hub's encryption keys.
 const keyVariable = "LOADOUT_HUB_KEY"
 
-// hubLocation returns the options that select a hub.
+// hubLocation returns the options that locate a hub's data and database.
 func (a *app) hubLocation(c *config.Config) (hub.Options, error) {
 	o := hub.Options{Data: c.Hub.Data, Database: c.Hub.Database}
 	if o.Data == "" {
@@ -46,7 +46,8 @@ func (a *app) hubLocation(c *config.Config) (hub.Options, error) {
 	return o, err
 }
 
-// readHubKeys returns the configured encryption keys, or nil if there are none.
+// readHubKeys returns the configured encryption keys, or nil if none are
+// configured.
 func (a *app) readHubKeys(c *config.Config) ([]encryption.Key, error) {
 	const hint = "create a key with: openssl rand -base64 32"
 	text := a.Getenv(keyVariable)
@@ -69,7 +70,7 @@ func (a *app) readHubKeys(c *config.Config) ([]encryption.Key, error) {
 	return nil, nil
 }
 
-// hubOptions returns the options of a hub to serve.
+// hubOptions returns the options for serving a hub.
 func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, error) {
 	o, err := a.hubLocation(c)
 	if err != nil {
@@ -103,8 +104,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	return o, nil
 }
 
-// readFirstAdmin returns the configured first administrator, or nil if there is
-// none.
+// readFirstAdmin returns the configured first administrator, or nil.
 func readFirstAdmin(c *config.Config) (*hub.FirstAdmin, error) {
 	file := c.Hub.AdminPasswordFile
 	if file == "" {
@@ -123,7 +123,7 @@ func readFirstAdmin(c *config.Config) (*hub.FirstAdmin, error) {
 	return &hub.FirstAdmin{Name: c.Hub.Admin, Password: password}, nil
 }
 
-// oidcProvider returns the configured OpenID provider, or nil if there is none.
+// oidcProvider returns the configured OpenID provider, or nil.
 func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider, error) {
 	h := c.Hub
 	if h.OIDCIssuer == "" {
@@ -147,8 +147,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		GroupsClaim: h.OIDCGroups, Everyone: h.OIDCEveryone}, nil
 }
 
-// hubServers returns the MCP servers of the operator, without those of a
-// project.
+// hubServers returns the operator's MCP servers. It ignores project servers.
 func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
 	all, findings, err := a.ReadServers(c, nil)
 	if err != nil {
@@ -167,18 +166,18 @@ func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
 	return own, nil
 }
 
-// hubSandbox returns the sandbox back end of this node. It ignores permissions
-// that the user granted for this machine.
+// hubSandbox returns this node's sandbox backend. It ignores permissions that
+// the user granted for this machine.
 func (a *app) hubSandbox(c *config.Config) sandbox.Backend {
 	o := &auto.Options{Candidates: auto.Candidates(&auto.Settings{Image: c.Sandbox.Image}), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
-		o.MinTier = 0 // accept the tier of the named back end
+		o.MinTier = 0 // accept any tier of the named backend
 	}
 	return auto.New(o)
 }
 
-// hubLogger logs to standard error. On a terminal it omits requests unless
-// --verbose is given.
+// hubLogger returns a logger that writes to standard error. On a terminal it
+// omits requests unless --verbose is given.
 func (a *app) hubLogger(c *config.Config) *slog.Logger {
 	form, level := c.Hub.Log, slog.LevelInfo
 	if form == "" && console.IsTerminal(a.Stderr) {
@@ -199,7 +198,7 @@ func isLoopbackURL(text string) bool {
 	return err == nil && address.IsLoopback(u.Hostname())
 }
 
-// classifyHubError adds the exit code and hint to an error of opening a hub.
+// classifyHubError adds the exit code and hint to an error from opening a hub.
 func classifyHubError(err error) error {
 	if k, ok := errors.AsType[*hub.KeyError](err); ok {
 		return exit.Errorf(exit.Missing, k.Next+"; set "+keyVariable+" or --key-file", "%w", err)

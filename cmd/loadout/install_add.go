@@ -21,14 +21,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// addFlags are the flags of loadout add.
+// addFlags holds the flags of the add command.
 type addFlags struct {
 	setup.InstallFlags
 	skills                                 []string
 	all, dryRun, force, frozen, trust, yes bool
 }
 
-// addOutput is the output of add --json and of update --json.
+// addOutput is the JSON output of the add and update commands.
 type addOutput struct {
 	Directory string            `json:"directory"`
 	Skills    []install.Skill   `json:"skills"`
@@ -138,7 +138,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 		if err != nil {
 			return err
 		}
-		if len(o.skills) == 0 { // problems of skills that were not requested do not matter
+		if len(o.skills) == 0 { // ignore problems of skills that were not requested
 			out.Problems = append(out.Problems, offer.Problems...)
 		}
 		if o.all {
@@ -161,12 +161,11 @@ func (a *app) suggestLocalFolder(source string, at remote.Location, to setup.Ski
 	return exit.Errorf(code, "to use the local directory: loadout add "+console.ShellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
 }
 
-// errChoiceNeeded means that a source has several skills and the user cannot be
-// Asked which to install.
+// errChoiceNeeded is returned if a source has several skills and the user
+// cannot be prompted to choose.
 var errChoiceNeeded = errors.New("no skill chosen")
 
-// chooseSkills returns the skills of an offer that the flags or the user
-// choose.
+// chooseSkills returns the skills of offer that the flags or the user select.
 func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Collection, o *addFlags) ([]remote.Skill, error) {
 	all := offer.Skills
 	switch {
@@ -186,7 +185,7 @@ func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Col
 }
 
 // selectSkills returns the skills with the given names. If several skills share
-// a name, each must be named by its directory.
+// a name, each must be identified by its directory.
 func selectSkills(source string, offer *remote.Collection, names []string) ([]remote.Skill, error) {
 	var chosen []remote.Skill
 	for _, name := range names {
@@ -209,8 +208,8 @@ func selectSkills(source string, offer *remote.Collection, names []string) ([]re
 	return chosen, nil
 }
 
-// skillNotFoundError suggests a similar name, or says why the named skill is
-// unusable.
+// skillNotFoundError returns an error that suggests a similar name, or says why
+// the named skill is unusable.
 func skillNotFoundError(source string, offer *remote.Collection, name string) error {
 	if dir, message, ok := install.FindProblem(offer, name); ok {
 		return exit.Errorf(exit.Failure, "the author of the skill has to fix it", "skill %s at %s is not usable: %s", dir, source, message)
@@ -222,7 +221,8 @@ func skillNotFoundError(source string, offer *remote.Collection, name string) er
 	return exit.Errorf(exit.NotFound, hint, "skill %q not found at %s", name, source)
 }
 
-// listChoices prints the skills of an offer to choose from.
+// listChoices prints the available skills and returns an error that asks to
+// choose.
 func (a *app) listChoices(source string, offer *remote.Collection, out addOutput) error {
 	hint := "choose with --skill NAME (repeatable), or install all with --all"
 	err := exit.Errorf(exit.Usage, hint, "%s has %d skills", source, len(offer.Skills))
@@ -255,8 +255,8 @@ func (a *app) printUnavailable(ps []catalog.Problem) {
 	}
 }
 
-// offerRows returns the table rows of an offer: the name to type and the
-// description of each skill.
+// offerRows returns a table row for each skill: the name to type and the
+// description.
 func offerRows(all []remote.Skill) [][]string {
 	seen := map[string]int{}
 	for _, s := range all {

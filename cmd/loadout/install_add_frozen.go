@@ -8,8 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// addFrozen installs the skills of loadout.lock with exactly the recorded
-// bytes.
+// addFrozen installs exactly the bytes recorded in loadout.lock.
 func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
@@ -38,7 +37,7 @@ func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 	return a.executePlan(ctx, p, newAddOutput(to), show)
 }
 
-// frozenTarget returns the directory whose lockfile to install from: the
+// frozenTarget returns the directory with the lockfile to install from: the
 // project's, if it has one.
 func (a *app) frozenTarget(o setup.InstallFlags) (setup.SkillsDir, error) {
 	all, err := a.InstallDirs(o)
@@ -46,7 +45,7 @@ func (a *app) frozenTarget(o setup.InstallFlags) (setup.SkillsDir, error) {
 		return setup.SkillsDir{}, err
 	}
 	if o.Scope == "" && all[0].Scope == "project" && a.InRepository() {
-		all = all[:1] // otherwise a forgotten lockfile would go unnoticed
+		all = all[:1] // otherwise a missing lockfile would go unnoticed
 	}
 	for _, p := range all {
 		lock, err := p.Lockfile()

@@ -13,19 +13,19 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// plan is an installation plan with its directory.
+// plan is an installation plan for one skills directory.
 type plan struct {
 	*install.Plan
 	to setup.SkillsDir
 }
 
-// planOptions control how a plan is made, shown and executed.
+// planOptions control how a plan is computed, shown and applied.
 type planOptions struct {
 	force, yes, dryRun, fullDiff bool
 	verb                         string // add or update
 }
 
-// newPlan returns an empty plan. Close it after use.
+// newPlan returns an empty plan. The caller must close it.
 func (a *app) newPlan(to setup.SkillsDir, from setup.Fetcher, o planOptions) (*plan, error) {
 	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.PublisherKeys(), Force: o.force, FullDiff: o.fullDiff,
 		Progress: func(operation string) func() { return from.Begin(plain(operation)) }})
@@ -35,7 +35,7 @@ func (a *app) newPlan(to setup.SkillsDir, from setup.Fetcher, o planOptions) (*p
 	return &plan{p, to}, nil
 }
 
-// executePlan prints a plan, asks for confirmation on a terminal, and installs
+// executePlan prints a plan, asks for confirmation on a terminal, and applies
 // it.
 func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOptions) error {
 	if len(p.Steps) == 0 && len(p.Failures) == 1 && !a.JSON { // nothing else was requested
@@ -59,7 +59,7 @@ func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOpt
 	return a.failedSkillsError(p)
 }
 
-// applyPlan installs the changes of a plan after confirmation.
+// applyPlan applies the changes of a plan after confirmation.
 func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	if len(p.Changes()) == 0 || o.dryRun {
 		return nil
@@ -71,8 +71,8 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 }
 
 // confirmPlan asks the user on a terminal to confirm. Without a terminal,
-// running the command is consent: nothing that is installed runs before it is
-// approved.
+// running the command counts as consent, because no installed code runs before
+// it is approved.
 func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
 	if o.yes || a.JSON || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr) {
 		return nil
@@ -88,7 +88,7 @@ func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
 	return err
 }
 
-// planProblems returns the failures of a plan that its sources do not list
+// planProblems returns the failures of a plan that its sources do not report
 // themselves.
 func (a *app) planProblems(p *plan) []catalog.Problem {
 	var out []catalog.Problem
@@ -107,8 +107,8 @@ func (a *app) planProblems(p *plan) []catalog.Problem {
 }
 
 // failedSkillsError returns an error if requested skills could not be
-// installed. Its exit code is that of the first failure, unless others were
-// installed.
+// installed. Its exit code is that of the first failure, unless other skills
+// were installed.
 func (a *app) failedSkillsError(p *plan) error {
 	if len(p.Failures) == 0 {
 		return nil

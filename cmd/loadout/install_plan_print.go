@@ -18,7 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// tableThreshold is the number of skills from which each is shown on one line.
+// tableThreshold is the number of skills from which a plan is printed as a
+// table.
 const tableThreshold = 6
 
 // printPlan prints the changes of a plan and their findings.
@@ -39,12 +40,12 @@ func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
 	a.printUnavailable(problems)
 }
 
-// hasScanResult reports whether the scan of a skill has findings or problems.
+// hasScanResult reports whether a skill's scan has findings or problems.
 func hasScanResult(st *install.Step) bool {
 	return st.ScanErr != nil || st.Report.Truncated || formatSeverities(st.Report) != ""
 }
 
-// printPlanTable prints one line per skill, and its most important findings.
+// printPlanTable prints one line per skill, followed by its worst findings.
 func (a *app) printPlanTable(changes []*install.Step) {
 	var rows [][]string
 	var b strings.Builder
@@ -180,8 +181,8 @@ func (a *app) formatDiff(b *strings.Builder, d *skilldiff.Diff, full bool) {
 	}
 }
 
-// formatPermissionChanges writes the permissions that a version requests more
-// or less than the previous one.
+// formatPermissionChanges writes the requested permissions that the new version
+// adds or drops.
 func (a *app) formatPermissionChanges(b *strings.Builder, before string, d *skilldiff.Diff) {
 	for _, ask := range d.Permissions.More {
 		fmt.Fprintf(b, "%s%s %s\n", before, a.Red("new permission:"), formatPermission(ask))
@@ -199,8 +200,8 @@ func formatPath(f skilldiff.File) string {
 	return plain(f.Path)
 }
 
-// formatLineCounts returns the numbers of added and removed lines, or why they
-// are unknown.
+// formatLineCounts formats the number of added and removed lines, or the reason
+// they are unknown.
 func formatLineCounts(f skilldiff.File) string {
 	switch {
 	case f.Omitted != "":
@@ -223,7 +224,8 @@ func formatPermission(ask skilldiff.PermissionChange) string {
 	return text
 }
 
-// truncateLines returns at most the given number of lines, followed by rest.
+// truncateLines returns text cut to the given number of lines, followed by
+// rest.
 func truncateLines(text string, most int, rest string) string {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= most {
@@ -294,11 +296,10 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	}
 }
 
-// hiddenSkill is an installed skill that is shadowed by another of the same
-// name.
+// hiddenSkill is an installed skill shadowed by another skill of the same name.
 type hiddenSkill struct{ name, by string }
 
-// findHidden returns the installed skills whose names resolve to another skill.
+// findHidden returns the installed skills whose names resolve to other skills.
 // It returns nil if that cannot be determined.
 func (a *app) findHidden(ctx context.Context, p *plan, changes []*install.Step) []hiddenSkill {
 	if p.to.Scope == "" {

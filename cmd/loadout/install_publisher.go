@@ -14,7 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// forgetKey forgets the key of a source, so that its next key is accepted.
+// forgetKey deletes the pinned key of a source, so that the next key is
+// accepted.
 func (a *app) forgetKey(ctx context.Context, source string) error {
 	pins := a.PublisherKeys()
 	if pins == nil {
@@ -37,7 +38,7 @@ func (a *app) forgetKey(ctx context.Context, source string) error {
 	return a.PrintJSON(map[string]string{"forgotten": at.CanonicalURL()})
 }
 
-// verifySignature checks the signature of the skill at a path or with a name.
+// verifySignature verifies the signature of a skill given by path or name.
 func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill, error) {
 	dir, err := a.resolveSkillDir(ctx, arg)
 	if err != nil {

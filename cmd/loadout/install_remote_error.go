@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// remoteNotFoundHint returns the next step if something does not exist at a
-// source.
+// remoteNotFoundHint returns the next step if a source does not have what was
+// requested.
 func remoteNotFoundHint(e *remote.NotFoundError) string {
 	what, _, _ := strings.Cut(e.What, " ")
 	switch what {

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// removeFlags are the flags of loadout remove.
+// removeFlags holds the flags of the remove command.
 type removeFlags struct {
 	setup.InstallFlags
 	force bool
@@ -77,7 +77,8 @@ func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) 
 	return nil
 }
 
-// checkUnambiguous refuses a name that several directories have.
+// checkUnambiguous returns an error if a name is installed in several
+// directories.
 func checkUnambiguous(byPlace [][]string) error {
 	seen := map[string]bool{}
 	for _, name := range slices.Concat(byPlace...) {
@@ -89,7 +90,7 @@ func checkUnambiguous(byPlace [][]string) error {
 	return nil
 }
 
-// removeFrom removes skills of one directory, all or none.
+// removeFrom removes skills from one directory. It removes all of them or none.
 func removeFrom(ctx context.Context, p setup.SkillsDir, names []string, force bool) ([]removedSkill, error) {
 	change, err := p.Begin(ctx)
 	if err != nil {

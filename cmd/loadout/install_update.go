@@ -11,18 +11,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// updateFlags are the flags of loadout update.
+// updateFlags holds the flags of the update command.
 type updateFlags struct {
 	setup.InstallFlags
 	all, check, dryRun, diff, force, trust, yes bool
 }
 
-// updateOutput is the output of update --json.
+// updateOutput is the JSON output of the update command.
 type updateOutput struct {
 	Skills []checkedSkill `json:"skills"`
 }
 
-// checkedSkill is the state of an installed skill and its source.
+// checkedSkill compares an installed skill with its source.
 type checkedSkill struct {
 	Name      string `json:"name"`
 	Directory string `json:"directory"`
@@ -159,7 +159,8 @@ func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetc
 	return checks, nil
 }
 
-// printUpdates prints the result. Its error sets the exit code.
+// printUpdates prints the result and returns an error if the exit code is not
+// 0.
 func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 	if !a.JSON {
 		a.printChecks(out, o)

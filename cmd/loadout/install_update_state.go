@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// describeUpdates adds the next step to the results of a check.
+// describeUpdates returns the results of an update check with the next steps.
 func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill {
 	out := make([]checkedSkill, 0, len(updates))
 	for _, u := range updates {
@@ -80,7 +80,7 @@ func (a *app) saveUpdates(ctx context.Context, all []setup.SkillsDir, updates []
 	return nil
 }
 
-// availableUpdates returns the saved updates of skills that did not change
+// availableUpdates returns the saved updates of skills that have not changed
 // since the check.
 func (a *app) availableUpdates() []availableUpdate {
 	file := a.UpdatesFile()
@@ -90,7 +90,7 @@ func (a *app) availableUpdates() []availableUpdate {
 	return file.List()
 }
 
-// addUpdates adds the available updates to skills.
+// addUpdates sets the available update of each skill.
 func addUpdates(skills []listedSkill, all []availableUpdate) {
 	at := map[string]string{}
 	for _, n := range all {

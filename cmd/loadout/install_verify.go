@@ -17,16 +17,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
-// verifyFlags are the flags of loadout verify.
+// verifyFlags holds the flags of the verify command.
 type verifyFlags struct {
 	setup.InstallFlags
 	key, forget string
 }
 
-// verifyOutput is the output of verify --json.
+// verifyOutput is the JSON output of the verify command.
 type verifyOutput struct {
 	Skills []verifiedSkill `json:"skills"`
-	// Differences are files that differ from loadout.lock.
+	// Differences lists the files that differ from loadout.lock.
 	Differences []locatedDifference `json:"differences"`
 	OK          bool                `json:"ok"`
 }
@@ -138,7 +138,7 @@ func (a *app) verifyDir(ctx context.Context, p setup.SkillsDir, names []string, 
 		if e.Key != "" {
 			v.Signer = signature.Fingerprint(e.Key)
 		}
-		if !differs[name] { // otherwise the signature cannot match anyway
+		if !differs[name] { // with differences, the signature cannot match
 			if err := install.VerifySignature(filepath.Join(p.Path(), name), e, a.PublisherKeys()); err != nil {
 				found = append(found, installed.Difference{Name: name, Kind: differentSignature, Reason: err.Error()})
 				differs[name] = true
@@ -153,8 +153,8 @@ func (a *app) verifyDir(ctx context.Context, p setup.SkillsDir, names []string, 
 	return nil
 }
 
-// differentSignature is the kind of difference of a wrong signature. Whoever
-// changes files can change the lockfile too, but cannot sign them.
+// differentSignature is the kind of difference for an invalid signature. An
+// attacker who changes files can change the lockfile too, but cannot sign them.
 const differentSignature installed.DifferenceKind = "signature"
 
 func (a *app) printVerified(out verifyOutput, all []setup.SkillsDir) {

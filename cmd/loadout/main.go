@@ -2,9 +2,10 @@
 // chat and on a hub. Run loadout --help for its commands; docs/ has a page for
 // each kind of user.
 //
-// A command is in FAMILY_COMMAND.go, with its flags, texts and output; the help
-// lists the families, and app.go adds their commands. What a command does is in
-// the package of its subject; internal/setup opens what the user has.
+// Each command is in FAMILY_COMMAND.go, with its flags, texts and output. The
+// help lists the families, and app.go adds their commands. The commands call
+// the packages that implement their features; internal/setup opens what the
+// user has.
 package main
 
 import (
@@ -52,10 +53,10 @@ func main() {
 }
 
 // shutdownTimeout is the time allowed for shutdown after a signal, unless the
-// command asks for more.
+// command requests more.
 const shutdownTimeout = 3 * time.Second
 
-// environment is everything a command uses besides files.
+// environment holds everything a command uses besides files.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -83,7 +84,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	case err != nil:
 		return a.reportError(err)
 	case errors.Is(out.Err, syscall.EPIPE):
-		return exit.Failure // the reader is gone
+		return exit.Failure // the reader closed the pipe
 	case out.Err != nil:
 		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.Err)))
 	}

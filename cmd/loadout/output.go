@@ -12,11 +12,11 @@ import (
 // safe removes terminal control characters from untrusted text.
 func safe(s string) string { return terminal.Safe(s) }
 
-// plain is like safe, and joins lines to one.
+// plain is like safe, but also joins all lines into one.
 func plain(s string) string { return terminal.Plain(s) }
 
-// printProblems prints errors of skills to standard error, and the number of
-// other findings.
+// printProblems prints skill errors to standard error, and the number of other
+// findings.
 func (a *app) printProblems(ps []catalog.Problem) {
 	if a.Quiet {
 		return
@@ -30,7 +30,7 @@ func (a *app) printProblems(ps []catalog.Problem) {
 	}
 }
 
-// printErrors prints the first errors of skills and returns how many it
+// printErrors prints the first ten skill errors and returns how many it
 // printed.
 func (a *app) printErrors(ps []catalog.Problem) (shown int) {
 	const most = 10
@@ -46,8 +46,8 @@ func (a *app) printErrors(ps []catalog.Problem) (shown int) {
 	return shown
 }
 
-// formatPosition returns the position of a finding in the form that editors and
-// terminals understand.
+// formatPosition returns the position of a problem in the form that editors and
+// terminals recognize.
 func formatPosition(p catalog.Problem) string {
 	if p.Line == 0 {
 		return plain(p.Path)

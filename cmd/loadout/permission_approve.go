@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// approveFlags are the flags of loadout approve.
+// approveFlags holds the flags of the approve command.
 type approveFlags struct {
 	list, revoke, dryRun, yes, workspace, host, unsandboxed bool
 	expires                                                 time.Duration
 }
 
-// approvalOutput is the output of approve --json.
+// approvalOutput is the JSON output of the approve command.
 type approvalOutput struct {
 	*review.Review
 	Grant *policy.Grant `json:"grant"` // the recorded grant; null with --dry-run
@@ -91,7 +91,7 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	if _, err := a.resolveSkill(ctx, rt, name); err != nil {
 		return err
 	}
-	if !o.dryRun { // what npx and uvx start becomes known, and part of the approval
+	if !o.dryRun { // the approval covers the code that npx and uvx start
 		a.installServerPackages(ctx, rt, name)
 	}
 	r, err := a.reviewSkill(ctx, rt, name, o)
@@ -119,8 +119,9 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	return nil
 }
 
-// installServerPackages installs the packages of a skill's servers. A failure is
-// a note, because the other servers and the scripts can be approved.
+// installServerPackages installs the packages of a skill's servers. It only
+// prints a note on failure, because the other servers and the scripts can still
+// be approved.
 func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, name string) {
 	done := a.ShowProgress("installing server packages")
 	err := rt.InstallPackages(ctx, name, nil)
@@ -130,7 +131,7 @@ func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, na
 	}
 }
 
-// reviewSkill reads and scans a skill for the user to decide.
+// reviewSkill reads and scans a skill for the user to review.
 func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string, o *approveFlags) (*review.Review, error) {
 	request, err := rt.ReadApprovalRequest(ctx, name)
 	if isType[*loadout.ServersError](err) {
@@ -160,8 +161,8 @@ func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review
 	return err
 }
 
-// grantReviewed records the approval of a skill. It expires after a time, unless
-// that is 0.
+// grantReviewed records the approval of a skill. It expires after the given
+// time, or never if that is 0.
 func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration) (*policy.Grant, error) {
 	g := r.Grant()
 	if expires > 0 {

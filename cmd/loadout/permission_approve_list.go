@@ -56,13 +56,13 @@ func (a *app) listGrants(ctx context.Context) error {
 	return nil
 }
 
-// describeGrant returns what a grant allows, and for how long.
+// describeGrant describes what a grant allows, and for how long.
 func describeGrant(g policy.Grant, changed bool) string {
 	what := "run"
 	if g.Permissions.Call {
 		what = "call, server " + g.Origin
 	}
-	for _, more := range []struct { // broadest first, because the end of a line may be cut
+	for _, more := range []struct { // broadest first, because the end of a line may be truncated
 		set  bool
 		what string
 	}{{g.Permissions.Unsandboxed, "unsandboxed"}, {g.Permissions.HostNetwork, "host-network"}, {g.Permissions.WorkspaceWrite, "write-workspace"}} {
@@ -96,8 +96,8 @@ func describeGrant(g policy.Grant, changed bool) string {
 	return what
 }
 
-// changedGrants reports, by id, the grants whose skill or dependencies changed
-// since.
+// changedGrants returns the IDs of the grants whose skill or dependencies have
+// changed since.
 func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[string]bool {
 	if len(grants) == 0 {
 		return nil

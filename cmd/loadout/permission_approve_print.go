@@ -15,7 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// formatReview returns the text the user decides on.
+// formatReview formats a skill's review for the user, as the basis for an
+// approval.
 func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s from %s: %s\n\n", a.Bold(plain(r.Name)), r.Origin, plain(r.Path))
@@ -87,7 +88,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	return b.String()
 }
 
-// formatServer describes what a server of a skill starts or connects to.
+// formatServer describes what a skill's server starts or connects to.
 func formatServer(s loadout.RequestedService) string {
 	text := s.Name + ": "
 	if s.ProviderSkill != "" {
@@ -120,8 +121,8 @@ func formatServer(s loadout.RequestedService) string {
 	return text
 }
 
-// formatLimits lists the requested limits, with the configured limit where that
-// is lower.
+// formatLimits lists the requested limits. It adds the configured limit where
+// that is lower.
 func formatLimits(l *review.Limits, c *config.Config) string {
 	var out []string
 	add := func(requested, most int, format string) {
@@ -141,7 +142,7 @@ func formatLimits(l *review.Limits, c *config.Config) string {
 	return strings.Join(out, ", ")
 }
 
-// printApproved prints what agents can do now, and how to revoke it.
+// printApproved prints what agents can do now, and how to revoke the approval.
 func (a *app) printApproved(r *review.Review) {
 	fmt.Fprintf(a.Stdout, "\n%s Agents can use %s until a file changes. To revoke: loadout approve --revoke %s%s\n",
 		a.Green("Approved."), describeContents(r), console.ShellQuote(r.Name), a.SkillFlags())
@@ -150,7 +151,7 @@ func (a *app) printApproved(r *review.Review) {
 	}
 }
 
-// describeContents names the executable parts of a skill, for a sentence.
+// describeContents lists the executable parts of a skill as a phrase.
 func describeContents(r *review.Review) string {
 	var out []string
 	if len(r.Scripts) > 0 {

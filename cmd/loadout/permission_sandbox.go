@@ -17,20 +17,20 @@ import (
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
-// backendProbe is the result of one back end in sandbox probe --json.
+// backendProbe is the result for one backend in sandbox probe --json.
 type backendProbe struct {
 	Backend string          `json:"backend"`
 	Tier    int             `json:"tier"` // 0 if not usable
 	Usable  bool            `json:"usable"`
 	Chosen  bool            `json:"chosen"`
 	Layers  []sandbox.Layer `json:"layers"`
-	Missing string          `json:"missing,omitempty"` // why it is not usable
+	Missing string          `json:"missing,omitempty"` // why the backend is not usable
 	Fix     string          `json:"fix,omitempty"`
 }
 
 type probeOutput struct {
 	Backends []backendProbe `json:"backends"`
-	Chosen   string         `json:"chosen"` // "" if none isolates enough
+	Chosen   string         `json:"chosen"` // "" if no backend isolates enough
 }
 
 func (a *app) sandboxCommand() *cobra.Command {
@@ -98,7 +98,7 @@ func probeBackends(ctx context.Context, candidates []sandbox.Backend) probeOutpu
 	return out
 }
 
-// layerIndent is the position of the second column of layers.
+// layerIndent is the indentation of the second column of layers.
 const layerIndent = "                       "
 
 func (a *app) printProbe(out probeOutput) {

@@ -98,8 +98,8 @@ see arguments.`,
 	return cmd
 }
 
-// checkSecretName checks a name typed by the user. Its error does not repeat
-// the text, which may be a value.
+// checkSecretName returns an error if a name typed by the user is invalid. The
+// error does not repeat the name, because it may be a mistyped value.
 func checkSecretName(name string) error {
 	if policy.CheckSecretName(name) != nil {
 		return exit.Errorf(exit.Usage, "loadout secret set GITHUB_TOKEN; the value is prompted for", "invalid secret name: use letters, digits and _")
@@ -136,7 +136,7 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// readSecret reads a value without showing it.
+// readSecret reads a secret's value without echoing it.
 func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	type answer struct {
 		value []byte
@@ -176,7 +176,7 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	}
 }
 
-// secretError adds a hint to an error of the secret store.
+// secretError adds a hint to an error from the secret store.
 func (a *app) secretError(err error) error {
 	if _, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
 		return exit.Errorf(exit.Refused, "check its owner and permissions; for example, run chmod 600", "%w", err)
@@ -299,8 +299,8 @@ func (a *app) describeSecret(ctx context.Context, name string) (*secretOutput, e
 	return out, nil
 }
 
-// grantSecret lets the current version of a skill use a secret. Other
-// permissions of the skill stay.
+// grantSecret lets the current version of a skill use a secret. The skill's
+// other permissions are unchanged.
 func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if err := checkSecretName(name); err != nil {
 		return err
@@ -339,8 +339,8 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	return nil
 }
 
-// revokeSecret revokes a secret from a skill. The skill may be gone. Other
-// permissions of the skill stay.
+// revokeSecret revokes a skill's access to a secret. The skill need not exist
+// anymore. Its other permissions are unchanged.
 func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
 	if err := checkSecretName(name); err != nil {
 		return err

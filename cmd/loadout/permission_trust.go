@@ -19,16 +19,16 @@ import (
 
 type trustFlags struct{ list, remove, dryRun, yes bool }
 
-// trustOutput is the output of trust --json.
+// trustOutput is the JSON output of the trust command.
 type trustOutput struct {
 	Dir     string        `json:"dir"`
 	Digest  policy.Digest `json:"digest"`
 	Files   []trust.File  `json:"files"`
-	State   string        `json:"state"`   // trusted, changed or untrusted, after the command
+	State   string        `json:"state"`   // trusted, changed or untrusted, as of the end of the command
 	Effects []string      `json:"effects"` // settings that take effect, as text
-	Ignored []config.Note `json:"ignored"` // parts of the files that have no effect even so
-	// Problems are invalid rules. With them no tool could be called, so the
-	// project cannot be trusted.
+	Ignored []config.Note `json:"ignored"` // parts of the files that have no effect even if trusted
+	// Problems lists invalid rules. A project with invalid rules cannot be
+	// trusted, because none of its tools could be called.
 	Problems []string `json:"problems"`
 }
 
@@ -146,8 +146,8 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	return nil
 }
 
-// readProjectToTrust reads the project the user is about to trust. An
-// unreadable store is reported when it is written.
+// readProjectToTrust reads a project for the user to review. An unreadable
+// trust store is reported later, when it is written.
 func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -183,7 +183,7 @@ func (a *app) printTrust(p *trust.Project, out *trustOutput) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// readExcerpt returns the beginning of a file, if it has not changed since its
+// readExcerpt returns the beginning of a file, unless it has changed since its
 // digest was computed.
 func readExcerpt(p *trust.Project, f trust.File) string {
 	const most, lines = 64 << 10, 200

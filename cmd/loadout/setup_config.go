@@ -11,7 +11,7 @@ import (
 type configOutput struct {
 	Settings  []config.Value `json:"settings"`
 	Files     []string       `json:"files"`
-	Inherited []string       `json:"inherited"` // directories named by the variables of an earlier system
+	Inherited []string       `json:"inherited"` // directories set by environment variables of an earlier system
 	Ignored   []config.Note  `json:"ignored"`
 }
 

@@ -35,7 +35,7 @@ type doctorOutput struct {
 	Servers   doctor.Servers        `json:"servers"`
 	Profiles  doctorProfiles        `json:"profiles"`
 	Secrets   doctor.Secrets        `json:"secrets"`
-	// Installed are the directories with skills installed by loadout add.
+	// Installed lists the directories with skills installed by loadout add.
 	Installed []doctorInstalled `json:"installed"`
 }
 
@@ -193,7 +193,7 @@ func (a *app) printSources(d doctorOutput) {
 			if !s.Exists {
 				at += " (not readable)"
 			}
-			rows = append(rows, []string{s.Origin, console.Pluralize(s.Skills, "skill"), s.Scope.String(), at, ""}) // the last column is empty so that the path is not cut
+			rows = append(rows, []string{s.Origin, console.Pluralize(s.Skills, "skill"), s.Scope.String(), at, ""}) // the last column is empty so that the path is not truncated
 		}
 	}
 	hidden := ""
@@ -226,8 +226,7 @@ func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
 	}
 }
 
-// printFinding prints a finding in the form that editors understand, with its
-// fix.
+// printFinding prints a finding and its fix in the form that editors recognize.
 func (a *app) printFinding(b *strings.Builder, p catalog.Problem) {
 	severity := string(p.Severity)
 	if p.Severity == skill.Error {

@@ -14,7 +14,7 @@ import (
 
 type doctorProfiles struct {
 	Profiles []doctorProfile `json:"profiles"`
-	Problems []string        `json:"problems"` // of files
+	Problems []string        `json:"problems"` // of the profile files
 }
 
 type doctorProfile struct {
@@ -31,8 +31,8 @@ func (a *app) inspectServers(c *config.Config) (doctor.Servers, []*upstream.Conf
 	return doctor.CheckServers(all, findings, a.ServerVariables(c)), all
 }
 
-// inspectProfiles reports skills and servers that profiles name and that do not
-// exist. rt has all skills.
+// inspectProfiles reports skills and servers that profiles name but that do not
+// exist. rt must have all skills.
 func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) doctorProfiles {
 	out := doctorProfiles{Profiles: []doctorProfile{}, Problems: []string{}}
 	all, err := a.LoadProfilesNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
@@ -58,7 +58,7 @@ func (a *app) inspectSecrets() doctor.Secrets {
 	return doctor.CheckSecrets(store)
 }
 
-// doctorInstalled is a directory with skills installed by loadout add.
+// doctorInstalled describes a directory with skills installed by loadout add.
 type doctorInstalled struct {
 	Path    string            `json:"path"`
 	Skills  int               `json:"skills"`

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// usageOutput is the output of usage --json.
+// usageOutput is the JSON output of the usage command.
 type usageOutput struct {
 	Enabled bool      `json:"enabled"` // whether usage is recorded now
 	File    string    `json:"file"`
@@ -29,7 +29,7 @@ type usageOutput struct {
 	NeverUsed []neverUsed       `json:"never_used"`
 }
 
-// neverUsed is an available skill that was not used.
+// neverUsed describes an available skill that was never used.
 type neverUsed struct {
 	Name   string `json:"name"`
 	Key    string `json:"key"`
@@ -124,9 +124,9 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 	return nil
 }
 
-// unusedSkills returns the available skills that were not used. If the key of a
-// used skill is unknown, it was used from another location, for example with
-// --skills; then its name counts.
+// unusedSkills returns the available skills that were not used. It compares
+// keys. If a used skill has an unknown key, for example because it was used
+// with --skills, it compares names.
 func unusedSkills(snap *catalog.Snapshot, skills []usage.Skill) []neverUsed {
 	keys, names := map[string]bool{}, map[string]bool{}
 	for _, s := range skills {
@@ -250,7 +250,7 @@ func (a *app) printNeverUsed(skills []neverUsed) {
 }
 
 // printColumns prints rows of numbers after a name, followed by an empty line.
-// It omits empty columns, and prints nothing without rows.
+// It omits empty columns, and prints nothing if there are no rows.
 func (a *app) printColumns(rows [][]string) {
 	if len(rows) < 2 {
 		return

@@ -53,8 +53,8 @@ because a setting hides them.`,
 	return cmd
 }
 
-// printCandidates prints the candidates. missing is the reason why none was
-// chosen.
+// printCandidates prints the candidates for a name. missing is the reason why
+// none was chosen.
 func (a *app) printCandidates(name string, found []catalog.Candidate, missing error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Candidates for %s:\n", plain(name))

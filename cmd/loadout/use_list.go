@@ -40,7 +40,7 @@ does not go to a terminal is not truncated.`,
 	return cmd
 }
 
-// listedSkill is a skill in list --json.
+// listedSkill describes a skill in the output of list --json.
 type listedSkill struct {
 	Name           string        `json:"name"`
 	DisplayName    string        `json:"displayName"`
@@ -83,8 +83,8 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 	return nil
 }
 
-// describeSkills returns the skills of the catalog. With full it reads all
-// their files.
+// describeSkills describes the skills of the catalog. If full is set, it reads
+// all of their files.
 func (a *app) describeSkills(ctx context.Context, rt *loadout.Runtime, full bool) (skills []listedSkill, unread []catalog.Problem, err error) {
 	if full {
 		defer a.ShowProgress("reading every file")()
@@ -135,7 +135,7 @@ func (a *app) printList(snap *catalog.Snapshot, skills []listedSkill) {
 	a.PrintTable("", a.skillRows(skills, len(skillOrigins(skills)) > 1 || a.TerminalWidth() == 0))
 }
 
-// printListFooter prints counts and next steps after the list.
+// printListFooter prints counts and next steps below the list.
 func (a *app) printListFooter(snap *catalog.Snapshot, skills []listedSkill, newer []availableUpdate) {
 	if a.Quiet || len(skills) == 0 {
 		return

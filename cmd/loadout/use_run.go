@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// runFlags are the flags of loadout run.
+// runFlags holds the flags of the run command.
 type runFlags struct {
 	in, secrets            []string
 	out, folder, workspace string
@@ -140,7 +140,7 @@ func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	return r, nil
 }
 
-// openInputs returns the files and directories of --in.
+// openInputs opens the files and directories given with --in.
 func openInputs(paths []string) ([]loadout.Input, error) {
 	var out []loadout.Input
 	given := map[string]string{}
@@ -162,7 +162,7 @@ func openInputs(paths []string) ([]loadout.Input, error) {
 	return out, nil
 }
 
-// openInput returns a file or directory named by the user.
+// openInput opens a file or directory named by the user.
 func openInput(p string) (loadout.Input, error) {
 	abs, err := filepath.Abs(p)
 	if err == nil {
@@ -179,7 +179,8 @@ func openInput(p string) (loadout.Input, error) {
 	return loadout.Input{Name: base, FS: os.DirFS(dir), Path: base}, nil
 }
 
-// printRun prints the result of a script. Its output was printed while it ran.
+// printRun prints the result of a script whose output was already printed while
+// it ran.
 func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	if a.JSON {
 		if err := a.PrintJSON(res); err != nil {
@@ -229,7 +230,7 @@ func (a *app) noteFiles(res *loadout.RunResult, o *runFlags) {
 	}
 }
 
-// completeScript completes skills, then the scripts of the skill.
+// completeScript completes the skill, then the name of one of its scripts.
 func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.completeSkill(cmd, args, word)
@@ -242,7 +243,7 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 	defer rt.Close()
 	var names []string
 	if e, err := rt.Catalog().Resolve(cmd.Context(), args[0]); err == nil {
-		files, _ := rt.Catalog().ListFiles(cmd.Context(), e) // only what can be listed is completed
+		files, _ := rt.Catalog().ListFiles(cmd.Context(), e) // without a listing, nothing is completed
 		for _, f := range files {
 			if f.Script && !strings.ContainsFunc(f.Path, console.NeedsQuoting) {
 				names = append(names, f.Path)
@@ -252,8 +253,8 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// classifyRunError returns the exit code and hint for errors that keep a script
-// from running.
+// classifyRunError returns the exit code and hint for errors that prevent a
+// script from running.
 func (a *app) classifyRunError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*loadout.RefusedError](err); is {
 		if hint = a.ApproveHint(e); e.NeedsApproval {

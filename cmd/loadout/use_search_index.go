@@ -13,15 +13,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// indexedSkill is a skill in a published index.
+// indexedSkill is a skill listed in a published index.
 type indexedSkill struct {
 	remote.Skill
-	origin string // the host, or a label for it
+	origin string // host of the index, or its label
 	source string // argument for loadout add
 }
 
-// searchIndexes searches published indexes and other sources. It installs and
-// loads nothing.
+// searchIndexes searches published indexes and other sources. It does not
+// install or load skills.
 func (a *app) searchIndexes(ctx context.Context, places []string, query string, limit int) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {

@@ -44,7 +44,7 @@ ORIGIN/NAME, or the digest of its files.`,
 	return cmd
 }
 
-// shownSkill is the output of show --json.
+// shownSkill is the JSON output of the show command.
 type shownSkill struct {
 	Name                   string            `json:"name"`
 	DisplayName            string            `json:"displayName"`
@@ -149,8 +149,8 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// writeFileList lists the files of a skill except its SKILL.md, at most the
-// given number on a terminal.
+// writeFileList lists a skill's files except SKILL.md. On a terminal it lists
+// no more than most files.
 func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 	longest, others := 0, skill.Manifest{}
 	for _, f := range m {
@@ -173,8 +173,8 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 	}
 }
 
-// resolveSkill finds a skill. If it exists but does not load, the error says
-// why.
+// resolveSkill finds a skill. If the skill exists but cannot be loaded, the
+// error says why.
 func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string) (*catalog.Entry, error) {
 	e, err := rt.Catalog().Resolve(ctx, ref)
 	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
@@ -187,7 +187,7 @@ func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string)
 	return e, err
 }
 
-// completeSkill completes names of skills in the shell.
+// completeSkill completes skill names in the shell.
 func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -91,7 +91,8 @@ func (a *app) createSkill(name string, o newOptions) error {
 	return nil
 }
 
-// renderDraft returns the new SKILL.md, and prints what would make it invalid.
+// renderDraft returns the new SKILL.md, and prints problems that would make it
+// invalid.
 func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 	text := draft.Render()
 	_, ds, _ := skill.ParseHead(text, true, skill.FileName, draft.Name)
@@ -125,7 +126,7 @@ func truncateDescription(s string) (string, bool) {
 	return s + "…", true
 }
 
-// writeSkillDir creates the directory of a skill. On failure it removes what it
+// writeSkillDir creates a skill's directory. On failure it removes what it
 // created.
 func writeSkillDir(parent, dir string, text []byte) error {
 	const hint = "choose another directory with --dir"
@@ -147,8 +148,8 @@ func writeSkillDir(parent, dir string, text []byte) error {
 	return nil
 }
 
-// readManifest reads the skill declaration in a Python file, or in one of the
-// Python files of a directory.
+// readManifest reads the skill declaration from a Python file, or from a
+// directory with one.
 func readManifest(from string) (*skill.Draft, error) {
 	fi, err := os.Stat(from)
 	if err != nil {

@@ -90,8 +90,8 @@ func (a *app) packSkill(dir, out string) error {
 	return nil
 }
 
-// archivePath returns the file to write. It must be outside of the skill, or
-// the next archive would contain it.
+// archivePath returns the path of the archive to write. It must be outside the
+// skill's directory, or the next archive would contain it.
 func archivePath(out, dir, name string) (string, error) {
 	if out == "" {
 		if out = name + ".zip"; setup.IsInside(dir, ".") {
@@ -106,7 +106,7 @@ func archivePath(out, dir, name string) (string, error) {
 	return out, nil
 }
 
-// writeArchive writes a temporary archive, checks it, and moves it to out.
+// writeArchive writes a temporary archive, checks it, and renames it to out.
 func writeArchive(out string, b *skill.Bundle, name string) (skill.Manifest, skill.Diagnostics, error) {
 	f, err := os.CreateTemp(filepath.Dir(out), ".loadout-pack-*")
 	if err != nil {
@@ -139,7 +139,7 @@ func writeError(out string, err error) error {
 	return exit.Errorf(exit.Failure, "choose another location with -o FILE", "write %s: %w", out, exit.FileCause(err))
 }
 
-// checkArchive refuses an archive that importers would refuse.
+// checkArchive returns an error if importers would reject the archive.
 func checkArchive(f *os.File, name string) error {
 	fi, err := f.Stat()
 	if err != nil {

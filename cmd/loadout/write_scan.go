@@ -19,18 +19,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// scanFlags are the flags of loadout scan.
+// scanFlags holds the flags of the scan command.
 type scanFlags struct {
 	severity string
 	sarif    bool
 }
 
-// scanOutput is the output of scan --json.
+// scanOutput is the JSON output of the scan command.
 type scanOutput struct {
 	Results []skillcheck.Scanned `json:"results"`
 	Counts  map[string]int       `json:"counts"` // findings by severity
-	Level   scan.Severity        `json:"level"`  // lowest severity that makes the exit code 1
-	Clean   bool                 `json:"clean"`  // no finding at or above the level
+	Level   scan.Severity        `json:"level"`  // lowest severity that sets the exit code to 1
+	Clean   bool                 `json:"clean"`  // no findings at or above the level
 	Notice  string               `json:"notice"`
 }
 
@@ -108,7 +108,7 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	return err
 }
 
-// scanArgument scans what is at a path, or the skill with a name.
+// scanArgument scans the skills at a path, or the skill with the given name.
 func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanned, error) {
 	if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && isSkillRef(arg) {
 		s, err := a.scanNamed(ctx, arg)
@@ -121,7 +121,7 @@ func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanne
 	return all, classifyScanError(err)
 }
 
-// isSkillRef reports whether an argument that is no path can be NAME or
+// isSkillRef reports whether an argument that is not a path can be NAME or
 // ORIGIN/NAME.
 func isSkillRef(arg string) bool {
 	if !strings.ContainsAny(arg, `/\`) {
@@ -149,7 +149,7 @@ func (a *app) scanNamed(ctx context.Context, ref string) (skillcheck.Scanned, er
 	return s, classifyScanError(err)
 }
 
-// classifyScanError adds the exit code and the hint to an error of a scan.
+// classifyScanError adds the exit code and the hint to a scan error.
 func classifyScanError(err error) error {
 	e, ok := errors.AsType[*skillcheck.ScanError](err)
 	if !ok {
@@ -171,8 +171,8 @@ func classifyScanError(err error) error {
 }
 
 // printScanResults prints findings by skill. Informational findings are only
-// counted, unless the level includes them. With --quiet only findings at the
-// level are printed.
+// counted, unless the level includes them. With --quiet, only findings at or
+// above the level are printed.
 func (a *app) printScanResults(out scanOutput) {
 	from := min(out.Level, scan.Low)
 	if a.Quiet {

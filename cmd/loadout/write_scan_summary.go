@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// maxShownFindings is the number of findings shown in a prompt.
+	// maxShownFindings is the maximum number of findings shown in a prompt.
 	maxShownFindings = 3
-	// maxExcerptWidth is the number of columns of an excerpt shown in a prompt.
+	// maxExcerptWidth is the maximum width of an excerpt in a prompt, in
+	// columns.
 	maxExcerptWidth = 60
 )
 
@@ -29,8 +30,8 @@ func (a *app) formatScanSummary(v *review.Findings) string {
 	return a.formatFindings(v.Report, "loadout scan "+name+a.SkillFlags())
 }
 
-// formatFindings returns the findings for a prompt in at most eight lines:
-// counts by severity, the worst findings, and the command that shows all.
+// formatFindings returns the findings for a prompt in up to eight lines: counts
+// by severity, the worst findings, and the command that shows all.
 func (a *app) formatFindings(r *scan.Report, all string) string {
 	counts := formatSeverities(r)
 	if counts == "" {
@@ -73,7 +74,7 @@ func formatSeverities(r *scan.Report) string {
 }
 
 // formatLocation returns the position of a finding in the form that editors and
-// terminals understand.
+// terminals recognize.
 func formatLocation(f scan.Finding) string {
 	if f.Line == 0 {
 		return f.File

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// signFlags are the flags of loadout sign.
+// signFlags holds the flags of the sign command.
 type signFlags struct{ key, newKey string }
 
 type signOutput struct {
@@ -29,7 +29,7 @@ type signOutput struct {
 
 type signedSkill struct {
 	Name   string `json:"name"`
-	Path   string `json:"path"` // path of the signature
+	Path   string `json:"path"` // path of the signature file
 	Digest string `json:"digest"`
 }
 
@@ -112,7 +112,7 @@ func (a *app) signSkills(paths []string, file string) error {
 	return nil
 }
 
-// signDir signs the skill in a directory.
+// signDir signs the skill in a directory and returns the public key.
 func signDir(dir, private string) (s signedSkill, public string, err error) {
 	if skillpath.IsSkillFile(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
@@ -152,7 +152,7 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 	return signedSkill{parsed.Name, path, m.Digest()}, signed.Key, nil
 }
 
-// verifySignatures checks the signatures of skills against a public key.
+// verifySignatures verifies skill signatures with a public key.
 func (a *app) verifySignatures(ctx context.Context, args []string, key string) error {
 	if b, err := configfile.ReadFile(key, 1<<20); err == nil {
 		key = strings.TrimSpace(string(b))

@@ -30,8 +30,8 @@ load; repairs are listed. Exits with 1 if a skill is invalid.`,
 	}
 }
 
-// validateSkills prints the results for all paths, even if one path does not
-// exist.
+// validateSkills validates all paths and prints the results, even if a path
+// does not exist.
 func (a *app) validateSkills(ctx context.Context, paths []string) error {
 	results := []skillcheck.Validation{}
 	var failed error
