@@ -25,14 +25,14 @@ func (a *ApprovalRequest) fields() []any {
 	return []any{&a.ID, &a.Session, &a.Principal, (*jsonText)(&a.Data), (*timestamp)(&a.Created), (*timestamp)(&a.Deadline), (*timestamp)(&a.Resolved), (*jsonText)(&a.Answer)}
 }
 
-// MaxPendingRequests limits the pending requests of one session.
+// MaxPendingRequests is the maximum number of pending requests per session.
 const MaxPendingRequests = 1000
 
-// ApprovalRequests stores questions and their answers.
+// ApprovalRequests stores approval requests and their answers.
 type ApprovalRequests struct{ c conn }
 
 // Add adds a pending request. It fails with [ErrExists] if the id is taken, and
-// with [ErrTooMany] if the session has [MaxPendingRequests] already.
+// with [ErrTooMany] if the session already has [MaxPendingRequests].
 func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
 	setDefaultTime(&a.Created)
 	a.Resolved, a.Answer = time.Time{}, nil
@@ -52,7 +52,8 @@ func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
 	return nil
 }
 
-// Get returns the request with an id, including its answer if it has one.
+// Get returns the request with the given id, including its answer if it has
+// one.
 func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, error) {
 	a, err := queryOne[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE id = $1", id)
 	if err != nil {
@@ -62,7 +63,8 @@ func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, 
 }
 
 // Resolve answers a request if it is pending. It returns the stored request and
-// whether this call answered it. Exactly one of several calls does.
+// reports whether this call answered it. Only one of several concurrent calls
+// does.
 func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stands ApprovalRequest, first bool, err error) {
 	if len(answer) == 0 {
 		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w: empty answer", id, ErrInvalid)
@@ -87,7 +89,7 @@ func (t ApprovalRequests) ListPending(ctx context.Context, session string) ([]Ap
 	return found, nil
 }
 
-// ListPendingFor returns at most [MaxPage] pending requests that a principal may
+// ListPendingFor returns up to [MaxPage] pending requests that a principal may
 // answer, oldest first.
 func (t ApprovalRequests) ListPendingFor(ctx context.Context, principal string) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE principal = $1 AND settled = 0 ORDER BY created, id LIMIT $2", principal, MaxPage)
@@ -97,8 +99,8 @@ func (t ApprovalRequests) ListPendingFor(ctx context.Context, principal string) 
 	return found, nil
 }
 
-// ListOverdue returns at most [MaxPage] pending requests whose deadline is at or
-// before by, sorted by deadline.
+// ListOverdue returns up to [MaxPage] pending requests whose deadline is not
+// after the time by, sorted by deadline.
 func (t ApprovalRequests) ListOverdue(ctx context.Context, by time.Time) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1 ORDER BY deadline, id LIMIT $2", timestamp(by), MaxPage)
 	if err != nil {
@@ -115,7 +117,7 @@ func (t ApprovalRequests) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// Prune deletes the requests that were resolved before a time and returns their
+// Prune deletes requests resolved before the given time and returns their
 // number.
 func (t ApprovalRequests) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM asks WHERE settled > 0 AND settled < $1", timestamp(before))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Attachment is a file of a conversation.
+// Attachment describes a file in a conversation.
 type Attachment struct {
 	Session string
-	Path    string // relative to the directory of the session
+	Path    string // relative to the session's directory
 	SHA256  string // of the content, in hexadecimal
 	Size    int64  // set by Put
 	Updated time.Time
@@ -44,8 +44,8 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	return nil
 }
 
-// List returns at most [MaxPage] files of a session without their content,
-// sorted by path.
+// List returns up to [MaxPage] files of a session, sorted by path, without
+// their content.
 func (t Attachments) List(ctx context.Context, session string) ([]Attachment, error) {
 	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachments WHERE session = $1 ORDER BY path LIMIT $2", session, MaxPage)
 	if err != nil {
@@ -63,7 +63,8 @@ func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, er
 	return data, nil
 }
 
-// Delete removes a file.
+// Delete deletes a file. It fails with [ErrNotFound] if the file does not
+// exist.
 func (t Attachments) Delete(ctx context.Context, session, path string) error {
 	if err := t.c.execAffecting(ctx, "DELETE FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
 		return fmt.Errorf("delete file %.200q: %w", path, err)

@@ -41,7 +41,7 @@ func (t Audit) Append(ctx context.Context, r AuditRecord) error {
 	return nil
 }
 
-// AuditQuery selects audit records. An empty field matches every record.
+// AuditQuery selects audit records. An empty field matches all records.
 type AuditQuery struct {
 	Actor     string
 	Action    string
@@ -53,7 +53,7 @@ type AuditQuery struct {
 }
 
 // List returns the selected records, newest first. On PostgreSQL, a record that
-// is committed late can have a lower Seq than records listed before.
+// is committed late can have a lower Seq than records that were already listed.
 func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
 	where, args := "seq > 0", []any{Page{Limit: q.Limit}.pageSize()}
 	add := func(condition string, v any) {
@@ -77,7 +77,7 @@ func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
 	return found, nil
 }
 
-// Prune deletes the records older than a time and returns their number.
+// Prune deletes records older than the given time and returns their number.
 func (t Audit) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM audit WHERE at < $1", timestamp(before))
 	if err != nil {

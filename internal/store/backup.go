@@ -32,7 +32,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 }
 
 // copyInto makes SQLite copy the database into an empty file. It opens its own
-// connection because readers are read-only.
+// connection because the reader connections are read-only.
 func (db *DB) copyInto(ctx context.Context, path string) error {
 	source, err := sql.Open("sqlite", sqliteURL(db.path, db.wait))
 	if err != nil {
@@ -43,7 +43,7 @@ func (db *DB) copyInto(ctx context.Context, path string) error {
 	return classifyError(ctx, err)
 }
 
-// syncDir flushes a directory entry to disk on systems that support it.
+// syncDir flushes a directory to disk on systems that support it.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -54,9 +54,9 @@ func syncDir(dir string) error {
 }
 
 // CheckBackup checks an SQLite file as [DB.Check] checks an open database. It
-// fails with [ErrCorrupt] if the file is damaged or not a database of this
-// program, and with [ErrTooNew] if a newer program made it. It does not change
-// the file. No process may have the file open.
+// fails with [ErrCorrupt] if the file is damaged or is not a database of this
+// program, and with [ErrTooNew] if a newer program created it. It does not
+// modify the file. No process may have the file open.
 func CheckBackup(ctx context.Context, path string) (Report, error) {
 	report, err := checkBackup(ctx, path)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// blobPartSize is the size of the parts that a file is stored in.
+// blobPartSize is the size, in bytes, of the parts in which a file is stored.
 const blobPartSize = 256 << 10
 
-// Blobs stores files by the SHA-256 of their content, in hexadecimal. Versions
-// with the same file share it.
+// Blobs stores files under the hexadecimal SHA-256 hash of their content.
+// Versions with identical files share the stored copy.
 type Blobs struct{ c conn }
 
 // Put stores the files that are not stored yet, all or none, and returns the
-// hashes of all files. [Blobs.Sweep] later deletes a file if no version refers
-// to it.
+// hashes of all files. [Blobs.Sweep] later deletes the files that no version
+// refers to.
 func (t Blobs) Put(ctx context.Context, files ...[]byte) ([]string, error) {
 	hashes := make([]string, len(files))
 	err := t.c.inTransaction(ctx, func(c conn) error {
@@ -81,9 +81,9 @@ func (t Blobs) Read(ctx context.Context, hash string) ([]byte, error) {
 }
 
 // WriteTo writes a file to w in parts and returns the number of bytes written.
-// It holds no database resource between writes. If the file is damaged, WriteTo
-// fails with [ErrCorrupt] after the last part. It returns errors of w
-// unchanged.
+// It holds no database connection between writes. If the file is damaged,
+// WriteTo fails with [ErrCorrupt] after the last part. Errors from w are
+// returned unchanged.
 func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, error) {
 	size, err := t.Size(ctx, hash)
 	if err != nil {
@@ -109,14 +109,14 @@ func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, er
 	return written, nil
 }
 
-// SweepResult counts the files that a sweep deleted.
+// SweepResult holds the number and total size of the files a sweep deleted.
 type SweepResult struct {
 	Files int64
 	Bytes int64
 }
 
-// sweepBatch limits the deletions of one transaction, so that other writers get
-// a turn.
+// sweepBatch is the maximum number of deletions per transaction. Small
+// transactions let other writers proceed.
 const sweepBatch = 200
 
 // Sweep deletes the files that no version refers to and that were last stored
@@ -150,8 +150,8 @@ func (t Blobs) sweep(ctx context.Context, grace time.Duration) (removed []scalar
 	return removed, err
 }
 
-// startGrace starts the grace period of the files in versions that are about to
-// be deleted. The argument where selects the versions.
+// startGrace starts the grace period for the files of versions that are about
+// to be deleted. The where condition selects the versions.
 func (c conn) startGrace(ctx context.Context, where string, args ...any) error {
 	_, err := c.exec(ctx, "UPDATE blobs SET touched = "+c.db.dialect.now+` WHERE sha256 IN (
 		SELECT f.sha256 FROM version_files f JOIN versions v ON v.id = f.version_id WHERE `+where+")", args...)

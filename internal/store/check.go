@@ -20,7 +20,7 @@ type Report struct {
 }
 
 // Check reads the whole database, including every file, and reports
-// inconsistencies. It changes nothing.
+// inconsistencies. It does not modify the database.
 func (db *DB) Check(ctx context.Context) (Report, error) {
 	var r Report
 	err := db.check(ctx, &r)
@@ -43,8 +43,8 @@ func (db *DB) check(ctx context.Context, r *Report) error {
 	return db.checkFiles(ctx, r)
 }
 
-// checkIntegrity runs SQLite's integrity check. PostgreSQL has none: it reports
-// damage when it reads.
+// checkIntegrity runs SQLite's integrity check. PostgreSQL has none; it reports
+// damage when it reads data.
 func (db *DB) checkIntegrity(ctx context.Context) error {
 	if db.path == "" {
 		return nil
@@ -87,8 +87,8 @@ func (db *DB) countItems(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// checkReferences looks for references to missing rows that no foreign key of
-// the schema covers.
+// checkReferences looks for references to missing rows that no foreign key
+// covers.
 func (db *DB) checkReferences(ctx context.Context, r *Report) error {
 	for _, q := range []struct{ problem, query string }{
 		{"current version of skill %q not found", `SELECT s.id FROM skills s WHERE s.current <> ''
@@ -113,7 +113,7 @@ func (db *DB) checkReferences(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// checkFiles reads every file and compares its hash.
+// checkFiles reads every file and verifies its hash.
 func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 	after := ""
 	for {

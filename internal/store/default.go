@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Default is a skill that conversations in a namespace have by default.
+// Default is a skill that is enabled by default in a namespace's conversations.
 type Default struct {
-	Namespace  Namespace // of a user, a group, or the public one
+	Namespace  Namespace // a user, a group, or public
 	SkillID    string
-	Preload    bool            // whether it is loaded from the start
-	Exceptions json.RawMessage // conversations that do not have it
+	Preload    bool            // whether to load the skill when a conversation starts
+	Exceptions json.RawMessage // conversations that omit the skill
 	CreatedBy  string
 	Created    time.Time // set by Put if zero
 }
@@ -26,9 +26,8 @@ func (d *Default) fields() []any {
 // Defaults stores the default skills of namespaces.
 type Defaults struct{ c conn }
 
-// Put stores a default and replaces any default of the same namespace and
-// skill. It fails with [ErrNotFound] if the skill or the namespace does not
-// exist.
+// Put stores a default, replacing any default for the same namespace and skill.
+// It fails with [ErrNotFound] if the skill or the namespace does not exist.
 func (t Defaults) Put(ctx context.Context, d Default) error {
 	setDefaultTime(&d.Created)
 	err := t.c.inTransaction(ctx, func(c conn) error {
@@ -45,7 +44,7 @@ func (t Defaults) Put(ctx context.Context, d Default) error {
 	return nil
 }
 
-// List returns the defaults of at most [MaxNamespaces] namespaces, sorted by
+// List returns the defaults of up to [MaxNamespaces] namespaces, sorted by
 // namespace and skill id.
 func (t Defaults) List(ctx context.Context, in []Namespace) ([]Default, error) {
 	if err := checkNamespaces(in); err != nil || len(in) == 0 {
@@ -58,7 +57,7 @@ func (t Defaults) List(ctx context.Context, in []Namespace) ([]Default, error) {
 	return found, nil
 }
 
-// ListBySkill returns at most [MaxPage] namespaces' defaults for a skill.
+// ListBySkill returns up to [MaxPage] defaults that refer to a skill.
 func (t Defaults) ListBySkill(ctx context.Context, skillID string) ([]Default, error) {
 	found, err := queryAll[Default](ctx, t.c, "SELECT "+defaultColumns+" FROM defaults WHERE skill_id = $1 ORDER BY namespace LIMIT $2", skillID, MaxPage)
 	if err != nil {
@@ -67,7 +66,7 @@ func (t Defaults) ListBySkill(ctx context.Context, skillID string) ([]Default, e
 	return found, nil
 }
 
-// Delete removes a skill from the defaults of a namespace.
+// Delete removes a skill from a namespace's defaults.
 func (t Defaults) Delete(ctx context.Context, in Namespace, skillID string) error {
 	if err := t.c.execAffecting(ctx, "DELETE FROM defaults WHERE namespace = $1 AND skill_id = $2", string(in), skillID); err != nil {
 		return fmt.Errorf("remove skill %q from the defaults: %w", skillID, err)

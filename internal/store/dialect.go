@@ -2,19 +2,20 @@ package store
 
 import "strings"
 
-// dialect holds the SQL that differs between SQLite and PostgreSQL. All other SQL
-// is the same. A dialect never changes.
+// dialect holds the SQL that differs between SQLite and PostgreSQL. A dialect
+// is immutable.
 type dialect struct {
 	name string
-	// bytes is the name of the collation that compares bytes. autonumber is the
-	// type of an automatic key. Migrations contain COLLATE BYTES and AUTONUMBER
-	// in their place.
+	// bytes is the name of the collation that compares bytes, and autonumber is
+	// the type of an automatically numbered key. They replace COLLATE BYTES and
+	// AUTONUMBER in migrations.
 	bytes, autonumber string
-	// now is the clock of the database in milliseconds since 1970. It measures
-	// leases and grace periods, so that the clocks of nodes do not matter.
+	// now is an expression for the database's clock, in milliseconds since
+	// 1970. Leases and grace periods use it, so that clock differences between
+	// nodes do not matter.
 	now string
-	// position is the function that returns the position of one text in
-	// another, 0 for not found.
+	// position is the function that returns the position of one string in
+	// another, or 0 if it is not found.
 	position string
 }
 
@@ -35,7 +36,7 @@ var (
 	}
 )
 
-// translateDDL returns a migration with the placeholders replaced for the database.
+// translateDDL replaces the placeholders in a migration for the database.
 func (d dialect) translateDDL(text string) string {
 	return strings.NewReplacer("COLLATE BYTES", d.bytes, "AUTONUMBER", d.autonumber).Replace(text)
 }

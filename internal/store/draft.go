@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Draft is an unpublished skill that a user tests in a conversation. It never
-// changes.
+// Draft is an unpublished skill that a user tests in a conversation. It is
+// immutable.
 type Draft struct {
 	Session string
 	Name    string
@@ -17,12 +17,12 @@ const draftColumns = "session, name, digest"
 
 func (d *Draft) fields() []any { return []any{&d.Session, &d.Name, &d.Digest} }
 
-// Drafts stores drafts, at most one for each session. Deleting a session deletes
-// its draft.
+// Drafts stores drafts, at most one per session. Deleting a session deletes its
+// draft.
 type Drafts struct{ c conn }
 
-// Add stores the draft of a session with its package of at most [MaxValue]
-// bytes. It fails with [ErrExists] if the session has a draft, and with
+// Add stores a session's draft and its package of up to [MaxValue] bytes. It
+// fails with [ErrExists] if the session already has a draft, and with
 // [ErrNotFound] if the session does not exist.
 func (t Drafts) Add(ctx context.Context, d Draft, pkg []byte) error {
 	if len(pkg) > MaxValue {
@@ -34,12 +34,13 @@ func (t Drafts) Add(ctx context.Context, d Draft, pkg []byte) error {
 	return nil
 }
 
-// Amount holds the number of items and their total size.
+// Amount is a number of items and their total size.
 type Amount struct{ Count, Bytes int64 }
 
 func (a *Amount) fields() []any { return []any{&a.Count, &a.Bytes} }
 
-// Total returns the number and size of the drafts in all sessions of a user.
+// Total returns the number and total size of the drafts in all of a user's
+// sessions.
 func (t Drafts) Total(ctx context.Context, owner string) (Amount, error) {
 	a, err := queryOne[Amount](ctx, t.c, `SELECT COUNT(*), CAST(COALESCE(SUM(octet_length(d.package)), 0) AS BIGINT)
 		FROM drafts d JOIN sessions s ON s.id = d.session WHERE s.owner = $1`, owner)

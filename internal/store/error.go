@@ -16,43 +16,44 @@ import (
 )
 
 // Errors that a caller can handle. Each error of this package wraps one of them
-// or the cause of a cancelled context, or else reports an unexpected failure of
-// the database.
+// or the cause of a cancelled context, or else reports an unexpected database
+// failure.
 var (
-	// ErrNotFound says that a row, or one that it belongs to, does not exist.
+	// ErrNotFound is returned if a row, or a row that it belongs to, does not
+	// exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists says that the name, id or digest is taken.
+	// ErrExists is returned if a name, id or digest is already taken.
 	ErrExists = errors.New("already exists")
-	// ErrConflict says that the row changed since the caller read it.
+	// ErrConflict is returned if the row changed since the caller read it.
 	ErrConflict = errors.New("changed in the meantime")
-	// ErrLeaseHeld says that another node holds the lease.
+	// ErrLeaseHeld is returned if another node holds the lease.
 	ErrLeaseHeld = errors.New("lease held by another node")
-	// ErrReferenced says that other rows still refer to the row.
+	// ErrReferenced is returned if other rows still refer to the row.
 	ErrReferenced = errors.New("still in use")
-	// ErrInvalid says that a value cannot be stored: it is too long, not valid
-	// text, or not valid JSON.
+	// ErrInvalid is returned if a value cannot be stored because it is too
+	// long, not valid text, or not valid JSON.
 	ErrInvalid = errors.New("value cannot be stored")
-	// ErrTooMany says that the number of items would exceed its limit.
+	// ErrTooMany is returned if the number of items would exceed its limit.
 	ErrTooMany = errors.New("too many")
-	// ErrBusy says that a change did not get its turn in time. The caller may
-	// try again.
+	// ErrBusy is returned if a change timed out waiting for other changes. The
+	// caller may try again.
 	ErrBusy = errors.New("database is busy")
-	// ErrFull says that the database disk is full. No part of the change is
-	// stored.
+	// ErrFull is returned if the database disk is full. No part of the change
+	// is stored.
 	ErrFull = errors.New("database disk is full")
-	// ErrUnavailable says that the database cannot be reached. It is unknown
-	// whether a change in progress was stored.
+	// ErrUnavailable is returned if the database cannot be reached. A change in
+	// progress may or may not have been stored.
 	ErrUnavailable = errors.New("database cannot be reached")
-	// ErrCorrupt says that stored data is damaged.
+	// ErrCorrupt is returned if stored data is damaged.
 	ErrCorrupt = errors.New("data is damaged")
-	// ErrTooNew says that a newer program made the schema.
+	// ErrTooNew is returned if a newer program created the schema.
 	ErrTooNew = errors.New("database was made by a newer version of this program")
-	// ErrUnsupported says that this kind of database does not support the
+	// ErrUnsupported is returned if this kind of database does not support the
 	// operation.
 	ErrUnsupported = errors.New("not supported by this database")
 )
 
-// errRetry says that a transaction lost a conflict and must start over.
+// errRetry is returned if a transaction must start over because of a conflict.
 var errRetry error = retryError{}
 
 type retryError struct{}
@@ -61,7 +62,7 @@ func (retryError) Error() string { return "database is busy with other changes" 
 func (retryError) Unwrap() error { return ErrBusy }
 
 // classifyError converts a driver error to an error of this package. It omits
-// connection details, because they name hosts and users.
+// connection details, because they contain host and user names.
 func classifyError(ctx context.Context, err error) error {
 	var (
 		pg   *pgconn.PgError
@@ -93,7 +94,8 @@ func isKnown(err error) bool {
 	return false
 }
 
-// classifyPostgres converts an SQLSTATE. Its first two characters are a class.
+// classifyPostgres converts an SQLSTATE, whose first two characters are a
+// class.
 func classifyPostgres(err *pgconn.PgError) error {
 	switch err.Code {
 	case "23505":
@@ -120,7 +122,7 @@ func classifyPostgres(err *pgconn.PgError) error {
 	return fmt.Errorf("database returned %s: %s", err.Code, err.Message)
 }
 
-// classifySQLite converts an extended result code. Its lowest byte is the
+// classifySQLite converts an extended result code, whose lowest byte is the
 // class.
 func classifySQLite(err *sqlite.Error) error {
 	switch err.Code() {
@@ -146,8 +148,8 @@ func classifySQLite(err *sqlite.Error) error {
 	return fmt.Errorf("database: %s", err)
 }
 
-// isDisconnected reports whether err says that a connection was closed or could
-// not be opened.
+// isDisconnected reports whether err means that a connection was closed or
+// could not be opened.
 func isDisconnected(err error) bool {
 	var (
 		connect *pgconn.ConnectError
@@ -158,8 +160,7 @@ func isDisconnected(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// disconnectReason returns a description of a connection error that does not
-// contain the server's address.
+// disconnectReason describes a connection error without the server's address.
 func disconnectReason(err error) string {
 	var op *net.OpError
 	switch {

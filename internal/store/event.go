@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Event is an entry of a stream. The numbers of a stream start at 1 and have no
-// gaps.
+// Event is an entry in a stream. A stream is numbered from 1 without gaps.
 type Event struct {
 	Seq     int64 // set by Append
 	Kind    string
@@ -24,7 +23,7 @@ func (e *Event) fields() []any {
 	return []any{&e.Seq, &e.Kind, (*jsonText)(&e.Data), (*timestamp)(&e.Created)}
 }
 
-// Limits of a single call.
+// Limits per call.
 const (
 	MaxAppend = 100  // events per Append
 	MaxRead   = 1000 // events per Read
@@ -34,9 +33,8 @@ const (
 type Events struct{ c conn }
 
 // Append adds events to a stream, all or none, and returns the number of the
-// last one. Append fails with [ErrConflict] unless after is the number of the
-// last event in the stream. Only one of several calls with the same number
-// succeeds.
+// last one. It fails with [ErrConflict] unless after is the number of the last
+// event in the stream. Only one of several calls with the same number succeeds.
 func (t Events) Append(ctx context.Context, stream string, after int64, events ...Event) (int64, error) {
 	if len(events) == 0 {
 		return after, nil
@@ -55,7 +53,7 @@ func (t Events) Append(ctx context.Context, stream string, after int64, events .
 	return 0, fmt.Errorf("append to %q: %w", stream, err)
 }
 
-// appendSQL returns one statement that adds events if the stream still ends at
+// appendSQL returns a statement that adds events if the stream still ends at
 // after. If two such statements run at the same time, the primary key rejects
 // one of them.
 func appendSQL(stream string, after int64, events []Event) (string, []any) {
@@ -72,8 +70,8 @@ func appendSQL(stream string, after int64, events []Event) (string, []any) {
 	return "INSERT INTO events (stream, seq, kind, data, created) " + strings.Join(rows, " UNION ALL "), args
 }
 
-// Read returns the events of a stream that follow the event with number after,
-// in order. It returns at most limit events and never more than [MaxRead].
+// Read returns the events of a stream that follow event number after, in order.
+// It returns up to limit events, but no more than [MaxRead].
 func (t Events) Read(ctx context.Context, stream string, after int64, limit int) ([]Event, error) {
 	if limit <= 0 || limit > MaxRead {
 		limit = MaxRead
@@ -94,7 +92,7 @@ func (t Events) Last(ctx context.Context, stream string) (int64, error) {
 	return n, nil
 }
 
-// streamEnd is the number of the last event in a stream.
+// streamEnd holds the number of the last event in a stream.
 type streamEnd struct {
 	Stream string
 	Seq    int64
@@ -102,8 +100,8 @@ type streamEnd struct {
 
 func (s *streamEnd) fields() []any { return []any{&s.Stream, &s.Seq} }
 
-// LastOfEach returns the number of the last event in each of at most [MaxRead]
-// streams. Empty streams are omitted. Callers poll it to find changes whose
+// LastOfEach returns the number of the last event in each of up to [MaxRead]
+// streams. It omits empty streams. Callers poll it to find changes whose
 // notification was lost.
 func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]int64, error) {
 	if len(streams) > MaxRead {
@@ -123,7 +121,7 @@ func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]in
 	return out, nil
 }
 
-// Delete removes a stream. An Append that follows its last event then fails.
+// Delete deletes a stream. A later Append that continues it fails.
 func (t Events) Delete(ctx context.Context, stream string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM events WHERE stream = $1", stream); err != nil {
 		return fmt.Errorf("delete %q: %w", stream, err)

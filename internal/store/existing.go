@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SQLitePath returns the path of the database file in an address for [Open], or
-// "" if it is the address of a server.
+// SQLitePath returns the path of the database file in an [Open] address, or ""
+// if the address names a server.
 func SQLitePath(address string) string {
 	if rest, ok := strings.CutPrefix(address, "sqlite:"); ok {
 		return strings.TrimPrefix(rest, "//")
@@ -20,13 +20,13 @@ func SQLitePath(address string) string {
 	return address
 }
 
-// ErrTooOld says that an older program created the schema and that no newer
+// ErrTooOld is returned if an older program created the schema and no newer
 // program has migrated it.
 var ErrTooOld = errors.New("database was made by an older version of this program")
 
 // OpenExisting opens a database like [Open], but neither creates nor migrates
 // it. It fails with [ErrTooOld] if the schema is older than the program, unless
-// older is set. A caller may set it if it reads no table.
+// older is set. A caller that reads no tables may set it.
 func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) {
 	if path := SQLitePath(address); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -43,8 +43,8 @@ func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) 
 	return db, nil
 }
 
-// checkSchema fails if the schema is not the one that this program creates.
-// With older set, an older schema is valid too.
+// checkSchema returns an error if the schema differs from the one that this
+// program creates. If older is set, it accepts an older schema too.
 func (db *DB) checkSchema(ctx context.Context, older bool) error {
 	known, err := readMigrations(migrations)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 
 // Grant permits a principal to use a subject. Data holds the details.
 type Grant struct {
-	Seq       int64 // set by Put; grows with every grant
+	Seq       int64 // set by Put; increases with every grant
 	ID        string
 	Principal string
 	Subject   string // a digest
 	Name      string // of the skill or tool
-	Session   string // "" for all
+	Session   string // "" for all sessions
 	Data      json.RawMessage
 	Created   time.Time // set by Put if zero
 	Expires   time.Time // zero for never
@@ -28,10 +28,10 @@ func (g *Grant) columns() []any {
 	return []any{&g.ID, &g.Principal, &g.Subject, &g.Name, &g.Session, (*jsonText)(&g.Data), (*timestamp)(&g.Created), (*timestamp)(&g.Expires)}
 }
 
-// Grants stores permissions.
+// Grants stores grants.
 type Grants struct{ c conn }
 
-// Put stores a grant and replaces any grant with the same id.
+// Put stores a grant, replacing any grant with the same id.
 func (t Grants) Put(ctx context.Context, g Grant) error {
 	setDefaultTime(&g.Created)
 	err := t.c.inTransaction(ctx, func(c conn) error {
@@ -46,9 +46,9 @@ func (t Grants) Put(ctx context.Context, g Grant) error {
 	return nil
 }
 
-// Find returns at most [MaxPage] grants of a principal for a subject that are
-// valid at a time, newest first. It includes grants for the given session and
-// grants for all sessions.
+// Find returns up to [MaxPage] grants to a principal for a subject, newest
+// first. It includes only grants that are valid at the given time and apply to
+// the given session or to all sessions.
 func (t Grants) Find(ctx context.Context, principal, subject, session string, at time.Time) ([]Grant, error) {
 	found, err := queryAll[Grant](ctx, t.c, "SELECT seq, "+grantColumns+` FROM grants WHERE subject = $1 AND principal = $2
 		AND (session = '' OR session = $3) AND (expires = 0 OR expires > $4) ORDER BY seq DESC LIMIT $5`, subject, principal, session, timestamp(at), MaxPage)
@@ -58,8 +58,8 @@ func (t Grants) Find(ctx context.Context, principal, subject, session string, at
 	return found, nil
 }
 
-// Get returns the grants with these ids, in the order of creation. It skips ids
-// that have no grant, and returns at most [MaxPage].
+// Get returns up to [MaxPage] grants with the given ids, in order of creation.
+// It omits missing grants.
 func (t Grants) Get(ctx context.Context, ids []string) ([]Grant, error) {
 	found, err := queryAll[Grant](ctx, t.c, "SELECT seq, "+grantColumns+" FROM grants WHERE id IN ("+placeholders(2, len(ids))+") ORDER BY seq LIMIT $1",
 		append([]any{MaxPage}, toArgs(ids)...)...)
@@ -69,9 +69,9 @@ func (t Grants) Get(ctx context.Context, ids []string) ([]Grant, error) {
 	return found, nil
 }
 
-// List returns at most [MaxPage] grants of a principal, or of all principals if
-// it is "", that have a Seq greater than after. It sorts them by Seq and includes
-// expired grants.
+// List returns up to [MaxPage] grants with a Seq greater than after, sorted by
+// Seq and including expired ones. If principal is not "", it returns only the
+// grants to that principal.
 func (t Grants) List(ctx context.Context, principal string, after int64) ([]Grant, error) {
 	where, args := "seq > $1", []any{after, MaxPage}
 	if principal != "" {
@@ -97,8 +97,8 @@ func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 	return gone[0], nil
 }
 
-// DeleteSame revokes the grant with an id if it has this data. Of concurrent
-// calls one succeeds, and the others fail with [ErrNotFound].
+// DeleteSame revokes a grant if its data is unchanged. Only one of several
+// concurrent calls succeeds; the others fail with [ErrNotFound].
 func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage) error {
 	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE id = $1 AND data = $2", id, jsonText(data))
 	if err == nil && n == 0 {
@@ -119,7 +119,8 @@ func (t Grants) DeleteBySubject(ctx context.Context, subject string) (int64, err
 	return n, nil
 }
 
-// Prune deletes the grants that expired before a time and returns their number.
+// Prune deletes grants that expired before the given time and returns their
+// number.
 func (t Grants) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE expires > 0 AND expires < $1", timestamp(before))
 	if err != nil {

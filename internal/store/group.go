@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Role determines what a member may do in a group.
+// Role determines what a member is allowed to do in a group.
 type Role string
 
-// The roles, the most powerful first.
+// The roles, most powerful first.
 const (
 	Owner      Role = "owner"
 	Maintainer Role = "maintainer"
@@ -32,7 +32,7 @@ func (g *Group) fields() []any {
 	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created)}
 }
 
-// Member is the membership of a user in a group.
+// Member is a user's membership in a group.
 type Member struct {
 	GroupID string
 	UserID  string
@@ -60,7 +60,7 @@ func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
 	return g, nil
 }
 
-// Get returns the group with an id.
+// Get returns the group with the given id.
 func (t Groups) Get(ctx context.Context, id string) (Group, error) {
 	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE id = $1", id)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t Groups) Get(ctx context.Context, id string) (Group, error) {
 	return g, nil
 }
 
-// ByName returns the group with a name.
+// ByName returns the group with the given name.
 func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name = $1", name)
 	if err != nil {
@@ -78,7 +78,7 @@ func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 	return g, nil
 }
 
-// Update replaces the display name and the description.
+// Update replaces a group's display name and description.
 func (t Groups) Update(ctx context.Context, g Group) error {
 	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3 WHERE id = $1", g.ID, g.Display, g.Description)
 	if err != nil {
@@ -87,8 +87,8 @@ func (t Groups) Update(ctx context.Context, g Group) error {
 	return nil
 }
 
-// Delete deletes a group with its memberships and with the defaults, settings
-// and secrets of its namespace. It fails with [ErrReferenced] while the namespace
+// Delete deletes a group, its memberships, and the defaults, settings and
+// secrets of its namespace. It fails with [ErrReferenced] while the namespace
 // holds resources or lists skills.
 func (t Groups) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
@@ -103,7 +103,7 @@ func (t Groups) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns groups sorted by name, and the cursor of the next page.
+// List returns the groups sorted by name, and the cursor of the next page.
 func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t Groups) SetMember(ctx context.Context, m Member) error {
 	return nil
 }
 
-// RemoveMember removes a user from a group. The caller checks in the same
+// RemoveMember removes a user from a group. The caller must check in the same
 // transaction that an owner remains.
 func (t Groups) RemoveMember(ctx context.Context, groupID, userID string) error {
 	if err := t.c.execAffecting(ctx, "DELETE FROM members WHERE group_id = $1 AND user_id = $2", groupID, userID); err != nil {
@@ -138,7 +138,7 @@ func (t Groups) RemoveMember(ctx context.Context, groupID, userID string) error 
 	return nil
 }
 
-// Members returns the members of a group sorted by user id, and the cursor of
+// Members returns the members of a group, sorted by user id, and the cursor of
 // the next page.
 func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, string, error) {
 	keys, err := p.decodeCursor(1)
@@ -154,7 +154,7 @@ func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, 
 	return members, next, nil
 }
 
-// CountWithRole returns the number of members with a role in a group.
+// CountWithRole returns the number of members that have a role in a group.
 func (t Groups) CountWithRole(ctx context.Context, groupID string, role Role) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
 	if err != nil {
@@ -163,7 +163,7 @@ func (t Groups) CountWithRole(ctx context.Context, groupID string, role Role) (i
 	return n, nil
 }
 
-// ListMemberships returns the memberships of a user, sorted by group id.
+// ListMemberships returns a user's memberships, sorted by group id.
 func (t Groups) ListMemberships(ctx context.Context, userID string) ([]Member, error) {
 	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+" FROM members WHERE user_id = $1 ORDER BY group_id", userID)
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package store
 
-// hasNoInput always returns true on this system. The driver itself checks
+// hasNoInput always returns true. On these systems, the driver itself checks
 // connections that were idle for a second.
 func hasNoInput(uintptr) bool { return true }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// hasNoInput reports whether a socket is open and has no data to read. It does
-// not block.
+// hasNoInput reports whether a socket is open and has no data to read, without
+// blocking.
 func hasNoInput(fd uintptr) bool {
 	var one [1]byte
 	for {

@@ -14,7 +14,7 @@ type Kind struct {
 	Namespace  Namespace
 	Name       string // unique within its kind and namespace
 	Spec       json.RawMessage
-	Generation int64 // 1 at creation; each change adds 1
+	Generation int64 // 1 at creation; incremented by each change
 	CreatedBy  string
 	Created    time.Time // set by Create if zero
 	Updated    time.Time
@@ -52,8 +52,8 @@ func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
 	return k, nil
 }
 
-// Update replaces the spec of a resource and returns its new generation. It
-// fails with [ErrConflict] if the resource no longer has the given generation.
+// Update replaces a resource's spec and returns the new generation. It fails
+// with [ErrConflict] if the resource no longer has the given generation.
 func (t Kinds) Update(ctx context.Context, id string, generation int64, spec json.RawMessage) (int64, error) {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		n, err := c.exec(ctx, "UPDATE kinds SET spec = $3, generation = generation + 1, updated = $4 WHERE id = $1 AND generation = $2",
@@ -73,8 +73,8 @@ func (t Kinds) Update(ctx context.Context, id string, generation int64, spec jso
 	return generation + 1, nil
 }
 
-// generationConflict returns an [ErrConflict] that names the current generation
-// of a row, or [ErrNotFound] if there is no such row.
+// generationConflict returns an [ErrConflict] with the row's current
+// generation, or [ErrNotFound] if the row does not exist.
 func (c conn) generationConflict(ctx context.Context, table, id string) error {
 	is, err := queryScalar[int64](ctx, c, "SELECT generation FROM "+table+" WHERE id = $1", id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c conn) generationConflict(ctx context.Context, table, id string) error {
 	return fmt.Errorf("%w: current generation is %d", ErrConflict, is)
 }
 
-// Get returns the resource with an id.
+// Get returns the resource with the given id.
 func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE id = $1", id)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 	return k, nil
 }
 
-// ByName returns the resource of a kind with a name in a namespace.
+// ByName returns the resource with the given kind, namespace and name.
 func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name string) (Kind, error) {
 	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name strin
 	return k, nil
 }
 
-// List returns the resources of a kind in at most [MaxNamespaces] namespaces,
+// List returns the resources of a kind in up to [MaxNamespaces] namespaces,
 // sorted by name, and the cursor of the next page.
 func (t Kinds) List(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
 	found, next, err := t.list(ctx, kind, in, p)
@@ -129,8 +129,8 @@ func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([
 	return found, next, nil
 }
 
-// Delete deletes a resource and its references to other items. The caller checks
-// in the same transaction that no item refers to it; see [Refs.ListTo].
+// Delete deletes a resource and its references to other items. The caller must
+// check in the same transaction that no item refers to it; see [Refs.ListTo].
 func (t Kinds) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		kind, err := queryScalar[string](ctx, c, "SELECT kind FROM kinds WHERE id = $1", id)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Find returns the resources of a kind with a name in at most [MaxNamespaces]
-// namespaces, in the order of the namespaces.
+// Find returns the resources with the given kind and name in up to
+// [MaxNamespaces] namespaces, in the order of the namespaces.
 func (t Kinds) Find(ctx context.Context, kind, name string, in []Namespace) ([]Kind, error) {
 	if err := checkNamespaces(in); err != nil {
 		return nil, fmt.Errorf("find %s %q: %w", kind, name, err)

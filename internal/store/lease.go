@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Lease gives one node the exclusive right to do some work for a limited time.
+// Lease gives a node the exclusive right to do some work for a limited time.
 type Lease struct {
 	Name    string
 	Node    string // unique among all processes, past and present
-	Fence   int64  // grows each time a node acquires the lease
+	Fence   int64  // increases each time a node acquires the lease
 	Expires time.Time
 }
 
@@ -19,20 +19,20 @@ const leaseColumns = "name, node, fence, until"
 
 func (l *Lease) fields() []any { return []any{&l.Name, &l.Node, &l.Fence, (*timestamp)(&l.Expires)} }
 
-// Leases stores the leases of nodes. Leases expire by the clock of the database.
-// A node may not notice that its lease expired, so it writes in a transaction
-// with [Leases.Check].
+// Leases stores the leases held by nodes. Leases expire according to the
+// database's clock. A node may not notice that its lease has expired, so it
+// must call [Leases.Check] in each transaction that relies on the lease.
 type Leases struct{ c conn }
 
 // freeLease returns the SQL condition for a lease that any node may acquire.
-// This includes a lease that ends much later than its span allows: it was
-// acquired before the clock was set back.
+// This includes a lease that ends much later than its span allows, because it
+// was acquired before the clock was set back.
 func (d dialect) freeLease() string {
 	return "(leases.node = '' OR leases.until <= " + d.now + " OR leases.until > " + d.now + " + 2 * leases.span)"
 }
 
-// Acquire acquires a lease that no node holds or that has expired. It fails
-// with [ErrLeaseHeld] while any node holds it, including the caller.
+// Acquire acquires a lease that is free or has expired. It fails with
+// [ErrLeaseHeld] while any node holds it, including the caller.
 func (t Leases) Acquire(ctx context.Context, name, node string, span time.Duration) (Lease, error) {
 	if node == "" || span < time.Millisecond {
 		return Lease{}, fmt.Errorf("acquire lease %q: %w: want a node and a span of at least 1ms", name, ErrInvalid)
@@ -51,9 +51,8 @@ func (t Leases) Acquire(ctx context.Context, name, node string, span time.Durati
 	return taken[0], nil
 }
 
-// Renew makes a lease last for span from now on. It fails with [ErrLeaseHeld] if
-// another node has acquired the lease. Renew also renews an expired lease that
-// no other node has acquired.
+// Renew extends a lease to span from now. It also renews an expired lease, but
+// fails with [ErrLeaseHeld] if another node has acquired it.
 func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, error) {
 	renewed, err := execReturning[Lease](ctx, t.c, "UPDATE leases SET until = "+t.c.db.dialect.now+` + CAST($4 AS BIGINT), span = $4
 		WHERE name = $1 AND node = $2 AND fence = $3 RETURNING `+leaseColumns, l.Name, l.Node, l.Fence, span.Milliseconds())
@@ -67,7 +66,8 @@ func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, 
 }
 
 // Check fails with [ErrLeaseHeld] if the lease was released or acquired by
-// another node. In a transaction, no other node can acquire it until the commit.
+// another node. In a transaction, no other node can acquire the lease before
+// the commit.
 func (t Leases) Check(ctx context.Context, l Lease) error {
 	err := t.c.execAffecting(ctx, "UPDATE leases SET fence = fence WHERE name = $1 AND node = $2 AND fence = $3", l.Name, l.Node, l.Fence)
 	if errors.Is(err, ErrNotFound) {
@@ -79,8 +79,8 @@ func (t Leases) Check(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// Release releases a lease, so that another node can acquire it at once. It does
-// nothing if the caller no longer holds the lease.
+// Release releases a lease, so that another node can acquire it immediately. It
+// does nothing if the caller no longer holds the lease.
 func (t Leases) Release(ctx context.Context, l Lease) error {
 	_, err := t.c.exec(ctx, "UPDATE leases SET node = '', until = 0 WHERE name = $1 AND node = $2 AND fence = $3", l.Name, l.Node, l.Fence)
 	if err != nil {
@@ -90,7 +90,7 @@ func (t Leases) Release(ctx context.Context, l Lease) error {
 }
 
 // ListExpired returns leases that expired without being released because their
-// node crashed, sorted by expiry. It returns at most limit leases and never more
+// node crashed, sorted by expiry. It returns up to limit leases, but no more
 // than [MaxPage].
 func (t Leases) ListExpired(ctx context.Context, limit int) ([]Lease, error) {
 	found, err := queryAll[Lease](ctx, t.c, "SELECT "+leaseColumns+" FROM leases WHERE until > 0 AND "+t.c.db.dialect.freeLease()+

@@ -41,7 +41,7 @@ func (t Skills) Publish(ctx context.Context, id string, in Namespace, by string)
 	})
 }
 
-// Unpublish removes a skill from the list of a namespace. It fails with
+// Unpublish removes a skill from a namespace's list. It fails with
 // [ErrReferenced] if the skill belongs to the namespace.
 func (t Skills) Unpublish(ctx context.Context, id string, from Namespace) error {
 	return t.changeSkill(ctx, "unpublish", id, func(c conn) error {
@@ -74,7 +74,7 @@ func (t Skills) listNamespaces(ctx context.Context, ids []any) (map[string][]Nam
 	return out, err
 }
 
-// Candidate is a skill found by name and the namespace that lists it.
+// Candidate is a skill found by name, with the namespace that lists it.
 type Candidate struct {
 	ListedIn Namespace
 	Skill
@@ -82,8 +82,9 @@ type Candidate struct {
 
 func (c *Candidate) fields() []any { return append([]any{(*string)(&c.ListedIn)}, c.Skill.fields()...) }
 
-// Find returns the skills with a name that at most [MaxNamespaces] namespaces
-// list, in the order of the namespaces. It includes hidden skills.
+// Find returns the skills with the given name that are listed in up to
+// [MaxNamespaces] namespaces, in the order of the namespaces. It includes
+// hidden skills.
 func (t Skills) Find(ctx context.Context, name string, in []Namespace) ([]Candidate, error) {
 	found, err := t.find(ctx, name, in)
 	if err != nil {
@@ -116,25 +117,25 @@ func (t Skills) find(ctx context.Context, name string, in []Namespace) ([]Candid
 	return out, nil
 }
 
-// MaxSearchText limits a search text, in bytes.
+// MaxSearchText is the maximum length of a search text, in bytes.
 const MaxSearchText = 256
 
 // SkillQuery selects skills.
 type SkillQuery struct {
-	// Namespaces are the namespaces to search, at most [MaxNamespaces]. Without
-	// any, no skill matches.
+	// Namespaces are the namespaces to search, at most [MaxNamespaces]. If it
+	// is empty, no skill matches.
 	Namespaces []Namespace
-	// Text is a substring of the name, the title, the tags or the start of the
-	// description, regardless of case. It has at most [MaxSearchText] bytes; ""
+	// Text is a case-insensitive substring of the name, the title, the tags or
+	// the start of the description. It has at most [MaxSearchText] bytes; ""
 	// matches every skill.
 	Text string
-	// Hidden includes hidden skills.
+	// Hidden specifies whether to include hidden skills.
 	Hidden bool
 	Page
 }
 
-// List returns the selected skills, each once, sorted by name, and the cursor of
-// the next page. Without a search text, the cost depends on the size of the page
+// List returns the selected skills, each once, sorted by name, and the cursor
+// of the next page. Without a search text, its cost depends on the page size
 // and the number of namespaces, not on the number of skills.
 func (t Skills) List(ctx context.Context, q SkillQuery) ([]Skill, string, error) {
 	skills, next, err := t.listPage(ctx, q)
@@ -164,9 +165,9 @@ func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, er
 	return skills, next, nil
 }
 
-// sql returns a query that reads one page of each namespace in the order of an
-// index and merges the pages. A plain query over all namespaces would sort all
-// visible skills for every page.
+// sql returns a query that reads a page of each namespace in index order and
+// merges the pages. A plain query over all namespaces would sort all visible
+// skills for every page.
 func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
 	args := []any{keys[0], keys[1], q.pageSize() + 1}
 	place := func(v any) string {
@@ -191,8 +192,8 @@ func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
 		") merged ORDER BY name, skill_id LIMIT $3) page ON page.skill_id = s.id ORDER BY page.name, page.skill_id", args
 }
 
-// ListByOrigin returns the skills with an origin, sorted by id, and the cursor of
-// the next page.
+// ListByOrigin returns the skills with the given origin, sorted by id, and the
+// cursor of the next page.
 func (t Skills) ListByOrigin(ctx context.Context, origin string, p Page) ([]Skill, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Login is the browser session of a signed-in user. Only the hash of its cookie
-// is stored.
+// Login is a signed-in user's browser session. Only the hash of its cookie is
+// stored.
 type Login struct {
 	Hash     []byte // SHA-256 of the cookie
 	UserID   string
 	Agent    string    // User-Agent of the browser
 	Created  time.Time // set by Create if zero; unchanged when the cookie is replaced
 	LastUsed time.Time
-	Expires  time.Time // use does not extend it
+	Expires  time.Time // not extended by use
 }
 
 const loginColumns = "hash, user_id, agent, created, used, expires"
@@ -37,7 +37,7 @@ func (t Logins) Create(ctx context.Context, l Login) (Login, error) {
 	return l, nil
 }
 
-// Get returns the login for the hash of a cookie, even if it has expired.
+// Get returns the login with the given cookie hash, even if it has expired.
 func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 	l, err := queryOne[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE hash = $1", hash)
 	if err != nil {
@@ -46,7 +46,7 @@ func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 	return l, nil
 }
 
-// ListByUser returns the logins of a user, oldest first.
+// ListByUser returns a user's logins, oldest first.
 func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) {
 	logins, err := queryAll[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE user_id = $1 ORDER BY created, hash", userID)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) 
 	return logins, nil
 }
 
-// Replace replaces the cookie of a login. Only one of several calls with the same
+// Replace replaces a login's cookie. Only one of several calls with the same
 // old cookie succeeds; the others fail with [ErrNotFound].
 func (t Logins) Replace(ctx context.Context, old, hash []byte) error {
 	if err := t.c.execAffecting(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
@@ -81,8 +81,8 @@ func (t Logins) Delete(ctx context.Context, hash []byte) error {
 	return nil
 }
 
-// DeleteByUser deletes all logins of a user except the one with the hash keep,
-// and returns their number.
+// DeleteByUser deletes all of a user's logins except the one with the hash
+// keep, and returns the number of deleted logins.
 func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (int64, error) {
 	if keep == nil {
 		keep = []byte{} // no hash is empty
@@ -94,8 +94,8 @@ func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (i
 	return n, nil
 }
 
-// Prune deletes the logins that expire at or before the time expired or were last
-// used before the time idle, and returns their number.
+// Prune deletes logins whose expiry is not after the time expired or that were
+// last used before the time idle. It returns their number.
 func (t Logins) Prune(ctx context.Context, expired, idle time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", timestamp(expired), timestamp(idle))
 	if err != nil {

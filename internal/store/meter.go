@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MeterEntry counts turns, calls and tokens of conversations. It is either an
+// MeterEntry counts a conversation's turns, calls and tokens. It is either an
 // increment for [Meter.Add] or a total from [Meter.Sum].
 type MeterEntry struct {
 	Date      time.Time // the day in UTC
@@ -23,7 +23,7 @@ type MeterEntry struct {
 	Unreported                           int64 // model responses without token counts
 }
 
-// counterFields returns pointers to the counters in the order of their columns.
+// counterFields returns pointers to the counters in column order.
 func (s *MeterEntry) counterFields() []*int64 {
 	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Unreported}
 }
@@ -37,13 +37,13 @@ func (s *MeterEntry) Add(other MeterEntry) {
 	}
 }
 
-// Tokens returns the total of all tokens read and written.
+// Tokens returns the total number of tokens read and written.
 func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
 
 // Meter stores the usage of conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
-// Add adds entries to the days of their dates, all or none.
+// Add adds each entry to the day of its Date, all or none.
 func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	all = slices.Clone(all)
 	// A fixed order keeps concurrent calls from deadlocks.
@@ -72,7 +72,7 @@ func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	return nil
 }
 
-// GroupBy names the column by which totals are grouped.
+// GroupBy is the column by which totals are grouped.
 type GroupBy string
 
 // Columns for grouping.
@@ -91,13 +91,13 @@ type MeterQuery struct {
 	Namespace Namespace // of agents; "" for all
 }
 
-// meterSum scans the total of a group: a key, a model and the counters.
+// meterSum scans the total of a group: its key, model and counters.
 type meterSum struct{ MeterEntry }
 
-// MaxSums limits the totals that [Meter.Sum] returns.
+// MaxSums is the maximum number of totals that [Meter.Sum] returns.
 const MaxSums = 10_000
 
-// Sum returns at most [MaxSums] totals, one for each key and model. It sorts days
+// Sum returns up to [MaxSums] totals, one for each key and model. It sorts days
 // from the oldest, and other keys by tokens in descending order.
 func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	keys := map[GroupBy]string{

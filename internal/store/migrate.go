@@ -16,12 +16,12 @@ import (
 )
 
 // migrations holds the SQL files that build the schema, numbered from 1 without
-// gaps. A released file never changes: each change of the schema is a new file.
+// gaps. A released file never changes: each schema change adds a file.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one change of the schema.
+// migration is an SQL file that changes the schema.
 type migration struct {
 	number int
 	name   string
@@ -29,7 +29,7 @@ type migration struct {
 	sum    string // SHA-256 of sql
 }
 
-// appliedMigration records that a database has applied a migration.
+// appliedMigration identifies a migration that was applied to a database.
 type appliedMigration struct {
 	Number int
 	Sum    string
@@ -37,8 +37,8 @@ type appliedMigration struct {
 
 func (a *appliedMigration) fields() []any { return []any{&a.Number, &a.Sum} }
 
-// lockSchema is the statement that locks a PostgreSQL database during migration.
-// The number is arbitrary.
+// lockSchema is the statement that locks a PostgreSQL database during a
+// migration. The number is arbitrary.
 const lockSchema = "SELECT pg_advisory_xact_lock(7306916068149716736)"
 
 // readMigrations reads the migrations in order.
@@ -65,8 +65,8 @@ func readMigrations(files fs.FS) ([]migration, error) {
 	return out, nil
 }
 
-// migrate applies the missing migrations, all or none. Until ctx is done, it
-// waits for other nodes that migrate the same database.
+// migrate applies the missing migrations, all or none. It waits until ctx is
+// done for other nodes that are migrating the same database.
 func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	known, err := readMigrations(files)
 	if err != nil {
@@ -115,8 +115,8 @@ func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	return nil
 }
 
-// compareMigrations fails if a database has applied a migration that the program
-// does not know or that differs from the program's.
+// compareMigrations returns an error if the database has applied a migration
+// that the program does not know or that differs from the program's.
 func compareMigrations(known []migration, applied []appliedMigration) error {
 	if len(applied) > len(known) {
 		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(applied), len(known))

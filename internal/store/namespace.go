@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Namespace names the owner of an item: a user, a group, or the public. It also
-// determines who sees the item.
+// Namespace identifies the owner of an item: a user, a group, or the public. It
+// also determines who can see the item.
 type Namespace string
 
-// Public is the namespace that everyone sees.
+// Public is the namespace that everyone can see.
 const Public Namespace = "public"
 
 const (
@@ -39,7 +39,7 @@ func (n Namespace) id(prefix string) string {
 	return id
 }
 
-// validate fails if the namespace is malformed.
+// validate returns an error if the namespace is malformed.
 func (n Namespace) validate() error {
 	if n != Public && n.User() == "" && n.Group() == "" {
 		return fmt.Errorf("%w: malformed namespace %.100q", ErrInvalid, string(n))
@@ -47,10 +47,10 @@ func (n Namespace) validate() error {
 	return nil
 }
 
-// MaxNamespaces limits the namespaces of one query.
+// MaxNamespaces is the maximum number of namespaces per query.
 const MaxNamespaces = 256
 
-// checkNamespaces fails if a query has too many namespaces.
+// checkNamespaces returns an error if a query has too many namespaces.
 func checkNamespaces(in []Namespace) error {
 	if len(in) > MaxNamespaces {
 		return fmt.Errorf("%w: %d namespaces, limit %d", ErrInvalid, len(in), MaxNamespaces)
@@ -59,8 +59,8 @@ func checkNamespaces(in []Namespace) error {
 }
 
 // clearNamespace deletes the defaults, settings and secrets of a namespace. It
-// fails with [ErrReferenced] while the namespace holds resources or lists skills.
-// The caller must be in a transaction.
+// fails with [ErrReferenced] while the namespace holds resources or lists
+// skills. The caller must be in a transaction.
 func (c conn) clearNamespace(ctx context.Context, n Namespace) error {
 	for _, table := range []string{"skills", "listings", "kinds"} {
 		count, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM "+table+" WHERE namespace = $1", string(n))
@@ -88,7 +88,7 @@ func referencedError(err error, format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrReferenced}, args...)...)
 }
 
-// toNotFound replaces [ErrReferenced] by [ErrNotFound]. An INSERT fails with
+// toNotFound replaces [ErrReferenced] with [ErrNotFound]. An INSERT fails with
 // ErrReferenced if the row that it refers to does not exist.
 func toNotFound(err error) error {
 	if errors.Is(err, ErrReferenced) {

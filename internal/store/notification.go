@@ -25,11 +25,11 @@ func (n *Notification) fields() []any {
 	return []any{&n.ID, &n.UserID, &n.Kind, &n.Subject, (*jsonText)(&n.Data), (*timestamp)(&n.Created), (*timestamp)(&n.Seen)}
 }
 
-// Notifications stores the notifications of users.
+// Notifications stores users' notifications.
 type Notifications struct{ c conn }
 
-// Add adds a notification unless the user has one with the same kind and subject,
-// seen or not. It reports whether it added the notification.
+// Add adds a notification unless the user already has one with the same kind
+// and subject, seen or not. It reports whether it added the notification.
 func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 	setDefaultID(&n.ID)
 	setDefaultTime(&n.Created)
@@ -50,8 +50,8 @@ type NotificationQuery struct {
 	Page          Page
 }
 
-// List returns notifications of a user, newest first, and the cursor of the next
-// page.
+// List returns the selected notifications, newest first, and the cursor of the
+// next page.
 func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notification, string, error) {
 	keys, err := q.Page.decodeCursor(1)
 	if err != nil {
@@ -79,8 +79,8 @@ func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
 	return nil
 }
 
-// Prune deletes the notifications that were seen before a time and returns
-// their number.
+// Prune deletes notifications seen before the given time and returns their
+// number.
 func (t Notifications) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM notices WHERE seen > 0 AND seen < $1", timestamp(before))
 	if err != nil {

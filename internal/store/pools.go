@@ -2,8 +2,8 @@ package store
 
 import "database/sql"
 
-// Pools returns the statistics of the connection pools by purpose: "read" and
-// "write" for SQLite, "all" for PostgreSQL.
+// Pools returns the connection pool statistics by purpose: "read" and "write"
+// for SQLite, "all" for PostgreSQL.
 func (db *DB) Pools() map[string]sql.DBStats {
 	if db.writer == db.reader {
 		return map[string]sql.DBStats{"all": db.reader.Stats()}

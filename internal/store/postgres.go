@@ -13,10 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// openPostgres opens a PostgreSQL database. The URL may hold settings of the
-// driver and the server, for example search_path, or
-// default_query_exec_mode=exec for a pooler that gives each transaction another
-// connection.
+// openPostgres opens a PostgreSQL database. The URL may contain driver and
+// server settings, for example search_path. A pooler that gives each
+// transaction another connection needs default_query_exec_mode=exec.
 func openPostgres(address string, opts Options) (*DB, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -40,10 +39,10 @@ func openPostgres(address string, opts Options) (*DB, error) {
 	return &DB{dialect: postgresDialect, writer: pool, reader: pool}, nil
 }
 
-// checkConnection fails if the server has closed a pooled connection. The pool
-// then opens another one, so that statements succeed right after a restart of the
-// server. The driver's own check takes a millisecond and only covers connections
-// that were idle for a second.
+// checkConnection returns an error if the server has closed a pooled
+// connection. The pool then opens another one, so that statements succeed right
+// after a server restart. The driver's own check takes a millisecond and only
+// covers connections that were idle for a second.
 func checkConnection(_ context.Context, conn *pgx.Conn) error {
 	if !isIdle(conn.PgConn().Conn()) {
 		return driver.ErrBadConn

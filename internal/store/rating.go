@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Rating is one user's opinion of a skill.
+// Rating is a user's rating of a skill.
 type Rating struct {
 	SkillID string    `json:"-"`
 	UserID  string    `json:"user" doc:"ID of the user"`
@@ -21,7 +21,7 @@ func (r *Rating) fields() []any {
 	return []any{&r.SkillID, &r.UserID, &r.Stars, &r.Review, (*timestamp)(&r.Updated)}
 }
 
-// Score is the total of all ratings of a skill.
+// Score is the total of a skill's ratings.
 type Score struct {
 	SkillID string
 	Count   int64
@@ -30,10 +30,10 @@ type Score struct {
 
 func (s *Score) fields() []any { return []any{&s.SkillID, &s.Count, &s.Stars} }
 
-// Ratings stores the ratings of skills.
+// Ratings stores skill ratings.
 type Ratings struct{ c conn }
 
-// Put stores a rating and replaces the previous one of the same user. It fails
+// Put stores a rating, replacing any previous rating by the same user. It fails
 // with [ErrNotFound] if the skill or the user does not exist.
 func (t Ratings) Put(ctx context.Context, r Rating) error {
 	r.Updated = now()
@@ -60,7 +60,7 @@ func (t Ratings) List(ctx context.Context, skillID string, p Page) ([]Rating, st
 	return found, next, nil
 }
 
-// Scores returns the scores of at most [MaxPage] skills, by skill id. It omits
+// Scores returns the scores of up to [MaxPage] skills, by skill id. It omits
 // skills without ratings.
 func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Score, error) {
 	if len(skillIDs) > MaxPage {
@@ -80,7 +80,7 @@ func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Scor
 	return out, nil
 }
 
-// Delete removes a rating.
+// Delete deletes a rating.
 func (t Ratings) Delete(ctx context.Context, skillID, userID string) error {
 	if err := t.c.execAffecting(ctx, "DELETE FROM ratings WHERE skill_id = $1 AND user_id = $2", skillID, userID); err != nil {
 		return fmt.Errorf("delete rating of skill %q: %w", skillID, err)

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// SkillKind is the FromKind or ToKind of a skill in a [Reference].
+// SkillKind is the FromKind or ToKind that denotes a skill in a [Reference].
 const SkillKind = "Skill"
 
-// Reference says that one item refers to another, either by id or by a name that
-// is resolved on use. The target need not exist.
+// Reference is a reference from one item to another, either by id or by a name
+// that is resolved on use. The target need not exist.
 type Reference struct {
 	FromKind string
 	FromID   string
 	Slot     string // field of the referring item, for example "skills"
 	ToKind   string
-	// ToNamespace is the namespace in which ToName is resolved. If it is "", the
-	// name is resolved in all namespaces of the user.
+	// ToNamespace is the namespace in which ToName is resolved. If it is "",
+	// the name is resolved in all of the user's namespaces.
 	ToNamespace Namespace
 	ToName      string
 	ToID        string // "" for a reference by name
@@ -29,13 +29,13 @@ func (r *Reference) fields() []any {
 	return []any{&r.FromKind, &r.FromID, &r.Slot, &r.ToKind, (*string)(&r.ToNamespace), &r.ToName, &r.ToID, &r.Digest}
 }
 
-// MaxRefs limits the references of one item.
+// MaxRefs is the maximum number of references per item.
 const MaxRefs = 1000
 
 // Refs stores the references between items.
 type Refs struct{ c conn }
 
-// Set replaces all references of an item and keeps their order.
+// Set replaces all references of an item and preserves their order.
 func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference) error {
 	if len(refs) > MaxRefs {
 		return fmt.Errorf("set references of %s %q: %w: %d references, limit %d", fromKind, fromID, ErrInvalid, len(refs), MaxRefs)
@@ -68,9 +68,9 @@ func (t Refs) ListFrom(ctx context.Context, fromKind, fromID string) ([]Referenc
 	return found, nil
 }
 
-// ListTo returns the references to an item by its id or its name. A reference by
-// name may resolve to another item with the same name. ListTo returns at most
-// limit references and never more than [MaxPage].
+// ListTo returns the references to an item by its id or its name. A reference
+// by name may resolve to another item with the same name. ListTo returns up to
+// limit references, but no more than [MaxPage].
 func (t Refs) ListTo(ctx context.Context, kind, id, name string, limit int) ([]Reference, error) {
 	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+` FROM refs WHERE to_kind = $1 AND to_id = $2
 		UNION ALL SELECT `+refColumns+` FROM refs WHERE to_kind = $1 AND to_name = $3 AND to_id = ''
@@ -82,7 +82,7 @@ func (t Refs) ListTo(ctx context.Context, kind, id, name string, limit int) ([]R
 }
 
 // Remove deletes the references from one item to another, by id or by name, and
-// returns their number. The caller updates the referring item in the same
+// returns their number. The caller must update the referring item in the same
 // transaction.
 func (t Refs) Remove(ctx context.Context, fromKind, fromID, toKind, toID, toName string) (int64, error) {
 	n, err := t.c.exec(ctx, `DELETE FROM refs WHERE from_kind = $1 AND from_id = $2 AND to_kind = $3

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Names of the revisions that [DB.Revisions] returns.
+// Names of the counters that [DB.Revisions] returns.
 const (
 	SkillsRevision   = "skills"
 	KindsRevision    = "kinds"
@@ -20,9 +20,9 @@ type revision struct {
 
 func (r *revision) fields() []any { return []any{&r.Name, &r.Value} }
 
-// Revisions returns counters by name that grow with each change of a skill, a
-// resource or a setting. Data read before its counter grew may be outdated. A
-// counter starts at 0.
+// Revisions returns counters that grow with each change to a skill, a resource
+// or a setting. Data read before its counter grew may be outdated. A counter
+// starts at 0.
 func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	found, err := queryAll[revision](ctx, conn{db: db}, "SELECT name, value FROM revisions")
 	if err != nil {
@@ -35,9 +35,9 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// incrementRevision increments a revision and returns it. The caller must be in a transaction.
-// Transactions that increment the same revision wait for each other, so readers
-// never see a counter decrease.
+// incrementRevision increments a revision and returns the new value. The caller
+// must be in a transaction. Transactions that increment the same revision wait
+// for each other, so readers never see a counter decrease.
 func (c conn) incrementRevision(ctx context.Context, name string) (int64, error) {
 	found, err := execReturning[scalarRow[int64]](ctx, c, `INSERT INTO revisions (name, value) VALUES ($1, 1)
 		ON CONFLICT (name) DO UPDATE SET value = revisions.value + 1 RETURNING value`, name)

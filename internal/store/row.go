@@ -21,8 +21,8 @@ import (
 // lastID is the timestamp in the latest ID, in units of 1/4096 ms.
 var lastID atomic.Int64
 
-// NewID returns a version 7 UUID. IDs from one process sort in order of creation,
-// IDs from several processes by time.
+// NewID returns a version 7 UUID. IDs from one process sort in order of
+// creation, IDs from different processes by time.
 func NewID() string {
 	now := time.Now().UnixNano()
 	at := now/1e6<<12 | now%1e6>>8
@@ -40,8 +40,8 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// row is implemented by pointers to structs that hold one row of a result. The
-// method fields returns pointers to the columns, in order.
+// row constrains P to a pointer to a struct that holds a result row. Its fields
+// method returns pointers to the columns, in order.
 type row[T any] interface {
 	*T
 	fields() []any
@@ -110,8 +110,8 @@ func (c conn) insert(ctx context.Context, table, columns string, fields []any) e
 	return err
 }
 
-// execAffecting executes a statement and fails with [ErrNotFound] if it changed no
-// row.
+// execAffecting executes a statement. It fails with [ErrNotFound] if no row
+// changed.
 func (c conn) execAffecting(ctx context.Context, query string, args ...any) error {
 	n, err := c.exec(ctx, query, args...)
 	if err == nil && n == 0 {
@@ -120,7 +120,7 @@ func (c conn) execAffecting(ctx context.Context, query string, args ...any) erro
 	return err
 }
 
-// placeholders returns n placeholders, starting with $first.
+// placeholders returns n comma-separated placeholders, starting with $first.
 func placeholders(first, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -132,7 +132,7 @@ func placeholders(first, n int) string {
 	return b.String()
 }
 
-// toArgs returns values as query arguments.
+// toArgs converts values to query arguments.
 func toArgs[T any](values []T) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
@@ -162,7 +162,7 @@ func bindArgs(args []any) ([]any, error) {
 	return out, nil
 }
 
-// timestamp stores a time as milliseconds since 1970, the zero time as 0.
+// timestamp is stored as milliseconds since 1970; the zero time is stored as 0.
 type timestamp time.Time
 
 func (s timestamp) Value() (driver.Value, error) { return toMillis(time.Time(s)), nil }
@@ -202,14 +202,14 @@ func setDefaultTime(t *time.Time) {
 	*t = fromMillis(toMillis(*t))
 }
 
-// setDefaultID sets id to a new one if it is empty.
+// setDefaultID sets id to a new ID if it is empty.
 func setDefaultID(id *string) {
 	if *id == "" {
 		*id = NewID()
 	}
 }
 
-// jsonText stores JSON as unchanged text, nil as "".
+// jsonText is JSON stored as unchanged text; nil is stored as "".
 type jsonText json.RawMessage
 
 func (d jsonText) Value() (driver.Value, error) {
@@ -234,7 +234,7 @@ func (d *jsonText) Scan(v any) error {
 	return nil
 }
 
-// stringList stores a list of strings as a JSON array, an empty list as "".
+// stringList is stored as a JSON array; an empty list is stored as "".
 type stringList []string
 
 func (l stringList) Value() (driver.Value, error) {
@@ -254,16 +254,16 @@ func (l *stringList) Scan(v any) error {
 	return json.Unmarshal(d, (*[]string)(l))
 }
 
-// Limits of a page.
+// Page sizes.
 const (
 	defaultPage = 50
 	MaxPage     = 500
 )
 
-// Page selects a part of a list. The zero value selects the first page.
+// Page selects part of a list. The zero value selects the first page.
 type Page struct {
-	// After is the cursor that was returned with the previous page; "" selects
-	// the first page. A malformed cursor fails with [ErrInvalid].
+	// After is the cursor returned with the previous page; "" selects the first
+	// page. A malformed cursor fails with [ErrInvalid].
 	After string
 	// Limit is the maximum number of items; 0 means 50, and more than [MaxPage]
 	// means [MaxPage].
@@ -294,9 +294,9 @@ func (p Page) decodeCursor(n int) ([]string, error) {
 	return keys, nil
 }
 
-// cutPage truncates rows to the size of the page and returns them with the cursor
-// of the next page, or with "" if there is none. A next page exists if rows has
-// one row more than the page.
+// cutPage truncates rows to the page size and returns them with the cursor of
+// the next page, or "" if there is none. A next page exists if rows has more
+// rows than fit on the page.
 func cutPage[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
 	n := p.pageSize()
 	if len(rows) <= n {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Secret is an encrypted value. It can be decrypted only with its owner and name.
+// Secret is an encrypted value. Decrypting it requires its owner and name.
 type Secret struct {
 	Owner     string // for example "user:ID" or "skill:ID"
 	Name      string
@@ -22,13 +22,13 @@ func (s *Secret) fields() []any {
 	return []any{&s.Owner, &s.Name, &s.Encrypted, &s.KeyID, &s.UpdatedBy, (*timestamp)(&s.Updated)}
 }
 
-// MaxEncrypted limits an encrypted value, in bytes.
+// MaxEncrypted is the maximum size of an encrypted value, in bytes.
 const MaxEncrypted = 256 << 10
 
 // Secrets stores encrypted values.
 type Secrets struct{ c conn }
 
-// Put stores a secret and replaces any secret of the same owner and name.
+// Put stores a secret, replacing any secret with the same owner and name.
 func (t Secrets) Put(ctx context.Context, s Secret) error {
 	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
 		return fmt.Errorf("store secret %q: %w: %d bytes, limit %d", s.Name, ErrInvalid, len(s.Encrypted), MaxEncrypted)
@@ -43,7 +43,7 @@ func (t Secrets) Put(ctx context.Context, s Secret) error {
 	return nil
 }
 
-// Get returns a secret.
+// Get returns a secret with its encrypted value.
 func (t Secrets) Get(ctx context.Context, owner, name string) (Secret, error) {
 	s, err := queryOne[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE owner = $1 AND name = $2", owner, name)
 	if err != nil {
@@ -59,8 +59,8 @@ func (b *secretInfo) fields() []any {
 	return []any{&b.Owner, &b.Name, &b.KeyID, &b.UpdatedBy, (*timestamp)(&b.Updated)}
 }
 
-// List returns at most [MaxPage] secrets of an owner without their values, sorted
-// by name.
+// List returns up to [MaxPage] of an owner's secrets, sorted by name, without
+// their values.
 func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	found, err := queryAll[secretInfo](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE owner = $1 ORDER BY name LIMIT $2", owner, MaxPage)
 	if err != nil {
@@ -73,9 +73,9 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
-// ListByOtherKeys returns secrets that are not encrypted with the given key, so
-// that they can be encrypted again after a change of keys. It returns at most
-// limit secrets and never more than [MaxPage].
+// ListByOtherKeys returns secrets that are not encrypted with the given key.
+// They must be encrypted again after a key change. It returns up to limit
+// secrets, but no more than [MaxPage].
 func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) ([]Secret, error) {
 	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.pageSize())
 	if err != nil {
@@ -84,8 +84,8 @@ func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) (
 	return found, nil
 }
 
-// Reencrypt replaces the encrypted value of a secret. It fails with
-// [ErrConflict] if the secret changed since it was read.
+// Reencrypt replaces a secret's encrypted value. It fails with [ErrConflict] if
+// the secret changed since it was read.
 func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyID string) error {
 	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, sealed, keyID, read.Encrypted)
 	if err == nil && n == 0 {
@@ -97,7 +97,8 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyI
 	return nil
 }
 
-// Delete deletes a secret.
+// Delete deletes a secret. It fails with [ErrNotFound] if the secret does not
+// exist.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
 	if err := t.c.execAffecting(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name); err != nil {
 		return fmt.Errorf("delete secret %q: %w", name, err)
@@ -105,7 +106,7 @@ func (t Secrets) Delete(ctx context.Context, owner, name string) error {
 	return nil
 }
 
-// DeleteByOwner deletes all secrets of an owner and returns their number.
+// DeleteByOwner deletes all of an owner's secrets and returns their number.
 func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// MaxLabel limits the label of a sent message, in bytes.
+// MaxLabel is the maximum length of a sent message's label, in bytes.
 const MaxLabel = 200
 
-// SentMessage records that a client sent a message. If the client sends the
-// message again, it is not added twice.
+// SentMessage records that a client sent a message, so that a repeated message
+// is not added twice.
 type SentMessage struct {
 	Session   string
 	Principal string // a user id
@@ -29,8 +29,8 @@ func (s *SentMessage) fields() []any {
 type SentMessages struct{ c conn }
 
 // Add records a sent message. It fails with [ErrExists] if the principal has
-// used the label in the session, and with [ErrNotFound] if the session does not
-// exist.
+// already used the label in the session, and with [ErrNotFound] if the session
+// does not exist.
 func (t SentMessages) Add(ctx context.Context, s SentMessage) error {
 	if err := t.c.insert(ctx, "sent", sentColumns, s.fields()); err != nil {
 		return fmt.Errorf("record message to session %q: %w", s.Session, toNotFound(err))
@@ -38,7 +38,8 @@ func (t SentMessages) Add(ctx context.Context, s SentMessage) error {
 	return nil
 }
 
-// Get returns the message that a principal sent to a session under a label.
+// Get returns the message that a principal sent to a session with the given
+// label.
 func (t SentMessages) Get(ctx context.Context, session, principal, label string) (SentMessage, error) {
 	s, err := queryOne[SentMessage](ctx, t.c, "SELECT "+sentColumns+" FROM sent WHERE session = $1 AND principal = $2 AND label = $3", session, principal, label)
 	if err != nil {

@@ -15,7 +15,7 @@ type Session struct {
 	Title      string
 	Agent      string // "" for the default agent
 	Data       json.RawMessage
-	Generation int64 // 1 at creation; each change adds 1
+	Generation int64 // 1 at creation; incremented by each change
 	Created    time.Time
 	Updated    time.Time
 }
@@ -41,7 +41,7 @@ func (t Sessions) Create(ctx context.Context, s Session) (Session, error) {
 	return s, nil
 }
 
-// Get returns the session with an id.
+// Get returns the session with the given id.
 func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 	s, err := queryOne[Session](ctx, t.c, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
 	if err != nil {
@@ -50,9 +50,9 @@ func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 	return s, nil
 }
 
-// Update replaces the title, the agent and the data of a session and returns
-// its new generation. It fails with [ErrConflict] if the session no longer has
-// the generation in s.
+// Update replaces a session's title, agent and data and returns the new
+// generation. It fails with [ErrConflict] if the session no longer has the
+// generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, generation = generation + 1
@@ -68,7 +68,7 @@ func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	return s.Generation + 1, nil
 }
 
-// List returns the sessions of a user, newest first, and the cursor of the next
+// List returns a user's sessions, newest first, and the cursor of the next
 // page.
 func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, string, error) {
 	keys, err := p.decodeCursor(1)

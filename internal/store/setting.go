@@ -13,7 +13,7 @@ type Setting struct {
 	Scope      string // "hub" or a namespace
 	Name       string
 	Value      json.RawMessage
-	Generation int64 // 1 when first set; each change adds 1
+	Generation int64 // 1 when first set; incremented by each change
 	UpdatedBy  string
 	Updated    time.Time
 }
@@ -28,8 +28,8 @@ func (s *Setting) fields() []any {
 type Settings struct{ c conn }
 
 // Set stores a setting and returns its new generation. It fails with
-// [ErrConflict] if the stored generation differs from the one in s. An unset
-// setting has generation 0.
+// [ErrConflict] if the stored generation differs from the one in s. The
+// generation of an unset setting is 0.
 func (t Settings) Set(ctx context.Context, s Setting) (int64, error) {
 	read := s.Generation
 	s.Generation, s.Updated = read+1, now()
@@ -62,7 +62,7 @@ func (c conn) set(ctx context.Context, read int64, s Setting) error {
 	return err
 }
 
-// Get returns a setting.
+// Get returns a setting. It fails with [ErrNotFound] if the setting is not set.
 func (t Settings) Get(ctx context.Context, scope, name string) (Setting, error) {
 	s, err := queryOne[Setting](ctx, t.c, "SELECT "+settingColumns+" FROM settings WHERE scope = $1 AND name = $2", scope, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t Settings) Get(ctx context.Context, scope, name string) (Setting, error) 
 	return s, nil
 }
 
-// List returns the settings of at most [MaxNamespaces] scopes, sorted by scope
+// List returns the settings of up to [MaxNamespaces] scopes, sorted by scope
 // and name.
 func (t Settings) List(ctx context.Context, scopes ...string) ([]Setting, error) {
 	if len(scopes) > MaxNamespaces {
@@ -87,7 +87,8 @@ func (t Settings) List(ctx context.Context, scopes ...string) ([]Setting, error)
 	return found, nil
 }
 
-// Unset deletes a setting.
+// Unset deletes a setting. It fails with [ErrNotFound] if the setting is not
+// set.
 func (t Settings) Unset(ctx context.Context, scope, name string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.execAffecting(ctx, "DELETE FROM settings WHERE scope = $1 AND name = $2", scope, name); err != nil {

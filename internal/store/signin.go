@@ -24,7 +24,7 @@ func (s *SignIn) fields() []any {
 	return []any{&s.UserID, &s.Server, &s.Encrypted, &s.KeyID, (*timestamp)(&s.Started)}
 }
 
-// SignInAttempt is a sign-in to an MCP server that has started but not finished.
+// SignInAttempt is an unfinished sign-in to an MCP server.
 type SignInAttempt struct {
 	State     []byte // hash of the OAuth state
 	UserID    string
@@ -36,11 +36,11 @@ func (a *SignInAttempt) fields() []any { return []any{&a.State, &a.UserID, &a.Br
 
 const attemptColumns = "state, user_id, browser, sealed"
 
-// SignIns stores the sign-ins of users to MCP servers.
+// SignIns stores users' sign-ins to MCP servers.
 type SignIns struct{ c conn }
 
-// Put stores a sign-in and replaces any previous one of the same user and
-// server, except for Started.
+// Put stores a sign-in. It replaces any previous sign-in for the same user and
+// server, but keeps its Started time.
 func (t SignIns) Put(ctx context.Context, s SignIn) error {
 	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
 		return fmt.Errorf("store sign-in: %w: %d bytes, limit %d", ErrInvalid, len(s.Encrypted), MaxEncrypted)
@@ -54,7 +54,7 @@ func (t SignIns) Put(ctx context.Context, s SignIn) error {
 	return nil
 }
 
-// MarkStarted sets Started to now, after a new sign-in.
+// MarkStarted sets the Started time of a sign-in to now.
 func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) error {
 	if err := t.c.execAffecting(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now())); err != nil {
 		return fmt.Errorf("record sign-in: %w", err)
@@ -62,7 +62,7 @@ func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) 
 	return nil
 }
 
-// Get returns the sign-in of a user to a server.
+// Get returns a user's sign-in to a server.
 func (t SignIns) Get(ctx context.Context, userID string, server []byte) (SignIn, error) {
 	s, err := queryOne[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 AND server = $2", userID, server)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t SignIns) Get(ctx context.Context, userID string, server []byte) (SignIn,
 	return s, nil
 }
 
-// ListByUser returns at most [MaxPage] sign-ins of a user.
+// ListByUser returns up to [MaxPage] of a user's sign-ins.
 func (t SignIns) ListByUser(ctx context.Context, userID string) ([]SignIn, error) {
 	found, err := queryAll[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
 	if err != nil {
@@ -80,8 +80,8 @@ func (t SignIns) ListByUser(ctx context.Context, userID string) ([]SignIn, error
 	return found, nil
 }
 
-// StartTimes returns the times of at most [MaxPage] sign-ins of a user, by the
-// hash of the server. It does not read the encrypted tokens.
+// StartTimes returns the start times of up to [MaxPage] of a user's sign-ins,
+// by server hash. It does not read the encrypted tokens.
 func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := t.c.query(ctx, false, func(rows *sql.Rows) error {
@@ -150,7 +150,8 @@ func (t SignIns) MarkRequired(ctx context.Context, server []byte) error {
 	return nil
 }
 
-// FilterRequired returns the hashes of those servers that require a sign-in.
+// FilterRequired returns the hashes of the given servers that require a
+// sign-in.
 func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[string]bool, error) {
 	out := map[string]bool{}
 	for some := range slices.Chunk(servers, MaxPage) {
@@ -169,8 +170,8 @@ func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[stri
 	return out, nil
 }
 
-// Prune deletes expired attempts, and records of servers that have not required a
-// sign-in since a time.
+// Prune deletes expired attempts and the records of servers that have not
+// required a sign-in since the given time.
 func (t SignIns) Prune(ctx context.Context, since time.Time) error {
 	_, err := t.c.exec(ctx, "DELETE FROM signin_attempts WHERE until <= "+t.c.db.dialect.now)
 	if err == nil {

@@ -36,7 +36,8 @@ type Skill struct {
 	Meta        json.RawMessage
 }
 
-// skillSelect selects skills with their current version. A condition follows.
+// skillSelect selects skills with their current version. Callers append a
+// condition.
 const skillSelect = `SELECT s.id, s.namespace, s.name, s.hidden, s.origin, s.source, s.created_by, s.created, s.updated,
 	COALESCE(v.number, 0), COALESCE(v.label, ''), COALESCE(v.digest, ''), COALESCE(v.review, ''), COALESCE(v.size, 0), COALESCE(v.files, 0),
 	COALESCE(v.display, ''), COALESCE(v.description, ''), COALESCE(v.tags, ''), COALESCE(v.meta, '')
@@ -48,14 +49,14 @@ func (s *Skill) fields() []any {
 		&s.Display, &s.Description, (*stringList)(&s.Tags), (*jsonText)(&s.Meta)}
 }
 
-// Skills stores names, owners and visibility of skills. It reads no files of
-// skills.
+// Skills stores the names, owners and visibility of skills. It does not read
+// their files.
 type Skills struct{ c conn }
 
 // Create adds a skill without a version, lists it in its namespace, and returns
-// it as stored. It fails with [ErrExists] if the namespace lists a skill with
-// that name, and with [ErrNotFound] if the user or group of the namespace does
-// not exist.
+// it as stored. It fails with [ErrExists] if the namespace already lists a
+// skill with that name, and with [ErrNotFound] if the namespace's user or group
+// does not exist.
 func (t Skills) Create(ctx context.Context, s Skill) (Skill, error) {
 	setDefaultID(&s.ID)
 	setDefaultTime(&s.Created)
@@ -81,7 +82,7 @@ func (t Skills) Create(ctx context.Context, s Skill) (Skill, error) {
 	return s, nil
 }
 
-// checkNamespaceOwner fails with [ErrNotFound] if the user or group of a
+// checkNamespaceOwner fails with [ErrNotFound] if the user or group that owns a
 // namespace does not exist.
 func (c conn) checkNamespaceOwner(ctx context.Context, n Namespace) error {
 	if err := n.validate(); err != nil || n == Public {
@@ -113,7 +114,7 @@ func foldText(texts ...string) string {
 	return strings.ToValidUTF8(text[:min(len(text), bound)], "")
 }
 
-// Get returns the skill with an id.
+// Get returns the skill with the given id.
 func (t Skills) Get(ctx context.Context, id string) (Skill, error) {
 	s, err := queryOne[Skill](ctx, t.c, skillSelect+"WHERE s.id = $1", id)
 	if err != nil {
@@ -122,23 +123,23 @@ func (t Skills) Get(ctx context.Context, id string) (Skill, error) {
 	return s, nil
 }
 
-// Update replaces the origin and the source of a skill.
+// Update replaces a skill's origin and source.
 func (t Skills) Update(ctx context.Context, id, origin string, source json.RawMessage) error {
 	return t.changeSkill(ctx, "change", id, func(c conn) error {
 		return c.execAffecting(ctx, "UPDATE skills SET origin = $2, source = $3 WHERE id = $1", id, origin, jsonText(source))
 	})
 }
 
-// SetHidden sets whether a skill is omitted from lists. A hidden skill stays usable by
-// name.
+// SetHidden sets whether a skill is omitted from lists. A hidden skill can
+// still be used by name.
 func (t Skills) SetHidden(ctx context.Context, id string, hidden bool) error {
 	return t.changeSkill(ctx, "hide", id, func(c conn) error {
 		return c.execAffecting(ctx, "UPDATE skills SET hidden = $2 WHERE id = $1", id, hidden)
 	})
 }
 
-// SetCurrent makes a version the current one. It may be older than the previous
-// current version.
+// SetCurrent makes a version the current one. The version may be older than the
+// previous current version.
 func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 	return t.changeSkill(ctx, "set current version of", id, func(c conn) error {
 		v, err := queryOne[Version](ctx, c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", id, number)
@@ -155,9 +156,9 @@ func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 }
 
 // Delete deletes a skill with its versions, ratings, usage and references to
-// other items. The caller checks in the same transaction that no item refers to
-// it; see [Refs.ListTo] and [Defaults.ListBySkill]. [Blobs.Sweep] deletes its
-// files after their grace period.
+// other items. The caller must check in the same transaction that no item
+// refers to it; see [Refs.ListTo] and [Defaults.ListBySkill]. [Blobs.Sweep]
+// deletes the skill's files after their grace period.
 func (t Skills) Delete(ctx context.Context, id string) error {
 	return t.changeSkill(ctx, "delete", id, func(c conn) error {
 		if err := c.startGrace(ctx, "v.skill_id = $1", id); err != nil {
@@ -184,7 +185,7 @@ func (t Skills) changeSkill(ctx context.Context, verb, id string, f func(conn) e
 	return nil
 }
 
-// Change is the latest change of a skill.
+// Change describes the latest change to a skill.
 type Change struct {
 	Revision int64
 	ID       string
@@ -199,10 +200,10 @@ type skillChange struct {
 
 func (s *skillChange) fields() []any { return []any{&s.Revision, &s.ID} }
 
-// Changes returns the latest change of each skill that changed after a revision
-// of [SkillsRevision], sorted by revision. If after is 0, it includes all skills.
-// It returns at most [MaxPage] changes; to get more, call it again with the last
-// revision.
+// Changes returns the latest change to each skill that changed after the given
+// revision of [SkillsRevision], sorted by revision. If after is 0, it includes
+// all skills. It returns up to [MaxPage] changes; to get more, call it again
+// with the last revision.
 func (t Skills) Changes(ctx context.Context, after int64) ([]Change, error) {
 	out, err := t.changes(ctx, after)
 	if err != nil {
@@ -231,8 +232,8 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	return out, nil
 }
 
-// GetMany returns the skills with at most [MaxPage] ids and the namespaces that
-// list them, both by id. It omits missing skills.
+// GetMany returns the skills with the given ids and the namespaces that list
+// them, both by id. It accepts up to [MaxPage] ids and omits missing skills.
 func (t Skills) GetMany(ctx context.Context, ids []string) (map[string]*Skill, map[string][]Namespace, error) {
 	if len(ids) > MaxPage {
 		return nil, nil, fmt.Errorf("get %d skills: %w: limit %d", len(ids), ErrInvalid, MaxPage)
@@ -263,8 +264,7 @@ func (t Skills) getMany(ctx context.Context, ids []any) (map[string]*Skill, map[
 	return byID, listed, nil
 }
 
-// rowExists reports whether a query found its row. The argument is the query's
-// error.
+// rowExists reports whether a query found its row, given the error it returned.
 func rowExists(err error) (bool, error) {
 	if errors.Is(err, ErrNotFound) {
 		return false, nil

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// openSQLite opens a database file. A single connection writes, so that writers
-// in this process take turns instead of failing. The other connections are
-// read-only.
+// openSQLite opens a database file. It uses a single connection for writing, so
+// that writers in this process take turns instead of failing. The other
+// connections are read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
 		return nil, errors.New("open database: want a file path after sqlite:")
@@ -42,9 +42,9 @@ func openSQLite(path string, opts Options) (*DB, error) {
 	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, path: path}, nil
 }
 
-// createPrivateFile creates a file that only its owner can read, unless it exists.
-// SQLite would create it readable by others. SQLite uses the mode of this file
-// for its journal files too.
+// createPrivateFile creates a file that only its owner can read, unless the
+// file exists. SQLite would create it readable by others. SQLite also uses the
+// file's mode for its journal files.
 func createPrivateFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -56,8 +56,8 @@ func createPrivateFile(path string) error {
 	return f.Close()
 }
 
-// sqliteURL returns the URL with which the driver opens a file. It sets how long
-// a statement waits for other processes.
+// sqliteURL returns the URL with which the driver opens a file. A statement
+// waits for other processes for up to wait.
 func sqliteURL(path string, wait time.Duration, more ...string) string {
 	settings := append([]string{
 		"_pragma=busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")",

@@ -6,13 +6,13 @@ import (
 	"database/sql/driver"
 )
 
-// maxStatements limits the prepared statements of one SQLite connection. The
-// hub has about three hundred, and lists add some of their own.
+// maxStatements is the maximum number of prepared statements cached per SQLite
+// connection. The hub uses about 300, and list queries add more.
 const maxStatements = 512
 
-// openSQL is like [sql.Open] for SQLite, with connections that prepare each
-// statement once. Preparing a short statement takes SQLite as long as executing
-// it, and its driver has no cache.
+// openSQL is like [sql.Open] for SQLite, but its connections prepare each
+// statement only once. Preparing a short statement takes SQLite as long as
+// executing it, and the driver has no cache.
 func openSQL(url string) (*sql.DB, error) {
 	plain, err := sql.Open("sqlite", url)
 	if err != nil {
@@ -22,7 +22,7 @@ func openSQL(url string) (*sql.DB, error) {
 	return sql.OpenDB(cachingConnector{plain.Driver(), url}), nil
 }
 
-// cachingConnector opens connections that cache their prepared statements.
+// cachingConnector opens connections that cache prepared statements.
 type cachingConnector struct {
 	driver driver.Driver
 	url    string
@@ -38,8 +38,8 @@ func (c cachingConnector) Connect(context.Context) (driver.Conn, error) {
 	return &cachingConn{sqliteConn: opened.(sqliteConn), statements: map[string]*cachedStatement{}}, nil
 }
 
-// sqliteConn lists the interfaces that a connection of the SQLite driver
-// implements.
+// sqliteConn is the set of interfaces that the SQLite driver's connections
+// implement.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -51,14 +51,14 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// cachingConn is a connection that caches its prepared statements. Like every
-// driver connection, it serves one goroutine at a time.
+// cachingConn is a connection that caches prepared statements. Like every
+// driver connection, it must be used by only one goroutine at a time.
 type cachingConn struct {
 	sqliteConn
 	statements map[string]*cachedStatement
 }
 
-// cachedStatement is a prepared statement. It is busy while a result is open.
+// cachedStatement is a prepared statement. It is busy while it has open rows.
 type cachedStatement struct {
 	driver.Stmt
 	busy bool
@@ -91,8 +91,8 @@ func (c *cachingConn) QueryContext(ctx context.Context, query string, args []dri
 	return &cachedRows{rows, s}, nil
 }
 
-// prepare returns the cached statement of a query, or nil if the statement has
-// an open result.
+// prepare returns the cached prepared statement for query, or nil if that
+// statement still has open rows.
 func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStatement, error) {
 	if s := c.statements[query]; s != nil {
 		if s.busy {
@@ -112,7 +112,7 @@ func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStateme
 	return s, nil
 }
 
-// closeIdle closes the statements without an open result.
+// closeIdle closes the statements that have no open rows.
 func (c *cachingConn) closeIdle() {
 	for query, s := range c.statements {
 		if !s.busy {
@@ -129,7 +129,7 @@ func (c *cachingConn) Close() error {
 	return c.sqliteConn.Close()
 }
 
-// cachedRows is the result of a cached statement. Close releases the statement.
+// cachedRows are the rows of a cached statement. Close releases the statement.
 type cachedRows struct {
 	driver.Rows
 	statement *cachedStatement

@@ -34,16 +34,17 @@ import (
 	"time"
 )
 
-// MaxValue limits a single value, in bytes: a JSON document, a text, a file.
+// MaxValue is the maximum size, in bytes, of a value: a JSON document, a text
+// or a file.
 const MaxValue = 16 << 20
 
-// Options are the settings of [Open]. The zero value selects the defaults.
+// Options configures [Open]. The zero value selects the defaults.
 type Options struct {
-	// Connections limits the open connections; for SQLite, only those that read.
-	// 0 means 16.
+	// Connections is the maximum number of open connections; for SQLite, of
+	// those that read. 0 means 16.
 	Connections int
-	// Wait limits the time that a change waits for other changes and retries
-	// after conflicts. It then fails with [ErrBusy]. 0 means 10 s.
+	// Wait is how long a change waits for other changes and retries after
+	// conflicts before it fails with [ErrBusy]. 0 means 10 s.
 	Wait time.Duration
 }
 
@@ -65,8 +66,8 @@ func (o *Options) orDefaults() Options {
 // open the same SQLite file if it is on a local disk. DB reconnects
 // automatically.
 //
-// With SQLite, a completed change survives a crash of the process. A power
-// failure may lose the last changes, but never a part of one.
+// With SQLite, a completed change survives a process crash. A power failure may
+// lose the last changes, but never part of one.
 type DB struct {
 	Tables
 	dialect dialect
@@ -76,8 +77,8 @@ type DB struct {
 	wait    time.Duration
 }
 
-// Tables groups the stored data. In a [DB], each call is its own transaction; in
-// a [Tx], it is part of that transaction.
+// Tables groups the stored data. In a [DB], each call is its own transaction;
+// in a [Tx], it is part of that transaction.
 type Tables struct {
 	Users            Users
 	Tokens           Tokens
@@ -123,11 +124,11 @@ func tables(c conn) Tables {
 }
 
 // Open opens a database and migrates its schema to the newest version that this
-// program knows. The address is sqlite:PATH or a path, or a postgres:// URL.
-// Open creates a missing SQLite file, readable by its owner only. Nodes that
-// open a database at the same time wait for each other. Open fails with
-// [ErrTooNew] if a newer program made the schema, and with [ErrCorrupt] if
-// another program changed it. The caller closes the database.
+// program knows. The address is sqlite:PATH, a path, or a postgres:// URL. Open
+// creates a missing SQLite file, readable only by its owner. Nodes that open a
+// database at the same time wait for each other. Open fails with [ErrTooNew] if
+// a newer program created the schema, and with [ErrCorrupt] if another program
+// changed it. The caller must close the database.
 func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	db, err := open(ctx, address, opts.orDefaults())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Token is an API token with which a program acts for a user. Only its hash is
+// Token is an API token that lets a program act for a user. Only its hash is
 // stored.
 type Token struct {
 	ID       string // set by Create if ""
@@ -41,8 +41,8 @@ func (t Tokens) Create(ctx context.Context, token Token) (Token, error) {
 	return token, nil
 }
 
-// ByPrefix returns the token with a prefix, even if it has expired. The caller
-// compares the hash.
+// ByPrefix returns the token with the given prefix, even if it has expired. The
+// caller must compare the hash.
 func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 	token, err := queryOne[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE prefix = $1", prefix)
 	if err != nil {
@@ -51,8 +51,8 @@ func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 	return token, nil
 }
 
-// GetMany returns the tokens with at most [MaxPage] ids, including expired ones.
-// It omits missing tokens.
+// GetMany returns the tokens with the given ids, including expired ones. It
+// accepts up to [MaxPage] ids and omits missing tokens.
 func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) > MaxPage {
 		return nil, fmt.Errorf("get %d tokens: %w: limit %d", len(ids), ErrTooMany, MaxPage)
@@ -67,7 +67,7 @@ func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	return tokens, nil
 }
 
-// ListByUser returns the tokens of a user, oldest first.
+// ListByUser returns a user's tokens, oldest first.
 func (t Tokens) ListByUser(ctx context.Context, userID string) ([]Token, error) {
 	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE user_id = $1 ORDER BY id", userID)
 	if err != nil {

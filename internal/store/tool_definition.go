@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ToolDefinition is an accepted or pending definition of a tool of an MCP server.
+// ToolDefinition is an accepted or pending definition of an MCP server's tool.
 type ToolDefinition struct {
 	Server     string // digest of the server's configuration
 	Tool       string // name at the server
@@ -29,10 +29,10 @@ func (d *ToolDefinition) fields() []any {
 // textRow is a row with one text column.
 type textRow = scalarRow[string]
 
-// ToolDefinitions stores the definitions of tools, so that changes are noticed.
+// ToolDefinitions stores tool definitions, so that changes are noticed.
 type ToolDefinitions struct{ c conn }
 
-// knownDigest identifies a stored definition and says whether it is accepted.
+// knownDigest is the digest of a stored definition, with its acceptance.
 type knownDigest struct {
 	Tool, Digest string
 	Accepted     bool
@@ -40,9 +40,8 @@ type knownDigest struct {
 
 func (k *knownDigest) fields() []any { return []any{&k.Tool, &k.Digest, &k.Accepted} }
 
-// Digests returns, by tool name, the digests of the known definitions of a
-// server and whether each is accepted. The result is nil if no definition of
-// the server is stored.
+// Digests returns the digests of a server's stored definitions, by tool name,
+// and whether each is accepted. The result is nil if no definition is stored.
 func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string]map[string]bool, error) {
 	found, err := queryAll[knownDigest](ctx, t.c, "SELECT tool, digest, accepted FROM definitions WHERE server = $1", server)
 	if err != nil {
@@ -61,8 +60,8 @@ func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string
 	return out, nil
 }
 
-// maxAccepted limits the accepted definitions of one tool. Some servers change
-// a definition on every request, for example with a date.
+// maxAccepted is the maximum number of accepted definitions per tool. Some
+// servers change a definition on every request, for example to include a date.
 const maxAccepted = 16
 
 // Add stores new definitions. A pending definition replaces the pending
@@ -93,9 +92,9 @@ func (t ToolDefinitions) Add(ctx context.Context, all ...ToolDefinition) error {
 	return nil
 }
 
-// ListPending returns the pending definitions of servers, sorted by server and
-// tool, without their content. It accepts at most [MaxPage] servers and returns
-// at most as many definitions.
+// ListPending returns the pending definitions of the given servers, sorted by
+// server and tool, without their content. It accepts up to [MaxPage] servers
+// and returns up to [MaxPage] definitions.
 func (t ToolDefinitions) ListPending(ctx context.Context, servers []string) ([]ToolDefinition, error) {
 	if len(servers) == 0 {
 		return nil, nil
@@ -111,15 +110,15 @@ func (t ToolDefinitions) ListPending(ctx context.Context, servers []string) ([]T
 	return found, nil
 }
 
-// ListChanges returns at most [MaxPage] definitions of tools with a pending
-// definition at a server. For each tool, the latest accepted definition, if any,
-// comes before the pending one.
+// ListChanges returns up to [MaxPage] definitions of a server's tools that have
+// a pending definition. For each tool, the latest accepted definition, if any,
+// precedes the pending one.
 func (t ToolDefinitions) ListChanges(ctx context.Context, server string) ([]ToolDefinition, error) {
 	return t.listChanges(ctx, "server", server)
 }
 
-// ListChangesByOwner is like [ToolDefinitions.ListChanges] for all servers that
-// the kind or skill with this id provides.
+// ListChangesByOwner is like [ToolDefinitions.ListChanges] for all servers
+// provided by the kind or skill with the given id.
 func (t ToolDefinitions) ListChangesByOwner(ctx context.Context, id string) ([]ToolDefinition, error) {
 	return t.listChanges(ctx, "of_id", id)
 }
@@ -135,15 +134,15 @@ func (t ToolDefinitions) listChanges(ctx context.Context, column, value string) 
 	return found, nil
 }
 
-// Accept accepts pending definitions of a server and returns the names of their
-// tools. If one of them is not pending, Accept fails with [ErrNotFound] and
-// accepts none.
+// Accept accepts a server's pending definitions with the given digests and
+// returns the tool names. If any of them is not pending, Accept fails with
+// [ErrNotFound] and accepts none.
 func (t ToolDefinitions) Accept(ctx context.Context, server string, digests []string, by string) ([]string, error) {
 	return t.accept(ctx, "server", server, digests, by)
 }
 
-// AcceptByOwner is like [ToolDefinitions.Accept] for all servers that the kind
-// or skill with this id provides.
+// AcceptByOwner is like [ToolDefinitions.Accept] for all servers provided by
+// the kind or skill with the given id.
 func (t ToolDefinitions) AcceptByOwner(ctx context.Context, id string, digests []string, by string) ([]string, error) {
 	return t.accept(ctx, "of_id", id, digests, by)
 }
@@ -173,8 +172,8 @@ func (t ToolDefinitions) accept(ctx context.Context, column, key string, digests
 	return out, nil
 }
 
-// Prune deletes definitions seen before a time whose kind or skill no longer
-// exists.
+// Prune deletes definitions that were seen before the given time and whose kind
+// or skill no longer exists. It returns their number.
 func (t ToolDefinitions) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, `DELETE FROM definitions WHERE seen < $1 AND of_id <> ''
 		AND NOT EXISTS (SELECT 1 FROM kinds k WHERE k.id = of_id) AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.id = of_id)`, timestamp(before))

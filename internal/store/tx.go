@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Tx is a transaction. Only the function that received it may use it, in one
-// goroutine and until it returns.
+// Tx is a transaction. Only the function that received it may use it, in a
+// single goroutine and only until it returns.
 type Tx struct{ Tables }
 
 // Tx calls f in a serializable transaction. It stores all changes that f makes
-// through tx, or none if f, one of the changes or the commit fails. After a
-// conflict, Tx calls f again, so f must have no other effects. Tx fails with
-// [ErrBusy] if conflicts persist for [Options.Wait]. f must not use db: a change
-// through db would wait for f and fail.
+// through tx, or none if f, a change or the commit fails. After a conflict, Tx
+// calls f again, so f must have no other effects. Tx fails with [ErrBusy] if
+// conflicts persist for [Options.Wait]. f must not use db: a change through db
+// would wait for f and fail.
 func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	return conn{db: db}.inTransaction(ctx, func(c conn) error { return f(&Tx{tables(c)}) })
 }
@@ -28,10 +28,10 @@ type conn struct {
 	tx *transaction // nil outside a transaction
 }
 
-// transaction is a transaction that remembers its first failed change.
+// transaction is an SQL transaction that records its first failed change.
 type transaction struct {
 	*sql.Tx
-	// failed is the error of the first change that failed. After an error,
+	// failed is the error from the first failed change. After an error,
 	// PostgreSQL rejects further statements; SQLite would accept them.
 	failed error
 }
@@ -88,8 +88,9 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 	return classifyError(ctx, tx.Commit())
 }
 
-// acquireWriter returns a connection for writing. It waits only for a limited
-// time, because the function that uses the connection may wait for this change.
+// acquireWriter returns a connection for writing. It waits for a limited time,
+// because the function that uses the connection may itself wait for this
+// change.
 func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
 	wait, stop := context.WithTimeoutCause(ctx, db.wait, ErrBusy)
 	defer stop()
@@ -100,7 +101,7 @@ func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
 	return single, classifyError(ctx, err)
 }
 
-// backOff waits for a random time that grows with each try.
+// backOff waits for a random time that increases with each try.
 func backOff(ctx context.Context, try int) error {
 	bound := min(time.Millisecond<<min(try, 10), 200*time.Millisecond)
 	select {
@@ -130,7 +131,7 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 }
 
 // query calls each for every row that a statement returns. If write is set, the
-// statement may change data.
+// statement may modify data.
 func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error, query string, args ...any) error {
 	args, err := bindArgs(args)
 	if err != nil {
@@ -151,7 +152,8 @@ func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error,
 	})
 }
 
-// run calls f with the transaction, or with a connection for writing or reading.
+// run calls f with the transaction, or else with a connection for writing or
+// reading.
 func (c conn) run(ctx context.Context, write bool, f func(querier) error) error {
 	if c.tx != nil {
 		return c.tx.run(ctx, f)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// SkillUsage counts the use of a skill. It is either an increment for [Usage.Add]
-// or a total from [Usage.Sum].
+// SkillUsage counts the uses of a skill. It is either an increment for
+// [Usage.Add] or a total from [Usage.Sum].
 type SkillUsage struct {
 	SkillID  string
 	Loads    int64
@@ -23,7 +23,7 @@ func (u *SkillUsage) fields() []any {
 	return []any{&u.SkillID, &u.Loads, &u.Calls, &u.Errors, &u.Tokens, (*timestamp)(&u.LastUsed)}
 }
 
-// UsageDay counts the use of a skill on one day in UTC.
+// UsageDay holds the usage of a skill on a day in UTC.
 type UsageDay struct {
 	Date time.Time // start of the day
 	SkillUsage
@@ -47,7 +47,7 @@ func (d *date) Scan(v any) error {
 	return nil
 }
 
-// Usage stores the use of skills by day.
+// Usage stores the usage of skills by day.
 type Usage struct{ c conn }
 
 // Add adds each usage to the day of its LastUsed, all or none. It ignores usage
@@ -77,8 +77,8 @@ func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	return nil
 }
 
-// Sum returns the usage of at most [MaxPage] skills since a day, by skill id. It
-// omits unused skills.
+// Sum returns the total usage of up to [MaxPage] skills since the given day, by
+// skill id. It omits unused skills.
 func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map[string]SkillUsage, error) {
 	if len(skillIDs) > MaxPage {
 		return nil, fmt.Errorf("sum usage: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
@@ -98,11 +98,11 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	return out, nil
 }
 
-// castSums casts sums to integers: PostgreSQL returns decimals.
+// castSums casts sums to integers, because PostgreSQL returns decimals.
 const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CAST(sum(u.errors) AS BIGINT), CAST(sum(u.tokens) AS BIGINT), max(u.used)"
 
-// ListDays returns at most [MaxPage] days on which a skill was used, from the day
-// of since, oldest first.
+// ListDays returns the usage on up to [MaxPage] days on which a skill was used,
+// from the day of since, oldest first.
 func (t Usage) ListDays(ctx context.Context, skillID string, since time.Time) ([]UsageDay, error) {
 	found, err := queryAll[UsageDay](ctx, t.c, `SELECT u.day, u.skill_id, u.loads, u.calls, u.errors, u.tokens, u.used
 		FROM usage u WHERE u.skill_id = $1 AND u.day >= $2 ORDER BY u.day LIMIT $3`, skillID, dayNumber(since), MaxPage)
@@ -112,9 +112,9 @@ func (t Usage) ListDays(ctx context.Context, skillID string, since time.Time) ([
 	return found, nil
 }
 
-// ListUnused returns skills in at most [MaxNamespaces] namespaces that were
-// created before a time and not used since, sorted by id, and the cursor of the
-// next page.
+// ListUnused returns the skills in up to [MaxNamespaces] namespaces that were
+// created before the given time and not used since. It sorts them by id, and
+// also returns the cursor of the next page.
 func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, p Page) ([]Skill, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err == nil {
@@ -133,7 +133,7 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 	return found, next, nil
 }
 
-// Prune deletes the usage before a day and returns the number of rows.
+// Prune deletes the usage before a day and returns the number of deleted rows.
 func (t Usage) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM usage WHERE day < $1", dayNumber(before))
 	if err != nil {

@@ -40,7 +40,7 @@ func (t Users) Create(ctx context.Context, u User) (User, error) {
 	return u, nil
 }
 
-// Get returns the user with an id.
+// Get returns the user with the given id.
 func (t Users) Get(ctx context.Context, id string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE id = $1", id)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t Users) Get(ctx context.Context, id string) (User, error) {
 	return u, nil
 }
 
-// ByName returns the user with a name.
+// ByName returns the user with the given name.
 func (t Users) ByName(ctx context.Context, name string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name = $1", name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t Users) ByName(ctx context.Context, name string) (User, error) {
 	return u, nil
 }
 
-// ByIdentity returns the user who is linked to a subject at an identity provider.
+// ByIdentity returns the user linked to a subject at an identity provider.
 func (t Users) ByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+` FROM users
 		WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, issuer, subject)
@@ -79,8 +79,8 @@ func (t Users) LinkIdentity(ctx context.Context, id, issuer, subject string) err
 	return nil
 }
 
-// Update replaces the display name, the email address, and the admin and
-// disabled flags.
+// Update replaces a user's display name, email address, and admin and disabled
+// flags.
 func (t Users) Update(ctx context.Context, u User) error {
 	err := t.c.execAffecting(ctx, "UPDATE users SET display = $2, email = $3, admin = $4, disabled = $5 WHERE id = $1",
 		u.ID, u.Display, u.Email, u.Admin, u.Disabled)
@@ -98,11 +98,11 @@ func (t Users) SetPassword(ctx context.Context, id, hash string) error {
 	return nil
 }
 
-// touchInterval is the minimum interval between recorded uses of an account, a login
-// or a token.
+// touchInterval is the minimum interval between recorded uses of an account, a
+// login or a token.
 const touchInterval = time.Minute
 
-// Touch records activity of a user, at most once a minute.
+// Touch records a user's activity, at most once a minute.
 func (t Users) Touch(ctx context.Context, id string, at time.Time) error {
 	_, err := t.c.exec(ctx, "UPDATE users SET seen = $2 WHERE id = $1 AND seen < $3", id, timestamp(at), timestamp(at.Add(-touchInterval)))
 	if err != nil {
@@ -111,10 +111,10 @@ func (t Users) Touch(ctx context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// Delete deletes a user with tokens, logins, memberships, notifications,
+// Delete deletes a user with all tokens, logins, memberships, notifications and
 // ratings, and the defaults, settings and secrets of the user's namespace. It
-// fails with [ErrReferenced] while the namespace holds resources or the user has
-// conversations.
+// fails with [ErrReferenced] while the namespace holds resources or the user
+// has conversations.
 func (t Users) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.clearNamespace(ctx, UserNamespace(id)); err != nil {
@@ -131,7 +131,7 @@ func (t Users) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns users sorted by name, and the cursor of the next page.
+// List returns the users sorted by name, and the cursor of the next page.
 func (t Users) List(ctx context.Context, p Page) ([]User, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err != nil {
@@ -145,7 +145,7 @@ func (t Users) List(ctx context.Context, p Page) ([]User, string, error) {
 	return users, next, nil
 }
 
-// CountAdmins counts the administrators who can sign in.
+// CountAdmins returns the number of administrators who can sign in.
 func (t Users) CountAdmins(ctx context.Context) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM users WHERE admin AND NOT disabled")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ListByUser returns the groups of a user sorted by name, and the cursor of the
+// ListByUser returns a user's groups, sorted by name, and the cursor of the
 // next page.
 func (t Groups) ListByUser(ctx context.Context, userID string, p Page) ([]Group, string, error) {
 	keys, err := p.decodeCursor(1)
@@ -21,8 +21,8 @@ func (t Groups) ListByUser(ctx context.Context, userID string, p Page) ([]Group,
 	return groups, next, nil
 }
 
-// GetMany returns the users with at most [MaxPage] ids, by id. It omits missing
-// users.
+// GetMany returns the users with the given ids, by id. It accepts up to
+// [MaxPage] ids and omits missing users.
 func (t Users) GetMany(ctx context.Context, ids []string) (map[string]User, error) {
 	if len(ids) > MaxPage {
 		return nil, fmt.Errorf("get users: %w: %d ids, limit %d", ErrInvalid, len(ids), MaxPage)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Review says whether a version is pending review, approved or rejected.
+// Review is the review state of a version.
 type Review string
 
 // Review states.
@@ -43,7 +43,7 @@ type Version struct {
 
 const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta"
 
-// versionSelect selects versions. A condition follows. Findings are read
+// versionSelect selects versions. Callers append a condition. Findings are read
 // separately because they can be large.
 const versionSelect = `SELECT v.id, v.skill_id, v.number, v.label, v.digest, v.size, v.files, v.review, v.reviewer, v.reviewed,
 	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta FROM versions v `
@@ -62,17 +62,17 @@ type File struct {
 
 func (f *File) fields() []any { return []any{&f.Path, &f.SHA256, &f.Size} }
 
-// MaxFiles limits the files of a version.
+// MaxFiles is the maximum number of files in a version.
 const MaxFiles = 10000
 
-// Versions stores the versions of skills.
+// Versions stores skill versions.
 type Versions struct{ c conn }
 
-// Add adds a version with the findings of a scan, and returns it as stored. The
-// files must have been stored with [Blobs.Put]. Add does not make the version
-// current; see [Skills.SetCurrent]. It fails with [ErrExists] if the skill has a
-// version with the digest, and with [ErrNotFound] if the skill or a file does
-// not exist.
+// Add adds a version with its scan findings and returns it as stored. The files
+// must already be stored with [Blobs.Put]. Add does not make the version
+// current; see [Skills.SetCurrent]. It fails with [ErrExists] if the skill
+// already has a version with the digest, and with [ErrNotFound] if the skill or
+// a file does not exist.
 func (t Versions) Add(ctx context.Context, v Version, files []File, findings json.RawMessage) (Version, error) {
 	setDefaultID(&v.ID)
 	setDefaultTime(&v.Created)
@@ -120,7 +120,7 @@ func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings
 	return c.recordSkillChange(ctx, v.SkillID)
 }
 
-// requireRow returns [ErrNotFound] if a query returns no row.
+// requireRow returns [ErrNotFound] if a query returns no rows.
 func (c conn) requireRow(ctx context.Context, query string, args ...any) error {
 	_, err := queryScalar[int64](ctx, c, query, args...)
 	return err
@@ -148,7 +148,7 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 	return nil
 }
 
-// Get returns a version of a skill by its number.
+// Get returns the version of a skill with the given number.
 func (t Versions) Get(ctx context.Context, skillID string, number int64) (Version, error) {
 	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", skillID, number)
 	if err != nil {
@@ -157,7 +157,7 @@ func (t Versions) Get(ctx context.Context, skillID string, number int64) (Versio
 	return v, nil
 }
 
-// GetByDigest returns a version of a skill by its digest.
+// GetByDigest returns the version of a skill with the given digest.
 func (t Versions) GetByDigest(ctx context.Context, skillID, digest string) (Version, error) {
 	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.digest = $2", skillID, digest)
 	if err != nil {
@@ -166,7 +166,8 @@ func (t Versions) GetByDigest(ctx context.Context, skillID, digest string) (Vers
 	return v, nil
 }
 
-// ListByDigest returns at most [MaxPage] versions of any skill with a digest.
+// ListByDigest returns up to [MaxPage] versions of any skill with the given
+// digest.
 func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.digest = $1 ORDER BY v.id LIMIT $2", digest, MaxPage)
 	if err != nil {
@@ -175,9 +176,9 @@ func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, e
 	return found, nil
 }
 
-// List returns the versions of a skill with a number below before, newest first.
-// If before is 0, it starts with the newest version. It returns at most limit
-// versions and never more than [MaxPage].
+// List returns the versions of a skill with a number below before, newest
+// first. If before is 0, it starts with the newest version. It returns up to
+// limit versions, but no more than [MaxPage].
 func (t Versions) List(ctx context.Context, skillID string, before int64, limit int) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
 		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.pageSize())
@@ -187,7 +188,7 @@ func (t Versions) List(ctx context.Context, skillID string, before int64, limit 
 	return found, nil
 }
 
-// ListPending returns the versions in some namespaces that are pending review,
+// ListPending returns the versions pending review in the given namespaces,
 // oldest first, and the cursor of the next page.
 func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
 	keys, err := p.decodeCursor(1)
@@ -221,7 +222,7 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	return found, next, nil
 }
 
-// SetReview stores a reviewer's decision on the version of a skill with a digest.
+// SetReview records a reviewer's decision on the version with the given digest.
 func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6 WHERE skill_id = $1 AND digest = $2",
@@ -245,7 +246,7 @@ func (t Versions) Manifest(ctx context.Context, id string) ([]File, error) {
 	return files, nil
 }
 
-// File returns one file of a version.
+// File returns a file of a version by its path.
 func (t Versions) File(ctx context.Context, id, path string) (File, error) {
 	f, err := queryOne[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 AND path = $2", id, path)
 	if err != nil {
@@ -272,7 +273,7 @@ func (t Versions) SetFindings(ctx context.Context, id string, findings json.RawM
 }
 
 // Delete deletes a version. It fails with [ErrReferenced] if the version is the
-// current one. Its number can be used again only if it was the latest version.
+// current one. Its number is reused only if it was the latest version.
 func (t Versions) Delete(ctx context.Context, skillID string, number int64) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		id, err := queryScalar[string](ctx, c, "SELECT id FROM versions WHERE skill_id = $1 AND number = $2", skillID, number)

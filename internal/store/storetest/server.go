@@ -22,7 +22,7 @@ type Server struct {
 	alive io.Closer // stdin of guard
 }
 
-// StartServer starts a server. The caller closes it.
+// StartServer starts a server. The caller must close it.
 func StartServer() (*Server, error) {
 	bin, err := findPrograms()
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *Server) startGuard() error {
 	return s.guard.Start()
 }
 
-// findPrograms returns the directory of initdb, from PATH or where Debian
-// installs it.
+// findPrograms returns the directory containing initdb, searching PATH and then
+// the Debian install locations.
 func findPrograms() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -81,19 +81,20 @@ func findPrograms() (string, error) {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// URL returns the address of the server. Add parameters with &.
+// URL returns the server's address. Add parameters with &.
 func (s *Server) URL() string {
 	return "postgres:///postgres?user=loadout&host=" + url.QueryEscape(s.dir)
 }
 
-// Start starts the server again after [Server.Stop] and waits until it answers.
+// Start starts the server again after [Server.Stop] and waits until it accepts
+// connections.
 func (s *Server) Start() error {
 	return s.run("pg_ctl", "start", "--wait", "--silent", "--pgdata", s.data(), "--log", filepath.Join(s.dir, "log"), "--options",
 		"-c listen_addresses='' -c unix_socket_directories="+s.dir+" -c fsync=off -c max_connections=200 -c shared_buffers=64MB")
 }
 
-// Stop stops the server at once, like a failure of its machine. Its connections
-// break.
+// Stop stops the server immediately, as if its machine had failed. Its
+// connections break.
 func (s *Server) Stop() error {
 	return s.run("pg_ctl", "stop", "--wait", "--silent", "--mode", "immediate", "--pgdata", s.data())
 }
@@ -106,7 +107,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.alive.Close(), s.guard.Wait())
 }
 
-// run runs a program of the server as a user that PostgreSQL accepts.
+// run runs one of the server's programs as a user that PostgreSQL accepts.
 func (s *Server) run(program string, args ...string) error {
 	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, program), args...)
 	cmd.Dir = s.dir

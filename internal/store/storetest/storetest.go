@@ -1,7 +1,6 @@
 // Package storetest provides real databases for tests: SQLite files, and a
-// PostgreSQL server that starts with the first test that needs it and that
-// [Main] stops. It needs the programs of PostgreSQL; without them tests are
-// skipped.
+// PostgreSQL server. The server starts with the first test that needs it, and
+// [Main] stops it. Without the PostgreSQL programs, its tests are skipped.
 package storetest
 
 import (
@@ -39,7 +38,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Each runs a test on an empty database of each kind, with the newest schema.
+// Each runs a test on an empty SQLite and an empty PostgreSQL database with the
+// newest schema.
 func Each(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	for _, kind := range []struct {
@@ -65,15 +65,15 @@ func Open(t testing.TB, address string) *store.DB {
 	return db
 }
 
-// SQLite returns the address of a database that does not exist yet.
+// SQLite returns the address of a database file that does not exist yet.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 }
 
-// Postgres returns the address of an empty schema on a server that all tests of
-// the process share. It skips the test if PostgreSQL is missing, or fails it if
-// LOADOUT_TEST_POSTGRES is set.
+// Postgres returns the address of an empty schema on a server shared by all
+// tests of the process. If PostgreSQL is missing, it skips the test, or fails
+// it if LOADOUT_TEST_POSTGRES is set.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server.once.Do(func() { server.running, server.err = StartServer() })

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// serverUser returns the user that runs the server if the tests run as root,
-// which PostgreSQL refuses: postgres or nobody.
+// serverUser returns the user that runs the server if the tests run as root:
+// postgres or nobody. PostgreSQL refuses to run as root.
 func serverUser() (uid, gid int) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -36,9 +36,9 @@ func changeOwner(dir string) error {
 	return os.Chown(dir, uid, gid)
 }
 
-// dropPrivileges makes a command run as that user. It also detaches the command
-// from the terminal, so that an interrupt does not stop the server before the
-// tests end.
+// dropPrivileges makes a command run as the user from serverUser. It also
+// detaches the command from the terminal, so that an interrupt does not stop
+// the server before the tests end.
 func dropPrivileges(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Getuid() != 0 {
