@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Caller identifies who starts a run, and what a user grants by typing the
-// command.
+// Caller identifies the principal that starts a run, and what typing the
+// command grants.
 type Caller struct {
 	Principal policy.Principal
 	Session   string
@@ -25,7 +25,7 @@ type Caller struct {
 	WriteWorkspace, HostNetwork bool
 }
 
-// RefusedError is returned if the policy denies a run.
+// A RefusedError reports that the policy does not allow a skill's code to run.
 type RefusedError struct {
 	Skill    string
 	Decision policy.Decision
@@ -35,7 +35,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
 }
 
-// authorizer decides whether the code of a skill may run, and records its
+// authorizer decides whether a skill's code is allowed to run, and records its
 // decisions.
 type authorizer struct {
 	catalog  *catalog.Catalog
@@ -46,12 +46,12 @@ type authorizer struct {
 	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
 }
 
-// authorization is the permission to run code. It describes what the code may
-// use.
+// authorization is a permission to run code, with the resources that the code
+// may use.
 type authorization struct {
 	bounds      policy.Bounds // requested and granted
 	inject      []policy.Injection
-	hostNetwork bool          // use the network of the host without a proxy
+	hostNetwork bool          // use the host's network without a proxy
 	grant       *policy.Grant // nil if no grant was needed
 	request     policy.Request
 	notes       []string // for users
@@ -64,8 +64,8 @@ type authorization struct {
 	revokedError func(ctx context.Context, cause error) error
 }
 
-// authorize checks the policy and returns a permission that ends when the grant
-// is revoked. The caller must release it.
+// authorize checks the policy and returns a permission, which ends when the
+// grant is revoked. The caller must release the permission.
 func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*authorization, error) {
 	asked, inject, problems, err := RequestedBounds(s.skill, a.limit)
 	if err != nil {
@@ -108,11 +108,11 @@ func (a *authorizer) isAllowed(ctx context.Context, s *openedSkill, c Caller) bo
 	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
 }
 
-// request returns the policy request for a skill and the bounds that it
-// requests.
+// request returns the policy request for running a skill with the requested
+// bounds.
 func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) policy.Request {
 	allows := asked.Permissions()
-	if c.ByUser { // typing the command grants it
+	if c.ByUser { // typing the command grants these
 		allows.HostNetwork, allows.WorkspaceWrite = c.HostNetwork, c.WriteWorkspace
 	}
 	return policy.Request{
@@ -121,9 +121,9 @@ func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, aske
 	}
 }
 
-// approvedPackages returns the packages in the grant for this skill, if the
-// skill has servers from packages. They may not be installed yet, so the
-// installed packages are compared with them when a server starts.
+// approvedPackages returns the packages that the skill's grant covers, or nil
+// if the skill's servers need none. A package might not be installed yet, so
+// the installed package is compared with the grant when the server starts.
 func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
 	installs, err := a.services(s.entry, s.skill)
 	// Servers with an invalid configuration are not started, so the approval of
@@ -182,7 +182,7 @@ func (a *authorizer) recordDecision(ctx context.Context, d policy.Decision, q po
 
 var errUnavailable = errors.New("skill or one of its dependencies is no longer available")
 
-// holdGrant sets the context of the permission. It is cancelled when the grant
+// holdGrant sets p.ctx and p.release. The context is cancelled when the grant
 // is revoked, or when the skill is disabled or removed from the catalog.
 func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authorization) error {
 	held, cancel := context.WithCancelCause(ctx)

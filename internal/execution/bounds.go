@@ -7,8 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// RequestedBounds returns what a skill requests, reduced to the operator's
-// limit. It also returns the secrets to inject and the problems of the request.
+// RequestedBounds returns the bounds that a skill requests, reduced to the
+// operator's limit. It also returns the secrets to inject and any problems in
+// the request.
 func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []policy.Injection, []policy.Problem, error) {
 	front, err := s.FrontmatterJSON()
 	if err != nil {
@@ -18,9 +19,9 @@ func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []poli
 	return withinLimit(asked, limit), requestedbounds.ParseInjections(front), problems, nil
 }
 
-// withinLimit returns the part of asked that the operator allows.
+// withinLimit reduces the requested bounds to what the operator allows.
 func withinLimit(asked, limit policy.Bounds) policy.Bounds {
-	// If the operator sets no limit, the default limits of the sandbox apply.
+	// If the operator sets no limit, the sandbox's default limits apply.
 	d := sandbox.DefaultLimits()
 	applyDefaultLimit(&asked.MemoryMB, limit.MemoryMB, int(d.Memory>>20))
 	applyDefaultLimit(&asked.Seconds, limit.Seconds, int(d.Wall.Seconds()))

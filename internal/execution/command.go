@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 )
 
-// CommandError is returned for a command of a skill that cannot be started.
+// A CommandError reports that a command cannot be started.
 type CommandError struct {
 	Program string
 	Reason  string // the problem and how to fix it
@@ -17,34 +17,34 @@ type CommandError struct {
 
 func (e *CommandError) Error() string { return fmt.Sprintf("%s: %s", e.Program, e.Reason) }
 
-// command is the parsed command of a service.
+// command is a parsed service command.
 type command struct {
 	words []string        // program and arguments, with the skill directory replaced
 	pkg   *packageCommand // package that npx or uvx starts; nil for other programs
 }
 
-// skillDirNames replaces variables that mean the skill directory by its path in
+// skillDirNames replaces the variables for the skill directory with its path in
 // the sandbox.
 var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", mountpoint.Skill, "${SKILL_DIR}", mountpoint.Skill, "${LOADOUT_SKILL}", mountpoint.Skill,
 	"${CLAUDE_PLUGIN_ROOT}", mountpoint.Skill, "{baseDir}", mountpoint.Skill)
 
-// containerEngines lists programs that start containers, which is impossible in
+// containerEngines lists programs that start containers, which does not work in
 // a sandbox.
 var containerEngines = []string{"docker", "docker-compose", "podman", "nerdctl", "container"}
 
-// ReplaceSkillDir replaces variables in text that mean the skill directory by
+// ReplaceSkillDir replaces the variables for the skill directory in text with
 // its path in the sandbox.
 func ReplaceSkillDir(text string) string { return skillDirNames.Replace(text) }
 
-// CheckCommand rejects commands that can never be started. It reports whether
-// starting the command requires the installation of a package.
+// CheckCommand returns an error if the command can never be started. Otherwise,
+// it reports whether the command needs a package to be installed.
 func CheckCommand(args []string) (installs bool, err error) {
 	c, err := parseCommand(args)
 	return err == nil && c.pkg != nil, err
 }
 
-// parseCommand parses a command. It rejects commands that can never be started,
-// so that no approval is requested for them.
+// parseCommand parses a command. It returns an error if the command can never
+// be started, so that no approval is requested for it.
 func parseCommand(args []string) (*command, error) {
 	c := &command{}
 	for _, w := range args {
@@ -69,8 +69,8 @@ func parseCommand(args []string) (*command, error) {
 	return c, nil
 }
 
-// program returns the base name of the program.
+// program returns the base name of the program, without ".exe".
 func (c *command) program() string { return strings.TrimSuffix(path.Base(c.words[0]), ".exe") }
 
-// name returns a short form of the command for users.
+// name returns the first words of the command, for display.
 func (c *command) name() string { return strings.Join(c.words[:min(len(c.words), 3)], " ") }

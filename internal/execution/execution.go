@@ -1,4 +1,4 @@
-// Package execution runs the code of skills and projects in a sandbox.
+// Package execution runs code from skills and projects in a sandbox.
 //
 // [Runner.Run] runs one script and waits for it. [Runner.Serve] starts a
 // long-lived command, such as an MCP server. Each step has a small type:
@@ -6,8 +6,8 @@
 // interpreter, installer installs packages, specBuilder describes the sandbox,
 // and collector saves the output files. Start reading at Runner.Run.
 //
-// The package shows no prompts. It starts nothing that the policy denies, and
-// nothing whose decision could not be recorded.
+// The package never prompts the user. It starts code only if the policy allows
+// it and the decision could be recorded.
 package execution
 
 import (
@@ -32,10 +32,11 @@ import (
 )
 
 var (
-	// ErrNoScripts is returned if the program is not configured to run scripts.
+	// ErrNoScripts is returned if the host program is not configured to run
+	// scripts.
 	ErrNoScripts = errors.New("cannot run scripts: no sandbox configured")
-	// ErrNoServers is returned if the program is not configured to start MCP
-	// servers of skills.
+	// ErrNoServers is returned if the host program is not configured to start
+	// MCP servers from skills.
 	ErrNoServers = errors.New("cannot start MCP servers of skills: no reader configured")
 )
 
@@ -44,32 +45,32 @@ type Auditor interface {
 	Append(ctx context.Context, r policy.Record) error
 }
 
-// Options configure a [Runner].
+// Options configures a [Runner].
 type Options struct {
 	Catalog *catalog.Catalog
 	Sandbox sandbox.Backend
 	Grants  policy.Store
-	Audit   Auditor       // nil discards the decisions
-	Bounds  policy.Bounds // limit for all skills
+	Audit   Auditor       // if nil, decisions are not recorded
+	Bounds  policy.Bounds // operator's limit for all skills
 	Host    script.Host   // machine whose interpreters are used
-	// Packages configures the installation of packages. If nil, programs that
-	// need packages are rejected.
+	// Packages configures package installation. If nil, programs that need
+	// packages are rejected.
 	Packages *packages.Options
-	// Services reports whether a server of a skill needs an installed package.
-	// It returns an error if the servers of the skill cannot be read, and
-	// [ErrNoServers] if no servers are started at all.
+	// Services reports whether any of a skill's servers needs a package to be
+	// installed. It returns an error if the skill's servers cannot be read, and
+	// [ErrNoServers] if servers are disabled.
 	Services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
-	// Secret returns the value of a secret for a skill. If the secret is not
-	// set, it returns "".
+	// Secret returns the value of a skill's secret, or "" if the secret is not
+	// set.
 	Secret          func(ctx context.Context, skill policy.Digest, name string) (string, error)
-	ProtectedDirs   []string // directories that no workspace may overlap
+	ProtectedDirs   []string // directories that a workspace must not overlap
 	Executable      string   // program that runs WebAssembly; "" rejects WebAssembly scripts
 	CacheDir        string   // "" disables the cache
 	PrivateNetworks []netip.Prefix
-	Logger          *slog.Logger // receives the decisions about network connections
+	Logger          *slog.Logger // logs decisions about network connections
 }
 
-// Runner runs the code of skills. It is safe for concurrent use.
+// A Runner runs code from skills and projects. It is safe for concurrent use.
 type Runner struct {
 	opts      Options
 	auth      *authorizer
@@ -90,28 +91,29 @@ func New(o Options) *Runner {
 	}
 }
 
-// Request describes one run of a script.
+// Request describes a run of a skill script.
 type Request struct {
 	Skill     string // name or reference of the skill
-	Script    string // path in the skill, or the base name of a script if that is unique
+	Script    string // path in the skill, or a base name that is unique in it
 	Args      []string
 	Inputs    []Input
 	Caller    Caller
 	Streams   Streams
 	Output    Output
-	Workspace string           // directory of the user; "" for none
+	Workspace string           // user's directory to mount; "" for none
 	Secrets   []sandbox.Secret // in addition to those of the runner
-	Timeout   time.Duration    // reduced to the limit of the bounds; 0 means that limit
+	Timeout   time.Duration    // reduced to the time limit in the bounds; 0 means that limit
 	Progress  Progress
 }
 
-// Progress receives messages while a run is prepared. It may be nil.
+// Progress is called with a message for each step that prepares a run. It may
+// be nil.
 type Progress func(what string)
 
 // Run runs a script of a skill and waits for it to finish. A script that fails
 // or is killed is reported in the result, not as an error. If the policy denies
-// the run, the error is a [*RefusedError]. If ctx ends during the run, or the
-// files cannot be saved, Run returns both a result and an error.
+// the run, the error is a [*RefusedError]. If ctx is done during the run, or
+// the output files cannot be saved, Run returns both a result and an error.
 func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, req.Skill)
 	if err != nil {
@@ -171,8 +173,8 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 	return res, nil
 }
 
-// recordEnd records the end of a run. If that fails, it adds a note to the
-// result, because the script has already run.
+// recordEnd records the end of a run in the audit log. If that fails, it adds a
+// note to the result, because the script has already run.
 func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 	if r.opts.Audit == nil {
 		return
@@ -186,14 +188,13 @@ func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 	}
 }
 
-// planner returns a planner for the programs of an owner. s is nil for the
-// programs of a project.
+// planner returns a planner for the owner's programs. s is nil for a project.
 func (r *Runner) planner(o owner, s *openedSkill) *planner {
 	return &planner{owner: o, skill: s, host: r.opts.Host, runsWASM: r.opts.Executable != ""}
 }
 
-// chooseBackend returns the back end of this run. If the configured back end
-// selects among others, it does so now.
+// chooseBackend returns the sandbox back end for a run. If the configured back
+// end chooses among several, it chooses now.
 func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 	if c, ok := r.opts.Sandbox.(interface {
 		Choose(context.Context) (sandbox.Backend, *sandbox.Report, error)
@@ -210,7 +211,7 @@ func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbo
 	if p.plan.Kind != script.WASM {
 		return &sandbox.Cmd{Args: p.plan.Command(path.Join(mountpoint.Skill, p.script), p.args...)}, nil
 	}
-	f, _ := b.skill.main().manifest.Find(p.script) // the script is a file of the skill
+	f, _ := b.skill.main().manifest.Find(p.script) // planScript found the script in the manifest
 	return r.wasm.command(ctx, spec, wasmModule{script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// verifiedFS contains the files of a skill that are listed in its manifest.
+// verifiedFS is a file system with the files listed in a skill's manifest.
 // Opening a file fails if its content differs from the manifest, so decisions
 // based on a file use the approved bytes.
 type verifiedFS struct {
@@ -24,8 +24,8 @@ type verifiedFS struct {
 
 var _ fs.StatFS = (*verifiedFS)(nil)
 
-// Open reads and checks a file. It also opens directories, but these cannot be
-// listed.
+// Open reads a file and verifies its hash. It also opens directories, but their
+// entries cannot be listed.
 func (v *verifiedFS) Open(name string) (fs.File, error) {
 	f, ok := v.files.Find(name)
 	if !ok {
@@ -91,7 +91,7 @@ type fileLocation struct {
 	path string
 }
 
-// Open opens a file by its name in the merged file system.
+// Open implements [fs.FS].
 func (g mergedFS) Open(name string) (fs.File, error) {
 	p, ok := g[name]
 	if !ok {
@@ -100,19 +100,19 @@ func (g mergedFS) Open(name string) (fs.File, error) {
 	return p.fsys.Open(p.path)
 }
 
-// TextFile returns a file system with a single file. The file has the given
-// content and can be opened under any name.
+// TextFile returns a file system that contains one file with the given content.
+// Its Open method ignores the file name.
 func TextFile(data []byte) fs.FS { return singleFile{data} }
 
-// singleFile is a file system with a single file in memory.
+// singleFile is a file system that contains one file, which is in memory.
 type singleFile struct{ data []byte }
 
-// Open opens the file under any name.
+// Open opens the file, ignoring its name argument.
 func (o singleFile) Open(string) (fs.File, error) {
 	return &memoryFile{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
 }
 
-// memoryFile is an open file in memory.
+// memoryFile is an open file whose content is in memory.
 type memoryFile struct {
 	*bytes.Reader
 	info fs.FileInfo
@@ -134,10 +134,10 @@ func (i memoryInfo) ModTime() time.Time { return time.Time{} }
 func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i memoryInfo) Sys() any           { return nil }
 
-// memoryFS is a file system of files in memory, by name.
+// memoryFS is an in-memory file system that maps file names to contents.
 type memoryFS map[string][]byte
 
-// Open opens a file.
+// Open implements [fs.FS].
 func (t memoryFS) Open(name string) (fs.File, error) {
 	data, ok := t[name]
 	if !ok {

@@ -16,10 +16,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// ErrNoFolder is returned if there is no working folder with a given handle.
+// ErrNoFolder is returned if no working folder has the given handle, or if
+// working folders are disabled.
 var ErrNoFolder = errors.New("working folder not found")
 
-// FolderPath returns the path of the working folder with a handle, below dir.
+// FolderPath returns the path of the working folder with the given handle in
+// dir. It returns [ErrNoFolder] if handle is malformed or dir is "", but does
+// not check whether the folder exists.
 func FolderPath(dir, handle string) (string, error) {
 	if dir == "" || !isHandle(handle) {
 		return "", ErrNoFolder
@@ -83,7 +86,8 @@ func isHandle(s string) bool {
 	return len(s) == 16 && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '2' || r > '7') })
 }
 
-// lockFolder locks a folder, so that only one run in any process uses it.
+// lockFolder locks a working folder, so that only one run uses it at a time,
+// even across processes. The returned function unlocks the folder.
 func lockFolder(ctx context.Context, dir string) (func(), error) {
 	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -96,11 +100,11 @@ func lockFolder(ctx context.Context, dir string) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// folderRetention is the time after the last use when a working folder is
-// removed.
+// folderRetention is how long a working folder is retained after its last use.
 const folderRetention = 7 * 24 * time.Hour
 
-// sweepFolders removes the expired working folders in dir.
+// sweepFolders removes expired working folders and abandoned temporary
+// directories from dir.
 func sweepFolders(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -117,8 +121,8 @@ func sweepFolders(dir string) {
 	}
 }
 
-// sweepFolder removes a folder and its lock if the folder has expired and is
-// not in use.
+// sweepFolder removes a working folder and its lock file if the folder has
+// expired and is not in use.
 func sweepFolder(dir string) {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -128,7 +132,8 @@ func sweepFolder(dir string) {
 	if err := filelock.TryLock(lock); err != nil {
 		return
 	}
-	// The lock file is as old as the first use, so check the folder instead.
+	// The lock file is as old as the folder's first use, so check the folder
+	// itself.
 	if fi, err := os.Lstat(dir); err == nil && time.Since(fi.ModTime()) < folderRetention {
 		return
 	}

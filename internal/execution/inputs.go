@@ -16,19 +16,18 @@ import (
 type Input struct {
 	// Name is the relative path below /work/in.
 	Name string
-	// FS and Path are the source of the file or directory.
+	// FS and Path identify the source file or directory.
 	FS   fs.FS
 	Path string
 }
 
-// Limits on the inputs of a run.
+// Maximum number and total size of a run's input files.
 const (
 	maxInputs     = 10_000
 	maxInputBytes = 512 << 20
 )
 
-// inputTrees returns the inputs as one tree. Each file in it has its own
-// source.
+// inputTrees merges the inputs into one tree, or returns nil if there are none.
 func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	if len(inputs) == 0 {
 		return nil, nil
@@ -65,7 +64,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 				return err
 			}
 			if d.Type()&fs.ModeSymlink != 0 && p != in.Path {
-				return nil // the symlink target is listed itself, or is outside
+				return nil // its target is an input itself, or is outside the inputs
 			}
 			fi, err := fs.Stat(in.FS, p)
 			if err != nil {

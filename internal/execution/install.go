@@ -11,11 +11,11 @@ import (
 
 // installer installs the packages that programs need.
 type installer struct {
-	opts *packages.Options // nil rejects programs that need packages
+	opts *packages.Options // if nil, programs that need packages are rejected
 }
 
-// builder returns a builder that installs the needed packages, or finds them if
-// they are already installed.
+// builder returns a builder that installs packages or looks up installed ones.
+// It returns an error if package installation is not configured.
 func (i installer) builder(needs *script.Needs) (*packages.Builder, error) {
 	if i.opts == nil {
 		return nil, &packages.OfflineError{Needs: needs.Requirements, Source: needs.Source}
@@ -40,7 +40,7 @@ func (i installer) install(ctx context.Context, p *program, files fs.FS, progres
 	return err
 }
 
-// lookup finds the installed package that p starts. It installs nothing.
+// lookup returns the installed package that p starts. It installs nothing.
 func (i installer) lookup(p *program) (*Package, error) {
 	b, err := i.builder(p.plan.Needs)
 	if err != nil {
@@ -54,9 +54,9 @@ func (i installer) lookup(p *program) (*Package, error) {
 	return found, err
 }
 
-// InstallPackage installs the package that npx or uvx starts for a server of a
-// skill. For other commands it does nothing. It runs no code of the package and
-// needs no approval.
+// InstallPackage installs the package that a skill's server starts with npx or
+// uvx. For other commands, it does nothing. It does not run the package's code,
+// so it needs no approval.
 func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []string, progress Progress) error {
 	p, err := r.planPackage(e, args)
 	if p == nil || err != nil {
@@ -70,8 +70,8 @@ func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []st
 	return err
 }
 
-// InstalledPackage returns the package that npx or uvx starts for a server of a
-// skill. For other commands it returns nil.
+// InstalledPackage returns the installed package that a skill's server starts
+// with npx or uvx. For other commands, it returns nil.
 func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, error) {
 	p, err := r.planPackage(e, args)
 	if p == nil || err != nil {
@@ -80,8 +80,8 @@ func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, er
 	return r.installer.lookup(p)
 }
 
-// planPackage plans to start a package. If the command does not start one, it
-// returns nil.
+// planPackage returns the program that starts the command's package, or nil if
+// the command does not start a package.
 func (r *Runner) planPackage(e *catalog.Entry, args []string) (*program, error) {
 	c, err := parseCommand(args)
 	if err != nil || c.pkg == nil {

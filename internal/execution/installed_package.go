@@ -23,20 +23,20 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Package is an installed package that npx or uvx starts for a skill. It does
+// Package is an installed package that a skill starts with npx or uvx. It does
 // not change until the installed packages are removed.
 type Package struct {
 	Registry  string // npm or pypi
-	Requested string // as written in the skill
+	Requested string // package name and version as written in the skill
 	Name      string
 	Version   string
-	// Integrity is "sha256:" and a hash of the package and its dependencies.
-	// For npm, it covers the integrity value of each package in the registry;
-	// for PyPI, the list of files of each package.
+	// Integrity is "sha256:" followed by a hash of the package and its
+	// dependencies. For npm, it covers each package's integrity value in the
+	// registry; for PyPI, each package's file list.
 	Integrity string
 }
 
-// Need returns the package as a dependency for an approval.
+// Need returns the package as a dependency to list in an approval.
 func (p *Package) Need() policy.Need {
 	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
 }
@@ -45,8 +45,8 @@ func isPackageNeed(n policy.Need) bool {
 	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 
-// resolve returns the installed package, and the arguments with which the
-// interpreter runs it.
+// resolve returns the installed package and the interpreter arguments that run
+// it.
 func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, error) {
 	if p == nil || len(p.Mounts) != 1 {
 		return nil, nil, errors.New("no package installed")
@@ -63,7 +63,7 @@ func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, erro
 }
 
 const (
-	maxMetadata = 16 << 20 // size limit of a file with package metadata, in bytes
+	maxMetadata = 16 << 20 // maximum size of a package metadata file, in bytes
 	maxPrograms = 20       // maximum number of programs listed in an error
 )
 
@@ -154,7 +154,8 @@ func integrityOf(lines []string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// normalizeName returns the normalized name of a Python package.
+// normalizeName returns the normalized name of a Python package, as defined by
+// PEP 503, without extras.
 func normalizeName(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	return regexp.MustCompile(`[-_.]+`).ReplaceAllString(strings.ToLower(name), "-")
@@ -204,9 +205,9 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 
 var entryPoint = lazyregexp.New(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(\s*\[.*\])?$`)
 
-// packagedFiles returns the lines of a RECORD for files that are part of the
-// package. The installer adds other lines, in varying order and with varying
-// values.
+// packagedFiles returns the sorted lines of a RECORD file that describe files
+// in the package. It omits lines added by the installer, which differ between
+// installations.
 func packagedFiles(record []byte) []byte {
 	var lines []string
 	for line := range strings.Lines(string(record)) {
@@ -219,7 +220,8 @@ func packagedFiles(record []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// consoleScripts parses the programs in an entry_points.txt.
+// consoleScripts returns the console scripts declared in an entry_points.txt
+// file. It maps their names to their entry points.
 func consoleScripts(text []byte) map[string]string {
 	out, section := map[string]string{}, ""
 	lines := bufio.NewScanner(bytes.NewReader(text))

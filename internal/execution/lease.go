@@ -7,8 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Lease is the permission to use the servers of a skill. The caller must
-// release it.
+// A Lease is a permission to use a skill's servers. The caller must release it.
 type Lease struct {
 	Skill  string
 	Digest policy.Digest
@@ -21,9 +20,8 @@ type Lease struct {
 	release func()
 }
 
-// AcquireLease acquires the permission to use the servers of a skill. ctx
-// limits only the check. If the policy denies it, the error is a
-// [*RefusedError].
+// AcquireLease acquires a lease for a skill's servers. The lease outlives ctx.
+// If the policy denies it, the error is a [*RefusedError].
 func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, ref)
 	if err != nil {
@@ -55,8 +53,8 @@ func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool
 	return r.auth.isAllowed(ctx, s, c)
 }
 
-// Check returns an error if the skill no longer exists with the same bytes, or
-// if the grant is no longer valid. Call it before each use. It records nothing.
+// Check returns an error if the skill was removed or changed, or if the grant
+// is no longer valid. Call it before each use of a server. It records nothing.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)

@@ -14,7 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Output says where to save the files of a run. The zero value saves none.
+// Output specifies where to save the files that a run writes. The zero value
+// saves none.
 type Output struct {
 	FolderDir string // directory that contains the working folders; "" disables them
 	Folder    string // handle of a working folder that an earlier run returned
@@ -22,9 +23,9 @@ type Output struct {
 	Dir       string // directory for the files in /work/out if there is no working folder
 }
 
-// collector saves the files of a run in a directory of the user, in a working
-// folder, or nowhere. It writes them to a temporary directory and moves them to
-// the destination when all are complete.
+// collector saves the files that a run writes in the user's directory or in a
+// working folder, or discards them. It writes them to a temporary directory and
+// moves them to the destination when all are complete.
 type collector struct {
 	handle   string // handle of the working folder
 	dir      string // destination, or "" for none
@@ -37,8 +38,8 @@ type collector struct {
 	unlock   func()
 }
 
-// newCollector opens the destination for the files of a run. It adds the files
-// of the working folder to the sandbox.
+// newCollector opens the destination of a run's output files. It adds the
+// working folder's files to the sandbox.
 func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector, error) {
 	o := &collector{unlock: func() {}}
 	switch {
@@ -69,7 +70,7 @@ func newCollector(ctx context.Context, out Output, s *sandbox.Spec) (*collector,
 	return o, nil
 }
 
-// collect saves a file of the run. It counts the files that are not saved.
+// collect saves an output file, or counts it as not saved.
 func (o *collector) collect(f sandbox.File, r io.Reader) (bool, error) {
 	out, handed := strings.CutPrefix(f.Path, "out/")
 	name := f.Path
@@ -128,8 +129,8 @@ func (o *collector) commit(res *sandbox.Result) error {
 		o.handle = ""
 		return errors.Join(os.RemoveAll(o.incoming), o.removeFolder())
 	}
-	// Replace the whole folder, so that files that the script removed do not
-	// stay.
+	// Replace the whole folder, so that it does not keep files that the script
+	// removed.
 	old := o.incoming + ".old"
 	if err := os.Rename(o.dir, old); err != nil {
 		return err
@@ -157,13 +158,13 @@ func (o *collector) discard() {
 	o.unlock()
 }
 
-// removeFolder removes the working folder.
+// removeFolder removes the working folder and its lock file.
 func (o *collector) removeFolder() error {
 	return errors.Join(os.RemoveAll(o.dir), os.Remove(o.dir+".lock"))
 }
 
-// mergeDir moves files into a directory of the user. It replaces files of the
-// same name, and does not follow symlinks.
+// mergeDir copies the files in from to the directory to. It replaces files with
+// the same name and does not follow symlinks.
 func mergeDir(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// packageCommand is a package to install and the program of it to start.
+// packageCommand describes a package to install and which of its programs to
+// run.
 type packageCommand struct {
 	launcher string // npx or uvx
 	pkg      string // package name
 	version  string // as requested; "" means the latest
-	program  string // "" means the only program, or the one with the name of the package
+	program  string // "" means the program named after the package, or the only program
 	args     []string
-	files    memoryFS // input of the installation
+	files    memoryFS // files that declare the package for the installation
 }
 
 var (

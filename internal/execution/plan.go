@@ -12,10 +12,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/script"
 )
 
-// program describes how to start code of a skill or a project.
+// program describes how to start a script or another program for a skill or
+// project.
 type program struct {
 	plan   *script.Plan
-	script string   // path of a script of the skill; "" for other programs
+	script string   // path of the skill script; "" for other programs
 	args   []string // arguments of the script
 	argv   []string // command line of a program other than a script
 	pkg    *packageCommand
@@ -24,15 +25,15 @@ type program struct {
 	installed *Package           // installed package that pkg refers to
 }
 
-// planner plans how to start scripts and other programs.
+// planner determines how to start scripts and other programs.
 type planner struct {
 	owner    owner
-	skill    *openedSkill // nil for the programs of a project
+	skill    *openedSkill // nil for a project
 	host     script.Host
 	runsWASM bool
 }
 
-// planScript plans to run a script of the skill.
+// planScript returns the program that runs a skill script.
 func (p *planner) planScript(file string, args []string) (*program, error) {
 	plan, err := script.Resolve(p.skill.files, file, p.host)
 	if err != nil || p.skill.files.changed != nil {
@@ -44,7 +45,8 @@ func (p *planner) planScript(file string, args []string) (*program, error) {
 	return &program{plan: plan, script: file, args: args}, nil
 }
 
-// planCommand plans to start a command of the skill.
+// planCommand returns the program that starts a skill's command: a package, a
+// skill script, or a host program.
 func (p *planner) planCommand(c *command) (*program, error) {
 	if c.pkg != nil {
 		return p.planPackage(c.pkg)
@@ -63,7 +65,7 @@ func (p *planner) planCommand(c *command) (*program, error) {
 	return p.planInterpreter(c.program(), c.words[1:])
 }
 
-// planPackage determines what to install, and which interpreter starts it.
+// planPackage returns the program that installs and starts a package.
 func (p *planner) planPackage(f *packageCommand) (*program, error) {
 	name := "main.js"
 	if f.launcher == "uvx" {
@@ -80,12 +82,13 @@ func (p *planner) planPackage(f *packageCommand) (*program, error) {
 	return &program{plan: plan, pkg: f}, nil
 }
 
-// planInterpreter plans to start an interpreter or another program of the host.
-// The script among its arguments determines which packages to install.
+// planInterpreter returns the program that starts an interpreter or another
+// host program. The script among its arguments determines which packages to
+// install.
 func (p *planner) planInterpreter(name string, args []string) (*program, error) {
 	target := p.scriptArgument(args)
 	switch {
-	case name == "uv" && len(args) > 1 && args[0] == "run": // the build step installs the packages of the skill
+	case name == "uv" && len(args) > 1 && args[0] == "run": // the build step installs the skill's packages
 		args = args[1:]
 		if args[0] == "--script" || args[0] == "-s" {
 			args = args[1:]
@@ -134,8 +137,9 @@ func (p *planner) resolveInterpreter(name, target string) (*script.Plan, error) 
 
 func isPython(name string) bool { return name == "python" || strings.HasPrefix(name, "python3") }
 
-// scriptArgument returns the script of the skill that an interpreter runs: the
-// first argument that is a script, or the module after -m.
+// scriptArgument returns the path of the skill script that an interpreter runs:
+// the first argument that is a script, or the module after -m. If there is
+// none, it returns "".
 func (p *planner) scriptArgument(args []string) string {
 	if p.skill == nil {
 		return "" // unreviewed files must not decide what is installed
@@ -160,7 +164,8 @@ func (p *planner) scriptArgument(args []string) string {
 	return ""
 }
 
-// planProgram plans to start any other program of the host.
+// planProgram returns the program that starts a host program other than an
+// interpreter.
 func (p *planner) planProgram(name string, args []string) (*program, error) {
 	t, tried, ok := p.host.Tool(name)
 	if !ok {

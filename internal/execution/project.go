@@ -18,33 +18,34 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Project is a directory with its own configuration of commands. The other
-// files in it were not reviewed. Therefore its commands get only read access to
-// the directory, as /workspace. They get no network, no secrets,
-// and no environment variables except those of the configuration.
+// Project is a directory with its own command configuration. Its other files
+// have not been reviewed, so its commands can only read the directory, which is
+// mounted at /workspace. They have no network access, no secrets, and only the
+// environment variables in the configuration.
 type Project struct {
 	Dir    string        // absolute path
 	Name   string        // display name of the owner of the command; "" means Dir
 	Subdir string        // slash-separated working directory relative to Dir; "" means Dir
-	Digest policy.Digest // of the configuration
+	Digest policy.Digest // digest of the configuration
 	// Check returns nil while the user trusts the configuration that the
 	// command was read from. Its error says what the user can do. It is called
-	// before the start, before each write to the command, and every two
-	// seconds. It must be safe for concurrent use.
+	// before the command starts, before each write to it, and every two seconds
+	// while it runs. It must be safe for concurrent use.
 	Check func(ctx context.Context) error
 }
 
-// trustInterval is the time between two checks of trust while a service runs.
+// trustInterval is the interval between trust checks while a service runs.
 const trustInterval = 2 * time.Second
 
-// projectTarget starts a command of a project.
+// projectTarget is the target of a request to start a project's command.
 type projectTarget struct {
 	owner
 	r *Runner
 	p *Project
 }
 
-// openProject checks the requirements that do not depend on trust.
+// openProject returns the target for a project. It checks all requirements
+// except trust.
 func (r *Runner) openProject(p *Project) (target, error) {
 	if p.Check == nil {
 		return nil, errors.New("serve a command of a project: Project.Check is nil")
@@ -94,8 +95,8 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	return a, nil
 }
 
-// watchTrust checks trust periodically until held is done. check must end held
-// when trust is revoked.
+// watchTrust checks trust periodically until held is done. check must cancel
+// held when trust is revoked.
 func watchTrust(held context.Context, check func() error) {
 	tick := time.NewTicker(trustInterval)
 	defer tick.Stop()
@@ -122,8 +123,8 @@ func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decis
 	return nil
 }
 
-// plan plans to start a command of a project: a package, a file of the project,
-// or a program of the host.
+// plan returns the program that starts a project's command: a package, a file
+// in the project, or a host program.
 func (t projectTarget) plan(c *command) (*program, error) {
 	p := t.r.planner(t.owner, nil)
 	if c.pkg != nil {

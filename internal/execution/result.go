@@ -16,7 +16,7 @@ import (
 // Streams are the standard streams of a run. Each may be nil.
 type Streams struct {
 	Stdin io.Reader
-	// Stdout and Stderr receive the output while it is written.
+	// Stdout and Stderr receive the output as it is written.
 	Stdout, Stderr io.Writer
 	// Unlimited disables the output limit of Stdout, for a command that the
 	// user typed.
@@ -26,7 +26,7 @@ type Streams struct {
 // Result is the outcome of a run.
 type Result struct {
 	*sandbox.Result
-	Skill, Script string // "" for a command of the host
+	Skill, Script string // "" for a host command
 	Digest        policy.Digest
 	Folder        string // handle of the working folder, or ""
 	UnsavedFiles  int    // number of files written outside /work/out
@@ -40,8 +40,8 @@ type Command struct {
 	Streams Streams
 	Output  Output
 	Timeout time.Duration
-	// Workspace is the user's directory in which the command starts, or "". Its
-	// protected names are read-only, see [IsProtected].
+	// Workspace is the user's directory in which the command starts, or "".
+	// Protected names in it are read-only; see [IsProtected].
 	Workspace string
 	Writable  bool // the command may write to Workspace
 }
@@ -64,7 +64,7 @@ func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, er
 	return res, nil
 }
 
-// runInSandbox runs a command in a sandbox and saves its files.
+// runInSandbox runs a command in a sandbox and saves its output files.
 func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, std Streams, out Output) (*Result, error) {
 	files, err := newCollector(ctx, out, spec)
 	if err != nil {
@@ -97,8 +97,8 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 // missingModule matches Python's error for a package that is not installed.
 var missingModule = lazyregexp.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
 
-// missingModuleNote returns a note about the Python module that was not found,
-// if the script declares no packages.
+// missingModuleNote returns a note about a Python module that was not found. It
+// returns nil if the script declares packages.
 func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if plan.Kind != script.Python || plan.Needs != nil || res.ExitCode == 0 {
 		return nil

@@ -15,7 +15,8 @@ import (
 
 const (
 	maxStderr = 64 << 10
-	// closeGrace is the time for a service to exit after its input is closed.
+	// closeGrace is how long a service may take to exit after its input is
+	// closed.
 	closeGrace = 2 * time.Second
 )
 
@@ -24,7 +25,7 @@ const (
 // methods are safe for concurrent use. The caller must close the service, even
 // after it has exited.
 type Service struct {
-	Skill   string        // "" for a command of a project
+	Skill   string        // "" for a project's command
 	Digest  policy.Digest // digest of the skill, or of the project's configuration
 	Backend string        // name of the sandbox back end
 	Package *Package      // package that npx or uvx started; nil for other commands
@@ -51,7 +52,8 @@ type Service struct {
 	stderr tailBuffer
 }
 
-// watch monitors the service until it has exited.
+// watch monitors the service in the background. It kills the service when held
+// is done, and calls release after the service has exited.
 func (s *Service) watch(held context.Context, release func()) {
 	s.ctx, s.closeRequested, s.drained = held, make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(held, func() {
@@ -78,7 +80,7 @@ func (s *Service) watch(held context.Context, release func()) {
 	}()
 }
 
-// endReason returns why the service exited. If it was closed, it returns nil.
+// endReason returns why the service exited, or nil if it was closed.
 func (s *Service) endReason() error {
 	if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
 		return fmt.Errorf("service killed: %w", cause)
@@ -98,8 +100,9 @@ func (s *Service) endReason() error {
 	return errors.New(why)
 }
 
-// Read reads from standard output. At the end it returns [io.EOF]. If the
-// permission was revoked, the error matches [sandbox.ErrDisabled].
+// Read reads from the service's standard output. At the end, it returns
+// [io.EOF]. If the permission was revoked, the error matches
+// [sandbox.ErrDisabled].
 func (s *Service) Read(b []byte) (int, error) {
 	n, err := s.stdout.Read(b)
 	if err != nil {
@@ -110,8 +113,8 @@ func (s *Service) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to standard input. For a command of a project, it fails if the
-// configuration is no longer trusted.
+// Write writes to the service's standard input. For a project's command, it
+// returns an error if the configuration is no longer trusted.
 func (s *Service) Write(b []byte) (int, error) {
 	if s.check != nil {
 		if err := s.check(); err != nil {
@@ -121,8 +124,8 @@ func (s *Service) Write(b []byte) (int, error) {
 	return s.process.Stdin().Write(b)
 }
 
-// Close closes the input of the service and waits up to two seconds for it to
-// exit. It then kills the service and its children, and waits for them.
+// Close closes the service's input and waits up to two seconds for the service
+// to exit. It then kills the remaining processes and waits for them to exit.
 func (s *Service) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closeRequested)

@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ServiceRequest describes a long-lived command of a skill or a project.
+// ServiceRequest describes a skill's or project's long-lived command.
 type ServiceRequest struct {
-	Skill   string   // name or reference of the skill; "" for a command of a project
-	Project *Project // nil for a command of a skill
+	Skill   string   // name or reference of the skill; "" for a project's command
+	Project *Project // nil for a skill's command
 	// Digest is the required digest of the skill. If empty, any digest is
 	// accepted.
 	Digest  policy.Digest
@@ -30,12 +30,12 @@ type ServiceRequest struct {
 	// Files are added to [provider.Dir] as read-only files. The keys are base
 	// names.
 	Files map[string][]byte
-	// Hosts further limits the granted hosts. If nil, all granted hosts are
+	// Hosts further restricts the granted hosts. If nil, all granted hosts are
 	// allowed.
 	Hosts     []string
 	Redact    []sandbox.Secret // removed from the output, in addition to the secrets of the sandbox
 	Caller    Caller
-	Workspace string // directory of the user; "" for none
+	Workspace string // user's directory to mount; "" for none
 	Progress  Progress
 }
 
@@ -54,7 +54,7 @@ var (
 	_ target = projectTarget{}
 )
 
-// skillTarget starts a command of a skill.
+// skillTarget is the target of a request to start a skill's command.
 type skillTarget struct {
 	*openedSkill
 	r *Runner
@@ -73,9 +73,9 @@ func (t skillTarget) plan(c *command) (*program, error) {
 }
 
 // Serve starts a long-lived command in the sandbox. The command is killed when
-// its permission is revoked. ctx limits only the start. The caller must close
-// the service. If the policy denies the start, the error is a [*RefusedError].
-// If the command is not supported, it is a [*CommandError].
+// its permission is revoked. ctx applies only to the start. The caller must
+// close the service. If the policy denies the start, the error is a
+// [*RefusedError]. If the command is not supported, it is a [*CommandError].
 func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
 	// The service outlives ctx, but the start must not.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -92,7 +92,7 @@ func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	return served, nil
 }
 
-// serve is like Serve, but ctx limits the whole life of the service.
+// serve is like Serve, but the service also ends when ctx is done.
 func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
 	t, err := r.openTarget(ctx, req)
 	if err != nil {
@@ -125,8 +125,8 @@ func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	return served, nil
 }
 
-// openTarget opens the project or the skill. It returns an error if the skill
-// has changed since its command was read.
+// openTarget opens the requested project or skill. It returns an error if the
+// skill has changed since its command was read.
 func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, error) {
 	if req.Project != nil {
 		return r.openProject(req.Project)
@@ -215,7 +215,7 @@ func startProcess(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 	return box, p, nil
 }
 
-// redactOutput removes secrets from the output of the service.
+// redactOutput arranges for secrets to be redacted from the service's output.
 func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	s.secrets = slices.Concat(more, spec.Secrets)
 	for _, in := range spec.Network.Inject {
@@ -227,7 +227,8 @@ func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	}
 }
 
-// serviceTrees returns the files that the caller provides as trees.
+// serviceTrees returns a tree with the files that the caller provides, or nil
+// if there are none.
 func serviceTrees(files map[string][]byte) []sandbox.Tree {
 	if len(files) == 0 {
 		return nil
@@ -282,7 +283,8 @@ func (p *program) resolvePackage(a *authorization, skill string) error {
 	return nil
 }
 
-// recordServed records the end of a service. The start was recorded before.
+// recordServed records the end of a service. The start has already been
+// recorded.
 func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason string) {
 	if r.opts.Audit == nil {
 		return

@@ -24,7 +24,7 @@ type owner struct {
 	digest policy.Digest // digest of the approved bytes
 }
 
-// openedSkill is a skill with the open files of the skill and its dependencies.
+// openedSkill is a skill whose files, and those of its dependencies, are open.
 type openedSkill struct {
 	owner
 	entry *catalog.Entry
@@ -33,7 +33,7 @@ type openedSkill struct {
 	files *verifiedFS // files of the skill that decisions are based on
 }
 
-// part is a skill whose files are in the sandbox.
+// part is a skill or dependency whose files are added to the sandbox.
 type part struct {
 	entry    *catalog.Entry
 	bundle   *skill.Bundle
@@ -88,9 +88,9 @@ func (s *openedSkill) close() {
 	}
 }
 
-// CheckManifest returns an error if src, the SKILL.md that was parsed, is not
-// the one in the manifest. The manifest is part of an approval, and SKILL.md
-// decides what a skill may do.
+// CheckManifest returns an error if src, the parsed SKILL.md, differs from the
+// one in the manifest. A user approves the manifest, but SKILL.md determines
+// what a skill may do.
 func CheckManifest(m skill.Manifest, src []byte) error {
 	hash := skill.Hash(src)
 	for _, f := range m {
@@ -129,16 +129,16 @@ func (s *openedSkill) findScript(name string) (string, error) {
 	return file, s.checkUnchanged(err)
 }
 
-// findFile returns the path of the skill's file that word refers to.
+// findFile returns the path in the skill that word refers to, and reports
+// whether the file exists.
 func (s *openedSkill) findFile(word string) (string, bool) {
 	p := path.Clean(strings.TrimPrefix(word, mountpoint.Skill+"/"))
 	_, ok := s.main().manifest.Find(p)
 	return p, ok
 }
 
-// checkUnchanged returns an error if a file differs from the manifest, since
-// err may be a consequence of that. Otherwise it returns err with the name of
-// the skill.
+// checkUnchanged returns an error if a file differs from the manifest, because
+// err may be a consequence of that. Otherwise, it adds the skill's name to err.
 func (s *openedSkill) checkUnchanged(err error) error {
 	if s.files.changed != nil {
 		err = s.files.changed

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// nodeProcesses is the factor by which the process limit is increased for
+	// nodeProcesses is the factor by which the process limit is multiplied for
 	// Node, which starts its own threads.
 	nodeProcesses = 2
-	// noTimeLimit is the time limit of a service. The other limits are those of
-	// a script.
+	// noTimeLimit is the time limit of a service. Its other limits are the same
+	// as for a script.
 	noTimeLimit = math.MaxInt32 * time.Second
 )
 
-// specBuilder builds the sandbox specification of one program.
+// specBuilder builds the sandbox specification for a program.
 type specBuilder struct {
 	opts    *Options
 	owner   owner
-	skill   *openedSkill // nil for a program of a project
+	skill   *openedSkill // nil for a project
 	program *program
 	auth    *authorization
 
 	inputs    []Input
 	trees     []sandbox.Tree // additional files
-	workspace string         // directory of the user; "" for none
+	workspace string         // user's directory to mount; "" for none
 	secrets   []sandbox.Secret
-	timeout   time.Duration // 0 means the limit of the bounds
+	timeout   time.Duration // 0 means the time limit in the bounds
 	service   bool          // run without a time limit
 
 	notes []string // for users, set by build
@@ -46,8 +46,7 @@ func (b *specBuilder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// build returns the specification of the sandbox for a back end of the given
-// tier.
+// build returns the sandbox specification for a back end of the given tier.
 func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
 	s := &sandbox.Spec{Env: map[string]string{}, Limits: b.limits(), Digest: string(b.owner.digest)}
 	if b.skill != nil {
@@ -84,7 +83,7 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 	return s, b.configureNetwork(ctx, s, tier)
 }
 
-// limits returns the default limits of the sandbox, changed by the bounds.
+// limits returns the sandbox's default limits, adjusted to the bounds.
 // [RequestedBounds] ensures that none exceeds the operator's limit or the
 // default.
 func (b *specBuilder) limits() sandbox.Limits {
@@ -136,8 +135,8 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 	return nil
 }
 
-// addSecrets adds secrets to the environment of the code, or to the proxy that
-// injects them into requests.
+// addSecrets makes secrets available to the code, or to the proxy that injects
+// them into requests.
 func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Secret) {
 	injected := map[string]bool{}
 	for _, in := range b.auth.inject {

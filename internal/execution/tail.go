@@ -2,8 +2,8 @@ package execution
 
 import "sync"
 
-// tailBuffer stores the last bytes written to it. It is safe for concurrent
-// use.
+// tailBuffer stores the last limit bytes written to it. It is safe for
+// concurrent use.
 type tailBuffer struct {
 	limit int
 

@@ -32,7 +32,7 @@ type wasmRunner struct {
 	sandbox    sandbox.Backend
 }
 
-// wasmModule is a WebAssembly module of a skill.
+// wasmModule describes a run of a skill's WebAssembly module.
 type wasmModule struct {
 	script string // path in the skill
 	hash   string // hash of the content
@@ -42,7 +42,7 @@ type wasmModule struct {
 }
 
 // command returns the command that runs a module. If there is a cache, the
-// command uses the compiled code.
+// command uses compiled code from it.
 func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule, progress Progress) (*sandbox.Cmd, error) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: w.executable, Path: w.executable})
 	l := s.Limits
@@ -93,9 +93,9 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 	if w.cacheDir == "" {
 		return "", nil
 	}
-	// Compiled code runs unchecked, so each module has its own directory, which
-	// only its compilation writes. The name depends on the compiling program,
-	// which accepts only code that it compiled itself.
+	// Compiled code runs unchecked, so each module has its own directory, to
+	// which only its compilation writes. The name depends on the compiling
+	// program, which accepts only code that it compiled itself.
 	by, err := os.Stat(w.executable)
 	if err != nil {
 		return "", fmt.Errorf("find WebAssembly runner: %w", err)

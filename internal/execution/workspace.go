@@ -15,10 +15,10 @@ import (
 // ErrWorkspace is returned for a directory that scripts must not access.
 var ErrWorkspace = errors.New("scripts must not access this directory")
 
-// CheckWorkspace returns an error if scripts must not access a directory. The
-// error matches [ErrWorkspace] for the root of the file system, and for any
-// directory that overlaps a protected one. Protected directories hold Loadout's
-// own state.
+// CheckWorkspace returns an error if scripts must not be given access to dir.
+// The error wraps [ErrWorkspace] if dir is a relative path, is the root of the
+// file system, or overlaps a protected directory. Protected directories hold
+// Loadout's own state.
 func CheckWorkspace(dir string, protected ...string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("workspace %s: %w: path is not absolute", dir, ErrWorkspace)
@@ -66,8 +66,9 @@ func resolveExisting(path string) string {
 // run code. In a writable workspace they are read-only.
 var protectedNames = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
-// IsProtected reports whether a path in a workspace is, or is below, a name
-// that makes other programs run code. Scripts must not write to it.
+// IsProtected reports whether a path in a workspace contains a protected name,
+// such as .git. Files with these names make other programs run code, so scripts
+// must not write to them.
 func IsProtected(name string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if slices.Contains(protectedNames, strings.ToLower(part)) {
@@ -77,7 +78,8 @@ func IsProtected(name string) bool {
 	return false
 }
 
-// mountWorkspace mounts a directory of the user in the sandbox.
+// mountWorkspace mounts the user's directory in the sandbox. If the directory
+// is writable, existing protected names in it stay read-only.
 func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: mountpoint.Workspace, Writable: writable})
 	if !writable {

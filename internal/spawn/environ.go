@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// environment returns the environment of a server process: a few variables of
-// this program that most programs need, and the configured ones.
+// environment returns the environment of a server process. It consists of the
+// variables in own and the inheritable variables in from.
 func environment(from []string, own map[string]string) []string {
 	vars := map[string]string{}
 	for _, e := range from {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing, because this system has no such signal. The guard
-// kills the process instead.
+// dieWithParent does nothing, because this system has no parent-death signal.
+// The guard kills the process instead.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // await waits for the process and reaps it, because there is no portable way to

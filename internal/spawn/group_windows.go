@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object. Its processes end when its last handle is closed,
-// which happens at the latest when this program exits.
+// group is a job object. Windows kills its processes when the last handle is
+// closed, at the latest when this program exits.
 type group struct{ job windows.Handle }
 
 func (*group) prepare(*exec.Cmd) {}
@@ -39,7 +39,7 @@ func (g *group) started(cmd *exec.Cmd) error {
 	return nil
 }
 
-// terminate kills the job, because Windows has no gentler way.
+// terminate kills the job, because Windows has no equivalent of SIGTERM.
 func (g *group) terminate(cmd *exec.Cmd) { g.kill(cmd) }
 
 func (g *group) kill(*exec.Cmd) { windows.TerminateJobObject(g.job, 1) }

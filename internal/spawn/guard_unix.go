@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// guardScript kills the process groups whose IDs it has read when its input is
-// closed, which happens even if this program is killed.
+// guardScript reads the IDs of process groups. When its input is closed, which
+// happens even if this program is killed, it kills these groups.
 const guardScript = `trap '' HUP INT QUIT TERM
 g=' '
 while read -r op n; do

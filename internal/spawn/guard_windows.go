@@ -1,6 +1,6 @@
 package spawn
 
-// guard does nothing, because Windows ends the job when this program exits.
+// guard does nothing, because Windows kills the job when this program exits.
 type guard struct{}
 
 func newGuard(chan<- func()) *guard { return &guard{} }

@@ -18,21 +18,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// DefaultGrace is the default of [Options.Grace].
+// DefaultGrace is the default value of [Options.Grace].
 const DefaultGrace = 2 * time.Second
 
 // Options configures a [Spawner].
 type Options struct {
-	// Environ is the environment from which variables are selected. Nil means
-	// the environment of this process.
+	// Environ is the environment from which processes inherit some variables.
+	// Nil means the environment of this process.
 	Environ []string
 	// Grace is how long a process may take to exit after its input is closed,
 	// and again after SIGTERM. Zero means [DefaultGrace].
 	Grace time.Duration
 }
 
-// A Spawner starts processes. It is safe for concurrent use and needs no
-// closing.
+// A Spawner starts processes. It is safe for concurrent use. It does not need
+// to be closed.
 type Spawner struct {
 	environ []string
 	grace   time.Duration
@@ -58,7 +58,7 @@ var _ upstream.Spawner = (*Spawner)(nil).Start
 
 // Start starts the command of a server. The process gets PATH, HOME and similar
 // variables, and those in c.Env. Its working directory is c.Dir or, if that is
-// "", the directory of this program. ctx limits only the start.
+// "", the directory of this program. ctx applies only to the start.
 //
 // When the process exits, the rest of its group is killed. When this program is
 // killed, Linux kills the process immediately, and on Unix a waiting shell
@@ -171,7 +171,7 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 	ring   ring
-	work   sync.WaitGroup // the reader of stderr
+	work   sync.WaitGroup // tracks the goroutine that reads stderr
 
 	mu     sync.Mutex // mu prevents signals to a reused group ID.
 	reaped bool
@@ -183,7 +183,7 @@ type process struct {
 
 var _ upstream.Process = (*process)(nil)
 
-// Read reads standard output of the process.
+// Read reads from the standard output of the process.
 func (p *process) Read(b []byte) (int, error) {
 	n, err := p.stdout.Read(b)
 	if err != nil && errors.Is(err, os.ErrClosed) {
@@ -192,7 +192,7 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to standard input of the process.
+// Write writes to the standard input of the process.
 func (p *process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
 // Stderr returns the last 64 KiB of standard error.
@@ -209,9 +209,9 @@ func (p *process) Exited() string {
 	}
 }
 
-// Close stops the process. It closes the input, terminates the group after the
-// grace period, and kills the group after another one. It returns when the
-// process is reaped. It may be called more than once and concurrently.
+// Close stops the process. It closes the input, terminates the group after a
+// grace period, and kills it after another grace period. It returns when the
+// process has been reaped. It may be called more than once and concurrently.
 func (p *process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()

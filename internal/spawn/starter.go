@@ -13,7 +13,7 @@ type starter struct {
 	mu     sync.Mutex
 	living int
 	starts chan func()
-	over   chan struct{} // closed when the thread ended
+	over   chan struct{} // closed when the thread has ended
 	guard  *guard
 }
 
@@ -48,7 +48,7 @@ func (k *starter) remove(p *process) {
 	k.release()
 }
 
-// release stops the thread and the guard after the last process exited.
+// release stops the thread and the guard after the last process has exited.
 func (k *starter) release() {
 	k.living--
 	if k.living > 0 {
