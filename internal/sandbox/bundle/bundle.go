@@ -1,7 +1,7 @@
 // Package bundle caches verified copies of read-only trees on the host, for
 // back ends that cannot copy files into a running sandbox. A copy is stored at
 // bundles/KEY in a cache directory. KEY is derived from the paths and hashes in
-// the manifest, so a changed skill gets another bundle.
+// the manifest, so a changed skill gets a new bundle.
 //
 // Copies are never trusted. Before each use, the tree is read and hashed again
 // and compared with the copy byte by byte. A copy that differs, or has missing
@@ -42,10 +42,10 @@ func (b *Bundle) Close() {
 	}
 }
 
-// Open returns a cached copy of the tree, and creates it if necessary. All
-// users can read the copy, and none can write to it. If the tree does not match
-// its manifest, the error is a [*sandbox.ChangedError]. Open is safe for
-// concurrent use by several processes.
+// Open returns a cached copy of the tree, creating it if necessary. The copy is
+// readable by all users and writable by none. If the tree does not match its
+// manifest, the error is a [*sandbox.ChangedError]. Open is safe for concurrent
+// use by several processes.
 func Open(cache string, t *sandbox.Tree) (*Bundle, error) {
 	all := filepath.Join(cache, "bundles")
 	if err := os.MkdirAll(all, 0o755); err != nil {
@@ -73,7 +73,7 @@ func key(t *sandbox.Tree) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// reuse returns the bundle at dir, or nil if there is none or it does not equal
+// reuse returns the bundle at dir, or nil if it does not exist or differs from
 // the tree.
 func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 	held, err := openLocked(dir)
@@ -94,7 +94,7 @@ func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 		return nil, nil
 	}
 	now := time.Now()
-	os.Chtimes(dir, now, now) // the time of the last use, for sweep
+	os.Chtimes(dir, now, now) // for sweep, the time of last use
 	return &Bundle{Dir: dir, held: held}, nil
 }
 
@@ -113,7 +113,7 @@ func openLocked(dir string) (*os.File, error) {
 	now, err2 := os.Lstat(dir)
 	if err == nil && (err2 != nil || !os.SameFile(have, now)) {
 		f.Close()
-		return nil, fs.ErrNotExist // it was removed before it was locked
+		return nil, fs.ErrNotExist // removed before it was locked
 	}
 	return f, err
 }
@@ -146,7 +146,7 @@ func compare(dir string, t *sandbox.Tree) (bool, error) {
 	return same, nil
 }
 
-// comparer is a writer that compares the written data with the data of a
+// comparer is a writer that compares the data written to it with that of a
 // reader.
 type comparer struct {
 	r    io.Reader
@@ -269,7 +269,7 @@ func protect(dir string) error {
 	})
 }
 
-// discard renames and removes an invalid bundle.
+// discard removes an invalid bundle, renaming it first.
 func discard(dir string) {
 	away := filepath.Join(filepath.Dir(dir), ".old-"+rand.Text())
 	if os.Rename(dir, away) == nil {
@@ -277,7 +277,7 @@ func discard(dir string) {
 	}
 }
 
-// remove removes a bundle, whose directories are read-only.
+// remove removes a bundle, including its read-only directories.
 func remove(dir string) {
 	filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if e != nil && e.IsDir() {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lock does nothing on this system. It fails for exclusive locks, so that
-// unused bundles are never removed.
+// lock does nothing on this system. It fails for exclusive locks, so unused
+// bundles are never removed.
 func lock(_ *os.File, exclusive bool) error {
 	if exclusive {
 		return errors.ErrUnsupported
@@ -17,5 +17,5 @@ func lock(_ *os.File, exclusive bool) error {
 	return nil
 }
 
-// hasMode returns true, because this system has no such permissions.
+// hasMode always returns true, because this system has no Unix permissions.
 func hasMode(fs.FileInfo, fs.FileMode) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock locks an open directory until it is closed. A shared lock waits; an
-// exclusive lock fails if it is not available.
+// lock locks an open directory until it is closed. It waits for a shared lock,
+// but fails if an exclusive lock is not available.
 func lock(f *os.File, exclusive bool) error {
 	how := syscall.LOCK_SH
 	if exclusive {
@@ -22,7 +22,7 @@ func lock(f *os.File, exclusive bool) error {
 	}
 }
 
-// hasMode reports whether the file belongs to this user and has the permissions
+// hasMode reports whether the file belongs to this user and has permissions
 // perm.
 func hasMode(fi fs.FileInfo, perm fs.FileMode) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)

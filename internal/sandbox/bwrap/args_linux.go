@@ -23,10 +23,10 @@ const stagePath = "/run/loadout/" + stage.Name
 // firstFile is the first file descriptor after the socket.
 const firstFile = stage.ControlFD + 1
 
-// arguments returns the arguments with which bubblewrap creates the view and
-// starts the stage. texts are the contents of small files, which bubblewrap
-// reads from descriptors starting at firstFile. The next descriptor is for its
-// status output.
+// arguments returns the bubblewrap arguments that create the view and start the
+// stage. texts are the contents of small files, which bubblewrap reads from
+// descriptors starting at firstFile. The next descriptor is for its status
+// output.
 //
 // It does not use --die-with-parent. If bubblewrap is killed before it releases
 // its child, the child would wait forever, because it holds a write end of the

@@ -25,24 +25,24 @@ type Options struct {
 	// Stage is an executable that links package stage. The default is the
 	// current executable.
 	Stage string
-	// UID is the host user and group as which bubblewrap runs if this program
-	// runs as root. The default is 65534. That user must not own any files, and
-	// must have access to Cache.
+	// UID is the host user and group ID of bubblewrap if this program runs as
+	// root. The default is 65534. That user must not own any files, and must
+	// have access to Cache.
 	UID int
-	// Cache is the directory for verified copies of trees. Only this user may
-	// be able to change it. The default is loadout in the user's cache
-	// directory, or /var/cache/loadout for root.
+	// Cache is the directory for verified copies of trees. It must be writable
+	// only by this user. The default is loadout in the user's cache directory,
+	// or /var/cache/loadout for root.
 	Cache string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 
-// Backend is the bubblewrap back end.
+// Backend runs code in sandboxes created by bubblewrap.
 type Backend struct {
 	opts Options
 
 	mu    sync.Mutex
-	found *program // guarded by mu; nil until it was found
+	found *program // guarded by mu; nil until found
 }
 
 // program describes an installed bubblewrap.

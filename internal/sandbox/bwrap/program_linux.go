@@ -15,7 +15,8 @@ func (p *program) atLeast(major, minor int) bool {
 	return p.major > major || p.major == major && p.minor >= minor
 }
 
-// findProgram finds bubblewrap and its version, once.
+// findProgram returns the bubblewrap executable and its version. The result is
+// cached.
 func (b *Backend) findProgram(ctx context.Context) (*program, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -103,7 +103,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// bundles are the cached copies that a sandbox uses.
+// bundles are the cached copies in use by a sandbox.
 type bundles []*bundle.Bundle
 
 func (h bundles) close() {
@@ -182,7 +182,7 @@ func (b *Backend) stage(cache string, held *bundles) (string, error) {
 	return path, nil
 }
 
-// writableTrees returns the trees that are streamed to the stage.
+// writable returns the trees that are streamed to the stage.
 func writable(spec *sandbox.Spec) []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, t := range spec.Trees {
@@ -204,7 +204,7 @@ func rules(s *stage.Setup) *stage.Landlock {
 	return l
 }
 
-// command adds the bubblewrap command to the configuration. info is the status
+// command sets the bubblewrap command in the configuration. info is the status
 // output of bubblewrap.
 func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (info *os.File, err error) {
 	args, texts := arguments(p, s, spec, exe)
@@ -246,8 +246,8 @@ func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec
 	return info, nil
 }
 
-// child is the process that bubblewrap starts in the sandbox and that becomes
-// the stage.
+// child is the sandbox process that bubblewrap starts and that becomes the
+// stage.
 type child struct {
 	mu sync.Mutex
 	fd int // pidfd; guarded by mu; 0 until known
@@ -295,8 +295,8 @@ func (c *child) kill() {
 	}
 }
 
-// explain adds instructions to an error that occurs if bubblewrap may not
-// create namespaces.
+// explain adds instructions to an error if bubblewrap is not allowed to create
+// namespaces.
 func explain(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if ok && e.Fix == "" && e.Err != nil && (strings.Contains(e.Err.Error(), "namespace") || strings.Contains(e.Err.Error(), "ermission")) {

@@ -1,7 +1,7 @@
 // Package cgroup limits the memory, processes and CPU share of a sandbox with
-// control groups. It works if this process may create control groups: as root,
-// or in a delegated subtree. It supports both versions of control groups, and
-// sandboxes work without it.
+// control groups. It requires permission to create control groups: root, or a
+// delegated subtree. It supports versions 1 and 2. Sandboxes also work without
+// control groups.
 package cgroup
 
 import (
@@ -29,7 +29,7 @@ type Limits struct {
 }
 
 // Group is a set of control groups, one per hierarchy. The caller must call
-// Remove.
+// Remove when done.
 type Group struct {
 	dirs    map[string]string // directories by controller; "" is version 2
 	unified bool
@@ -44,10 +44,10 @@ var (
 	places = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
 )
 
-// controllers lists the controllers that are used in version 1.
+// controllers lists the version 1 controllers in use.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// New creates a group. If that is impossible, the error says why.
+// New creates a group. If control groups are unavailable, the error says why.
 func New(l Limits) (*Group, error) {
 	return newGroup(places(), l)
 }
@@ -81,11 +81,11 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-// setLimits sets the limits of a version 1 controller.
+// limit sets the limits of a version 1 controller.
 func (g *Group) limit(controller, dir string, l Limits) error {
 	switch controller {
 	case "memory":
-		// The limit includes swap if the kernel accounts swap.
+		// The limit includes swap if the kernel accounts for swap.
 		if err := writeValue(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
 			return err
 		}
@@ -102,8 +102,7 @@ func (g *Group) limit(controller, dir string, l Limits) error {
 	return writeValue(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
 }
 
-// makeUnified creates a version 2 group with the controllers that are
-// available.
+// makeUnified creates a version 2 group with the available controllers.
 func (g *Group) makeUnified(dir string, l Limits) error {
 	for _, c := range controllers {
 		writeValue(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // errors are ignored, because the controllers of the group are checked below
@@ -150,8 +149,8 @@ func writeValue(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Controllers returns those of the controllers memory, pids and cpu that the
-// group has.
+// Controllers returns which of the memory, pids and cpu controllers the group
+// has.
 func (g *Group) Controllers() []string {
 	var out []string
 	for _, c := range controllers {
@@ -163,7 +162,7 @@ func (g *Group) Controllers() []string {
 }
 
 // Attach adds a process to the group. Children that the process starts later
-// also belong to the group.
+// also join the group.
 func (g *Group) Attach(pid int) error {
 	for _, dir := range g.unique() {
 		if err := writeValue(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -183,8 +182,8 @@ func (g *Group) unique() []string {
 	return out
 }
 
-// OOM reports whether the kernel killed a process of the group because of its
-// memory use.
+// OOM reports whether the kernel killed a process in the group because it was
+// out of memory.
 func (g *Group) OOM() bool { return g.kills() > g.oom }
 
 func (g *Group) kills() int {
@@ -218,7 +217,7 @@ func (g *Group) Remove() {
 	}
 }
 
-// sweep removes the groups of programs that were killed.
+// sweep removes groups left behind by programs that were killed.
 func sweep(at map[string]string) {
 	for _, dir := range at {
 		left, _ := filepath.Glob(filepath.Join(dir, prefix+"*-*"))
@@ -266,8 +265,7 @@ func findGroups(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
-// groupPath returns the path of a group below a mount that shows the subtree at
-// root.
+// groupPath returns the path of a group below a mount of the subtree at root.
 func groupPath(mount, root, group string) string {
 	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
 		group = rest

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Users in a container: one keeps the container running, the other runs
+// User IDs in a container: one keeps the container running, the other runs
 // commands.
 const (
 	idler = "65532:65532"
@@ -66,7 +66,7 @@ func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, bi
 	return append(args, "--entrypoint", "sleep", b.opts.Image, "2147483647")
 }
 
-// memoryLimit returns the memory limit of a container. It includes the
+// memoryLimit returns the memory limit of a container. The limit includes
 // in-memory file systems.
 func memoryLimit(l sandbox.Limits) int64 { return l.Memory + l.Work + l.Tmp + l.Shm }
 
@@ -96,8 +96,7 @@ func workSize(spec *sandbox.Spec, l sandbox.Limits) int64 {
 	return size
 }
 
-// String formats the bind as a value of --mount. Engines parse the value as
-// CSV.
+// String formats the bind as a --mount value, which engines parse as CSV.
 func (m bind) String() string {
 	fields := []string{"type=bind", "source=" + m.host, "target=" + m.path}
 	if !m.writable {
@@ -105,12 +104,12 @@ func (m bind) String() string {
 	}
 	var s strings.Builder
 	w := csv.NewWriter(&s)
-	w.Write(fields) // cannot fail when writing to memory
+	w.Write(fields) // never fails in memory
 	w.Flush()
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// hostID identifies this machine, because several machines can use the same
+// hostID returns an ID for this machine, because several machines can share an
 // engine.
 func hostID() string {
 	name, _ := os.Hostname()
@@ -118,8 +117,8 @@ func hostID() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// newName returns a name for a container. The name contains the machine and the
-// PID of this process.
+// newName returns a container name that includes the machine ID and the PID of
+// this process.
 func newName() string {
 	return "loadout-" + hostID() + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:12])
 }

@@ -3,14 +3,14 @@
 // for skills that need the content of an image.
 //
 // A container has no network, a read-only root, no capabilities, no_new_privs,
-// control group limits, and in-memory file systems for all data that is
-// written. One user keeps the container running. Commands run as another user,
-// so that they can be killed together but cannot kill the container. Closing
-// the sandbox removes the container. If this program was killed, its next start
-// removes the container.
+// control group limits, and in-memory file systems for all written data. One
+// user keeps the container running. Commands run as another user, so that they
+// can be killed together but cannot kill the container. Closing the sandbox
+// removes the container. If this program is killed, the container is removed
+// the next time it starts.
 //
-// Engines may ignore options. So each container is inspected from inside before
-// it runs code. A container without seccomp, with capabilities or with a
+// Engines may ignore options. Therefore each container is inspected from inside
+// before it runs code. A container without seccomp, with capabilities or with a
 // network is rejected, and missing limits are reported as not enforced.
 //
 // The image must contain sh, tar and sleep. It is pulled only if [Options.Pull]
@@ -39,13 +39,13 @@ type Options struct {
 	// Runtime is the runtime that the engine uses, such as runsc. The default
 	// is the engine's default runtime.
 	Runtime string
-	// Cache is the directory for verified copies of trees. Only this user may
-	// be able to change it, and the engine must have access to it. The default
-	// is loadout in the user's cache directory, or /var/cache/loadout for root.
+	// Cache is the directory for verified copies of trees. It must be writable
+	// only by this user and accessible to the engine. The default is loadout in
+	// the user's cache directory, or /var/cache/loadout for root.
 	Cache string
 }
 
-// Backend is the container back end.
+// Backend runs code in Docker or Podman containers.
 type Backend struct {
 	opts Options
 

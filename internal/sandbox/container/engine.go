@@ -14,20 +14,20 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// callTimeout is the timeout of engine commands that should take little time,
+// callTimeout is the timeout for engine commands that should finish quickly,
 // such as removing a container.
 const callTimeout = 30 * time.Second
 
 // engine is the command-line client of a container engine. The client inherits
 // the environment of this program, because environment variables configure it.
-// Containers do not inherit it.
+// Containers do not inherit the environment.
 type engine struct {
 	path    string
 	kind    string // docker or podman
 	version string
 }
 
-// command returns a command that runs the client, without a shell.
+// command returns a command that runs the client directly, without a shell.
 func (e *engine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.WaitDelay = time.Second
@@ -115,8 +115,8 @@ var (
 	}
 )
 
-// ensureImage checks that the image exists. If it does not, ensureImage pulls
-// it if that is allowed.
+// ensureImage checks that the image exists locally, and pulls a missing image
+// if that is allowed.
 func (b *Backend) ensureImage(ctx context.Context, e *engine) error {
 	_, err := e.call(ctx, nil, "image", "inspect", "--format", "{{.Id}}", b.opts.Image)
 	if err == nil || ctx.Err() != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Limits of collected files, which untrusted commands create.
+// Limits on collected files, which untrusted commands create.
 const (
 	maxCollected = 20_000
 	maxDepth     = 64
 )
 
-// writeArchive writes a tar archive for the container: the directories of the
-// layout, writable trees and secrets.
+// writeArchive writes a tar archive of the container's layout directories,
+// writable trees and secrets.
 func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 	tw := tar.NewWriter(w)
 	made := map[string]bool{"work": true}
@@ -83,8 +83,8 @@ func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 }
 
 // Collect calls visit for each file in the work directory, in order. It first
-// stores the archive from the container in a temporary file, because tar uses
-// another order.
+// stores the archive from the container in a temporary file, because tar uses a
+// different order.
 func (s *instance) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
 	spool, err := os.CreateTemp("", "loadout-files-")
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// limitedWriter discards all data after a limit.
+// limitedWriter discards all data beyond a limit.
 type limitedWriter struct {
 	w    io.Writer
 	left int64
@@ -151,7 +151,7 @@ type entry struct {
 }
 
 // listEntries returns the regular files in an archive of the work directory,
-// sorted. It ignores other files and invalid paths.
+// sorted. It skips other file types and invalid paths.
 func listEntries(r io.ReadSeeker) ([]entry, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func listEntries(r io.ReadSeeker) ([]entry, error) {
 	return slices.CompactFunc(found, func(a, b entry) bool { return a.Path == b.Path }), nil
 }
 
-// isSparse reports whether a file is stored in a sparse format, which tar uses
-// only on request.
+// isSparse reports whether a file is stored in a sparse format, which tar
+// produces only on request.
 func isSparse(h *tar.Header) bool {
 	for k := range h.PAXRecords {
 		if strings.HasPrefix(k, "GNU.sparse.") {

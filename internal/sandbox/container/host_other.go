@@ -5,6 +5,6 @@ package container
 // environmentFile is "", because this system has no paths for open files.
 const environmentFile = ""
 
-// processEnded returns false, because this system has no way to check. So no
-// container that may be in use is removed.
+// processEnded always returns false, because this system has no way to check.
+// Containers that may be in use are therefore never removed.
 func processEnded(int) bool { return false }

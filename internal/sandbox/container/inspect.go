@@ -14,8 +14,8 @@ import (
 
 // inspectScript unpacks an archive and prints the properties of the container
 // for [parseFacts]. Its argument is the PID of a host process. It uses only
-// shell built-ins. It reads the control groups of all ancestors, because each
-// can set a limit.
+// shell built-ins. It also reads the control groups of all ancestors, because
+// each can set a limit.
 const inspectScript = `tar -x -f - -C / || exit
 for f in /proc/self/status /proc/self/limits /proc/self/mountinfo /proc/net/dev /proc/net/route /proc/net/ipv6_route /proc/version "/proc/$0/stat"; do
 [ -r "$f" ] || continue
@@ -119,8 +119,8 @@ func parseFacts(output string) *facts {
 	return f
 }
 
-// inactiveDevices are network devices that the kernel creates in each network
-// namespace.
+// inactiveDevices are the network devices that the kernel creates in every
+// network namespace.
 var inactiveDevices = []string{"lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
 
 // networkAccess describes the network that the container can use besides
@@ -139,7 +139,7 @@ func (f *facts) networkAccess() string {
 	return ""
 }
 
-// minLimit returns the lowest of the control group limits in the given files.
+// minLimit returns the lowest control group limit in the given files.
 func (f *facts) minLimit(files ...string) float64 {
 	least := math.Inf(1)
 	for _, file := range files {
@@ -150,8 +150,8 @@ func (f *facts) minLimit(files ...string) float64 {
 	return least
 }
 
-// hasOwnKernel reports whether the container runs on another kernel than this
-// machine.
+// hasOwnKernel reports whether the container runs on a different kernel than
+// this machine.
 func (f *facts) hasOwnKernel() bool {
 	b, _ := os.ReadFile("/proc/version")
 	return f.version != "" && f.version != strings.TrimSpace(string(b))
@@ -210,7 +210,8 @@ func startTime(stat string) string {
 	return ""
 }
 
-// enforced returns the mechanism that was observed for each limit and layer.
+// enforced returns, for each limit and layer, the mechanism observed to enforce
+// it.
 func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
 	l := spec.Limits.WithDefaults()
 	seen := func(is bool, by string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Shell scripts that run in containers. They are constant; variable parts are
-// arguments.
+// Shell scripts to run in containers. They are constant; variable parts are
+// passed as arguments.
 const (
 	// existsScript checks whether a program exists.
 	existsScript = `case $0 in */*) [ -f "$0" ] && [ -x "$0" ];; *) command -v -- "$0" >/dev/null;; esac`
@@ -30,11 +30,11 @@ const (
 	killAllScript = `kill -9 -1`
 )
 
-// killTimeout is how long the client may take to notice that its command was
+// killTimeout is the maximum time for the client to notice that its command was
 // killed.
 const killTimeout = 5 * time.Second
 
-// process is a command in a container. The client stays attached to it.
+// process is a command in a container, with its attached client.
 type process struct {
 	s        *instance
 	id       string
@@ -69,7 +69,7 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits until the command has exited.
+// Wait waits until the command has exited and returns how it exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
@@ -109,8 +109,8 @@ func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process,
 	return p, nil
 }
 
-// checkProgram returns an error if a program does not exist, because the client
-// does not distinguish a missing program from the program's own exit code.
+// checkProgram returns an error if a program does not exist. The client does
+// not distinguish a missing program from the program's own exit code.
 func (s *instance) checkProgram(ctx context.Context, program, dir string) error {
 	key := program
 	if strings.Contains(program, "/") && program[0] != '/' {
@@ -260,7 +260,8 @@ func (p *process) runKill(script []string) {
 	}
 }
 
-// maxLine is slightly less than the line length that clients accept in a file.
+// maxLine is slightly less than the maximum line length of a client's
+// environment file.
 const maxLine = 32 << 10
 
 // environmentArguments passes environment variables to the client in a file, so

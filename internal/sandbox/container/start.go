@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start creates a container in which commands can run.
+// Start creates a container and waits until commands can run in it.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -91,7 +91,8 @@ func (s *instance) start(ctx context.Context) error {
 	if err != nil {
 		return unavailable("copying files into a container", err)
 	}
-	// Engines ignore options that they cannot apply, and may not even warn.
+	// Engines ignore options that they cannot apply, sometimes without a
+	// warning.
 	seen := parseFacts(said)
 	if faults := s.b.faults(seen, s.spec); len(faults) > 0 {
 		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "isolation on this machine", Err: errors.New(strings.Join(faults, "; ")),
@@ -132,8 +133,8 @@ func (s *instance) binds() ([]bind, error) {
 	return out, nil
 }
 
-// sweep removes containers of this machine whose program has exited. It runs
-// once.
+// sweep removes containers of this machine whose program has exited. Only the
+// first call has an effect.
 func (b *Backend) sweep(ctx context.Context, e *engine) {
 	b.mu.Lock()
 	first := !b.swept

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package direct runs commands in a [rundir.Dir] with the features of every
-// Unix system: each command runs in its own session and is killed as a process
-// group. It limits only the size of written files. The process and seatbelt
-// back ends use it on systems other than Linux.
+// Package direct runs commands in a [rundir.Dir] using features that every Unix
+// system has: each command runs in its own session and is killed as a process
+// group. The only limit is the size of written files. The process and seatbelt
+// backends use this package on systems other than Linux.
 package direct
 
 import (
@@ -29,19 +29,20 @@ import (
 type Options struct {
 	Dir rundir.Options
 	// Wrap returns the arguments that run a command under another program, such
-	// as one that confines it. Nil runs the command directly. Wrap is called
-	// once per command.
+	// as one that confines it. If Wrap is nil, the command runs directly. Wrap
+	// is called once per command.
 	Wrap func(*rundir.Dir, []string) []string
-	// Enforced is the mechanism that enforces each limit and layer.
+	// Enforced maps each limit and layer to the mechanism that enforces it.
 	Enforced map[string]string
-	// Denied returns the hosts to which connections were refused. Nil means
-	// none.
+	// Denied returns the hosts to which connections were refused. It may be
+	// nil.
 	Denied func() []string
 	// OnClose, if set, is called after the sandbox has been closed.
 	OnClose func()
 }
 
-// Sandbox is a directory and the processes that run in it.
+// Sandbox runs commands in a directory of the host. It implements
+// [sandbox.Sandbox].
 type Sandbox struct {
 	opts    Options
 	spec    *sandbox.Spec
@@ -56,7 +57,7 @@ type Sandbox struct {
 
 var _ sandbox.Sandbox = (*Sandbox)(nil)
 
-// Start creates the directory of a sandbox.
+// Start creates a sandbox and its directory.
 func Start(spec *sandbox.Spec, opts Options) (*Sandbox, error) {
 	x, err := rundir.New(opts.Dir, spec)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Sandbox) commands() []*process {
 
 func (s *Sandbox) isBusy() bool { return len(s.commands()) > 0 }
 
-// stopAll kills all commands, because a disk limit was exceeded.
+// stopAll kills all commands because a disk limit was exceeded.
 func (s *Sandbox) stopAll(why string) {
 	for _, p := range s.commands() {
 		p.mu.Lock()
@@ -94,7 +95,7 @@ func (s *Sandbox) stopAll(why string) {
 	}
 }
 
-// Dir returns the directory of the sandbox.
+// Dir returns the host directory that holds the sandbox's files.
 func (s *Sandbox) Dir() *rundir.Dir { return s.box }
 
 // State implements [sandbox.Sandbox].
@@ -189,7 +190,7 @@ func lookPath(program string, env []string) (string, error) {
 	return "", syscall.ENOENT
 }
 
-// process is a command that runs in the sandbox.
+// process is a command that was started in the sandbox.
 type process struct {
 	s                     *Sandbox
 	cmd                   *exec.Cmd
@@ -288,13 +289,13 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits until the command has exited.
+// Wait waits until the command has exited and returns how it exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
 }
 
-// Kill kills the process group of the command.
+// Kill kills the command's process group.
 func (p *process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package hostns runs a sandbox in the namespaces of the host. It starts a
-// stage and its guard in a [rundir.Dir]. The landlock back end adds access
-// rules; the process back end does not.
+// Package hostns runs a sandbox in the host's namespaces. It starts a stage and
+// its guard in a [rundir.Dir]. The landlock backend adds access rules; the
+// process backend does not.
 package hostns
 
 import (
@@ -29,20 +29,22 @@ type Options struct {
 	Dir      string
 	Cache    string
 	NoGroups bool
-	// Restrict adds restrictions to the limits. Nil adds none.
+	// Restrict, if set, adds restrictions to the limits.
 	Restrict func(*stage.Restrictions, *rundir.Dir)
-	// Filter returns the seccomp program. Nil means no program.
+	// Filter returns the seccomp program. If Filter is nil, no program is
+	// installed.
 	Filter func() ([]byte, error)
-	// Enforced returns the mechanism that enforces each limit and layer.
+	// Enforced maps each limit and layer to the mechanism that enforces it.
 	Enforced func(*launcher.Sandbox, *cgroup.Group, *sandbox.Spec) map[string]string
 }
 
-// Sandbox is a sandbox in the host's namespaces.
+// Sandbox is a running stage, its directory and its guard. It implements
+// [sandbox.Sandbox].
 type Sandbox struct {
 	*launcher.Sandbox
 	enforced  map[string]string
 	watched   chan struct{} // closed when the disk watch has stopped
-	removeErr *error        // error when the directory was removed
+	removeErr *error        // error of removing the directory
 }
 
 // State implements [sandbox.Sandbox].
@@ -55,7 +57,7 @@ func (s *Sandbox) Close() error {
 	return *s.removeErr
 }
 
-// Start starts a sandbox.
+// Start creates the directory and starts a stage in it.
 func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, error) {
 	uid := 0
 	if os.Geteuid() == 0 {
@@ -100,7 +102,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	return s, nil
 }
 
-// command returns the command of the guard, which starts the stage.
+// command returns the command for the guard, which starts the stage.
 func command(exe string, uid int) *exec.Cmd {
 	if exe == "" {
 		exe = "/proc/self/exe"
@@ -116,15 +118,15 @@ func command(exe string, uid int) *exec.Cmd {
 	return cmd
 }
 
-// CountsUser reports whether the limit on processes applies to all processes of
-// the user, because there is no control group. Then another sandbox of the same
-// user can use up the limit.
+// CountsUser reports whether the process limit applies to all processes of the
+// user, because there is no control group. In that case, another sandbox of the
+// same user can use up the limit.
 func CountsUser(g *cgroup.Group) bool {
 	return g == nil || !slices.Contains(g.Controllers(), "pids")
 }
 
-// rlimits returns the resource limits of commands. If the limit on processes
-// applies to the user, the existing processes of the user are added to it.
+// rlimits returns the resource limits of commands. If the process limit applies
+// to the user, it is increased by the user's existing processes.
 func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	if !countsUser {
 		return launcher.Rlimits(l, false)
@@ -136,7 +138,7 @@ func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	return launcher.Rlimits(l, true)
 }
 
-// threads returns the number of threads of a user.
+// threads returns the number of threads owned by a user.
 func threads(uid int) (n int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

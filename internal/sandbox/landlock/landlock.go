@@ -1,11 +1,11 @@
 // Package landlock confines code that sees the host's file system, for systems
 // without namespaces. Landlock restricts files, TCP and signals, seccomp denies
-// sockets and access to other processes, limits apply, memory and disk use are
-// watched, and a guard kills all processes when the sandbox is closed. This is
-// weaker than namespaces, so it is used only if the operator selects it.
+// sockets and access to other processes, memory and disk use are watched, and a
+// guard kills all processes when the sandbox is closed. This is weaker than
+// namespaces, so it is used only if the operator selects it.
 //
 // The layout is in a directory of the host. It is removed with the sandbox or,
-// if this program was killed, at the next start. There is no /proc, /dev/shm,
+// if this program is killed, at the next start. There is no /proc, /dev/shm,
 // /etc/passwd or network. If code runs as the user of this program, it cannot
 // change modes, owners and attributes by name, because Landlock would permit
 // that for all files of the user. So chmod fails, and programs that need it
@@ -25,18 +25,18 @@ type Options struct {
 	// The default is 65534. That user must not own any files, and must have
 	// access to Dir and Cache.
 	UID int
-	// Dir is the parent of the directories of sandboxes. Only this user may be
-	// able to change it. The default is run in Cache.
+	// Dir is the parent of the sandboxes' directories. It must be writable only
+	// by this user. The default is run in Cache.
 	Dir string
-	// Cache is the directory for verified copies of trees. Only this user may
-	// be able to change it. The default is loadout in the user's cache
-	// directory, or /var/cache/loadout for root.
+	// Cache is the directory for verified copies of trees. It must be writable
+	// only by this user. The default is loadout in the user's cache directory,
+	// or /var/cache/loadout for root.
 	Cache string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
 }
 
-// Backend is the Landlock back end.
+// Backend runs code confined by Landlock and seccomp.
 type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)

@@ -45,8 +45,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// rules returns rules that let code read the programs of the host and its own
-// files, and write its own files.
+// rules returns Landlock rules that let code read the host's programs, and read
+// and write its own files.
 func rules(x *rundir.Dir) *stage.Landlock {
 	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
 	l.Read = append(append(layout.Readable(), x.Root), x.Read...)

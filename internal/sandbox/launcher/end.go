@@ -25,9 +25,9 @@ func (s *Sandbox) Close() error {
 	return nil
 }
 
-// end stops the sandbox without waiting. If the kernel does not kill all
-// processes together with the first one, end asks the first process to do that,
-// and kills it if it does not.
+// end stops the sandbox without waiting. If killing the first process does not
+// kill all others, end asks the first process to do so, and kills it if it does
+// not respond.
 func (s *Sandbox) end() {
 	s.conn.CloseWrite()
 	if !s.cfg.Graceful {
@@ -42,7 +42,7 @@ func (s *Sandbox) end() {
 }
 
 // Stop kills all running commands, which report the given reason. The sandbox
-// remains usable.
+// can still run new commands.
 func (s *Sandbox) Stop(why sandbox.Reason, detail string) {
 	s.mu.Lock()
 	var all []*process
@@ -69,7 +69,8 @@ func (s *Sandbox) Busy() bool {
 // has exited.
 func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
-// lastingThread runs functions on a thread that lives as long as this program.
+// lastingThread returns the channel of a thread that runs functions until this
+// program exits.
 var lastingThread = sync.OnceValue(func() chan func() {
 	c := make(chan func())
 	go func() {
@@ -82,7 +83,7 @@ var lastingThread = sync.OnceValue(func() chan func() {
 })
 
 // onLastingThread calls f on a thread that lives as long as this program, and
-// returns its result.
+// returns f's result.
 func onLastingThread(f func() error) error {
 	done := make(chan error)
 	lastingThread() <- func() { done <- f() }

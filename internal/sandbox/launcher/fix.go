@@ -4,8 +4,7 @@ package launcher
 
 import "strings"
 
-// fixFor returns what the user can do to make a failed step of the stage
-// succeed.
+// fixFor returns a fix that the user can apply if a step of the stage failed.
 func fixFor(step string) string {
 	switch {
 	case step == "Landlock":

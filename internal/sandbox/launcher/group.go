@@ -17,9 +17,10 @@ import (
 )
 
 // Group creates control groups for the sandbox and adds them to the
-// configuration. If that is impossible, it returns nil; [AddEnforced] then
-// reports what is not enforced. files is the size of the in-memory file
-// systems, which count as memory. The caller must remove the group in OnClose.
+// configuration. It returns nil if control groups are unavailable;
+// [AddEnforced] then reports what is not enforced. files is the size of the
+// in-memory file systems, which count as memory. The caller must remove the
+// group in OnClose.
 func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
 	g, err := cgroup.New(cgroup.Limits{Memory: l.Memory + files, Processes: l.Processes + SpareThreads, Cores: l.Cores})
 	if err != nil {
@@ -40,7 +41,7 @@ func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
 
 // attachTree attaches a process and its children to a group, because a guard
 // may already have started the stage. The stage starts nothing before it is
-// restricted. Children started later belong to the group automatically.
+// restricted. Children started later join the group automatically.
 func attachTree(g *cgroup.Group, pid int) error {
 	if err := g.Attach(pid); err != nil {
 		return err

@@ -28,12 +28,13 @@ type Config struct {
 	// Command starts the stage. Its first extra file becomes the socket. Start
 	// closes all extra files.
 	Command *exec.Cmd
-	// Bound is set if a parent-death signal kills the command when the
+	// Bound reports whether a parent-death signal kills the command when the
 	// thread that started it exits.
 	Bound bool
 	Setup stage.Setup
 	Trees []sandbox.Tree // streamed to the stage; read-only trees are verified
-	// Filter returns the seccomp program. Nil means no program.
+	// Filter returns the seccomp program. If Filter is nil, no program is
+	// installed.
 	Filter       func() ([]byte, error)
 	Restrictions stage.Restrictions
 	// Attach, if set, is called with the PID of the stage before the stage
@@ -41,24 +42,24 @@ type Config struct {
 	Attach func(pid int) error
 	// Serve is called with the listener in the sandbox that Setup requested.
 	Serve func(net.Listener)
-	// HostPath returns the host path of a path in the layout. Nil means
-	// the same path.
+	// HostPath returns the host path for a path in the layout. If HostPath is
+	// nil, the paths are the same.
 	HostPath func(string) string
-	// Graceful asks the started process to kill its children before it is
-	// killed itself. It is needed if the kernel does not kill them; see
+	// Graceful makes the launcher ask the process to kill its children before
+	// killing it. It is needed if the kernel does not kill them; see
 	// [stage.Guard].
 	Graceful bool
-	// EndReason returns why a sandbox may have ended on its own.
+	// EndReason returns the reason if the sandbox ended on its own.
 	EndReason func() (sandbox.Reason, string)
 	// OnClose is called after all processes have exited.
 	OnClose func()
 }
 
-// grace is how long a stage may take for an action that should be immediate.
+// grace is how long to wait for a stage action that should be immediate.
 const grace = 2 * time.Second
 
-// Sandbox controls a running stage. It implements [sandbox.Sandbox] except for
-// State.
+// Sandbox controls a running stage over its socket. It implements
+// [sandbox.Sandbox] except for State.
 type Sandbox struct {
 	cfg    *Config
 	spec   *sandbox.Spec
@@ -76,7 +77,7 @@ type Sandbox struct {
 	closing sync.Once
 }
 
-// answer is the response of the stage to a request.
+// answer is the stage's response to a request.
 type answer struct {
 	started   stage.Started
 	collected stage.Collected
@@ -139,8 +140,8 @@ func (s *Sandbox) launch() error {
 	return nil
 }
 
-// prepare sends the setup to the stage and waits for the response. It sends all
-// of the setup without waiting in between.
+// prepare sends the setup to the stage and waits for the response. It sends the
+// whole setup without waiting for intermediate responses.
 func (s *Sandbox) prepare(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.end)
 	defer stop()
@@ -176,7 +177,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 	return nil
 }
 
-// setupError returns the error for a step of the stage that failed.
+// setupError returns the error for a failed step of the stage.
 func (s *Sandbox) setupError(r *stage.Ready) error {
 	var err error = errors.New(r.Error)
 	if r.Errno != 0 {
@@ -212,7 +213,7 @@ func (s *Sandbox) sendSetup(attached <-chan error) error {
 	return s.send(stage.KindRestrict, &s.cfg.Restrictions)
 }
 
-// isClosed reports whether a write error means only that the stage has exited.
+// isClosed reports whether a write failed only because the stage has exited.
 func isClosed(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }

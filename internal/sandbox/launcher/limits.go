@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// SpareThreads is the number of threads of a stage, which count towards the
-// sandbox's limit.
+// SpareThreads is the number of threads of a stage. They count towards the
+// sandbox's process limit.
 const SpareThreads = 12
 
 // IdleThreads is the number of threads that a stage creates before commands
@@ -27,8 +27,8 @@ func Environment() []string {
 }
 
 // Rlimits returns the resource limits of commands, which also apply to the
-// stage. If processes is false, it omits the limit on processes, which would
-// count all processes of the user, also outside the sandbox.
+// stage. If processes is false, it omits the process limit, which would also
+// count the user's processes outside the sandbox.
 func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 	same := func(resource int, n int64) stage.Rlimit {
 		return stage.Rlimit{Resource: resource, Soft: uint64(n), Hard: uint64(n)}
@@ -49,8 +49,7 @@ func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 	return out
 }
 
-// TreeSize returns the size and the number of inodes that a file system needs
-// for a tree.
+// TreeSize returns the size and the number of inodes required to store a tree.
 func TreeSize(t *sandbox.Tree) (size int64, inodes int) {
 	const page = 4096
 	size = 1 << 20

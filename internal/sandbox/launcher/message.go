@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// readBody reads the body of a message whose header was already read. It
-// returns the kind of the message.
+// readBody reads the body of a message after its header. It returns the message
+// kind.
 func (s *Sandbox) readBody(header []byte, v any) (uint32, error) {
 	kind, size, err := stage.ParseHeader(header)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Sandbox) dispatch() {
 	}
 }
 
-// addRequest registers a request that the caller then sends. It returns the ID
-// of the request.
+// addRequest registers a request for the caller to send, and returns its ID and
+// the channel for its response.
 func (s *Sandbox) addRequest() (int, chan answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *Sandbox) failAll() {
 
 var errGone = sandbox.ErrEnded
 
-// headBuffer stores the start of a stage's standard error. A stage writes to it
-// only when it crashes, with the reason first.
+// headBuffer stores the start of a stage's standard error. A stage writes to
+// standard error only when it crashes, with the reason first.
 type headBuffer struct {
 	mu sync.Mutex
 	b  []byte

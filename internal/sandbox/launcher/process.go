@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// process is a command that runs in the sandbox.
+// process is a command that was started in the sandbox.
 type process struct {
 	s                     *Sandbox
 	id                    int
@@ -55,7 +55,7 @@ func (o output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits until the command has exited.
+// Wait waits until the command has exited and returns how it exited.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit
@@ -77,7 +77,7 @@ func (p *process) Kill() {
 	p.s.send(stage.KindKill, &stage.Kill{ID: p.id}) // a failure means that the stage has exited
 }
 
-// finish records how the command exited. It is called once.
+// finish records how the command exited. It must be called once.
 func (p *process) finish(e sandbox.Exit) {
 	p.s.mu.Lock()
 	if p.overdue != nil {
@@ -185,7 +185,7 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 		return
 	}
 	if !alone {
-		// Children of the command continue to run, but readers of its output
+		// Children of the command continue to run, but readers of the output
 		// must not wait for them.
 		for _, f := range []*os.File{p.stdout, p.stderr} {
 			f.SetReadDeadline(time.Now().Add(grace))
@@ -206,7 +206,7 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 	p.finish(e)
 }
 
-// endReason returns the reason why a signal killed a command.
+// endReason returns why a signal killed a command.
 func (s *Sandbox) endReason(m *stage.Exited) (sandbox.Reason, string) {
 	l := s.spec.Limits.WithDefaults()
 	switch sig := syscall.Signal(m.Signal); {

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// stream sends and hashes the files of a tree. It returns an error unless all
-// files match the manifest; then the stage must not continue.
+// stream hashes the files of a tree while sending them. If it returns an error,
+// because a file does not match the manifest, the stage must not continue.
 func (s *Sandbox) stream(t *sandbox.Tree) error {
 	for _, f := range t.Files {
 		if err := s.streamFile(t, f); err != nil {
@@ -25,7 +25,7 @@ func (s *Sandbox) stream(t *sandbox.Tree) error {
 	return nil
 }
 
-// chunk is the size of the messages that contain the data of a file.
+// chunk is the maximum size of a file data message.
 const chunk = 256 << 10
 
 func (s *Sandbox) streamFile(t *sandbox.Tree, f sandbox.File) error {

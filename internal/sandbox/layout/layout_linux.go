@@ -1,6 +1,6 @@
 // Package layout defines the file system view of a sandbox that has its own
-// mounts. The back ends native and bwrap create the same view. Other back ends
-// use its lists of host paths for access rules.
+// mounts. The back ends native and bwrap create the same view. Other backends
+// use the lists of host paths for access rules.
 package layout
 
 import (
@@ -18,7 +18,8 @@ import (
 // host becomes a symlink in the sandbox.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 
-// settings lists the parts of /etc that programs need. None of them is secret.
+// settings lists the entries of /etc that programs need. None of them is
+// secret.
 var settings = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types", "magic", "fonts", "ssl/certs", "ssl/openssl.cnf",
 	"ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "crypto-policies", "perl", "php", "ImageMagick-*", "java-*", "python3*", "texmf", "protocols", "services",
@@ -28,10 +29,10 @@ var settings = []string{
 // and abstract sockets.
 const LandlockMinABI = 6
 
-// devices lists the devices that are safe to expose.
+// devices lists the devices that are safe to expose to code.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// View returns the file system of a sandbox, except its read-only trees.
+// View returns the file system view of a sandbox, without its read-only trees.
 func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := stage.Setup{Root: true, Proc: true, Hostname: "loadout", Loopback: spec.Network.Mode != sandbox.HostNetwork}
 	addSystem(&s)
@@ -75,8 +76,7 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	return s
 }
 
-// Readable returns the host files and directories that View shows and that
-// exist.
+// Readable returns the existing host files and directories that View exposes.
 func Readable() []string {
 	var s stage.Setup
 	addSystem(&s)
@@ -89,7 +89,7 @@ func Readable() []string {
 	return out
 }
 
-// Devices returns the devices that View shows.
+// Devices returns the devices that View exposes.
 func Devices() []string {
 	out := make([]string, len(devices))
 	for i, d := range devices {
@@ -98,7 +98,7 @@ func Devices() []string {
 	return out
 }
 
-// addSystem adds the programs of the host and the files that they need.
+// addSystem adds the host's programs and the files they need.
 func addSystem(s *stage.Setup) {
 	for _, dir := range system {
 		fi, err := os.Lstat(dir)
@@ -132,7 +132,7 @@ func addSystem(s *stage.Setup) {
 		stage.Text{Path: "/etc/group", Data: "loadout:x:1000:\nnogroup:x:65534:\n", Mode: 0o644})
 }
 
-// hostFile returns a bind of a host file or directory at the same path, or nil
+// hostFile returns a bind of a host file or directory to the same path, or nil
 // if it does not exist.
 func hostFile(path string) []stage.Bind {
 	fi, err := os.Stat(path)
@@ -142,8 +142,8 @@ func hostFile(path string) []stage.Bind {
 	return []stage.Bind{{Host: path, Path: path, File: !fi.IsDir(), Optional: true, NoExec: true}}
 }
 
-// ReadOnly returns the mounts that become read-only after files are written to
-// them.
+// ReadOnly returns the mounts that are made read-only after files are written
+// to them.
 func ReadOnly(s *stage.Setup) []string {
 	out := []string{"/dev"}
 	for _, t := range s.Tmpfs {
@@ -156,8 +156,8 @@ func ReadOnly(s *stage.Setup) []string {
 	return append(out, "/")
 }
 
-// Rules returns the restrictions of the view as Landlock rules, in case a mount
-// is wrong.
+// Rules returns Landlock rules that duplicate the restrictions of the view, in
+// case a mount is wrong.
 func Rules(s *stage.Setup) *stage.Landlock {
 	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}}
 	for _, d := range devices {

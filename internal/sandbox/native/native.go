@@ -25,7 +25,7 @@ type Options struct {
 	NoGroups bool
 }
 
-// Backend is the native back end.
+// Backend runs code isolated by features of the Linux kernel.
 type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Probe starts a sandbox and tests its isolation from inside. It fails if any
-// layer is missing.
+// Probe starts a sandbox and tests its isolation from inside. It returns an
+// error if any layer is missing.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	return probe.Run(ctx, b, b.opts.Stage, []string{"file", "process", "network", "namespaces", "mount", "privileges", "syscalls", "survivors"})
 }

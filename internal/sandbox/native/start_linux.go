@@ -73,7 +73,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// explain adds what is missing to an error that occurs if the kernel creates no
+// explain adds what is missing to an error if the kernel refuses to create
 // namespaces.
 func explain(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
@@ -104,7 +104,7 @@ func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Sp
 	return cfg.Group(l, files)
 }
 
-// command returns the command that starts the stage in its own namespaces.
+// command returns the command that starts the stage in new namespaces.
 func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 	exe := b.opts.Stage
 	if exe == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// view returns the file system of a sandbox. Each read-only tree gets an
-// in-memory file system of its size.
+// view returns the file system view of a sandbox. Each read-only tree gets its
+// own in-memory file system of its size.
 func view(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := layout.View(spec, l)
 	needs := stage.Tmpfs{Path: mountpoint.Needs, Mode: 0o755}

@@ -1,5 +1,5 @@
 // Package network connects a sandbox to the proxy that enforces its host
-// allowlist. It serves the listener that the stage passes out of the sandbox.
+// allowlist. The proxy serves a listener that the stage opens in the sandbox.
 package network
 
 import (
@@ -16,22 +16,22 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Port is the port on which the proxy listens in a sandbox.
+// Port is the proxy's port in the sandbox.
 const Port = 3128
 
-// bundleFile is the path in a sandbox of the root certificates of the system
-// and the proxy.
+// bundleFile is the sandbox path of the root certificates of the system and the
+// proxy.
 const bundleFile = "/run/loadout/roots.pem"
 
-// Proxy is the proxy of one sandbox. A nil *Proxy is valid and means that there
-// is no proxy.
+// Proxy serves the HTTP proxy of a sandbox. A nil *Proxy is valid and means
+// that there is no proxy.
 type Proxy struct {
 	server  *proxy.Server
 	serving sync.WaitGroup
 	ca      []byte
 	bundle  []byte
-	// Address is the address of the proxy in the sandbox. The default is port
-	// [Port] on 127.0.0.1.
+	// Address is the proxy's address in the sandbox. The default is port [Port]
+	// on 127.0.0.1.
 	Address string
 }
 
@@ -64,7 +64,7 @@ func New(spec *sandbox.Spec) (*Proxy, error) {
 	return p, nil
 }
 
-// Files returns the files that the sandbox needs to use the proxy.
+// Files returns the files that programs in the sandbox need to use the proxy.
 func (p *Proxy) Files() []stage.Text {
 	if p == nil || p.ca == nil {
 		return nil
@@ -72,7 +72,8 @@ func (p *Proxy) Files() []stage.Text {
 	return []stage.Text{{Path: bundleFile, Data: string(p.bundle), Mode: 0o444}}
 }
 
-// Environment returns a copy of the spec whose environment selects the proxy.
+// Environment returns a copy of spec with environment variables set to use the
+// proxy.
 func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 	if p == nil {
 		return spec
@@ -88,7 +89,7 @@ func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 	}
 	maps.Copy(s.Env, proxy.Env(address))
 	// Make all programs trust the root certificates of the system. Some
-	// programs use their own list, which lacks the roots of a company.
+	// programs use their own list, which lacks a company's own roots.
 	roots := proxy.RootFile()
 	if p.ca != nil {
 		roots = bundleFile
@@ -102,8 +103,8 @@ func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
 	return &s
 }
 
-// Serve accepts connections on the listener until the proxy is closed. It does
-// not block.
+// Serve accepts connections on the listener until the proxy is closed. Serve
+// does not block.
 func (p *Proxy) Serve(l net.Listener) {
 	p.serving.Go(func() { p.server.Serve(l) }) // returns an error when the proxy is closed
 }
@@ -116,7 +117,7 @@ func (p *Proxy) Denied() []string {
 	return p.server.Denied()
 }
 
-// Close closes all connections and waits.
+// Close closes all connections and waits for them to finish.
 func (p *Proxy) Close() {
 	if p == nil {
 		return

@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limit is the time limit of a probe.
+// limit is the timeout of a probe.
 const limit = 10 * time.Second
 
 // Run probes the back end with the executable exe, which must link package
@@ -67,7 +67,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	return report(b, res.Enforced, leaked, must)
 }
 
-// words describes each kind of leak.
+// words maps each kind of leak to its description.
 var words = map[string]string{
 	"file": "a host file is readable", "process": "host processes are visible", "network": "the host's network can be reached",
 	"namespaces": "new user namespaces can be created", "mount": "file systems can be mounted", "privileges": "privileges are left",
@@ -111,7 +111,7 @@ func missing(name string) (by, fix string) {
 	return "nothing", ""
 }
 
-// canary is what a probe tries to access from inside the sandbox.
+// canary holds what a probe tries to access from inside the sandbox.
 type canary struct {
 	input stage.ProbeInput
 	dir   string

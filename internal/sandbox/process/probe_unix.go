@@ -14,7 +14,7 @@ import (
 // Probe runs a command in a sandbox and reports what is enforced.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	mine := New(&b.opts)
-	mine.opts.Allow = func(string) bool { return true } // only the command of the probe runs in it
+	mine.opts.Allow = func(string) bool { return true } // only the probe's command runs in it
 	spec := &sandbox.Spec{Digest: "probe", Network: sandbox.Network{Mode: sandbox.HostNetwork}}
 	res, err := sandbox.Run(ctx, mine, spec, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package process runs code on the host as the current user, with limits and a
-// clean environment but without isolation. It is not a sandbox, so it only runs
+// clean environment but without isolation. It is not a sandbox, so it runs only
 // code whose exact digest was approved; see [Options.Allow].
 //
 // On Linux it has the limits of package native that work without namespaces,
-// and all processes of a command are killed when the command exits. On other
-// Unix systems only the process group is killed, and only the size of written
-// data is limited. It is not available on other systems.
+// and kills all processes of a command when the command exits. On other Unix
+// systems, it kills only the process group and limits only the size of written
+// data. It is not available elsewhere.
 package process
 
 import (
@@ -17,7 +17,7 @@ import (
 // Options configures the back end.
 type Options struct {
 	// Allow reports whether code with the given digest may run without
-	// isolation. It is called at each start. Nil allows no code.
+	// isolation. It is called at each start. If Allow is nil, no code may run.
 	Allow func(digest string) bool
 	// Stage is an executable that links package stage, for Linux. The default
 	// is the current executable.
@@ -25,7 +25,7 @@ type Options struct {
 	// UID is the user and group that run the code if this program runs as root.
 	// The default is 65534.
 	UID int
-	// Dir is the parent of the directories of sandboxes. The default is run in
+	// Dir is the parent of the sandboxes' directories. The default is run in
 	// Cache.
 	Dir string
 	// Cache is the directory for verified copies of trees. The default is
@@ -35,12 +35,12 @@ type Options struct {
 	NoGroups bool
 }
 
-// Backend is the back end without isolation.
+// Backend runs approved code without isolation.
 type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil; then no code is allowed to run.
+// New returns the backend. If opts is nil, no code is allowed to run.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {
@@ -68,7 +68,7 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("sandbox process: %s is not approved to run without isolation", e.Digest)
 }
 
-// check returns an error if the spec is not allowed or not supported.
+// check returns an error if the spec is not approved or not supported.
 func (b *Backend) check(spec *sandbox.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err

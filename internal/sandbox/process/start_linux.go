@@ -25,7 +25,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 }
 
 // enforced returns the mechanism that enforces each limit and layer. Code could
-// kill the processes that watch it.
+// kill the processes that enforce limits.
 func enforced(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if !hostns.CountsUser(g) {

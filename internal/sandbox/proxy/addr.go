@@ -14,16 +14,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// dialTimeout limits the time to resolve a host and connect to it.
+// dialTimeout is the maximum time to resolve a host and connect to it.
 const dialTimeout = 15 * time.Second
 
-// refusal is an error that policy causes, not the network.
+// refusal is an error caused by policy rather than the network.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
-// check refuses a non-public address, or an address of this machine, unless the
-// operator allows it.
+// check returns an error if the address is not public, or belongs to this
+// machine, and the operator does not allow it.
 func (s *Server) check(a netip.Addr) error {
 	if a.Zone() == "" {
 		for _, p := range s.private {
@@ -43,7 +43,7 @@ func (s *Server) check(a netip.Addr) error {
 }
 
 // dial resolves a normalized host, checks its addresses, and connects to one of
-// them. It never connects by name, because the name could resolve to another
+// them. It never dials by name, because the name could resolve to another
 // address after the check.
 func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
 	if !s.startWork() {
@@ -104,7 +104,7 @@ func (s *Server) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	// Leave time for the next address if this one does not answer.
+	// Leave time for the next address if this address does not answer.
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout/3)
 	defer cancel()
 	if s.opts.Dial != nil {
@@ -120,7 +120,7 @@ func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialTransport is dial for an http.Transport. The address is a target.
+// dialTransport is like dial, but for an http.Transport. address is a target.
 func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn, error) {
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
@@ -137,5 +137,6 @@ func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn
 	return c, nil
 }
 
-// errQuota closes connections when the server has exceeded its byte limit.
+// errQuota is returned by connections after the server's byte limit is
+// exceeded.
 var errQuota = errors.New("byte limit for this skill exceeded")

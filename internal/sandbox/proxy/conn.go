@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// conn is a connection to a script or to a host. It is closed when no byte
+// conn is a connection to a script or to a host. It is closed when no data
 // passes in either direction for the idle timeout. An explicit deadline takes
-// precedence until it is cleared. Request headers have such a deadline, so that
-// a slow script cannot keep a connection open.
+// precedence until cleared. Reading a request header sets such a deadline, so
+// that a slow script cannot keep a connection open.
 type conn struct {
 	net.Conn
 	server  *Server
@@ -54,7 +54,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// recordBytes counts n transferred bytes. It fails if the limit is exceeded.
+// recordBytes counts n transferred bytes. It returns an error if the limit is
+// exceeded.
 func (c *conn) recordBytes(n int) error {
 	c.passed.Add(int64(n))
 	c.resetIdle()
@@ -103,7 +104,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// CloseWrite tells the other side that no more data follows.
+// CloseWrite closes the write side of the connection.
 func (c *conn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
@@ -123,7 +124,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// takeHead returns the data that was recorded so far and stops recording.
+// takeHead returns the data recorded so far and stops recording.
 func (c *conn) takeHead() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,7 @@ func (c *conn) takeHead() []byte {
 }
 
 // listener limits the number of open connections. Further connections wait in
-// the queue of the system.
+// the system's accept queue.
 type listener struct {
 	net.Listener
 	server *Server
@@ -161,8 +162,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// singleListener is a listener for a single existing connection. Its second
-// Accept returns after that connection is closed.
+// singleListener is a listener that accepts an existing connection. Its second
+// Accept returns an error once that connection is closed.
 type singleListener struct {
 	*innerConn
 	once sync.Once
@@ -180,8 +181,8 @@ func (l *singleListener) Accept() (net.Conn, error) {
 
 func (l *singleListener) Addr() net.Addr { return l.LocalAddr() }
 
-// innerConn is a connection inside a CONNECT tunnel, for requests to one
-// target.
+// innerConn is a connection inside a CONNECT tunnel. It serves requests to a
+// single target.
 type innerConn struct {
 	net.Conn
 	target target

@@ -100,7 +100,7 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 	if t.port == 443 {
 		return target{}, errors.New("port 443 requires https")
 	}
-	// A server might use a Host header that differs from the allowed host.
+	// A server might act on a Host header that differs from the allowed host.
 	header, err := headerOf(head)
 	if err != nil {
 		return target{}, errors.New("invalid request header")
@@ -111,7 +111,8 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 	return t, nil
 }
 
-// parseHeader parses the header again, to get the fields that net/http removes.
+// headerOf parses a request head again, to get the fields that net/http
+// removes.
 func headerOf(head []byte) (textproto.MIMEHeader, error) {
 	tr := textproto.NewReader(bufio.NewReader(bytes.NewReader(head)))
 	if _, err := tr.ReadLine(); err != nil {
@@ -120,8 +121,8 @@ func headerOf(head []byte) (textproto.MIMEHeader, error) {
 	return tr.ReadMIMEHeader()
 }
 
-// checkPolicy reports whether policy allows a request. If not, it also sends
-// the response.
+// checkPolicy reports whether policy allows a request. If not, it sends the
+// error response.
 func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision, t target) bool {
 	rule, ok := s.findRule(t)
 	switch {
@@ -146,7 +147,7 @@ func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision
 }
 
 // refuse logs a refusal and sends the response. Scripts may print the text, so
-// it must contain nothing from the script except a normalized host.
+// the text must contain nothing from the script except a normalized host.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, d *Decision, status int, text, hint string) {
 	d.Allowed = false
 	if d.Reason == "" {
@@ -180,8 +181,8 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, status int, text, hint 
 	io.WriteString(w, body)
 }
 
-// forward forwards a request and the response. If a script follows a redirect,
-// it sends a new request, which is checked again.
+// forward sends a request to its target and returns the response. If a script
+// follows a redirect, it sends a new request, which is checked again.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
 	var sent, received atomic.Int64
 	defer func() { // in a deferred call, because copying a body may panic
@@ -237,8 +238,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 }
 
 // fail responds that an allowed host could not be reached. The caller logs the
-// outcome. The response contains only fixed texts, because errors of net/http
-// may quote a response with a secret.
+// outcome. The response contains only fixed text, because net/http errors may
+// quote a response with a secret.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, d *Decision, t target, err error) {
 	var (
 		no    *refusal

@@ -1,5 +1,5 @@
-// Package proxy is the only way out of a sandbox: an HTTP proxy that allows
-// connections to the hosts of an allowlist.
+// Package proxy implements the HTTP proxy that is the only way out of a
+// sandbox. It allows connections only to the hosts of an allowlist.
 //
 // A sandbox has its own network with only a loopback interface. Its first
 // process listens there and passes the listener to [Server.Serve] outside the
@@ -7,7 +7,7 @@
 // credentials. [Env] returns the proxy variables for common programs.
 //
 // The proxy accepts plain HTTP requests with absolute URLs, and CONNECT. It
-// normalizes a host once ([NormalizeHost]), compares it with the allowlist,
+// normalizes the host once ([NormalizeHost]), compares it with the allowlist,
 // resolves it, and connects to an address that it has checked. Inside a CONNECT
 // tunnel, the server name in the TLS handshake must be the requested host. Data
 // other than TLS is refused on port 443. On port 80 it is served as HTTP for
@@ -20,8 +20,8 @@
 //
 // The proxy has limits. Code can send data to any allowed host that accepts it,
 // and many hosts serve many users. If TLS is not decrypted, a front end that
-// serves several hosts can be asked for another host by the Host header. A host
-// that echoes request headers reveals an injected secret.
+// serves several hosts can be asked for a different host in the Host header. A
+// host that echoes request headers reveals an injected secret.
 package proxy
 
 import (
@@ -55,16 +55,16 @@ type Options struct {
 	Secrets []Injection
 
 	// Log is called with each decision after the request or tunnel has ended.
-	// It is called concurrently and must not call methods of the Server.
+	// It may be called concurrently and must not call methods of the Server.
 	Log func(Decision)
 
-	MaxConns    int           // concurrent connections of scripts; others wait. 0 means 64
-	MaxBytes    int64         // total to and from hosts. 0 means 1 GiB, a negative value unlimited
+	MaxConns    int           // maximum concurrent connections of scripts; more wait. 0 means 64
+	MaxBytes    int64         // maximum total bytes to and from hosts. 0 means 1 GiB; negative means unlimited
 	IdleTimeout time.Duration // closes idle connections. 0 means 2 minutes
 
-	Roots *x509.CertPool // for hosts with secrets. nil means the roots of the system
+	Roots *x509.CertPool // for hosts with secrets. nil means the system roots
 
-	// Dial connects to a checked address. Tests replace it.
+	// Dial connects to a checked address. It is replaced in tests.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
@@ -102,7 +102,7 @@ type Server struct {
 	quiet     *log.Logger
 	wg        sync.WaitGroup
 
-	mu     sync.Mutex // guards the fields below
+	mu     sync.Mutex // guards the following fields
 	closed bool
 	conns  map[*conn]bool
 	denied map[string]bool
@@ -110,7 +110,7 @@ type Server struct {
 }
 
 // New returns a server, which the caller starts with Serve. The error joins all
-// faults of the options, with a [*RuleError] for each invalid entry of Allow.
+// problems of the options, with a [*RuleError] for each invalid entry of Allow.
 func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts:    opts,
@@ -281,8 +281,8 @@ func (s *Server) spendQuota(n int64) bool {
 	return s.max < 0 || used <= s.max
 }
 
-// findRule returns the first rule that matches a target. It returns false if
-// there is none.
+// findRule returns the first rule that matches a target, and whether there is a
+// match.
 func (s *Server) findRule(t target) (Rule, bool) {
 	for _, r := range s.rules {
 		if r.Match(t.host, t.port) {
@@ -310,10 +310,11 @@ func (s *Server) recordDenied(hostPort string) {
 	}
 }
 
-// Env returns the environment variables for a proxy at the address host:port.
-// curl, wget, git, pip, requests, httpx, urllib, npm, cargo, Go, Ruby and Node
-// 24 use them. Programs that ignore them cannot connect. Loopback addresses are
-// excluded, because a test may run a server there.
+// Env returns the environment variables that make programs use a proxy at
+// address (host:port). They are used by curl, wget, git, pip, requests, httpx,
+// urllib, npm, cargo, Go, Ruby and Node 24. Programs that ignore them cannot
+// connect. Loopback addresses are excluded, because tests may run servers
+// there.
 func Env(address string) map[string]string {
 	url := "http://" + address
 	const direct = "localhost,127.0.0.1,::1"

@@ -73,7 +73,7 @@ func ParseRule(s string) (Rule, error) {
 	return Rule{host: host, port: port, sub: sub}, nil
 }
 
-// String formats the rule in normalized form for [ParseRule].
+// String returns the rule in the normalized form accepted by [ParseRule].
 func (r Rule) String() string {
 	s := r.host
 	if strings.Contains(s, ":") {
@@ -91,8 +91,8 @@ func (r Rule) String() string {
 	return s
 }
 
-// Match reports whether the rule covers a host, as returned by [NormalizeHost],
-// and a port.
+// Match reports whether the rule covers a port of a host, which must be
+// normalized by [NormalizeHost].
 func (r Rule) Match(host string, port uint16) bool {
 	switch {
 	case host == "" || r.host == "" && !r.all:
@@ -108,9 +108,10 @@ func (r Rule) Match(host string, port uint16) bool {
 	return host == r.host
 }
 
-// lookup is the profile that browsers use for lookups, except for two rules.
-// The hyphen rule would reject names that are in use (r3---sn.example). The
-// character rule is replaced with the check below, which allows underscores.
+// lookup is the IDNA profile that browsers use for lookups, except for two
+// rules. The hyphen rule would reject names that are in use (r3---sn.example).
+// The character rule is replaced with the check below, which allows
+// underscores.
 var lookup = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
@@ -118,12 +119,12 @@ var lookup = idna.New(
 	idna.CheckHyphens(false),
 )
 
-// NormalizeHost returns the canonical form of a host, which is used to compare,
-// resolve and dial it: ASCII, lower case, without a trailing dot, or an IP
-// address in canonical form without brackets. It rejects everything that a
-// resolver or a C library could interpret differently: numbers, shortened or
-// mapped addresses, zones, escapes, user information, control characters and
-// empty labels. It is idempotent.
+// NormalizeHost returns the canonical form of a host, for comparing, resolving
+// and dialing: ASCII, lower case, without a trailing dot, or an IP address in
+// canonical form without brackets. It rejects everything that a resolver or a C
+// library could interpret differently: numbers, shortened or mapped addresses,
+// zones, escapes, user information, control characters and empty labels. It is
+// idempotent.
 func NormalizeHost(s string) (string, error) {
 	if s == "" {
 		return "", errors.New("host is empty")

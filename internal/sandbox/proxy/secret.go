@@ -24,9 +24,8 @@ import (
 )
 
 // Injection is a header with a secret that the proxy adds to requests to a
-// host, so that scripts do not need the value. If the script sends a header
-// with the same name, the proxy drops that header. Options.Allow must also
-// contain a rule for the host.
+// host, so that scripts do not need the secret. A script's own header with the
+// same name is dropped. Options.Allow must also contain a rule for the host.
 //
 // The header is added to HTTPS requests, which the proxy decrypts for these
 // hosts. It is added to plain HTTP requests only if Plain is set. Otherwise a
@@ -45,10 +44,10 @@ type injection struct {
 	plain               bool
 }
 
-// String returns a description without the value.
+// String describes the injection without its value.
 func (in Injection) String() string { return fmt.Sprintf("secret %q for %q", in.Name, in.Host) }
 
-// GoString is like String.
+// GoString is the same as String, so that %#v does not print the value.
 func (in Injection) GoString() string { return in.String() }
 
 // forbiddenHeaders are headers that control how a message is transmitted. They
@@ -99,10 +98,10 @@ func (s *Server) intercepts(t target) bool {
 	return slices.ContainsFunc(s.secrets, func(in injection) bool { return in.rule.Match(t.host, t.port) })
 }
 
-// CA returns the certificate of the authority for hosts with secrets as PEM, or
-// nil if there are no secrets. Node accepts it as an additional root
-// (NODE_EXTRA_CA_CERTS). For programs that need all roots in one file, see
-// [Server.CABundle].
+// CA returns the PEM certificate of the authority for hosts with secrets, or
+// nil if there are no secrets. Node accepts the certificate as an additional
+// root (NODE_EXTRA_CA_CERTS). For programs that need all roots in a single
+// file, see [Server.CABundle].
 func (s *Server) CA() []byte {
 	if s.ca == nil {
 		return nil
@@ -120,7 +119,8 @@ var rootFiles = []string{
 	"/etc/ssl/cert.pem",                                 // Alpine, macOS
 }
 
-// RootFile returns the file with the root certificates of this system, or "".
+// RootFile returns the path of this system's root certificates, or "" if there
+// is none.
 func RootFile() string {
 	for _, name := range rootFiles {
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
@@ -130,9 +130,10 @@ func RootFile() string {
 	return ""
 }
 
-// CABundle returns [Server.CA] and the root certificates of the system, for
-// SSL_CERT_FILE, REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. It fails if the system
-// has no such file. CA alone then works only for hosts with secrets.
+// CABundle returns [Server.CA] and the system's root certificates, for
+// SSL_CERT_FILE, REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE. It returns an error if
+// the system has no file of root certificates. CA alone then works only for
+// hosts with secrets.
 func (s *Server) CABundle() ([]byte, error) {
 	for _, name := range rootFiles {
 		roots, err := os.ReadFile(name)
@@ -150,12 +151,12 @@ func (s *Server) CABundle() ([]byte, error) {
 	return nil, errors.New("no root certificate file on this system")
 }
 
-// authority issues certificates for the hosts with secrets of one sandbox. Its
+// authority issues certificates for the hosts with secrets of a sandbox. Its
 // key exists only in memory.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	leaf *ecdsa.PrivateKey // key of all certificates it issues
+	leaf *ecdsa.PrivateKey // key of all issued certificates
 	pem  []byte
 
 	mu    sync.Mutex // guards made

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// maxHello limits the data that a script may send before the end of its TLS
-// ClientHello.
+// maxHello is the maximum number of bytes that a script may send before its TLS
+// ClientHello is complete.
 const maxHello = 128 << 10
 
 // tunnel serves an allowed CONNECT request. If a secret must be added, or on
@@ -99,7 +99,8 @@ func establish(w http.ResponseWriter) (*replayConn, error) {
 	return &replayConn{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
 }
 
-// inspect returns what is wrong with the first bytes of a tunnel, or "".
+// inspect returns why the first bytes of a tunnel are not allowed, or "" if
+// they are.
 func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	switch {
 	case err != nil:
@@ -113,7 +114,7 @@ func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	case name == "":
 		return "the TLS handshake names no server"
 	}
-	// With encrypted client hello, this is the outer name.
+	// With Encrypted Client Hello, this is the outer name.
 	host, err := NormalizeHost(name)
 	if err != nil {
 		return "the TLS handshake names no valid server"
@@ -127,8 +128,8 @@ func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 }
 
 // clientHello reads from a connection until crypto/tls has parsed a
-// ClientHello. It sends nothing. It returns the server name and all bytes that
-// it has read. If err is nil and isTLS is false, the data is not TLS.
+// ClientHello. It sends nothing. It returns the server name and all bytes read
+// so far. If err is nil and isTLS is false, the data is not TLS.
 func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	rec := &recorder{Conn: c}
 	err = tls.Server(rec, &tls.Config{
@@ -144,8 +145,8 @@ func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	return name, isTLS, rec.read, err
 }
 
-// recorder is a connection that records what is read from it and discards what
-// is written to it.
+// recorder is a connection that records the data read from it and discards the
+// data written to it.
 type recorder struct {
 	net.Conn
 	read []byte
@@ -178,7 +179,7 @@ func transfer(to, from interface {
 	to.CloseWrite()
 }
 
-// intercept terminates the TLS connection of a script in place of the host.
+// intercept terminates the script's TLS connection on behalf of the host.
 func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	leaf, err := s.ca.certificate(t.host)
 	if err != nil {
@@ -202,7 +203,8 @@ func (s *Server) intercept(client net.Conn, d *Decision, t target) {
 	s.serveConn(c, t)
 }
 
-// serveConn serves requests to one target on a connection until it is closed.
+// serveConn serves a connection until it is closed. All requests must be for
+// target t.
 func (s *Server) serveConn(c net.Conn, t target) {
 	inner := &innerConn{Conn: c, target: t, done: make(chan struct{})}
 	s.inner.Serve(&singleListener{innerConn: inner})

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Limits of collected files, which untrusted commands create.
+// Limits on collected files, which untrusted commands create.
 const (
 	maxCollected = 20_000
 	maxDepth     = 64
@@ -61,8 +61,7 @@ func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) er
 	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, left: fi.Size()})
 }
 
-// exactReader reads exactly left bytes. If the file shrank, it returns zeros
-// for the missing bytes.
+// exactReader reads exactly left bytes, zero-padding if the file shrank.
 type exactReader struct {
 	r    io.Reader
 	left int64

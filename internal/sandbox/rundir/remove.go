@@ -57,7 +57,8 @@ func Remove(dir string) error {
 	return nil
 }
 
-// remover removes the entries of a directory and counts removed and moved ones.
+// remover removes the entries of a directory and counts the removed and moved
+// entries.
 type remover struct {
 	top    int
 	prefix string
@@ -66,7 +67,7 @@ type remover struct {
 	err    error
 }
 
-// remove removes an entry of the top directory. It moves nested directories up.
+// remove removes an entry of the top directory, moving nested directories up.
 func (r *remover) remove(name string) {
 	if unix.Unlinkat(r.top, name, 0) == nil {
 		r.done++
@@ -114,7 +115,7 @@ func openDir(at int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// maxNames is the number of names that are read at once.
+// maxNames is the maximum number of names to read at once.
 const maxNames = 4096
 
 // readNames returns the next names in a directory.

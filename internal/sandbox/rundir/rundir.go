@@ -3,7 +3,8 @@
 // Package rundir creates the directory of a sandbox on the host, for back ends
 // without mounts. The directory contains the layout, with symlinks to verified
 // copies of the read-only trees. It is removed when the sandbox is closed. If
-// the program was killed, the next program that creates a directory removes it.
+// the program is killed, the next program that creates a directory removes the
+// old one.
 package rundir
 
 import (
@@ -24,8 +25,8 @@ import (
 // Options configures a [Dir].
 type Options struct {
 	Backend string
-	// Parent is the parent of the directories of sandboxes. The default is run
-	// in the cache directory.
+	// Parent is the parent of the sandboxes' directories. The default is run in
+	// the cache directory.
 	Parent string
 	// Cache is the directory for verified copies of trees. The default is
 	// [bundle.Cache].
@@ -34,7 +35,7 @@ type Options struct {
 	UID int
 }
 
-// Dir is the directory of a sandbox.
+// Dir is the host directory that holds a sandbox's files.
 type Dir struct {
 	Root string
 	// Read lists the host directories outside Root that code may read, and
@@ -47,7 +48,7 @@ type Dir struct {
 	hostPaths map[string]string // host paths of layout paths outside Root
 }
 
-// New creates a directory for a spec. It returns the errors of
+// New creates a directory for a spec. Its errors are those of
 // [sandbox.Backend.Start].
 func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	unavailable := func(missing string, err error) error {
@@ -81,8 +82,8 @@ func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	return b, nil
 }
 
-// checkReachable returns an error if the user of the sandbox has no access to
-// its directories.
+// checkReachable returns an error if the sandbox's user has no access to the
+// sandbox's directories.
 func (b *Dir) checkReachable() error {
 	err := bundle.Reachable(b.Root, b.uid)
 	for _, c := range b.held {
@@ -91,8 +92,8 @@ func (b *Dir) checkReachable() error {
 	return err
 }
 
-// prepare creates the parent directory. It also removes abandoned directories
-// in it, once.
+// prepare creates the parent directory. The first call also removes abandoned
+// directories in it.
 func prepare(opts Options) error {
 	perm := os.FileMode(0o700)
 	if opts.UID != 0 {
@@ -140,8 +141,8 @@ func create(opts Options) (*Dir, error) {
 	}
 }
 
-// lockFile locks f until it is closed. It fails if the file was removed or
-// replaced.
+// lockFile locks f until it is closed. It returns an error if the file was
+// removed or replaced.
 func lockFile(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return err
@@ -169,7 +170,7 @@ func sweep(dir string) {
 	}
 }
 
-// HostPath returns the host path of a path in the layout.
+// HostPath returns the host path for a path in the layout.
 func (b *Dir) HostPath(p string) string {
 	if real, ok := b.hostPaths[p]; ok {
 		return real
@@ -177,7 +178,8 @@ func (b *Dir) HostPath(p string) string {
 	return b.Root + p
 }
 
-// createLayout creates the files and directories of the layout.
+// createLayout creates the files and directories that code in the sandbox
+// expects.
 func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	for _, d := range []string{"/run", mountpoint.Secrets, mountpoint.Needs} {
 		if err := os.Mkdir(b.HostPath(d), 0o755); err != nil {
@@ -209,8 +211,8 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	return b.addMounts(opts.Backend, spec)
 }
 
-// giveToUser makes the user of the sandbox the owner of the new file or
-// directory at p. If err is not nil, it returns err.
+// giveToUser makes the sandbox's user the owner of the new file or directory at
+// p. If err is not nil, it just returns err.
 func (b *Dir) giveToUser(err error, p string) error {
 	if err == nil && b.uid != 0 {
 		err = os.Lchown(b.HostPath(p), b.uid, b.uid)
@@ -282,7 +284,7 @@ func (b *Dir) parents(root *os.Root, dir string) error {
 	return b.giveToUser(root.Mkdir(dir, 0o755), "/"+dir)
 }
 
-// addMounts creates a symlink to the user's directory in the layout. Other
+// addMounts creates a symlink in the layout to the user's directory. Other
 // mounts must have the same path as on the host.
 func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	for _, m := range spec.Mounts {
@@ -308,7 +310,7 @@ func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	return nil
 }
 
-// Close removes the directory. No process may be running in it.
+// Close removes the directory. No process may still be running in it.
 func (b *Dir) Close() error {
 	err := Remove(b.Root)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // Disk usage is checked as soon as a limit could be exceeded at these write
-// rates, but not more often or less often than these intervals.
+// rates, within these intervals.
 const (
 	bytesPerSecond = 4 << 30
 	filesPerSecond = 200_000
@@ -23,13 +23,13 @@ const (
 	longest        = 50 * time.Millisecond
 )
 
-// errFull stops a count when a limit is exceeded.
+// errFull is returned to stop counting once a limit is exceeded.
 var errFull = errors.New("disk limit exceeded")
 
 // CheckLimits returns the reason if the writable directories exceed a limit, or
-// "", and the time until the next check. If counting fails, that counts as
-// exceeding the limit, so that code cannot hide files. Unlinked files that are
-// still open are not counted.
+// "", and the time until the next check. A failure to count is treated as an
+// exceeded limit, so that code cannot hide files. Unlinked files that are still
+// open are not counted.
 func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	again = longest
 	for _, d := range []struct {
@@ -51,7 +51,7 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 }
 
 // countFiles returns the disk usage and the number of files below dir. It stops
-// when a limit is exceeded.
+// once a limit is exceeded.
 func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		var fi fs.FileInfo
@@ -75,8 +75,8 @@ func countFiles(dir string, maxSize int64, maxFiles int) (size int64, n int, err
 	return size, n, err
 }
 
-// Watch checks the limits while busy returns true, until ended is closed. Each
-// time a limit is exceeded, it calls full with the reason.
+// Watch checks the limits until ended is closed, but only while busy returns
+// true. Whenever a limit is exceeded, it calls full with the reason.
 func (b *Dir) Watch(l sandbox.Limits, ended <-chan struct{}, busy func() bool, full func(string)) {
 	wait := shortest
 	for {

@@ -13,13 +13,13 @@ import (
 
 // Options configures [TestAttacks].
 type Options struct {
-	// MayBreach lists the IDs of attacks that the back end is known not to
+	// MayBreach lists the IDs of attacks that the backend is known not to
 	// contain. Any other breach fails the test.
 	MayBreach []string
-	// Beyond makes breaches of the additional attacks fail the test, too. These
-	// are not among the 63 counted attacks.
+	// Beyond makes the test also fail if an additional attack succeeds. These
+	// attacks are not among the 63 counted ones.
 	Beyond bool
-	// Row, if set, is called with each result in order. If the test runs again
+	// Row, if set, is called with each result, in order. If the test runs again
 	// as another user, Row is called in that process.
 	Row func(Row)
 	// Spec, if set, modifies the spec of the sandbox for each attack.
@@ -33,7 +33,7 @@ type Row struct {
 	Attack  string
 	Verdict Verdict
 	By      string // layer that contained it according to the sandbox's state, or why it was skipped
-	Detail  string // what the attacker observed
+	Detail  string // the attacker's observation
 }
 
 func (r Row) String() string {
@@ -57,7 +57,7 @@ const (
 	Skipped   Verdict = "skipped"
 )
 
-// attack describes an attack of the suite.
+// attack describes an attack and the layers that may contain it.
 type attack struct {
 	id, name string
 	by       []string // layers and limits that may contain it, as in State.Enforced
@@ -65,10 +65,10 @@ type attack struct {
 	run      func(*trial) bool // reports whether the attack succeeded
 }
 
-// need returns why an attack cannot be tried in a scene, or "".
+// need returns why an attack cannot be tried in a scene, or "" if it can.
 type need func(*scene) string
 
-// AttackCount is the number of attacks that are counted.
+// AttackCount is the number of counted attacks.
 const AttackCount = 63
 
 // allAttacks returns all counted attacks in order.
@@ -116,8 +116,8 @@ func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 	report(t, b, rows)
 }
 
-// explainRow returns a message about a result, and whether the result fails the
-// test.
+// explainRow returns a message about a result and reports whether the result
+// fails the test.
 func explainRow(row Row, opts Options) (say string, fail bool) {
 	extra := strings.HasSuffix(row.ID, "+") && !opts.Beyond
 	allowed := slices.Contains(opts.MayBreach, row.ID)

@@ -52,8 +52,8 @@ func hostAttacks() []attack {
 	}
 }
 
-// reportsVictimBreach is like reportsBreach for attacks whose argument is the
-// victim's PID.
+// reportsVictimBreach is like reportsBreach, but passes the victim's PID to the
+// attack.
 func reportsVictimBreach(id string) func(*trial) bool {
 	return func(x *trial) bool { return reportsBreach(id, x.pid())(x) }
 }
@@ -66,8 +66,8 @@ func signalsVictim(id, counter string) func(*trial) bool {
 	}
 }
 
-// changesVictim runs an attack and reports whether it changed a property of the
-// victim.
+// changesVictim runs an attack and reports whether a property of the victim
+// changed.
 func changesVictim(id string, of func(pid int) string) func(*trial) bool {
 	return func(x *trial) bool {
 		before := of(x.victim.PID)
@@ -111,8 +111,8 @@ func needTIOCSTI(*scene) string {
 	return ""
 }
 
-// injectsInput runs the attack and reports whether it added input to the
-// terminal of the test.
+// injectsInput runs the attack and reports whether input was added to the
+// test's terminal.
 func injectsInput(x *trial) bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	requireNoError(x.t, err)

@@ -79,7 +79,7 @@ func servesSecret(addr, secret string) bool {
 	return bytes.Contains(b, []byte(secret))
 }
 
-// portWatcher finds the port in the output of the payload.
+// portWatcher is a writer that finds the port in the payload's output.
 type portWatcher struct {
 	found func(string)
 

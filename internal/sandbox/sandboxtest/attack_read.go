@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// reportsBreach runs an attack whose outcome the payload reports.
+// reportsBreach runs an attack and reports whether the payload reported a
+// breach.
 func reportsBreach(id string, args ...string) func(*trial) bool {
 	return func(x *trial) bool {
 		_, breach := x.attack(id, args...)
@@ -74,8 +75,8 @@ func needKeyring(s *scene) string {
 	return ""
 }
 
-// needOpenProc is for attacks that require ptrace access. On some machines Yama
-// denies that independently of the sandbox.
+// needOpenProc requires ptrace access, which Yama denies on some machines
+// regardless of the sandbox.
 func needOpenProc(s *scene) string {
 	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err == nil && len(b) > 0 && b[0] != '0' && os.Getuid() != 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// resourceAttacks returns the attacks that exhaust resources of the machine.
+// resourceAttacks returns the attacks that exhaust the machine's resources.
 func resourceAttacks() []attack {
 	memory, disk := []string{"memory"}, []string{"disk"}
 	return []attack{
@@ -37,7 +37,8 @@ func resourceAttacks() []attack {
 	}
 }
 
-// needLimit is for attacks that a limit of the test process would contain.
+// needLimit requires the test process's own limit for a resource to be at least
+// minimum. A lower limit would contain the attack without the sandbox.
 func needLimit(resource int, minimum uint64) need {
 	return func(*scene) string {
 		var l unix.Rlimit
@@ -48,7 +49,8 @@ func needLimit(resource int, minimum uint64) need {
 	}
 }
 
-// runsForever runs an attack that never exits.
+// runsForever runs an attack that never exits, and reports whether it outlives
+// its limits.
 func runsForever(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		start := time.Now()
@@ -68,8 +70,8 @@ func outlivesClose(id string) func(*trial) bool {
 	}
 }
 
-// floodsOutput reports whether the host stored too much output or used too much
-// memory.
+// floodsOutput reports whether excessive output made the host store too much or
+// use too much memory.
 func floodsOutput(x *trial) bool {
 	before := rss()
 	res := x.exec(nil, "E10")
@@ -79,8 +81,8 @@ func floodsOutput(x *trial) bool {
 	return int64(len(res.Stdout)) > PolicyLimits().Output || !res.Truncated || grown > 64<<20
 }
 
-// usesTwoCores measures the CPU use of an attack, unless the back end reports
-// that it does not limit the CPU share.
+// usesTwoCores reports whether an attack uses more CPU than allowed, or the
+// backend reports that it does not limit the CPU share.
 func usesTwoCores(x *trial) bool {
 	x.start()
 	x.state = x.box.State()
@@ -101,8 +103,8 @@ func usesTwoCores(x *trial) bool {
 	return float64(cpu) > 1.3*float64(wall)
 }
 
-// nestsDirectories reports whether the host needs too long to remove deeply
-// nested directories.
+// nestsDirectories reports whether removing deeply nested directories takes the
+// host too long.
 func nestsDirectories(x *trial) bool {
 	before, _ := os.ReadDir(x.tmp)
 	x.attack("E17")

@@ -66,8 +66,8 @@ func (x *trial) outputHasText(res *sandbox.Result, s string) bool {
 	return bytes.Contains(res.Stdout, []byte(s))
 }
 
-// changesSkill lets the payload change its skill, and checks with a second
-// command whether the skill changed.
+// changesSkill lets the payload change its skill, and uses a second command to
+// report whether the skill changed.
 func changesSkill(x *trial) bool {
 	_, breach := x.attack("B02")
 	res := x.exec(nil, "read", mountpoint.Skill+"/SKILL.md")
@@ -78,8 +78,8 @@ func changesSkill(x *trial) bool {
 	return breach
 }
 
-// collectsSecret reports whether the host collects any of the secrets. The host
-// must collect the harmless file.
+// collectsSecret reports whether the host collects any of the secrets. The
+// harmless file must be collected.
 func (x *trial) collectsSecret(secrets ...string) bool {
 	files, err := x.collected(5 * time.Second)
 	if err != nil {
@@ -101,8 +101,8 @@ func (x *trial) containsSecret(files map[string]string, secrets ...string) bool 
 	return false
 }
 
-// setuidLeft reports whether a setuid file remains where a back end may store
-// files.
+// setuidLeft reports whether a setuid file remains in a directory where a
+// backend may store files.
 func (x *trial) setuidLeft() bool {
 	found := false
 	for _, dir := range []string{x.tmp, "/dev/shm", "/var/tmp"} {

@@ -17,8 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// TestBackend tests whether a back end fulfills the contract of package
-// sandbox.
+// TestBackend tests that a backend fulfills the contract of package sandbox.
 func TestBackend(t *testing.T, b sandbox.Backend) {
 	s := newScene(t)
 	for _, c := range allBehaviours() {
@@ -30,13 +29,13 @@ func TestBackend(t *testing.T, b sandbox.Backend) {
 	}
 }
 
-// behaviour is a requirement of the contract with its test.
+// behaviour is a requirement of the contract and its test.
 type behaviour struct {
 	name string
 	try  func(*check) error
 }
 
-// check is the state of a behaviour test.
+// check holds the state of a behaviour test.
 type check struct {
 	*scene
 	ctx  context.Context
@@ -61,7 +60,7 @@ func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) err
 	return c.try(k)
 }
 
-// run runs the payload in the sandbox of the test.
+// run runs the payload in the test's sandbox and returns its result.
 func (k *check) run(opts *sandbox.RunOptions, command string, args ...string) (*sandbox.Result, error) {
 	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
 }
@@ -85,8 +84,7 @@ func (k *check) start() error {
 	return nil
 }
 
-// expectOutput runs the payload and returns an error if its output differs from
-// want.
+// expectOutput runs the payload and returns an error if its output is not want.
 func (k *check) expectOutput(want, command string, args ...string) error {
 	res, err := k.run(nil, command, args...)
 	if err != nil {
@@ -215,7 +213,7 @@ func exitBehaviours() []behaviour {
 	}
 }
 
-// process starts the payload in the sandbox and discards its output.
+// process starts the payload in the sandbox, discarding its output.
 func (k *check) process(command string, args ...string) (sandbox.Process, error) {
 	if err := k.start(); err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// fileBehaviours returns the requirements for files in a sandbox and for
-// collected files.
+// fileBehaviours returns the requirements for sandbox files and collected
+// files.
 func fileBehaviours() []behaviour {
 	return []behaviour{
 		{"the skill is present and read-only", func(k *check) error {
@@ -142,8 +142,8 @@ func fileBehaviours() []behaviour {
 	}
 }
 
-// workspace mounts a host directory and checks access to it, if the back end
-// can mount.
+// workspace mounts a host directory and checks access to it. It does nothing if
+// the backend cannot mount directories.
 func (k *check) workspace(writable bool) error {
 	dir, err := os.MkdirTemp(k.dir, "workspace-")
 	if err != nil {
@@ -196,7 +196,8 @@ func collectsFiles(k *check) error {
 	return nil
 }
 
-// changingFS is a file system in which a file changes whenever it is opened.
+// changingFS is a file system that contains a file whose content changes
+// whenever it is opened.
 type changingFS struct {
 	fs.FS
 	opened int

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limitBehaviours returns the requirements for exceeded limits. They are tested
-// only if the back end enforces the limit.
+// limitBehaviours returns the requirements for exceeded limits. A requirement
+// is tested only if the backend enforces the limit.
 func limitBehaviours() []behaviour {
 	return []behaviour{
 		{"too much CPU time", func(k *check) error {
@@ -32,8 +32,8 @@ func limitBehaviours() []behaviour {
 	}
 }
 
-// LayerNames lists the keys that the state of every back end must contain. The
-// value of a layer that is not enforced is "".
+// LayerNames lists the keys that every backend's state must contain. A layer
+// that is not enforced has the value "".
 var LayerNames = []string{"filesystem", "processes_visible", "syscalls", "privileges", "memory", "processes", "cpu", "cores", "file_size", "open_files", "disk", "inodes", "wall", "network"}
 
 // expectEnd returns an error unless the command is killed for the given reason

@@ -1,5 +1,5 @@
-// Package sandboxtest is the proof of back ends of package sandbox: suites that
-// each of them runs in its own tests.
+// Package sandboxtest tests implementations of [sandbox.Backend]. Each backend
+// runs these suites in its own tests.
 //
 //	func TestAttack(t *testing.T) {
 //		if sandboxtest.AsUser(t) {
@@ -8,13 +8,14 @@
 //		sandboxtest.TestAttacks(t, native.New(nil), sandboxtest.Options{MayBreach: []string{"E14"}})
 //	}
 //
-// [TestAttacks] runs 63 attacks on the user, the host and the hub, and counts those that
-// the sandbox contains. [TestBackend] tests the contract of the interfaces,
-// [TestResidue] what runs leave on the host, [TestOrphans] what a killed host leaves,
-// and [TestOutputFlood] the cost of excessive output. If possible, the host judges an
-// attack, by counters, files and processes outside of the sandbox. An attack is skipped
-// with a reason if the kernel lacks a feature for it. An attacker that does not start
-// fails the test.
+// [TestAttacks] runs 63 attacks on the user, the host and the hub, and counts
+// those that the sandbox contains. [TestBackend] tests the contract of the
+// interfaces, [TestResidue] tests what runs leave on the host, [TestOrphans]
+// what a killed host leaves, and [TestOutputFlood] the cost of excessive
+// output. If possible, the host decides whether an attack succeeded, using
+// counters, files and processes outside the sandbox. An attack is skipped with
+// a reason if the kernel lacks a feature for it. The test fails if an attacker
+// does not start.
 //
 // The results show what code can reach. They do not cover bugs in the kernel.
 //

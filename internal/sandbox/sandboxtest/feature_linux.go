@@ -21,9 +21,8 @@ const (
 // in a test process.
 const withoutVariable = "LOADOUT_TEST_WITHOUT"
 
-// RunWithout disables a kernel feature. It runs the calling test again in a process
-// without the feature, adopts its result, and returns false. In that process it returns
-// true:
+// RunWithout runs the calling test again in a process without a kernel feature,
+// adopts its result, and returns false. In that process it returns true:
 //
 //	if !sandboxtest.RunWithout(t, sandboxtest.Landlock) {
 //		return
@@ -48,8 +47,8 @@ func RunWithout(t *testing.T, feature string) bool {
 	return false
 }
 
-// disableFeature makes the system calls of a feature fail, as in a kernel
-// without the feature or without permission to use it.
+// disableFeature makes a feature's system calls fail, as in a kernel without
+// the feature or without permission to use it.
 func disableFeature(feature string) error {
 	rules, errno := seccomp.NewSyscallRules(), unix.ENOSYS
 	switch feature {

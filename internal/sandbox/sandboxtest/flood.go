@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxGrowth limits how much the memory of the host process may grow because of
-// 300 MB of output.
+// maxGrowth is the maximum memory growth of the host process, in bytes, for 300
+// MB of output.
 const maxGrowth = 5 << 20
 
 // TestOutputFlood tests that excessive output costs the host little. A command

@@ -17,8 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// orphanVariable is the environment variable with the mark of the processes of
-// a host that will be killed.
+// orphanVariable is the environment variable that marks a host process that
+// will be killed.
 const orphanVariable = "LOADOUT_TEST_ORPHAN"
 
 // TestOrphans tests that no process of a sandbox outlives the program that
@@ -34,7 +34,7 @@ func TestOrphans(t *testing.T, b sandbox.Backend) {
 	}
 }
 
-// runAbandoned starts a sandbox and waits until it is killed.
+// runAbandoned starts a sandbox and waits to be killed.
 func runAbandoned(t *testing.T, b sandbox.Backend, mark string) {
 	k := &check{ctx: context.Background(), b: b, mark: mark, spec: newSpec(t)}
 	requireNoError(t, k.start())

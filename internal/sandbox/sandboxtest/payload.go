@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Digest is the digest in all specs of this package, for back ends that require
+// Digest is the digest in all specs of this package, for backends that require
 // an approved digest.
 const Digest = "sha256:5a6db0c5a4d0ba0f5ec9f2f5b36fc8a24b0ad2df5a6c4b8e5f1f7d3f00000063"
 
@@ -35,8 +35,8 @@ var payload struct {
 	err   error
 }
 
-// payloadBytes returns the program to run in sandboxes. It builds the program
-// once.
+// payloadBytes returns the program to run in sandboxes. The first call builds
+// it.
 func payloadBytes(t *testing.T) []byte {
 	t.Helper()
 	payload.once.Do(func() { payload.bytes, payload.err = buildPayload() })
@@ -57,7 +57,7 @@ func buildPayload() ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// skillTree returns a skill that contains the payload.
+// skillTree returns a skill's tree that contains the payload.
 func skillTree(program []byte) sandbox.Tree {
 	return treeOf(mountpoint.Skill, map[string][]byte{
 		"SKILL.md": []byte(skillText), "payload": program, "data/table.csv": []byte("a,b\n1,2\n"),

@@ -31,7 +31,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	}
 }
 
-// within reports whether tr contains nothing that before does not contain.
+// within reports whether tr contains nothing that is missing from before.
 func (tr traces) within(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
@@ -41,10 +41,10 @@ func (tr traces) within(before traces) bool {
 	return tr.mounts <= before.mounts && tr.cgroups <= before.cgroups && tr.fds <= before.fds && len(tr.marked) == 0
 }
 
-// ways lists the ways in which a run can end.
+// ways lists the ways to end a run.
 var ways = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
 
-// runMany runs n commands. If limit is not 0, it runs at most limit of them.
+// runMany runs n commands, at most limit of them if limit is not 0.
 func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	x.t.Helper()
 	for i := range n {
@@ -59,8 +59,8 @@ func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	}
 }
 
-// endsIn runs a command that ends in the given way after some time. It reports
-// whether all calls returned.
+// endsIn runs a command that ends in the given way after the given time. It
+// reports whether all calls returned.
 func (x *trial) endsIn(way string, after time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

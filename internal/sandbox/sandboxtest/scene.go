@@ -36,7 +36,7 @@ type scene struct {
 	victim  *victim
 }
 
-// addresses are the addresses of the victim.
+// addresses are the victim's addresses.
 type addresses struct {
 	PID                            int
 	TCP, TCP6, LAN, Abstract, Unix string
@@ -87,7 +87,7 @@ func requireNoError(t *testing.T, err error) {
 }
 
 // leakFD opens a secret file without close-on-exec, as a careless parent
-// process might.
+// process might do.
 func (s *scene) leakFD(t *testing.T) {
 	fd, err := unix.Open(s.home+"/held", unix.O_RDONLY, 0)
 	requireNoError(t, err)
@@ -134,9 +134,8 @@ func (v *victim) counts(t *testing.T) map[string]int {
 	return c
 }
 
-// counterGrew reports whether a counter exceeds its earlier value. It waits for
-// data in transit, and waits longer if the attacker believes that it sent
-// something.
+// counterGrew reports whether a counter has increased. It waits for data in
+// transit, and waits longer if the attacker believes that it sent something.
 func (v *victim) counterGrew(t *testing.T, before map[string]int, sent bool, name string) bool {
 	t.Helper()
 	wait := 100 * time.Millisecond
@@ -158,10 +157,10 @@ func lanAddress() string {
 }
 
 // setuidVariable is the environment variable with the path of a setuid copy of
-// the payload, which root created for the test of another user.
+// the payload, which root creates for tests that run as another user.
 const setuidVariable = "LOADOUT_TEST_SETUID"
 
-// findSetuid returns a working setuid program.
+// findSetuid returns the path of a working setuid program.
 func (s *scene) findSetuid(t *testing.T) string {
 	p := os.Getenv(setuidVariable)
 	if os.Getuid() == 0 {
@@ -200,7 +199,7 @@ func lastLine(b []byte) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// contents returns the contents of files, to detect changes.
+// contents returns the contents of files, for detecting changes.
 func (s *scene) contents(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -15,11 +15,11 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hangTimeout is how long after the policy's wall time a run is considered to
-// hang.
+// hangTimeout is the time after the policy's wall time at which a run counts as
+// hanging.
 const hangTimeout = 20 * time.Second
 
-// trial is the state of an attack that is being run.
+// trial holds the state of a running attack.
 type trial struct {
 	*scene
 	t       *testing.T
@@ -33,8 +33,7 @@ type trial struct {
 	detail string // details of the result
 }
 
-// execute runs an attack and cleans up. It reports whether the attack
-// succeeded.
+// execute runs an attack, cleans up, and reports whether the attack succeeded.
 func (x *trial) execute(a attack) bool {
 	x.detail = ""
 	defer func() {
@@ -64,7 +63,8 @@ func (x *trial) start() sandbox.Sandbox {
 	return box
 }
 
-// exec runs the payload. The test fails if the payload does not start.
+// exec runs the payload, copying its output to tee. It fails the test if the
+// payload does not start.
 func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Result {
 	x.t.Helper()
 	x.start()
@@ -81,8 +81,8 @@ func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Res
 	return res
 }
 
-// attack runs the payload's part of an attack. It returns the result, and
-// whether the payload believes that the attack succeeded.
+// attack runs the payload's part of an attack. It returns the result and
+// whether the payload reported success.
 func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 	x.t.Helper()
 	res := x.exec(nil, id, args...)
@@ -104,8 +104,8 @@ func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 }
 
 // mayBeKilled reports whether the sandbox stopped an attacker that printed no
-// result. This is possible in resource attacks and after forbidden system
-// calls. Otherwise the attacker crashed.
+// result. This can happen in resource attacks and after forbidden system calls.
+// Otherwise the attacker crashed.
 func mayBeKilled(id string, res *sandbox.Result) bool {
 	if bytes.Contains(res.Stderr, []byte("panic: ")) {
 		return false
@@ -122,7 +122,7 @@ func (x *trial) requireStart(res *sandbox.Result) {
 	}
 }
 
-// note adds a detail to the result.
+// note appends a detail to the result.
 func (x *trial) note(s string) {
 	s = strings.ReplaceAll(strings.TrimSpace(s), x.dir, "SCENE")
 	if len(s) > 160 {
@@ -139,7 +139,7 @@ func (x *trial) outputHasSecret(res *sandbox.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 
-// collected returns the files that were collected from the sandbox, by path.
+// collected returns the files collected from the sandbox, by path.
 func (x *trial) collected(d time.Duration) (map[string]string, error) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -169,7 +169,7 @@ func (x *trial) collected(d time.Duration) (map[string]string, error) {
 
 var errHung = errors.New("collecting hung")
 
-// close closes the sandbox. The test fails if that takes too long.
+// close closes the sandbox. It fails the test if closing takes too long.
 func (x *trial) close() {
 	x.t.Helper()
 	if x.box == nil {
@@ -189,7 +189,7 @@ func (x *trial) close() {
 	}
 }
 
-// hasSurvivors closes the sandbox and reports whether a process of the attack
+// hasSurvivors closes the sandbox and reports whether any process of the attack
 // is still running.
 func (x *trial) hasSurvivors() bool {
 	x.t.Helper()
@@ -201,7 +201,7 @@ func (x *trial) hasSurvivors() bool {
 	return !gone
 }
 
-// containedBy returns those of the named layers that the sandbox enforces.
+// containedBy returns which of the named layers the sandbox enforces.
 func (x *trial) containedBy(names []string) string {
 	var all []string
 	for _, n := range names {

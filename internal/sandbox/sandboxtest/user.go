@@ -20,10 +20,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// againVariable marks the process of a test that runs again.
+// againVariable is the environment variable that marks a process in which a
+// test runs again.
 const againVariable = "LOADOUT_TEST_AGAIN"
 
-// userNumber returns the unprivileged UID for tests that root runs. The UID is
+// userNumber returns an unprivileged UID for tests run by root. The UID is
 // unused on normal systems and differs between packages, because some limits
 // apply per user and packages are tested concurrently.
 func userNumber() int {
@@ -33,8 +34,8 @@ func userNumber() int {
 }
 
 // AsUser runs the calling test again as an unprivileged user if it runs as
-// root. It reports whether it did that; then the caller must return. The
-// results of subtests become subtests of t. The test gets its own terminal; see
+// root. It reports whether it did so; the caller must then return. The results
+// of subtests become subtests of t. The test gets its own terminal; see
 // [InTerminal].
 func AsUser(t *testing.T) bool {
 	t.Helper()
@@ -47,7 +48,7 @@ func AsUser(t *testing.T) bool {
 }
 
 // InTerminal runs the calling test again in a terminal if it has none, and
-// reports whether it did that. Without a terminal, attacks on the terminal are
+// reports whether it did so. Without a terminal, attacks on the terminal are
 // skipped.
 func InTerminal(t *testing.T) bool {
 	t.Helper()
@@ -113,7 +114,7 @@ func subtests() string {
 
 var resultLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
 
-// forward converts the results in the output of a test to subtests.
+// forward reports the results in a test's output as subtests of t.
 func forward(t *testing.T, out string, err error) {
 	t.Helper()
 	results := map[string]string{}
@@ -163,7 +164,7 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return err
 }
 
-// newTerminal creates a terminal and discards its output.
+// newTerminal creates a terminal whose output is discarded.
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

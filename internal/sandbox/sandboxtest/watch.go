@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll calls ok until it returns true or until d has passed.
+// poll calls ok until it returns true or d has passed.
 func poll(d time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
 		if ok() {
@@ -25,7 +25,7 @@ func poll(d time.Duration, ok func() bool) bool {
 	}
 }
 
-// processesWithMark returns the PIDs of the host processes that have mark as an
+// processesWithMark returns the PIDs of host processes that have mark as an
 // argument.
 func processesWithMark(mark string) []int {
 	var pids []int
@@ -69,7 +69,7 @@ func sweep(mark string) {
 // rss returns the resident memory of this process in bytes.
 func rss() int64 { return statusField("self", "VmRSS:") << 10 }
 
-// statusField returns a number from the status of a process, or -1.
+// statusField returns a numeric field of a process's status, or -1.
 func statusField(pid, field string) int64 {
 	b, _ := os.ReadFile("/proc/" + pid + "/status")
 	for line := range strings.Lines(string(b)) {
@@ -83,7 +83,7 @@ func statusField(pid, field string) int64 {
 	return -1
 }
 
-// traces lists what sandboxes may leave on a host.
+// traces holds what sandboxes may leave on a host.
 type traces struct {
 	mounts  int
 	cgroups int

@@ -60,7 +60,7 @@ func profile(a access) (string, error) {
 	return s.String(), nil
 }
 
-// rule appends a rule for several paths.
+// rule appends a profile rule for several paths.
 func rule(s *strings.Builder, head string, paths []string, filter string) error {
 	if len(paths) == 0 {
 		return nil
@@ -77,8 +77,8 @@ func rule(s *strings.Builder, head string, paths []string, filter string) error 
 	return nil
 }
 
-// quote quotes a path for a profile. It rejects paths that need more than
-// simple escapes.
+// quote quotes a path for a profile. It returns an error if the path needs more
+// than simple escapes.
 func quote(p string) (string, error) {
 	if !strings.HasPrefix(p, "/") || p == "/" {
 		return "", fmt.Errorf("path %q not allowed in a profile: must be absolute and below the root", p)

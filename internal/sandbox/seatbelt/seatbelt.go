@@ -23,16 +23,15 @@ type Options struct {
 	// UID is the user and group that run the code if this program runs as root.
 	// The default is -2, which is nobody on macOS.
 	UID int
-	// Dir is the parent of the directories of sandboxes. Only this user may be
-	// able to change it. The default is run in Cache.
+	// Dir is the parent of the sandboxes' directories. It must be writable only
+	// by this user. The default is run in Cache.
 	Dir string
-	// Cache is the directory for verified copies of trees. Only this user may
-	// be able to change it. The default is loadout in the user's cache
-	// directory.
+	// Cache is the directory for verified copies of trees. It must be writable
+	// only by this user. The default is loadout in the user's cache directory.
 	Cache string
 }
 
-// Backend is the Seatbelt back end.
+// Backend runs code confined by sandbox-exec.
 type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// program is the executable of the system, not one found in PATH.
+// program is the system's executable, never one found in PATH.
 const program = "/usr/bin/sandbox-exec"
 
 // Start starts a sandbox.

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// start starts a sandbox. It is also built on Linux, where tests replace
+// start starts a sandbox. It also builds on Linux, where tests replace
 // sandbox-exec.
 func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
@@ -47,7 +47,7 @@ func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error)
 	return s, nil
 }
 
-// confine creates the directory of a sandbox and its profile.
+// confine creates a sandbox's directory and profile.
 func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *network.Proxy) (sandbox.Sandbox, error) {
 	uid := 0
 	if os.Geteuid() == 0 {
@@ -72,8 +72,8 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	return s, nil
 }
 
-// resolve resolves symlinks in the paths, because /tmp and /var are symlinks on
-// macOS.
+// resolve returns a with all symlinks resolved, because /tmp and /var are
+// symlinks on macOS.
 func (a access) resolve() access {
 	resolve := func(paths []string) []string {
 		out := make([]string, 0, len(paths))

@@ -1,7 +1,8 @@
 // Package seccomp builds the seccomp programs of the Linux back ends. The
 // programs deny system calls that scripts do not need and that were used to
-// attack kernels and other processes, and allow all others. A call of a foreign
-// architecture kills the process, because its number has another meaning.
+// attack kernels and other processes, and allow all others. A call for a
+// foreign architecture kills the process, because its number has a different
+// meaning.
 package seccomp
 
 import (
@@ -18,26 +19,25 @@ import (
 )
 
 // Isolated returns the program for code in its own namespaces. The program
-// allows internet and Unix sockets, because they reach only what the sandbox
-// contains.
+// allows internet and Unix sockets, which reach nothing outside the sandbox.
 var Isolated = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true, unix: true}) })
 
-// IsolatedNoUnix is like Isolated for code with access to the user's directory,
-// which may contain sockets of other programs. The program allows only pairs of
-// connected Unix sockets.
+// IsolatedNoUnix is like Isolated, but for code with access to the user's
+// directory, which may contain other programs' sockets. The program allows only
+// pairs of connected Unix sockets.
 var IsolatedNoUnix = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true}) })
 
 // HostNamespaces returns the program for code in the namespaces of the host.
 // The program denies sockets and calls that affect other processes.
 var HostNamespaces = sync.OnceValues(func() ([]byte, error) { return program(kind{}) })
 
-// HostUser is like HostNamespaces for code that runs as a user who owns files.
-// The program also denies changing modes, owners and attributes by name, which
-// Landlock does not restrict.
+// HostUser is like HostNamespaces, but for code that runs as a user who owns
+// files. The program also denies changing modes, owners and attributes by name,
+// which Landlock does not restrict.
 var HostUser = sync.OnceValues(func() ([]byte, error) { return program(kind{more: slices.Concat(byName, byNameHere)}) })
 
 // IsolatedFor returns IsolatedNoUnix if the spec mounts the user's directory,
-// else Isolated.
+// and Isolated otherwise.
 func IsolatedFor(spec *sandbox.Spec) func() ([]byte, error) {
 	for _, m := range spec.Mounts {
 		if m.Path == mountpoint.Workspace {

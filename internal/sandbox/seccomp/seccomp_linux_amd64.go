@@ -8,8 +8,8 @@ import (
 
 var neverHere = []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
 
-// prologue returns instructions that reject calls of the x32 ABI, which has
-// other numbers for the same architecture.
+// prologue returns instructions that reject x32 ABI calls, which have the same
+// architecture but different numbers.
 func prologue() []bpf.Instruction {
 	const x32 = 0x40000000
 	return []bpf.Instruction{

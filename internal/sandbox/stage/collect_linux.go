@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of collected files, which untrusted commands create.
+// Limits on collected files, which untrusted commands create.
 const (
 	maxCollected = 100_000
 	maxDepth     = 64
@@ -20,7 +20,8 @@ const (
 )
 
 // collect writes the files below the work directory to the descriptor fd and
-// then reports the end. It opens only regular files and follows no symlinks.
+// then sends a Collected message. It opens only regular files and follows no
+// symlinks.
 func (s *stage) collect(c Collect, fd int) {
 	out := os.NewFile(uintptr(fd), "collect")
 	w := bufio.NewWriterSize(out, 64<<10)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// headerSize is the size of the header of a message: its kind and length.
-// Descriptors are sent with the header.
+// headerSize is the size of a message header: kind and length. Descriptors are
+// sent with the header.
 const headerSize = 8
 
 // appendHeader appends the header of a message to b.
@@ -68,8 +68,7 @@ func (c conn) send(kind uint32, body any, fds ...int) error {
 	return nil
 }
 
-// header reads the header of the next message, and the descriptors that were
-// sent with it.
+// header reads the next message header and the descriptors sent with it.
 func (c conn) header() (kind uint32, size int, fds []int, err error) {
 	var buf [headerSize]byte
 	oob := make([]byte, syscall.CmsgSpace(4*4))

@@ -7,10 +7,10 @@ import (
 )
 
 // guard supervises a stage that has no PID namespace. Code could kill or stop
-// such a stage and continue without limits, but not the guard, which starts the
-// stage before the stage restricts signals. The guard kills all of its
-// descendants and exits when the stage exits, or when the parent of the guard
-// exits or asks for it.
+// such a stage and then keep running without limits. It cannot
+// signal the guard, which starts the stage before the stage restricts signals.
+// The guard kills all its descendants and exits when the stage exits, or when
+// its parent exits or tells it to.
 func guard() {
 	runtime.LockOSThread()
 	closeInherited()
@@ -39,7 +39,7 @@ func guard() {
 			break
 		}
 	}
-	// Killed processes start no other processes, so this loop ends.
+	// Killed processes start no other processes, so this loop terminates.
 	for {
 		killDescendants()
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.ECHILD {

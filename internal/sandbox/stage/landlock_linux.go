@@ -48,7 +48,7 @@ func LandlockABI() int {
 }
 
 // restrict applies the rules to this thread and its future children. It never
-// permits to create devices.
+// permits creating devices.
 func (l *Landlock) restrict() (abi int, err error) {
 	abi = LandlockABI()
 	if abi < max(l.Least, 1) {

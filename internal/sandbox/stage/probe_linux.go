@@ -46,8 +46,8 @@ func openable(path string) bool {
 	return err == nil
 }
 
-// startTime returns the start time of a process in ticks since boot. PID and
-// start time identify a process.
+// startTime returns the start time of a process in ticks since boot. A PID and
+// start time together identify a process.
 func startTime(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

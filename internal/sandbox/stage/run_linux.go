@@ -33,7 +33,7 @@ func init() {
 	os.Exit(0)
 }
 
-// stage is the state of a stage process.
+// stage holds the state of a stage process.
 type stage struct {
 	conn
 	sending sync.Mutex
@@ -46,13 +46,13 @@ type stage struct {
 	started chan struct{} // signals that there is a child to reap
 }
 
-// request is an action for the restricted thread.
+// request is an action to perform on the restricted thread.
 type request struct {
 	exec Exec
 	fds  []int
 }
 
-// command is a command that is running.
+// command is a running command.
 type command struct {
 	id, pid int
 	oom     bool
@@ -106,7 +106,7 @@ func (s *stage) reply(kind uint32, body any, fds ...int) {
 	}
 }
 
-// prepare handles messages until the sandbox is restricted.
+// prepare handles setup messages until the sandbox is restricted.
 func (s *stage) prepare() (abi int, err error) {
 	var filter []byte
 	for {
@@ -229,8 +229,8 @@ func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
 	return abi, nil
 }
 
-// spareThreads creates n idle threads of the Go runtime, because no more can be
-// created when commands have filled the process table.
+// spareThreads creates n idle threads for the Go runtime, which cannot create
+// more once commands have filled the process table.
 func spareThreads(n int) {
 	var all sync.WaitGroup
 	gate := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// stepError is the error of a step of the stage, with the name of the step.
+// stepError is the error of a failed setup step, with the step's name.
 type stepError struct {
 	step string
 	err  error
@@ -79,7 +79,7 @@ func switchUser(uid int) error {
 }
 
 // openMounts opens detached copies of the host's mounts. It must run before the
-// user changes, because the new user may have no access to them.
+// user changes, because the new user may not be able to access them.
 func (s *Setup) openMounts() ([]int, error) {
 	trees := make([]int, len(s.Binds))
 	for i, b := range s.Binds {
@@ -110,7 +110,7 @@ func (s *Setup) openMounts() ([]int, error) {
 }
 
 // enterRoot creates an in-memory root directory, fills it, and detaches the
-// root of the host.
+// host's root.
 func (s *Setup) enterRoot(trees []int) error {
 	const staging = "/tmp" // a directory that exists everywhere; it is only used as a mount point
 	syscall.Umask(0)
@@ -180,7 +180,7 @@ func (t *Tmpfs) mount(root string) error {
 	return syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
-// mountProc mounts a new /proc and hides the parts that describe the machine.
+// mountProc mounts a new /proc and hides the files that describe the machine.
 func mountProc(root string) error {
 	proc := root + "/proc"
 	if err := makePoint(proc, false); err != nil {
@@ -202,8 +202,7 @@ func mountProc(root string) error {
 	return nil
 }
 
-// coverPath mounts from over to, read-only. It does nothing if to does not
-// exist.
+// coverPath mounts from over to, read-only, if to exists.
 func coverPath(from, to string) error {
 	var st syscall.Stat_t
 	if syscall.Lstat(to, &st) == syscall.ENOENT {
@@ -240,8 +239,8 @@ func makePoint(path string, file bool) error {
 	return syscall.Close(fd)
 }
 
-// makeParents creates the parent directories of path. It ignores errors,
-// because the next operation then fails.
+// makeParents creates the parent directories of path. It ignores errors; if it
+// fails, so does the operation that follows.
 func makeParents(path string) {
 	for _, p := range parents(path) {
 		syscall.Mkdir(p, 0o755)

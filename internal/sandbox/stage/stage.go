@@ -29,7 +29,7 @@ const Guard = "guard"
 // controlled.
 const ControlFD = 3
 
-// Kinds of messages to a stage.
+// Kinds of messages sent to a stage.
 const (
 	KindSetup    = 1 // Setup
 	KindFile     = 2 // File; its content follows
@@ -41,7 +41,7 @@ const (
 	KindCollect  = 8 // Collect, with one descriptor
 )
 
-// Kinds of messages from a stage.
+// Kinds of messages sent by a stage.
 const (
 	KindReady     = 20 // Ready, with a listener if requested
 	KindStarted   = 21 // Started
@@ -49,11 +49,11 @@ const (
 	KindCollected = 23 // Collected
 )
 
-// MaxMessage limits the size of a message in bytes.
+// MaxMessage is the maximum size of a message in bytes.
 const MaxMessage = 8 << 20
 
 // Setup describes the file system view of the sandbox. If Root is false, the
-// stage keeps the view with which it was started.
+// stage keeps the view it was started with.
 type Setup struct {
 	Root     bool    // create a root directory and enter it
 	UID      int     // user and group to switch to; 0 means none
@@ -77,7 +77,7 @@ type Tmpfs struct {
 	Mode   uint32
 }
 
-// Bind is a file or directory of the host that is visible in the sandbox.
+// Bind is a host file or directory to make visible in the sandbox.
 type Bind struct {
 	Host     string
 	Path     string
@@ -87,7 +87,7 @@ type Bind struct {
 	File     bool // it is a file, not a directory
 }
 
-// Link is a symbolic link.
+// Link is a symbolic link to create.
 type Link struct{ Path, Target string }
 
 // Text is a small file to create.
@@ -104,12 +104,12 @@ type File struct {
 	Mode uint32
 }
 
-// Restrictions are applied before any command runs.
+// Restrictions are the restrictions to apply before any command runs.
 type Restrictions struct {
 	ReadOnly []string // mounts to make read-only
 	Rlimits  []Rlimit
 	Landlock *Landlock
-	Seccomp  bool // install the filter that was sent before
+	Seccomp  bool // install the filter sent before
 	Caps     bool // drop all capabilities
 	Memory   int64
 	CPU      int64 // limit in seconds, to explain why a command was killed
@@ -121,14 +121,14 @@ type Restrictions struct {
 	Threads  int // created in advance, because a full process table would crash the stage
 }
 
-// Rlimit is a resource limit.
+// Rlimit is a resource limit to set.
 type Rlimit struct {
 	Resource   int
 	Soft, Hard uint64
 }
 
-// Landlock describes access rules. It is an error if the ABI of the kernel is
-// lower than Least.
+// Landlock describes access rules. The stage fails if the kernel's ABI version
+// is lower than Least.
 type Landlock struct {
 	Least int
 	Read  []string // paths that are readable and executable
@@ -137,8 +137,8 @@ type Landlock struct {
 	TCP   bool     // deny bind and connect
 }
 
-// Exec starts a command. Three descriptors, which become its standard files,
-// are sent with it.
+// Exec starts a command. It is sent with three descriptors for the command's
+// standard input, output and error.
 type Exec struct {
 	ID   int
 	Path string // absolute, or looked up in the PATH of Env
@@ -147,14 +147,14 @@ type Exec struct {
 	Dir  string
 }
 
-// Kill kills a command.
+// Kill requests that a command be killed.
 type Kill struct{ ID int }
 
-// Collect requests the files below the work directory. The descriptor to write
-// them to is sent with it.
+// Collect requests the files below the work directory. It is sent with the
+// descriptor to write them to.
 type Collect struct{ ID int }
 
-// Ready reports that the sandbox is prepared, or why that failed.
+// Ready reports that the sandbox is prepared, or which step failed.
 type Ready struct {
 	Error    string
 	Step     string // step that failed
@@ -162,7 +162,7 @@ type Ready struct {
 	Landlock int // ABI version in use
 }
 
-// Started is the response to Exec.
+// Started is the response to Exec. It reports whether the command was started.
 type Started struct {
 	ID    int
 	PID   int
@@ -182,14 +182,14 @@ type Exited struct {
 	Spent  bool  // exceeded the CPU time limit
 }
 
-// Collected is the response to Collect.
+// Collected is the response to Collect. It follows the last file.
 type Collected struct {
 	ID    int
 	Error string
 }
 
-// Entry is a line of JSON before the content of each file in the output of
-// Collect. The last line has End set.
+// Entry is the JSON line before each file's content in the output of Collect.
+// The last line has End set.
 type Entry struct {
 	Path []byte `json:"path,omitempty"` // base64 in JSON, because a path may not be UTF-8
 	Size int64  `json:"size,omitempty"`
@@ -197,8 +197,7 @@ type Entry struct {
 	End  bool   `json:"end,omitempty"`
 }
 
-// ProbeInput is the argument of a probe. It describes what the probe tries to
-// access.
+// ProbeInput is the argument of a probe, which describes what to try to access.
 type ProbeInput struct {
 	Canary  string `json:"canary"` // a file of the host
 	PID     int    `json:"pid"`    // a process of the host, which the start time identifies
@@ -207,7 +206,7 @@ type ProbeInput struct {
 	Marker  string `json:"marker"` // argument of a process to leave behind
 }
 
-// Probed reports what a probe could do. In a sandbox that isolates, only
+// Probed reports what a probe was able to do. In an isolated sandbox, only
 // Seccomp and LeftBehind are true.
 type Probed struct {
 	File       bool `json:"file"`

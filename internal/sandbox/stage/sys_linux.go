@@ -66,8 +66,8 @@ func closeRange(first, last uint) error {
 
 // closeInherited closes inherited descriptors. If a package that was
 // initialized before this one has opened a file, the runtime has an epoll
-// descriptor and would crash without it. Unlike inherited descriptors, it has
-// the close-on-exec flag, so it stays open.
+// descriptor and would crash without it. That descriptor stays open, because
+// unlike inherited descriptors it has the close-on-exec flag.
 func closeInherited() {
 	const most = 64 // consecutive unused numbers; descriptors of the runtime have low numbers
 	first := uint(ControlFD + 1)
@@ -103,7 +103,7 @@ func openTree(path string) (int, error) {
 
 type mountAttr struct{ set, clr, propagation, userns uint64 }
 
-// setAttr changes the attributes of mounts that openTree returned.
+// setAttr changes the attributes of mounts returned by openTree.
 func setAttr(fd int, set uint64) error {
 	p, _ := cstr("")
 	attr := mountAttr{set: set}
@@ -122,7 +122,7 @@ func setAttrAt(path string, set uint64) error {
 	return errnoOf(e)
 }
 
-// moveMount attaches mounts that openTree returned at path.
+// moveMount attaches mounts returned by openTree at path.
 func moveMount(fd int, path string) error {
 	empty, _ := cstr("")
 	p, err := cstr(path)
@@ -185,9 +185,9 @@ func loadFilter(program []byte) error {
 }
 
 // resetSignals removes the runtime's signal handlers. Commands run as the same
-// user and could otherwise use these signals to stop the first process of their
-// namespace. If there is no handler, the kernel drops signals that come from
-// inside the namespace.
+// user and could otherwise use these signals to stop their namespace's first
+// process. Without a handler, the kernel drops signals from inside the
+// namespace.
 func resetSignals() {
 	const preempts, child = syscall.SIGURG, syscall.SIGCHLD // the runtime uses them, and they are harmless
 	var byDefault [4]uint64

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// interval is the time between two memory checks.
+// interval is the time between memory checks.
 const interval = 50 * time.Millisecond
 
-// watch kills all commands when together they exceed the limit of memory or of
-// files. It replaces a missing control group for memory, and missing file
-// system limits for inodes.
+// watch kills all commands when they exceed the memory or inode limit together.
+// It replaces a missing control group for memory, and missing file system
+// limits for inodes.
 func (s *stage) watch() {
 	for wait := interval; ; {
 		time.Sleep(wait)
@@ -36,8 +36,8 @@ func (s *stage) watch() {
 	}
 }
 
-// withinMemoryLimit reports whether the memory use is within its limit. It
-// returns false if the memory use cannot be measured.
+// withinMemoryLimit reports whether memory use is within the limit. It returns
+// false if memory use cannot be measured.
 func (s *stage) withinMemoryLimit() bool {
 	pids, err := commandProcesses()
 	if err != nil {
@@ -71,12 +71,12 @@ func socketBuffers() int64 {
 	return 0
 }
 
-// filesPerSecond is an upper bound of the rate at which commands can create
+// filesPerSecond is an upper bound for the rate at which commands can create
 // files.
 const filesPerSecond = 200_000
 
-// freeInodes returns how many more files can be created in the fullest of the
-// file systems in Counted.
+// freeInodes returns how many more files can be created in the fullest file
+// system in Counted.
 func (s *stage) freeInodes() int64 {
 	room := int64(filesPerSecond)
 	for _, p := range s.seal.Counted {
@@ -88,7 +88,7 @@ func (s *stage) freeInodes() int64 {
 	return room
 }
 
-// killCommands kills all commands. mark records the reason in each.
+// killCommands kills all commands. It calls mark on each to record the reason.
 func (s *stage) killCommands(mark func(*command)) {
 	s.mu.Lock()
 	for _, c := range s.running {
@@ -98,8 +98,8 @@ func (s *stage) killCommands(mark func(*command)) {
 	s.killAll()
 }
 
-// residentMemory returns the resident memory of processes. It is an upper
-// bound, because shared pages are counted for each process.
+// residentMemory returns the resident memory of processes in bytes. It is an
+// upper bound, because shared pages are counted once per process.
 func residentMemory(pids []int) (n int64, err error) {
 	page := int64(os.Getpagesize())
 	for _, pid := range pids {
@@ -123,9 +123,10 @@ func processEnded(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
 }
 
-// proportionalMemory returns the anonymous memory of processes, with shared
-// pages divided by the number of their users. It also counts shared mappings,
-// which the kernel does not call anonymous. It is slower than residentMemory.
+// proportionalMemory returns the anonymous memory of processes in bytes, with
+// shared pages divided by the number of their users. It also counts shared
+// mappings, which the kernel does not call anonymous. It is slower than
+// residentMemory.
 func proportionalMemory(pids []int) (n int64, err error) {
 	for _, pid := range pids {
 		b, err := readProc(pid, "smaps_rollup")
@@ -163,7 +164,7 @@ func readProc(pid int, name string) ([]byte, error) {
 // that the kernel kills all other processes when it exits.
 func isInit() bool { return os.Getpid() == 1 }
 
-// commandProcesses returns the processes that commands started.
+// commandProcesses returns the PIDs of all processes started by commands.
 func commandProcesses() ([]int, error) {
 	if !isInit() {
 		return descendants(os.Getpid(), nil), nil
@@ -181,8 +182,8 @@ func commandProcesses() ([]int, error) {
 	return pids, nil
 }
 
-// descendants appends the direct and indirect children of a process to the
-// list.
+// descendants appends the PIDs of a process's direct and indirect children to
+// the list.
 func descendants(pid int, to []int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(dir)

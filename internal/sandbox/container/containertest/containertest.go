@@ -1,5 +1,5 @@
-// Package containertest provides a container engine for tests: a program with the command
-// line of docker that creates containers with bubblewrap and nsenter.
+// Package containertest provides a fake container engine for tests. It has the
+// command line of docker and creates containers with bubblewrap and nsenter.
 package containertest
 
 import (
@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// Engine is an engine for the options of the back end. Dir holds its state.
+// Engine is a fake container engine for the backend's options. Dir holds its
+// state.
 type Engine struct{ Path, Dir string }
 
 // New builds the engine. It skips the test if the engine cannot work on this
-// system. faults are the features that the engine implements incorrectly:
-// limits, network, seccomp, privileges.
+// system. faults are the features to implement incorrectly: limits, network,
+// seccomp, privileges.
 func New(t *testing.T, faults ...string) *Engine {
 	t.Helper()
 	for _, p := range []string{"bwrap", "nsenter"} {
@@ -36,8 +37,8 @@ func New(t *testing.T, faults ...string) *Engine {
 	return e
 }
 
-// Calls returns the arguments of all calls so far. If command is not "", it
-// returns only the calls of that command.
+// Calls returns the arguments of all calls so far. A non-empty command selects
+// the calls of that engine command.
 func (e *Engine) Calls(t *testing.T, command string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(e.Dir, "calls"))

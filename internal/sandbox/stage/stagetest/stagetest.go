@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
-// Variable is the environment variable with the path of a stage, for tests that
-// run again as a user without access to the build cache.
+// Variable is the environment variable with the path of a stage executable, for
+// tests that run again as a user without access to the build cache.
 const Variable = "LOADOUT_TEST_STAGE"
 
 // Main runs the tests of m and exits. It builds a stage that every user can
@@ -22,7 +22,7 @@ func Main(m *testing.M, to *string) {
 	os.Exit(Run(m.Run, to))
 }
 
-// Run is like Main but returns the exit code.
+// Run is like Main but returns the exit code instead of exiting.
 func Run(tests func() int, to *string) int {
 	if *to = os.Getenv(Variable); *to != "" {
 		return tests()
@@ -48,8 +48,8 @@ func build(dir, to string) error {
 	return testprogram.Program{Package: "internal/sandbox/stage/stagetest/stage"}.Install(to)
 }
 
-// OpenDir returns a temporary directory that every user can access. It is
-// removed with its content, even if that is read-only.
+// OpenDir returns a temporary directory that every user can access. The
+// directory is removed when the test ends, even if its contents are read-only.
 func OpenDir(t *testing.T) string {
 	t.Helper()
 	parent := ""

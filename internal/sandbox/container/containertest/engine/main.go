@@ -22,13 +22,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is the directory with the state of the engine, and faults lists its
-// incorrect features. Both are set at build time.
+// state is the directory with the engine's state. faults lists the features to
+// implement incorrectly. Both are set at build time.
 var state, faults string
 
 func hasFault(what string) bool { return slices.Contains(strings.Split(faults, ","), what) }
 
-// container is the state of a container.
+// container describes a running container in its state file.
 type container struct {
 	Args []string // bwrap arguments
 	PID  int      // PID of the first process

@@ -5,8 +5,8 @@ import "golang.org/x/sys/unix"
 // int80 makes a system call with the 32-bit ABI.
 func int80(nr, a, b, c uint32) (r int32)
 
-// foreignABI makes system calls that a filter misinterprets if it ignores the
-// ABI.
+// foreignABI makes system calls that a filter misinterprets if it does not
+// check the ABI.
 func foreignABI(t *tally) {
 	const x32 = 0x40000000
 	fd, _, e := unix.RawSyscall(x32|unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0)

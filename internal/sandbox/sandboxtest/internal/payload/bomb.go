@@ -18,8 +18,7 @@ import (
 
 const mib = 1 << 20
 
-// burn uses more CPU time than any test allows, even if other programs slow it
-// down.
+// burn uses more CPU time than any test allows, even on a slow machine.
 func burn() {
 	const enough = 10 // seconds
 	for {
@@ -57,8 +56,8 @@ func forkBomb(t *tally) {
 	t.try(fmt.Sprintf("%d processes", n), errorIfExceeded(n, 80, e))
 }
 
-// errorIfExceeded returns nil if n exceeds the policy's limit by more than some
-// tolerance.
+// errorIfExceeded returns nil if n exceeds most, the policy's limit plus a
+// tolerance. Otherwise it returns an error that wraps e.
 func errorIfExceeded(n, most int, e unix.Errno) error {
 	if n > most {
 		return nil
@@ -74,7 +73,7 @@ func memoryOne(t *tally) {
 func memoryFour(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
 
 // allocateInChildren starts children that allocate memory. It returns nil if
-// they could keep the memory for a while.
+// the children could keep the memory for a while.
 func allocateInChildren(children int, size int64, kind uintptr) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -115,8 +114,7 @@ func bigFile(t *tally) {
 	t.try(fmt.Sprintf("%d MB in a file", n), err)
 }
 
-// writeMegabytes writes a file of size MB. It returns the size that it could
-// write.
+// writeMegabytes writes a file of size MB. It returns how many MB were written.
 func writeMegabytes(path string, size int) (int, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -226,7 +224,7 @@ func holdStdout(t *tally) {
 	t.try("child", err)
 }
 
-// startSelf starts this program again in its own session.
+// startSelf starts this program again in a new session.
 func startSelf(what, mark string, out *os.File) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {

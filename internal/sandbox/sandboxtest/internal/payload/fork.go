@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The children below are copies of a Go process with one thread. They may only
+// The children below are copies of a Go process with one thread. They must only
 // make raw system calls and access memory.
 
-// noCall is the number of no system call.
+// noCall is a sentinel syscall number that matches no system call.
 const noCall = ^uintptr(0)
 
 //go:nosplit

@@ -57,8 +57,8 @@ func limitVictim(t *tally) {
 	t.try("prlimit", err)
 }
 
-// limitFirst reads the limits of process 1, which watches commands in a
-// sandbox. A process that may read them may also change them. It only reads
+// limitFirst reads the resource limits of process 1, which watches commands in
+// a sandbox. A process that may read limits may also change them. It only reads
 // them, because without a sandbox process 1 is the host's init.
 func limitFirst(t *tally) {
 	var old unix.Rlimit
@@ -73,7 +73,7 @@ func pinVictim(t *tally) {
 	t.try("sched_setaffinity", unix.SchedSetaffinity(t.pid(), &set))
 }
 
-// gainRoot runs a setuid copy of this program if there is one.
+// gainRoot runs a setuid copy of this program, if it exists.
 func gainRoot(t *tally) {
 	if t.args[0] != "" {
 		b, err := exec.Command(t.args[0]).Output()
@@ -161,8 +161,8 @@ func (t *tally) tryFD(what string, fd uintptr, e unix.Errno) {
 	t.try(what, errnoOf(e))
 }
 
-// injectInput writes a line to the input of the terminal of the process that
-// started the sandbox.
+// injectInput writes a line to the terminal input of the process that started
+// the sandbox.
 func injectInput(t *tally) {
 	fds := map[string]int{"stdin": 0, "stdout": 1, "stderr": 2}
 	if fd, err := unix.Open("/dev/tty", unix.O_RDWR, 0); err == nil {

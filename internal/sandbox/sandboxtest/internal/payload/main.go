@@ -2,8 +2,8 @@
 
 // Command payload is the program that sandboxtest runs inside sandboxes. It has
 // a subcommand for each attack, some tools for tests, and a victim that
-// represents the hub on the host. All of its actions are bounded, and it gives
-// an attacker no new abilities.
+// represents the hub on the host. All its actions are bounded, and it gives an
+// attacker no new abilities.
 //
 //	payload COMMAND MARK [ARGUMENT...]
 //
@@ -68,14 +68,15 @@ var attacks = map[string]func(*tally){
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
 }
 
-// tally records attempts and their results.
+// tally counts an attack's attempts and records their results.
 type tally struct {
 	mark     string
 	args     []string
 	got, not []string
 }
 
-// try records an attempt. If err is nil, the attempt was a breach.
+// try records an attempted action. If err is nil, the action succeeded and
+// counts as a breach.
 func (t *tally) try(what string, err error) {
 	if err == nil {
 		t.got = append(t.got, what)

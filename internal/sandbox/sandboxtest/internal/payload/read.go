@@ -63,8 +63,8 @@ func pids() []string {
 	return all
 }
 
-// readEnviron reads environments of other processes. Its argument is the PID of
-// the victim.
+// readEnviron reads the environments of other processes. Its argument is the
+// victim's PID.
 func readEnviron(t *tally) {
 	for _, pid := range append(pids(), t.args...) {
 		if pid == strconv.Itoa(os.Getpid()) {
@@ -95,7 +95,7 @@ func listProcesses(t *tally) {
 }
 
 // climb looks for a host file through other processes. Its arguments are the
-// file and the PID of the victim.
+// file and the victim's PID.
 func climb(t *tally) {
 	file, pid := t.args[0], t.args[1]
 	up := strings.Repeat("../", 40)
@@ -136,7 +136,7 @@ func readFDs(t *tally) {
 }
 
 // inheritedFDs looks for descriptors that were open before this program
-// started. Descriptors of the Go runtime have no file type.
+// started. Unlike those, descriptors of the Go runtime have no file type.
 func inheritedFDs(t *tally) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
@@ -166,8 +166,8 @@ func readKernelLog(t *tally) {
 	}
 }
 
-// searchKeyring looks for a key of the victim. Its argument is the description
-// of the key.
+// searchKeyring looks for the victim's key. Its argument is the key's
+// description.
 func searchKeyring(t *tally) {
 	for _, ring := range []int{unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING, unix.KEY_SPEC_SESSION_KEYRING} {
 		id, err := unix.KeyctlSearch(ring, "user", t.args[0], 0)
@@ -193,8 +193,8 @@ func showKey(id int) error {
 	return nil
 }
 
-// readMemory reads memory of the victim. Its arguments are a PID, an address
-// and a length.
+// readMemory reads the victim's memory. Its arguments are a PID, an address and
+// a length.
 func readMemory(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])
 	addr, _ := strconv.ParseUint(t.args[1], 10, 64)
@@ -216,7 +216,7 @@ func readMemory(t *tally) {
 	t.try("/proc/PID/mem", err)
 }
 
-// stealFD duplicates a descriptor of the victim. Its arguments are a PID and a
+// stealFD duplicates the victim's descriptor. Its arguments are a PID and a
 // descriptor.
 func stealFD(t *tally) {
 	pid, _ := strconv.Atoi(t.args[0])

@@ -65,7 +65,7 @@ func sum([]string) {
 	printResult(fmt.Sprintf("%d %x", n, h.Sum(nil)), err)
 }
 
-// talk answers each line of input.
+// talk writes a reply to each line of input.
 func talk([]string) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		fmt.Printf("heard %s\n", in.Text())
@@ -84,7 +84,7 @@ func fillOutput(n int) {
 	}
 }
 
-// links creates a file that must be collected and others that must not.
+// links creates a file that must be collected and files that must not.
 func links([]string) {
 	dir := outDir()
 	os.WriteFile(filepath.Join(dir, "real"), []byte("real"), 0o644)

@@ -35,8 +35,8 @@ func (c *counter) print(enc *json.Encoder) {
 
 // victim represents the hub. Its arguments are a directory for its socket, the
 // host's LAN address or "", a file to keep open, and a secret for its memory
-// and for the user's keyring. It prints its addresses, and its counters for
-// each line of input. It runs until its input ends.
+// and for the user's keyring. It first prints its addresses. For each line of
+// input, it prints its counters. It runs until its input ends.
 func victim(args []string) {
 	bounded = false
 	dir, lan, file, secret := args[0], args[1], args[2], os.Getenv("LOADOUT_TEST_HUB_MEMORY")
@@ -96,7 +96,8 @@ func (c *counter) accept(what, network, addr string) string {
 	return l.Addr().String()
 }
 
-// addKey adds the secret to the user's keyring. forget removes it.
+// addKey adds the secret to the user's keyring. The returned function removes
+// the key.
 func addKey(name, secret string, at map[string]any) (forget func()) {
 	at["key"] = ""
 	id, err := unix.AddKey("user", name, []byte(secret), unix.KEY_SPEC_USER_KEYRING)

@@ -50,15 +50,15 @@ func write(p string, how int) error {
 	return err
 }
 
-// plantSymlink creates symlinks. Its arguments are a file and a directory of
-// the host.
+// plantSymlink creates symlinks. Its arguments are a host file and a host
+// directory.
 func plantSymlink(t *tally) {
 	os.WriteFile(filepath.Join(outDir(), "harmless"), []byte("harmless"), 0o644)
 	t.try("link to a file", os.Symlink(t.args[0], filepath.Join(outDir(), "report.txt")))
 	t.try("link to a directory", os.Symlink(t.args[1], filepath.Join(outDir(), "reports")))
 }
 
-// replaceOut replaces the directory that is collected with a symlink.
+// replaceOut replaces the collected directory with a symlink.
 func replaceOut(t *tally) {
 	dir := outDir()
 	err := os.RemoveAll(dir)
@@ -68,8 +68,8 @@ func replaceOut(t *tally) {
 	t.try("link for /work/out", err)
 }
 
-// swapLinks replaces a file with a symlink and back, and a directory with a
-// symlink and back, while the host collects files.
+// swapLinks alternately replaces a file and a directory with symlinks while the
+// host collects files.
 func swapLinks(t *tally) {
 	file, dir := filepath.Join(outDir(), "report.txt"), filepath.Join(outDir(), "reports")
 	os.MkdirAll(filepath.Join(workDir(), "dir"), 0o755)
