@@ -294,8 +294,8 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	return e, nil
 }
 
-// installedCommand returns a path of this program that stays valid. It fails
-// for a program started by go run.
+// installedCommand returns a path of this program that stays valid. For a
+// temporary build, such as that of go run, it returns the loadout in PATH.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

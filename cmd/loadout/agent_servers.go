@@ -132,8 +132,8 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 	})
 }
 
-// connectAllTimeout is how long a command waits until it has tried each server.
-// Usually the start timeout of each server expires first.
+// connectAllTimeout is the deadline for connecting to all servers. Usually each
+// server's own start timeout expires first.
 const connectAllTimeout = time.Hour
 
 // withServers calls do with the user's servers. If connect is set, it first

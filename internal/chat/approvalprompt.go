@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// answerPrompts shows approval requests and other questions to the user at the
-// terminal, one after the other, until stop is called. stop waits for the end.
-// Without input it does nothing.
+// answerPrompts shows approval requests and other prompts to the user at the
+// terminal, one at a time, until stop is called. stop waits for the prompt to
+// finish. If input is nil, answerPrompts does nothing.
 func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *terminal.LineReader) (stop func()) {
 	if input == nil {
 		return func() {}
@@ -23,7 +23,7 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 	ctx, end := context.WithCancel(ctx)
 	waiting := make(chan approval.Request, approval.MaxOpen)
 	var mu sync.Mutex
-	settled := map[string]func(){} // cancels the prompts that are shown
+	settled := map[string]func(){} // cancel functions of the shown prompts, by request ID
 	unwatch := desk.Subscribe(func(e approval.Event) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -35,7 +35,7 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 		}
 		select {
 		case waiting <- e.Request:
-		default: // too many for a user to answer
+		default: // too many pending prompts
 		}
 	})
 	over := make(chan struct{})
@@ -65,7 +65,7 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 	}
 }
 
-// answerPrompt asks the user one question and records the answer, unless it was
+// answerPrompt shows the user one request and records the answer, unless it was
 // answered elsewhere.
 func (h *Host) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *terminal.LineReader) {
 	if open, err := desk.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
@@ -81,8 +81,8 @@ func (h *Host) answerPrompt(ctx context.Context, desk *approval.Queue, q approva
 	}
 }
 
-// promptUser asks the user one question. An empty line for a required field, or
-// the end of the input, cancels it.
+// promptUser shows the user one request and returns the answer. An empty line
+// for a required field, or the end of the input, cancels it.
 func (h *Host) promptUser(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	if q.Kind == approval.KindApproval {
 		return h.promptApproval(ctx, q, input)
@@ -112,8 +112,8 @@ func (h *Host) promptUser(ctx context.Context, q approval.Request, input *termin
 	return *terminal.AnswerOf(content)
 }
 
-// promptApproval asks the user to approve a tool call, with its arguments, or
-// what the message describes.
+// promptApproval asks the user to approve a tool call and shows its arguments.
+// A request without a call shows its message instead.
 func (h *Host) promptApproval(ctx context.Context, q approval.Request, input *terminal.LineReader) approval.Answer {
 	choices := []string{"yes", "no", "always"}
 	if r, ok := terminal.RequestOf(&q); ok {
@@ -138,8 +138,8 @@ func (h *Host) promptApproval(ctx context.Context, q approval.Request, input *te
 	return approval.Answer{Outcome: approval.Declined}
 }
 
-// promptField asks for the value of a field until it is valid. It returns false
-// if the user gave no value.
+// promptField prompts for the value of a field until it is valid. It returns
+// false if the user gave no value.
 func (h *Host) promptField(ctx context.Context, f terminal.Field, input *terminal.LineReader) (any, bool) {
 	prompt := terminal.Plain(f.Title)
 	if len(f.Choices) > 0 {

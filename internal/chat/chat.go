@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// Flags are the flags of loadout chat.
+// Flags holds the flags of the chat command.
 type Flags struct {
 	Prompt string
 	setup.ModelFlags
@@ -24,13 +24,13 @@ type Flags struct {
 	Approve, Profile   string
 	Files              []string
 
-	confirm          func(ctx context.Context, question string) (bool, error) // asks the user; nil if nobody can answer
-	confirmTo        io.Writer                                                // output of confirm
-	excludedProjects []string                                                 // projects whose skills are not used
+	confirm          func(ctx context.Context, question string) (bool, error) // asks the user; nil if no user can answer
+	confirmTo        io.Writer                                                // where confirm prints
+	excludedProjects []string                                                 // projects whose skills are excluded
 }
 
-// Run chats until the user leaves. With a prompt, or without a terminal, it
-// prints one answer. Its error has an exit code and a next step.
+// Run chats until the user quits. With a prompt or without a terminal, it
+// prints one answer and returns. Its error has an exit code and a hint.
 func (h *Host) Run(ctx context.Context, o *Flags) error {
 	c, err := h.LoadConfig(nil)
 	if err != nil {
@@ -77,12 +77,12 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 		if !errors.As(err, &next) {
 			return err
 		}
-		o.Session, o.Preload, o.Workspace = next.id, nil, "" // it has its own working directory
+		o.Session, o.Preload, o.Workspace = next.id, nil, "" // the other conversation has its own working directory
 	}
 }
 
-// selectModel returns the model that the flags or the configuration name.
-// Without either it returns the built-in demo, and prints a note.
+// selectModel returns the model selected by the flags or the configuration.
+// Without either, it returns the built-in demo and prints a note.
 func (h *Host) selectModel(ctx context.Context, c *config.Config, o *Flags) (*setup.ActiveModel, error) {
 	k := setup.ChooseModel(c, o.ModelFlags)
 	for _, f := range []struct{ name, value string }{{"base-url", o.BaseURL}, {"key", o.Key}} {
@@ -100,8 +100,8 @@ func (h *Host) selectModel(ctx context.Context, c *config.Config, o *Flags) (*se
 	return &setup.ActiveModel{Began: k, Now: k, Model: m}, nil
 }
 
-// runInteractive runs a conversation until the user leaves: on a full screen,
-// or line by line on a simple terminal.
+// runInteractive runs a conversation until the user quits: full-screen, or line
+// by line on a simple terminal.
 func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, who *setup.ActiveModel, input *terminal.LineReader) error {
 	options := conversationOptions{config: c, flags: o, asks: o.Approve != "rules", input: input}
 	if h.canUseScreen() {
@@ -124,7 +124,8 @@ func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, w
 	return h.readLoop(ctx, t, input)
 }
 
-// openChat opens a conversation with the chosen model. The caller closes it.
+// openChat opens a conversation with the selected model. The caller must close
+// it.
 func (h *Host) openChat(ctx context.Context, o conversationOptions, who *setup.ActiveModel) (*dialog, error) {
 	o.model = who.Model
 	t, err := h.openConversation(ctx, o)
@@ -134,7 +135,7 @@ func (h *Host) openChat(ctx context.Context, o conversationOptions, who *setup.A
 	return &dialog{conversation: t, host: h, config: o.config, flags: o.flags, answering: who, asks: o.asks}, nil
 }
 
-// readLoop handles one line after the other until the input ends.
+// readLoop processes input line by line until the input ends.
 func (h *Host) readLoop(ctx context.Context, t *dialog, input *terminal.LineReader) error {
 	fmt.Fprintf(h.Stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", terminal.Plain(t.Model().Name()), t.id)
 	t.printPreloaded()
@@ -181,13 +182,13 @@ func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 	return exit.Errorf(exit.Usage, "list the commands: /help", "unknown command /%s", name)
 }
 
-// printTurn runs one turn and prints the answer.
+// printTurn runs one turn and prints its events.
 func (t *dialog) printTurn(ctx context.Context, text string) error {
 	return t.printEvents(ctx, func(tell func(agent.Event)) error { return t.sendMessage(ctx, text, tell) })
 }
 
-// sendMessage sends the text of the user. /NAME ARGS invokes the skill NAME if
-// the user may invoke it; anything else is a message.
+// sendMessage sends the user's text as a message. /NAME ARGS invokes the skill
+// NAME instead, if the user may invoke it.
 func (t *dialog) sendMessage(ctx context.Context, text string, tell func(agent.Event)) error {
 	if name, args, ok := terminal.ParseCommand(text); ok {
 		if e, err := t.runtime.Catalog().Resolve(ctx, name); err == nil && e.UserInvocable {

@@ -20,16 +20,17 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// skillConsent asks the user, once per version of a skill and conversation, for
-// everything the skill needs: running its scripts and servers, calling the
-// tools they provide, and making the calls it names in allowed-tools.
+// skillConsent asks the user for consent, once for each version of a skill in a
+// conversation. The consent covers everything the skill needs: running its
+// scripts and servers, calling the tools they provide, and the calls listed in
+// allowed-tools.
 type skillConsent struct {
 	*Host
 	rt     *loadout.Runtime
 	config *config.Config
 	set    *tools.Set
 	desk   *approval.Queue
-	id     string // of the conversation
+	id     string // ID of the conversation
 }
 
 // loadSkill asks for consent and loads a skill for a model. If the user
@@ -51,7 +52,7 @@ func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (
 	return res, nil
 }
 
-// consentRequest is the payload of the approval request.
+// consentRequest is the payload of a consent's approval request.
 type consentRequest struct {
 	Skill   string        `json:"skill"`
 	Digest  policy.Digest `json:"digest"`
@@ -59,16 +60,16 @@ type consentRequest struct {
 	Model   string        `json:"model,omitempty"`
 }
 
-// requestConsent returns the scope of the user's approval. It returns "" if
-// there is nothing to approve or the user declined.
+// requestConsent asks the user and returns the scope of the approval. It
+// returns "" if there is nothing to approve or the user declined.
 func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.Scope, error) {
 	e, err := c.rt.Catalog().Resolve(ctx, name)
 	if err != nil || e.DisableModelInvocation || c.rt.CanAcquireLease(ctx, e.Key(), policy.LocalUser(), c.id) {
-		return "", nil // loading the skill reports the error
+		return "", nil // load reports the error
 	}
 	w, err := c.rt.ReadApprovalRequest(ctx, e.Key())
 	if err != nil {
-		return "", nil // loading the skill reports the error
+		return "", nil // load reports the error
 	}
 	sk, _, err := c.rt.Catalog().Read(ctx, e)
 	if err != nil {
@@ -111,7 +112,8 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 const maxScripts = 10
 
 // formatQuestion returns the text of the approval request: what the skill can
-// do, then its contents. It fails if the text would have to be cut.
+// do, then its contents. It returns an error if the text is too long to show in
+// full.
 func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string, error) {
 	short := *r
 	if rest := len(short.Scripts) - maxScripts; rest > 0 {
@@ -132,8 +134,8 @@ func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string
 	return b.String(), nil
 }
 
-// grantTools allows calls of the tools that the skill's own servers provide.
-// Calls of the user's servers and destructive calls still need approval.
+// grantTools permits calls to the tools that the skill's own servers provide.
+// Calls to the user's servers and destructive calls still need approval.
 func (c *skillConsent) grantTools(ctx context.Context, res *session.LoadResult, scope policy.Scope) {
 	for _, t := range res.Tools {
 		if !t.NeedsApproval {

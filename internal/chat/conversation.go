@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversation is a running chat, opened by openConversation.
+// conversation holds the open parts of a chat, created by openConversation.
 type conversation struct {
 	*agent.Agent
 	session *session.Session
@@ -29,14 +29,14 @@ type conversation struct {
 	id      string
 	desk    *approval.Queue
 	folder  string // working directory
-	named   string // working directory, if the user named it
+	named   string // working directory given by the user, or ""
 	closers []func()
 }
 
-// onClose adds a function that close calls.
+// onClose registers a function for close to call.
 func (t *conversation) onClose(f func()) { t.closers = append(t.closers, f) }
 
-// close closes the parts of the conversation, the last opened first.
+// close closes the parts of the conversation in reverse order of opening.
 func (t *conversation) close() {
 	for _, f := range slices.Backward(t.closers) {
 		f()
@@ -49,8 +49,8 @@ func (t *conversation) isActive(e *catalog.Entry) bool {
 	return slices.ContainsFunc(t.session.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 }
 
-// explainSkillPath returns a hint if text contains the path of a file of an
-// active skill, else "".
+// explainSkillPath returns a hint if text contains a file path of an active
+// skill, else "".
 func (t *conversation) explainSkillPath(text string) string {
 	return workspace.SkillPathHint(text, t.session.Active(), func(id session.ID) string {
 		for e := range t.runtime.Catalog().Snapshot().All() {
@@ -62,11 +62,11 @@ func (t *conversation) explainSkillPath(text string) string {
 	})
 }
 
-// markedSkills returns the skills marked to be preloaded into a new
-// conversation. Skills of a project need the user's permission.
+// markedSkills returns the skills configured to be preloaded into new
+// conversations. Skills of a project need the user's permission.
 func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]string, error) {
 	if len(t.session.Events(0)) > 0 {
-		return nil, nil // a resumed conversation has its skills already
+		return nil, nil // a resumed conversation already has its skills
 	}
 	var keys []string
 	for _, e := range t.runtime.Catalog().Snapshot().ForModel() {
@@ -100,7 +100,7 @@ func (t *conversation) preloadSkills(ctx context.Context, named []string) error 
 	return nil
 }
 
-// buildInstructions returns the system prompt of an agent.
+// buildInstructions returns the system prompt for an agent. lead comes first.
 func buildInstructions(rt *loadout.Runtime, lead string) string {
 	text := "You help the user. Read and write the files in your working folder; commands run there, in a sandbox. Skills are instructions for kinds of tasks: before a task that one of them covers, load it with load_skill and follow it. " +
 		"Call the tools it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
@@ -113,7 +113,7 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 	return text
 }
 
-// approvalStore returns the store of open approval requests.
+// approvalStore returns the store of pending approval requests.
 func (h *Host) approvalStore() approval.Store {
 	if d := h.StateDir(); d != "" {
 		return approval.NewFileStore(filepath.Join(d, "asks"))
@@ -121,7 +121,7 @@ func (h *Host) approvalStore() approval.Store {
 	return &approval.MemoryStore{}
 }
 
-// chats returns the saved conversations.
+// chats returns the directory of saved conversations.
 func (h *Host) chats() (chatlog.Dir, error) {
 	dir := h.StateDir()
 	if dir == "" {
@@ -130,7 +130,7 @@ func (h *Host) chats() (chatlog.Dir, error) {
 	return chatlog.Dir(filepath.Join(dir, "sessions")), nil
 }
 
-// openChatLog opens the log of a conversation, or creates one if id is "".
+// openChatLog opens a conversation's log, or creates a new one if id is "".
 func (h *Host) openChatLog(id string) (*session.FileLog, string, error) {
 	dir, err := h.chats()
 	if err != nil {

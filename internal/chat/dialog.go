@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// dialog is a conversation with its user interface: the output and the
+// dialog connects a conversation to the user: it prints the output and runs
 // slash commands.
 type dialog struct {
 	*conversation
@@ -25,8 +25,8 @@ type dialog struct {
 	config    *config.Config
 	flags     *Flags
 	answering *setup.ActiveModel
-	asks      bool // the user is asked to approve calls
-	once      bool // ends after one turn
+	asks      bool // whether calls need the user's approval
+	once      bool // whether the chat ends after one turn
 }
 
 var _ terminal.Conversation = (*dialog)(nil)
@@ -54,14 +54,14 @@ func (t *dialog) Status() terminal.Status {
 	return s
 }
 
-// modelPrice returns the configured price of a model.
+// modelPrice returns the configured price of a model, if there is one.
 func (t *dialog) modelPrice(model string) (llm.Price, bool) {
 	p, known := t.config.Models.Price(model)
 	return llm.Price(p), known
 }
 
-// folderLabel returns the user's working directory. It returns "" for a
-// directory of the conversation.
+// folderLabel returns the working directory for display. It returns "" if the
+// user did not choose one.
 func (t *dialog) folderLabel() string {
 	if t.flags.Workspace == "" {
 		return ""
@@ -69,7 +69,7 @@ func (t *dialog) folderLabel() string {
 	return t.host.shortPath(t.folder)
 }
 
-// shortPath returns a path with ~ for the home directory.
+// shortPath replaces the home directory in a path with ~.
 func (h *Host) shortPath(path string) string {
 	if home := h.Home(); home != "" {
 		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
@@ -79,7 +79,8 @@ func (h *Host) shortPath(path string) string {
 	return path
 }
 
-// runScreen runs the conversation in a terminal until the user leaves.
+// runScreen runs the conversation in a full-screen terminal until the user
+// quits.
 func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
 	a := t.host
 	in, isFile := console.AsFile(from)
@@ -124,8 +125,8 @@ func (h *Host) terminalEnv() []string {
 	return out
 }
 
-// editorCommand returns a function that opens the user's editor, or nil if none
-// is set.
+// editorCommand returns a function that opens a file in the user's editor, or
+// nil if no editor is configured.
 func (h *Host) editorCommand() func(string) *exec.Cmd {
 	words := strings.Fields(h.Getenv("VISUAL"))
 	if len(words) == 0 {
@@ -139,11 +140,11 @@ func (h *Host) editorCommand() func(string) *exec.Cmd {
 	}
 }
 
-// maxCompareBytes bounds a file whose changes are shown.
+// maxCompareBytes is the maximum size of a file for which a diff is shown.
 const maxCompareBytes = 1 << 20
 
-// readTextFile reads a file of a folder. It returns false if there is no such
-// file, or if the file is too large to compare.
+// readTextFile reads a file in a directory. It returns false if the file does
+// not exist or is too large for a diff.
 func readTextFile(root *os.Root, path string) (string, bool) {
 	info, err := root.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCompareBytes {

@@ -27,16 +27,16 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversationOptions select what a conversation works with.
+// conversationOptions select the parts of a conversation.
 type conversationOptions struct {
 	config *config.Config
 	flags  *Flags
 	model  llm.Model
-	asks   bool                 // the user is asked to approve calls
-	input  *terminal.LineReader // reads the answers; nil if a screen shows the prompts
+	asks   bool                 // whether calls need the user's approval
+	input  *terminal.LineReader // reads the answers; nil if a screen shows prompts
 }
 
-// openConversation opens a conversation. The caller closes it.
+// openConversation opens a conversation. The caller must close it.
 func (h *Host) openConversation(ctx context.Context, o conversationOptions) (*conversation, error) {
 	p, err := h.FindProfile(o.flags.Profile)
 	if err != nil {
@@ -54,13 +54,13 @@ func (h *Host) openConversation(ctx context.Context, o conversationOptions) (*co
 	return b.conversation, nil
 }
 
-// conversationBuilder opens the parts of a conversation, each of which needs
-// those before it. The conversation owns them and closes them.
+// conversationBuilder opens the parts of a conversation in order of their
+// dependencies. The conversation owns and closes them.
 type conversationBuilder struct {
 	*conversation
 	conversationOptions
 	host    *Host
-	profile *profile.Profile // nil for none
+	profile *profile.Profile // nil if none
 	log     session.Log
 	rules   policy.Rules // for the working directory
 	watcher *setup.ConfigWatcher
@@ -77,8 +77,9 @@ func (b *conversationBuilder) openLog(context.Context) error {
 	return nil
 }
 
-// openFolder chooses the working directory: the one that the user names now or
-// named when the conversation began, or one of its own.
+// openFolder selects the working directory. It uses the directory that the user
+// specifies now or specified when the conversation began. Otherwise the
+// conversation gets its own.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.Workspace == "" {
 		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {
@@ -95,7 +96,8 @@ func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	return err
 }
 
-// openSkills opens the skills, those of the project if the user allows it.
+// openSkills opens the skills, including those of the project if the user
+// allows it.
 func (b *conversationBuilder) openSkills(ctx context.Context) error {
 	if err := b.host.confirmProjectSkills(ctx, b.config, b.flags); err != nil {
 		return err
@@ -114,8 +116,8 @@ func (b *conversationBuilder) openSkills(ctx context.Context) error {
 	return nil
 }
 
-// openTools opens the MCP servers and the tools of the working directory, and
-// applies changes of the configuration to them.
+// openTools opens the MCP servers and the tools of the working directory. It
+// also applies later configuration changes to them.
 func (b *conversationBuilder) openTools(ctx context.Context) error {
 	root, err := os.OpenRoot(b.folder)
 	if err != nil {
@@ -147,9 +149,9 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 	return nil
 }
 
-// connectAgent creates the agent. Its tools are those of the MCP server, except
-// that it loads skills in its own conversation and calls tools itself, plus the
-// tools of its working directory.
+// connectAgent creates the agent. The agent uses the tools of the MCP server
+// and of its working directory. It loads skills into its own conversation and
+// calls tools itself.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	a, me := b.host, policy.LocalUser()
 	elicit, approve := agent.NewElicitationHandler(b.desk, b.id, me, 0), agent.NewApprover(b.desk, b.id, me)
@@ -177,7 +179,8 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	return nil
 }
 
-// connectServer returns the tools of the MCP server for the agent.
+// connectServer connects the agent to the MCP server and returns the server's
+// tools.
 func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
 	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
 		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()})
@@ -189,7 +192,7 @@ func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(con
 	return client.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
-// Preload loads the skills that are marked or named for the whole conversation.
+// preload loads the skills selected for the whole conversation.
 func (b *conversationBuilder) preload(ctx context.Context) error {
 	marked, err := b.host.markedSkills(ctx, b.conversation, b.flags)
 	if err != nil {

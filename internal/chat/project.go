@@ -21,19 +21,20 @@ import (
 const workspaceLabel = "workspace"
 
 // confirmProjectSkills asks the user once per project whether its skills may
-// instruct the agent: someone else may have written them. Declined projects are
-// excluded. There is no prompt for a trusted project, or if nobody can answer;
-// then the skills are offered, and rules decide what the agent may do.
+// instruct the agent, because someone else may have written them. It excludes
+// the skills of declined projects. It does not ask for a trusted project or if
+// no user can answer. The skills are then available, and rules decide what the
+// agent may do.
 func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Flags) error {
 	if o.confirm == nil || len(h.Skills) > 0 {
-		return nil // nobody can answer, or the user chose the skills
+		return nil // no user can answer, or the user selected the skills
 	}
 	rt, err := h.newChatRuntime(ctx, c, o, nil)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	found := map[string][]string{} // names by project
+	found := map[string][]string{} // skill names by project
 	for e := range rt.Catalog().Snapshot().All() {
 		if e.Scope == catalog.Project {
 			dir := h.skillProject(e, o)
@@ -80,8 +81,8 @@ func (h *Host) skillProject(e *catalog.Entry, o *Flags) string {
 	return dir
 }
 
-// projectAllowed reports whether the skills of a project may be used, because
-// the user allowed it or trusts the project.
+// projectAllowed reports whether the user allowed the skills of a project or
+// trusts the project.
 func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 	_, err := h.GrantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
@@ -94,7 +95,7 @@ func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 	return err == nil && p.Trusted, nil
 }
 
-// allowProject records that the skills of a project may be used.
+// allowProject records that the user allows the skills of a project.
 func (h *Host) allowProject(ctx context.Context, dir string) error {
 	kept, err := h.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
 	if err != nil {
@@ -103,14 +104,14 @@ func (h *Host) allowProject(ctx context.Context, dir string) error {
 	return h.RecordGrant(ctx, "approve", kept)
 }
 
-// projectSkillsDigest returns the subject of the grant for the skills of a
-// project. It does not depend on the skills.
+// projectSkillsDigest returns the digest under which a project's skills are
+// allowed. It depends only on the directory, not on the skills.
 func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skill.Hash([]byte("skills of the project "+dir)))
 }
 
-// newChatRuntime opens the skills for a chat: with those of the working
-// directory, and without those of excluded projects.
+// newChatRuntime opens the skills for a chat. They include those in the working
+// directory, but not those of excluded projects.
 func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
 	var more []loadout.SourceLocation

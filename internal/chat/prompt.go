@@ -11,12 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 )
 
-// maxPrompt bounds a message of the user, in bytes.
+// maxPrompt is the maximum size of a user's message, in bytes.
 const maxPrompt = 1 << 20
 
 // readPrompt reads the prompt from standard input, or appends piped input to
-// the prompt. With --approve ask, standard input is for answers unless it is
-// piped.
+// the prompt. With --approve ask, standard input is reserved for answers unless
+// it is piped.
 func (h *Host) readPrompt(ctx context.Context, o *Flags) error {
 	if o.Prompt == "" || o.Approve != "ask" && isPiped(h.Stdin) {
 		text, err := h.readStdin(ctx, o.Prompt == "")
@@ -40,8 +40,8 @@ func (h *Host) readPrompt(ctx context.Context, o *Flags) error {
 	return nil
 }
 
-// isPiped reports whether an input is a file or a pipe, not a terminal or the
-// null device.
+// isPiped reports whether from is a file or a pipe, as opposed to a terminal or
+// the null device.
 func isPiped(from io.Reader) bool {
 	f, ok := from.(*os.File)
 	if !ok {
@@ -51,16 +51,17 @@ func isPiped(from io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// readStdin reads standard input up to its end or maxPrompt. If no input
-// arrives for a while, it prints a note when needed is set, and otherwise stops
-// reading: the input may be meant for another program.
+// readStdin reads standard input to its end, but no more than maxPrompt bytes.
+// If no input arrives for a while and needed is set, it prints a note. If
+// needed is not set, it stops reading, because the input may be meant for
+// another program.
 func (h *Host) readStdin(ctx context.Context, needed bool) (string, error) {
 	type input struct {
 		text []byte
 		err  error
 	}
 	began, read := make(chan struct{}), make(chan input, 1)
-	go func() { // ends with the input or the program
+	go func() { // ends with the input or the process
 		from := bufio.NewReader(io.LimitReader(h.Stdin, maxPrompt+1))
 		if _, err := from.Peek(1); err == nil {
 			close(began)

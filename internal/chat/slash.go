@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/transcript"
 )
 
-// slashCommands returns the commands that the user can type: those of the
-// program, then one per skill. A skill with the name of a command can be loaded
-// with /load.
+// slashCommands returns the commands that the user can type: the built-in ones,
+// then one per skill. If a skill has the name of a built-in command, /load can
+// load it.
 func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 	own := []terminal.Command{
 		{Name: "help", Args: "[NAME]", Help: "show the commands, or help for NAME", Complete: t.completeNames(ctx), Run: t.showHelp},
@@ -36,7 +36,8 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 	return append(own, t.skillCommands(ctx, own)...)
 }
 
-// ignoreEvents adapts a command without events.
+// ignoreEvents converts f to a command function that ignores its event
+// callback.
 func ignoreEvents(f func(context.Context, string) (string, error)) func(context.Context, string, func(agent.Event)) (string, error) {
 	return func(ctx context.Context, args string, _ func(agent.Event)) (string, error) { return f(ctx, args) }
 }
@@ -111,7 +112,7 @@ func (t *dialog) listTools(ctx context.Context, _ string) (string, error) {
 	return b.String(), nil
 }
 
-// switchModel shows the current model, or switches to another one.
+// switchModel shows the current model or switches to another.
 func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return fmt.Sprintf("Model: %s. To switch: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", t.modelLabel()), nil
@@ -126,7 +127,7 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	return t.modelLabel() + " is the model from now on.\n", nil
 }
 
-// modelLabel returns the name of the model, and the server that runs it.
+// modelLabel returns the model's name and the server that runs it.
 func (t *dialog) modelLabel() string {
 	out := literal(t.Model().Name())
 	if host := t.answering.Now.Host(); host != "" {
@@ -135,7 +136,7 @@ func (t *dialog) modelLabel() string {
 	return out
 }
 
-// formatCost returns the tokens and cost of each model.
+// formatCost formats the tokens and cost of each model.
 func (t *dialog) formatCost(context.Context, string) (string, error) {
 	spent := t.UsageByModel()
 	if len(spent) == 0 {
@@ -162,7 +163,7 @@ func (t *dialog) formatCost(context.Context, string) (string, error) {
 	return b.String(), nil
 }
 
-// lastCalls returns the last tool calls in full, for output that cannot unfold
+// lastCalls shows the last tool calls in full, for terminals that cannot expand
 // them.
 func (t *dialog) lastCalls(context.Context, string) (string, error) {
 	var b strings.Builder

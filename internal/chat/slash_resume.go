@@ -11,15 +11,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// reopenError ends a conversation to continue another one.
+// reopenError is returned to end a conversation and continue another.
 type reopenError struct{ id string }
 
 func (r *reopenError) Error() string { return "continue conversation " + r.id }
 
-// maxFirstMessage is the number of columns of a first message in a list.
+// maxFirstMessage is the maximum width of a first message in a list, in
+// columns.
 const maxFirstMessage = 60
 
-// checkConversation returns an error if a conversation does not exist. The hint
+// checkConversation returns an error if a conversation does not exist. Its hint
 // suggests similar names or the latest conversation.
 func (h *Host) checkConversation(id string) error {
 	dir, err := h.chats()
@@ -42,7 +43,7 @@ func (h *Host) checkConversation(id string) error {
 	return exit.Errorf(exit.NotFound, hint, "conversation %s not found", id)
 }
 
-// resumeConversation lists the latest conversations, or continues one.
+// resumeConversation lists the latest conversations or continues one.
 func (t *dialog) resumeConversation(_ context.Context, id string) (string, error) {
 	if id == t.id {
 		return "This is conversation " + t.id + ".\n", nil

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// skillCommands returns a command for each skill that the user may invoke,
-// unless a command of the program has its name.
+// skillCommands returns a command for each skill that the user may invoke. It
+// omits skills with the name of a built-in command.
 func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
 	var out []terminal.Command
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
@@ -36,7 +36,7 @@ func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []te
 	return out
 }
 
-// skillDetail returns one line with the usage and the tools of a skill.
+// skillDetail returns one line with a skill's usage and tools.
 func (t *dialog) skillDetail(ctx context.Context, e *catalog.Entry) string {
 	var out []string
 	if hint := terminal.Plain(e.ArgumentHint); hint != "" {
@@ -61,7 +61,7 @@ func (t *dialog) skillTools(ctx context.Context, e *catalog.Entry) []string {
 	return out
 }
 
-// skillScripts returns the paths of the scripts of a skill.
+// skillScripts returns the paths of a skill's scripts.
 func (t *dialog) skillScripts(ctx context.Context, e *catalog.Entry) []string {
 	files, err := t.runtime.Catalog().Manifest(ctx, e)
 	if err != nil {

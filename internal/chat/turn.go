@@ -18,26 +18,26 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// turnPrinter prints the events of a turn: the answer to standard output and
+// turnPrinter prints the events of a turn: the response to standard output and
 // the rest to standard error, or everything as lines of JSON.
 type turnPrinter struct {
 	*dialog
-	answered bool         // part of an answer was printed
+	answered bool         // whether part of the response was printed
 	denied   []deniedCall // calls denied by policy
-	failed   *agent.Event // why the turn failed
+	failed   *agent.Event // the event of a failed turn; nil if none
 }
 
-// deniedCall is a denied call with the rule that would allow it, or "" if no
-// rule would.
+// deniedCall is a denied call. rule is the rule that would allow it, or "" if
+// none would.
 type deniedCall struct{ rule string }
 
-// printEvents calls do and prints its events as a turn. Its error has the exit
-// code and hint of the program.
+// printEvents calls do and prints its events. Its error has an exit code and a
+// hint.
 func (t *dialog) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
 	s := &turnPrinter{dialog: t}
 	err := do(s.handleEvent)
 	if err != nil && s.answered && !t.host.JSON {
-		fmt.Fprintln(t.host.Stdout) // after a partial answer
+		fmt.Fprintln(t.host.Stdout) // end the line of a partial response
 	}
 	if err != nil && s.failed != nil {
 		err = s.finishError(ctx, err)
@@ -46,8 +46,8 @@ func (t *dialog) printEvents(ctx context.Context, do func(tell func(agent.Event)
 	return err
 }
 
-// finishError returns the error of a turn. With JSON output it prints the error
-// as an event.
+// finishError returns the error of a turn with its exit code and hint. With
+// JSON output it prints the error as an event.
 func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	again := "try again, or switch the model with /model"
 	if s.once || ctx.Err() != nil {
@@ -70,20 +70,20 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &exit.Error{Code: described.Code} // the event was printed
+	return &exit.Error{Code: described.Code} // the event is already printed
 }
 
-// failedEvent is the error of a turn as a line of JSON.
+// failedEvent is the JSON line for a failed turn.
 type failedEvent struct {
 	agent.Event
-	Status int    `json:"status,omitempty"` // HTTP status, if the vendor refused the request
+	Status int    `json:"status,omitempty"` // HTTP status, if the model server refused the request
 	Hint   string `json:"hint,omitempty"`   // next step
 }
 
 func (s *turnPrinter) handleEvent(e agent.Event) {
 	switch {
 	case e.Type == agent.Error:
-		s.failed = &e // printed with its hint later
+		s.failed = &e // printed later, together with its hint
 		return
 	case e.Type == agent.Text && e.Text != "":
 		s.answered = true
@@ -125,7 +125,7 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 	}
 }
 
-// printPreloaded prints the skills loaded before the first turn.
+// printPreloaded lists the skills loaded before the first turn.
 func (t *dialog) printPreloaded() {
 	var names []string
 	for _, e := range slices.Backward(t.session.Events(0)) {
@@ -142,8 +142,8 @@ func (t *dialog) printPreloaded() {
 	}
 }
 
-// printDenied prints how to allow the denied calls, unless the user was asked
-// about them.
+// printDenied prints how to allow the denied calls, unless the user already
+// answered prompts for them.
 func (s *turnPrinter) printDenied() {
 	if s.asks || len(s.denied) == 0 {
 		return
@@ -193,7 +193,7 @@ func (s *turnPrinter) allowRule(e agent.Event) string {
 	return ""
 }
 
-// printCommandOutput prints the Markdown output of a command.
+// printCommandOutput prints the Markdown output of a slash command.
 func (h *Host) printCommandOutput(text string) {
 	switch {
 	case text == "":

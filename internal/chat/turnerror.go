@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// classifyTurnError returns the error of a turn with its exit code and hint.
-// again is the hint for an error that may not repeat.
+// classifyTurnError returns a turn's error with its exit code and hint. again
+// is the hint for a temporary error.
 func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 	status, refused := errors.AsType[*llm.StatusError](err)
 	switch {
@@ -33,7 +33,7 @@ func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 	return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 }
 
-// describeError returns the error of a turn or command as text for a screen.
+// describeError formats the error of a turn or command for the screen.
 func (t *dialog) describeError(err error) string {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Err != nil {
 		return terminal.Plain(e.Error()) + "\n" + terminal.Plain(e.Hint)

@@ -16,12 +16,12 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// sandboxUser is the user id of sandboxed code if Loadout runs as root.
+// sandboxUser is the user ID of sandboxed code if Loadout runs as root.
 const sandboxUser = 65534
 
 // openWorkFolder returns the working directory of an agent and its policy
-// rules. A directory named by the user needs approval for changes; otherwise
-// the conversation gets a directory of its own.
+// rules. In a directory given by the user, changes need approval. Otherwise the
+// conversation gets its own directory.
 func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules, err error) {
 	if dir, err = setup.ResolveWorkspace(named); err != nil {
 		return "", rules, err
@@ -36,7 +36,7 @@ func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules,
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", rules, err
 		}
-		if os.Geteuid() == 0 { // commands run as another user, who must own the folder
+		if os.Geteuid() == 0 { // commands run as another user, who must own the directory
 			if err := os.Chown(dir, sandboxUser, sandboxUser); err != nil {
 				return "", rules, err
 			}
@@ -50,12 +50,12 @@ func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules,
 	return dir, rules, nil
 }
 
-// skillProjectDir returns the project whose skills a conversation can add to:
-// the named directory, else the current directory. It returns "" if the user
-// selected the skills with --skills.
+// skillProjectDir returns the project to whose skills a conversation can add:
+// the given directory, or the current one. It returns "" if the user selected
+// the skills with --skills.
 func (h *Host) skillProjectDir(named string) string {
 	if named != "" {
-		dir, _ := setup.ResolveWorkspace(named) // checked before
+		dir, _ := setup.ResolveWorkspace(named) // validated earlier
 		return dir
 	}
 	dir, err := os.Getwd()
@@ -66,8 +66,8 @@ func (h *Host) skillProjectDir(named string) string {
 }
 
 // newCommandRunner returns a function that runs an agent's commands in the
-// sandbox, with dir as working directory. It returns nil if commands cannot
-// run.
+// sandbox, with dir as the working directory. It returns nil if commands cannot
+// be run.
 func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil

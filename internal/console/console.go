@@ -1,8 +1,8 @@
-// Package console is the terminal of a command that prints and exits: its
-// standard streams, colors, tables, JSON, progress, and questions to the user.
+// Package console provides the terminal output and prompts of a command that
+// prints and exits: standard streams, colors, tables, JSON and progress.
 //
-// It decides nothing and reads no files. Package terminal is the full screen
-// of a chat. Start reading at [Console].
+// It makes no decisions and reads no files. Package terminal implements the
+// full screen of a chat. Start reading at [Console].
 package console
 
 import (
@@ -21,37 +21,37 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// Console is the standard streams of a command and the way it prints to them.
-// A copy shares the streams. Its methods are not safe for concurrent use, except
-// Note.
+// Console prints to the standard streams of a command. Copies share the
+// streams. Its methods other than Note are not safe for concurrent use.
 type Console struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	JSON           bool // print results as JSON
-	Quiet          bool // print no notes about minor problems
+	Quiet          bool // omit notes about minor problems
 
-	answers *bufio.Reader // buffers standard input after the first question
+	answers *bufio.Reader // buffered standard input; nil before the first prompt
 }
 
-// Note prints a problem that does not stop the command, unless --quiet is given.
+// Note prints a problem that does not stop the command. It prints nothing if
+// Quiet is set.
 func (c *Console) Note(format string, args ...any) {
 	if !c.Quiet {
 		fmt.Fprintln(c.Stderr, "loadout: "+terminal.Plain(fmt.Sprintf(format, args...)))
 	}
 }
 
-// PrintJSON prints v as the JSON document of a command.
+// PrintJSON prints v as indented JSON to standard output.
 func (c *Console) PrintJSON(v any) error {
 	b, err := EncodeJSON(v)
 	if err != nil {
 		return err
 	}
-	_, _ = c.Stdout.Write(b) // StdoutWriter remembers the error
+	_, _ = c.Stdout.Write(b) // StdoutWriter records the error
 	return nil
 }
 
-// PrintJSONLine prints v as a line of JSON.
+// PrintJSONLine prints v as one line of JSON to standard output.
 func (c *Console) PrintJSONLine(v any) {
 	enc := json.NewEncoder(c.Stdout)
 	enc.SetEscapeHTML(false)
@@ -59,7 +59,7 @@ func (c *Console) PrintJSONLine(v any) {
 }
 
 // EncodeJSON encodes v as indented JSON. It also escapes terminal control
-// characters that JSON allows.
+// characters that JSON permits.
 func EncodeJSON(v any) ([]byte, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -83,7 +83,7 @@ func EncodeJSON(v any) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// Colorize adds a terminal style if w is a terminal.
+// Colorize applies the SGR code to s if w is a terminal.
 func (c *Console) Colorize(w io.Writer, code, s string) string {
 	if s == "" || !IsTerminal(w) || c.Getenv("NO_COLOR") != "" || c.Getenv("TERM") == "dumb" {
 		return s
@@ -91,20 +91,21 @@ func (c *Console) Colorize(w io.Writer, code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Bold returns a text in bold if standard output is a terminal.
+// Bold returns s in bold if standard output is a terminal.
 func (c *Console) Bold(s string) string { return c.Colorize(c.Stdout, "1", s) }
 
-// Faint returns a text in a faint color if standard output is a terminal.
+// Faint returns s in a faint color if standard output is a terminal.
 func (c *Console) Faint(s string) string { return c.Colorize(c.Stdout, "2", s) }
 
-// Red returns a text in red if standard output is a terminal.
+// Red returns s in red if standard output is a terminal.
 func (c *Console) Red(s string) string { return c.Colorize(c.Stdout, "31", s) }
 
-// Green returns a text in green if standard output is a terminal.
+// Green returns s in green if standard output is a terminal.
 func (c *Console) Green(s string) string { return c.Colorize(c.Stdout, "32", s) }
 
-// TerminalWidth returns the columns of standard output, at least 40. It returns
-// 0 for a file or pipe: its lines are not truncated or wrapped.
+// TerminalWidth returns the width of standard output in columns, at least 40.
+// For a file or pipe it returns 0, which means that lines are not truncated or
+// wrapped.
 func (c *Console) TerminalWidth() int {
 	if f, ok := AsFile(c.Stdout); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -114,26 +115,26 @@ func (c *Console) TerminalWidth() int {
 	return 0
 }
 
-// layout returns the layout of standard output.
+// layout returns the layout for standard output.
 func (c *Console) layout() terminal.Layout {
 	return terminal.Layout{Width: c.TerminalWidth(), Bold: c.Bold, Faint: c.Faint}
 }
 
-// WriteWrapped writes an indented text in lines that fit the terminal.
+// WriteWrapped writes s to b in indented lines that fit the terminal.
 func (c *Console) WriteWrapped(b *strings.Builder, indent, s string, style func(string) string) {
 	b.WriteString(c.layout().Wrap(indent, s, style))
 }
 
-// NoStyle is the style of plain text.
+// NoStyle returns s unchanged. It is the style for plain text.
 func NoStyle(s string) string { return s }
 
-// PrintTable prints rows in columns.
+// PrintTable prints rows in aligned columns to standard output.
 func (c *Console) PrintTable(indent string, rows [][]string) {
 	fmt.Fprint(c.Stdout, c.layout().Table(indent, rows))
 }
 
-// NewProgress returns the progress line of the terminal, or nil if standard
-// error is not one.
+// NewProgress returns a progress line on standard error, or nil if standard
+// error is not a terminal.
 func (c *Console) NewProgress() *terminal.Progress {
 	f, ok := AsFile(c.Stderr)
 	if c.Quiet || !ok || !IsTerminal(f) {
@@ -142,11 +143,12 @@ func (c *Console) NewProgress() *terminal.Progress {
 	return terminal.NewProgress(f, func() int { w, _, _ := term.GetSize(int(f.Fd())); return w })
 }
 
-// ShowProgress shows a slow operation on the terminal until done is called.
+// ShowProgress shows that an operation is in progress, on a terminal only,
+// until done is called.
 func (c *Console) ShowProgress(what string) (done func()) { return c.NewProgress().Begin(what) }
 
-// PromptLine asks the user at the terminal for a line. It keeps typed-ahead
-// input for the next prompt.
+// PromptLine prompts the user at the terminal for a line. Input typed ahead is
+// kept for the next prompt.
 func (c *Console) PromptLine(ctx context.Context, question string) (string, error) {
 	fmt.Fprint(c.Stderr, question)
 	if c.answers == nil {
@@ -157,7 +159,7 @@ func (c *Console) PromptLine(ctx context.Context, question string) (string, erro
 		err  error
 	}
 	read := make(chan answer, 1)
-	go func() { // ends with the program if the user does not answer
+	go func() { // ends with the process if the user does not answer
 		line, err := c.answers.ReadString('\n')
 		read <- answer{line, err}
 	}()
@@ -166,7 +168,7 @@ func (c *Console) PromptLine(ctx context.Context, question string) (string, erro
 		return "", context.Cause(ctx)
 	case got := <-read:
 		if got.err != nil {
-			fmt.Fprintln(c.Stderr) // end of input, without a line
+			fmt.Fprintln(c.Stderr) // the input ended without a newline
 		}
 		if got.err != nil && !errors.Is(got.err, io.EOF) {
 			return "", fmt.Errorf("read answer: %w", got.err)
@@ -185,13 +187,13 @@ func (c *Console) Confirm(ctx context.Context, question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// StdoutWriter is standard output. It remembers the first write error.
+// StdoutWriter writes to standard output and records the first error.
 type StdoutWriter struct {
 	io.Writer
 	Err error
 }
 
-// Write writes to standard output.
+// Write writes p to the underlying writer.
 func (s *StdoutWriter) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if err != nil && s.Err == nil {
@@ -200,13 +202,13 @@ func (s *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// IsTerminal reports whether a stream is a terminal.
+// IsTerminal reports whether the stream v is a terminal.
 func IsTerminal(v any) bool {
 	f, ok := AsFile(v)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// AsFile returns the file of a stream, if it is one.
+// AsFile returns the stream v as a file. ok is false if it is not one.
 func AsFile(v any) (*os.File, bool) {
 	if s, ok := v.(*StdoutWriter); ok {
 		v = s.Writer
@@ -215,7 +217,7 @@ func AsFile(v any) (*os.File, bool) {
 	return f, ok
 }
 
-// Pluralize returns a number with its noun.
+// Pluralize returns n followed by noun, in the plural unless n is 1.
 func Pluralize(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -223,7 +225,7 @@ func Pluralize(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// FormatSize returns a number of bytes for users.
+// FormatSize formats a size in bytes with a unit.
 func FormatSize(n int64) string {
 	switch {
 	case n < 10_000:
@@ -234,7 +236,7 @@ func FormatSize(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// ShellQuote quotes a word for a shell if necessary.
+// ShellQuote quotes s for a POSIX shell if necessary.
 func ShellQuote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, NeedsQuoting) {
 		return s
@@ -242,7 +244,7 @@ func ShellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// NeedsQuoting reports whether a character could have a meaning in a shell.
+// NeedsQuoting reports whether r may have a special meaning in a shell.
 func NeedsQuoting(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
 }

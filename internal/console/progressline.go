@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// ProgressLine is a progress line that disappears before other output. It is
-// safe for concurrent use.
+// ProgressLine shows progress on a line that disappears before other output. It
+// is safe for concurrent use.
 type ProgressLine struct {
 	Console *Console
 	mu      sync.Mutex
-	done    func() // ends the shown progress; nil if none
+	done    func() // ends the shown progress; nil if none is shown
 }
 
-// Show shows an operation instead of the one before.
+// Show shows an operation and ends the previous one.
 func (p *ProgressLine) Show(what string) {
 	p.End()
 	p.mu.Lock()
@@ -21,7 +21,7 @@ func (p *ProgressLine) Show(what string) {
 	p.done = p.Console.ShowProgress(what)
 }
 
-// End ends the shown progress.
+// End removes the progress line, if one is shown.
 func (p *ProgressLine) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,10 +31,11 @@ func (p *ProgressLine) End() {
 	}
 }
 
-// WrapWriter returns a writer that ends the shown progress before it writes.
+// WrapWriter returns a writer to w that removes the progress line before each
+// write.
 func (p *ProgressLine) WrapWriter(w io.Writer) io.Writer { return progressWriter{w, p} }
 
-// progressWriter ends the shown progress before it writes.
+// progressWriter removes the progress line before each write.
 type progressWriter struct {
 	io.Writer
 	line *ProgressLine

@@ -1,8 +1,8 @@
-// Package exit has the exit codes of the command, and errors that choose one and
-// name the next step.
+// Package exit defines the exit codes of the command, and errors that carry an
+// exit code and a hint for the user.
 //
-// Commands and the packages that only commands use return them. Other packages
-// return errors of their own, which the command maps to exit codes. Start
+// It is used by the commands and by packages that only commands use. Other
+// packages return their own errors, which the command maps to exit codes. Start
 // reading at [Error].
 package exit
 
@@ -24,30 +24,31 @@ const (
 	Interrupted = 130
 )
 
-// Error is an error with an exit code and a hint for the next step. Without
-// Err it only sets the code: the problem is already printed.
+// Error is an error with an exit code and a hint for the next step. If Err is
+// nil, the error was already printed, and only Code is used.
 type Error struct {
 	Code int
 	Err  error
 	Hint string
 }
 
-// Error returns the text of the error, without the hint.
+// Error returns the text of Err without the hint.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error without its code and hint.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an error with an exit code, a hint, and a text as of
-// [fmt.Errorf].
+// Errorf returns an error with an exit code, a hint, and a message formatted as
+// by [fmt.Errorf].
 func Errorf(code int, hint, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...), hint}
 }
 
-// Reported sets the exit code only: the problem is already printed.
+// Reported is returned if the problem was already printed. It only sets the
+// exit code.
 var Reported = &Error{Code: Failure}
 
-// FileCause returns the cause of a file error without its path.
+// FileCause returns the cause of a file error, which does not contain the path.
 func FileCause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -58,8 +59,9 @@ func FileCause(err error) error {
 	return err
 }
 
-// FileHint returns the exit code and hint for a named file that cannot be
-// opened. what is what the user has to check, such as "the path given with -f".
+// FileHint returns the exit code and hint for a file that the user named and
+// that cannot be opened. what tells the user what to check, such as "the path
+// given with -f".
 func FileHint(err error, what string) (code int, hint string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Change is the result for one document.
+// Change is the result of applying one document.
 type Change struct {
 	File      string             `json:"file"`
 	Line      int                `json:"line"`
@@ -23,23 +23,23 @@ type Change struct {
 	Findings  []skill.Diagnostic `json:"findings"`
 }
 
-// Field is a changed field.
+// Field describes one changed field of a resource.
 type Field struct {
 	Path string `json:"path"`
 	Old  string `json:"old,omitempty"`
 	New  string `json:"new,omitempty"`
 }
 
-// Documents is the content of several files joined into one text.
+// Documents holds the content of several files, joined into one text.
 type Documents struct {
 	Text   []byte
 	Kind   string   // media type
 	files  []string // display names
-	begins []int    // for each file, the number of lines in text before it
+	begins []int    // for each file, the number of lines that precede it in the text
 }
 
-// ReadDocuments reads and joins files. Several files become one YAML stream;
-// JSON documents are valid parts of it.
+// ReadDocuments reads and joins files. Several files become one YAML stream, in
+// which JSON documents are valid too.
 func ReadDocuments(files []string, stdin io.Reader) (*Documents, error) {
 	out := &Documents{Kind: "application/yaml"}
 	var b strings.Builder
@@ -57,7 +57,7 @@ func ReadDocuments(files []string, stdin io.Reader) (*Documents, error) {
 		if len(files) == 1 && strings.HasSuffix(strings.ToLower(name), ".json") {
 			out.Kind = "application/json"
 		}
-		if i > 0 { // ends the previous document, however it ends
+		if i > 0 { // separate it from the previous document
 			between := "\n...\n---\n"
 			if strings.HasPrefix(text, "%") { // a directive must come before the document start
 				between = "\n...\n"
@@ -76,9 +76,9 @@ func ReadDocuments(files []string, stdin io.Reader) (*Documents, error) {
 	return out, nil
 }
 
-// readDocument reads one file, or stdin for "-".
+// readDocument reads one file, or stdin if name is "-".
 func readDocument(name string, stdin io.Reader) ([]byte, error) {
-	const most = 1 << 20 // limit of the hub
+	const most = 1 << 20 // limit of the hub, in bytes
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -105,8 +105,8 @@ func readDocument(name string, stdin io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// Locate sets the file of a change and makes its line numbers relative to
-// that file.
+// Locate sets the change's file and makes its line numbers relative to that
+// file.
 func (d *Documents) Locate(c *Change) {
 	at := 0
 	for i, before := range d.begins {
@@ -128,7 +128,8 @@ func (d *Documents) Locate(c *Change) {
 	}
 }
 
-// Title returns the resource of a change, or its document.
+// Title identifies the changed resource. If its name is unknown, Title includes
+// the file and line.
 func (c Change) Title() string {
 	parts := []string{c.Kind, c.Namespace, c.Name}
 	if c.Namespace == "" {

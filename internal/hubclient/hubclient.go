@@ -1,8 +1,7 @@
-// Package hubclient sends requests to a hub: documents to apply, and anything
-// else of its API.
+// Package hubclient sends API requests to a hub, such as documents to apply.
 //
-// Its errors have exit codes and name the flag or variable that helps. Start
-// reading at [New].
+// Its errors have exit codes, and hints that name a flag or environment
+// variable. Start reading at [New].
 package hubclient
 
 import (
@@ -25,23 +24,23 @@ import (
 )
 
 const (
-	// DefaultAddress is the address of a hub on this machine.
+	// DefaultAddress is the default address of a hub on this machine.
 	DefaultAddress = "http://127.0.0.1:8484"
-	// timeout bounds a request to a hub, and maxResponse the bytes of a
-	// response.
+	// timeout is the time limit for a request to a hub. maxResponse is the
+	// maximum size of a response, in bytes.
 	timeout     = time.Minute
 	maxResponse = 32 << 20
 )
 
-// Client sends requests to a hub with the user's token. It sends the token
-// to that hub only, and never over plain HTTP through a network.
+// Client sends requests to a hub with the user's token. It sends the token only
+// to that hub, and never over unencrypted HTTP to another machine.
 type Client struct {
 	baseURL *url.URL
 	token   string
 	http    *http.Client
 }
 
-// New returns a client for the hub at an address. The token may be "".
+// New returns a client for the hub at the given URL. The token may be empty.
 func New(hub, token string) (*Client, error) {
 	const hint = "give the address as https://HOST, with --hub or LOADOUT_HUB"
 	at, err := url.Parse(strings.TrimSuffix(hub, "/"))
@@ -59,7 +58,7 @@ func New(hub, token string) (*Client, error) {
 	return c, nil
 }
 
-// problem is an error response of a hub, as defined by RFC 9457.
+// problem is an error response from a hub, as defined by RFC 9457.
 type problem struct {
 	Status  int    `json:"status"`
 	Code    string `json:"code"`
@@ -68,15 +67,15 @@ type problem struct {
 	Request string `json:"request"`
 }
 
-// Response is a response of a hub with any status.
+// Response is a hub's response, with any HTTP status.
 type Response struct {
 	Status int
 	Body   []byte
 	hub    *url.URL
 }
 
-// Send sends a request to a path of the API. It returns an error only if no hub
-// answers; an error response of the hub is not an error of Send.
+// Send sends a request to an API path. It returns an error only if no hub
+// responds. An error response is returned as a Response, see [Response.Err].
 func (c *Client) Send(ctx context.Context, method, path, kind string, body []byte) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.baseURL.String()+"/api/v1"+path, bytes.NewReader(body))
 	if err != nil {
@@ -106,19 +105,19 @@ func (c *Client) Send(ctx context.Context, method, path, kind string, body []byt
 	return &Response{resp.StatusCode, data, c.baseURL}, nil
 }
 
-// connectionError returns the reason why a hub did not answer.
+// connectionError returns an error that says why a hub did not respond.
 func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if e, ok := errors.AsType[*url.Error](err); ok { // drops the repeated address
+	if e, ok := errors.AsType[*url.Error](err); ok { // omit the URL, which the message already contains
 		err = e.Err
 	}
 	return exit.Errorf(exit.Missing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
 }
 
-// Decode decodes a successful response. Any other response becomes an error
-// with a hint.
+// Decode decodes a successful response into v. For any other response it
+// returns the error of Err.
 func (r *Response) Decode(v any) error {
 	if r.Status >= 300 {
 		return r.Err()
@@ -129,7 +128,7 @@ func (r *Response) Decode(v any) error {
 	return nil
 }
 
-// Err returns the error of the response, with a hint.
+// Err converts an error response to an error with a hint.
 func (r *Response) Err() error {
 	var p problem
 	if json.Unmarshal(r.Body, &p) != nil || p.Detail == "" {
@@ -149,5 +148,5 @@ func (r *Response) Err() error {
 	return exit.Errorf(code, cmp.Or(next, "see the API: "+r.hub.String()+"/openapi.json"), "hub: %s", p.Detail)
 }
 
-// Address returns the address of the hub.
+// Address returns the hub's base URL.
 func (c *Client) Address() string { return c.baseURL.String() }

@@ -9,19 +9,20 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ApproveHint returns the command by which the user approves the skill that
-// e refused. If an approval does not help, it returns the hint of the refusal.
+// ApproveHint returns the command by which the user approves the skill that e
+// refused. If approval would not help, it returns the error's own hint.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	switch {
 	case e.Call != nil || !e.NeedsApproval:
 		return e.Decision.Hint
-	case strings.HasPrefix(e.Skill, "-"): // otherwise read as a flag
+	case strings.HasPrefix(e.Skill, "-"): // would be parsed as a flag
 		return "loadout approve" + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
 	}
 	return "loadout approve " + console.ShellQuote(e.Skill) + s.SkillFlags()
 }
 
-// HowToApprove tells the user of an MCP client how to approve what err refused.
+// HowToApprove returns a message that tells the user of an MCP client how to
+// approve what err refused.
 func (s *Setup) HowToApprove(err error) string {
 	e, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {
@@ -35,5 +36,5 @@ func (s *Setup) HowToApprove(err error) string {
 	return e.Decision.Hint
 }
 
-// RevokeCommand returns the command that revokes the permission for a tool.
+// RevokeCommand returns the command that revokes the permission to call a tool.
 func RevokeCommand(tool string) string { return "loadout approve --revoke " + tool }

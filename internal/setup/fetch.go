@@ -36,8 +36,8 @@ func (s *Setup) NewFetcher(c *config.Config) Fetcher {
 	}), progress}
 }
 
-// NewLockFetcher returns a Fetcher for the sources in a lockfile. The lockfile
-// of a project is untrusted input unless trusted is set.
+// NewLockFetcher returns a Fetcher for the sources in a lockfile. A project's
+// lockfile is untrusted input unless trusted is set.
 func (s *Setup) NewLockFetcher(c *config.Config, to SkillsDir, trusted bool) Fetcher {
 	if to.Scope != "project" || trusted {
 		return s.NewFetcher(c)
@@ -60,8 +60,8 @@ func (s *Setup) hostCredential(ctx context.Context, c *config.Config, host strin
 	return remote.UserCredential(ctx, host)
 }
 
-// hostToken returns the user's token for exactly this host: the secret in the
-// configuration, or the usual environment variables.
+// hostToken returns the user's token for exactly this host, from the configured
+// secret or the usual environment variables.
 func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
 	for _, entry := range c.Sources.Tokens {
 		of, name, _ := strings.Cut(entry, "=")
@@ -80,7 +80,7 @@ func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*
 	return remote.EnvironmentCredential(host), nil
 }
 
-// ParseLocation parses the location of skills as typed by the user.
+// ParseLocation parses a location of skills typed by the user.
 func ParseLocation(text string) (remote.Location, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -93,8 +93,8 @@ func ParseLocation(text string) (remote.Location, error) {
 	return l, nil
 }
 
-// PublisherKeys returns the pinned keys of publishers by source, or nil if there
-// is no state directory.
+// PublisherKeys returns the pinned publisher keys, or nil if there is no state
+// directory.
 func (s *Setup) PublisherKeys() *signature.Pins {
 	if d := s.StateDir(); d != "" {
 		return &signature.Pins{Path: filepath.Join(d, "publishers.json")}
@@ -102,8 +102,8 @@ func (s *Setup) PublisherKeys() *signature.Pins {
 	return nil
 }
 
-// UpdatesFile returns the available updates, or nil if there is no state
-// directory.
+// UpdatesFile returns the file of available updates, or nil if there is no
+// state directory.
 func (s *Setup) UpdatesFile() *install.AvailableUpdates {
 	if d := s.StateDir(); d != "" {
 		return install.OpenAvailableUpdates(filepath.Join(d, "newer.json"))
@@ -111,7 +111,8 @@ func (s *Setup) UpdatesFile() *install.AvailableUpdates {
 	return nil
 }
 
-// formatProgress returns how far an operation is, such as "reading: 3 of 10".
+// formatProgress formats the progress of an operation, such as "reading: 3 of
+// 10".
 func formatProgress(p remote.Progress) string {
 	amount := func(n int64) string {
 		if p.Bytes {
@@ -128,7 +129,7 @@ func formatProgress(p remote.Progress) string {
 	return fmt.Sprintf("%s: %s of %s, %d %%", p.What, amount(p.Done), amount(p.Total), 100*p.Done/p.Total)
 }
 
-// Open returns the skills at a location.
+// Open reads the skills at a location.
 func (f Fetcher) Open(ctx context.Context, at remote.Location) (*remote.Collection, error) {
 	defer f.progress.Begin("reading " + terminal.Plain(at.String()))()
 	c, err := f.client.Open(ctx, at)
@@ -142,5 +143,5 @@ func (f Fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revisi
 	return rev, install.WrapSource(at, err)
 }
 
-// Begin shows an operation until done is called.
+// Begin shows that an operation is in progress until done is called.
 func (f Fetcher) Begin(what string) (done func()) { return f.progress.Begin(what) }

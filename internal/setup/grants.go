@@ -19,7 +19,7 @@ func (s *Setup) GrantStore() policy.Store {
 	return policy.NewMemoryStore()
 }
 
-// AuditLog returns the log of decisions, or nil if there is no state directory.
+// AuditLog returns the audit log, or nil if there is no state directory.
 func (s *Setup) AuditLog() loadout.Auditor {
 	if d := s.StateDir(); d != "" {
 		return audit.New(filepath.Join(d, "audit.jsonl"))
@@ -27,8 +27,8 @@ func (s *Setup) AuditLog() loadout.Auditor {
 	return nil
 }
 
-// Record records an action of the user in the audit log, if there is one. It sets
-// the principal and the decision of r.
+// Record writes an action of the user to the audit log, if there is one. It
+// sets the principal and the decision of r.
 func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 	log := s.AuditLog()
 	if log == nil {
@@ -41,7 +41,7 @@ func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 	return nil
 }
 
-// RecordGrant records an action on a grant in the audit log.
+// RecordGrant writes an action on a grant to the audit log.
 func (s *Setup) RecordGrant(ctx context.Context, action string, g policy.Grant) error {
 	return s.Record(ctx, policy.Record{Action: action, Subject: g.Subject, Name: g.Name,
 		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})

@@ -13,10 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
-// InstallFlags select directories of installed skills.
+// InstallFlags selects directories of installed skills.
 type InstallFlags struct {
 	Scope string // user, project, or "" for both
-	Dir   string // this directory only; "" for none
+	Dir   string // this directory only; "" if not given
 }
 
 // SkillsDir is a directory for installed skills.
@@ -28,7 +28,8 @@ type SkillsDir struct {
 // installDir is the skills directory below the home directory or a project.
 var installDir = filepath.Join(".loadout", "skills")
 
-// InstallTarget returns the directory for new skills: the user's by default.
+// InstallTarget returns the directory for new skills. The default is the user's
+// directory.
 func (s *Setup) InstallTarget(o InstallFlags) (SkillsDir, error) {
 	if o.Scope == "" {
 		o.Scope = "user"
@@ -40,7 +41,7 @@ func (s *Setup) InstallTarget(o InstallFlags) (SkillsDir, error) {
 	return all[0], nil
 }
 
-// InstallDirs returns the selected directories, the project's before the
+// InstallDirs returns the selected directories, with the project's before the
 // user's.
 func (s *Setup) InstallDirs(o InstallFlags) ([]SkillsDir, error) {
 	switch {
@@ -78,8 +79,8 @@ func (s *Setup) InstallDirs(o InstallFlags) ([]SkillsDir, error) {
 	return all, nil
 }
 
-// projectRoot returns the root of the repository around the working directory,
-// or the working directory if there is none.
+// projectRoot returns the root of the repository that contains the working
+// directory, or the working directory itself if there is none.
 func (s *Setup) projectRoot() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Setup) projectRoot() string {
 	}
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			if d == s.Home() { // a home directory in Git is not a project
+			if d == s.Home() { // a home directory under version control is not a project
 				return dir
 			}
 			return d
@@ -98,14 +99,14 @@ func (s *Setup) projectRoot() string {
 	}
 }
 
-// InRepository reports whether the project is a repository.
+// InRepository reports whether the working directory is in a repository.
 func (s *Setup) InRepository() bool {
 	_, err := os.Lstat(filepath.Join(s.projectRoot(), ".git"))
 	return err == nil
 }
 
-// checkInsideProject refuses a directory if a symlink leads out of the project.
-// Someone else may have created the symlink.
+// checkInsideProject returns an error if a symlink in dir leads out of the
+// project. Someone else may have created the symlink.
 func checkInsideProject(root, dir string) error {
 	top, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -126,8 +127,8 @@ func checkInsideProject(root, dir string) error {
 }
 
 // InstalledNames returns, for each directory, the lockfile names of the given
-// skills, or of all skills if names is empty. A name that no directory has is
-// an error.
+// skills, or of all skills if names is empty. It returns an error if a name is
+// not installed in any directory.
 func InstalledNames(all []SkillsDir, names []string) ([][]string, error) {
 	out := make([][]string, len(all))
 	if len(names) == 0 {
@@ -174,7 +175,7 @@ func notInstalledError(all []SkillsDir, name string) error {
 	return exit.Errorf(exit.NotFound, hint, "skill %q not installed in %s", name, strings.Join(dirs, " or "))
 }
 
-// Flag returns the flag that selects this directory, for a hint.
+// Flag returns the flag that selects this directory, for use in a hint.
 func (p SkillsDir) Flag() string {
 	if p.Scope == "" {
 		return " --dir " + console.ShellQuote(p.Path())

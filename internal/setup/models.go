@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// ModelChoice is a language model with its server and key.
+// ModelChoice selects a language model, its server and its key.
 type ModelChoice struct {
 	Asked  string // the name given by the user, or ""
-	Name   string // vendor:NAME, demo, or "" for none
+	Name   string // vendor:NAME, "demo", or "" if none is chosen
 	Server string // base URL, or "" for the vendor's own
 	Key    string // secret or variable with the key, or "" for the vendor's
 }
 
-// ModelFlags are the flags that choose a model.
+// ModelFlags holds the flags that select a model.
 type ModelFlags struct{ Model, BaseURL, Key string }
 
-// ChooseModel returns the model of the flags or the configuration, with its
-// Server and key. A configured key is never used for a server that only a flag
-// names.
+// ChooseModel returns the model selected by the flags or the configuration,
+// with its Server and Key. A configured key is never used for a server that
+// only a flag names.
 func ChooseModel(c *config.Config, o ModelFlags) ModelChoice {
 	name := cmp.Or(o.Model, c.Models.Default)
 	m, short := c.Models.Names[name]
@@ -46,7 +46,7 @@ func ChooseModel(c *config.Config, o ModelFlags) ModelChoice {
 	return ModelChoice{o.Model, m.Model, m.BaseURL, cmp.Or(o.Key, m.Key)}
 }
 
-// NewModel returns the chosen language model, or the demo.
+// NewModel creates the chosen language model or the demo.
 func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (m llm.Model, err error) {
 	if k.IsDemo() {
 		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), nil
@@ -66,8 +66,8 @@ func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (
 	return llm.Retry(m, nil), nil
 }
 
-// ModelResolver returns a function that creates the models skills name in
-// models.names. It caches them.
+// ModelResolver returns a function that creates models by the short names in
+// models.names, which skills can use. It caches them.
 func (s *Setup) ModelResolver(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
 	made := map[string]llm.Model{}
 	var mu sync.Mutex
@@ -88,9 +88,10 @@ func (s *Setup) ModelResolver(ctx context.Context, c *config.Config) func(string
 	}
 }
 
-// findModelKey returns the key for a server, or "" for none. A vendor's key is
-// sent to the vendor only. Another server gets the key named for it, encrypted
-// unless it is on this machine. A server on this machine needs no key.
+// findModelKey returns the API key for a server, or "" if it needs none. A
+// vendor's key is sent only to that vendor. Another server gets the key
+// configured for it, over an encrypted connection unless it is on this machine.
+// A server on this machine needs no key.
 func (s *Setup) findModelKey(ctx context.Context, variable, name, server string) (string, error) {
 	if server != "" {
 		u, err := url.Parse(server)
@@ -134,7 +135,7 @@ func (k ModelChoice) Host() string {
 	return k.vendor().Host
 }
 
-// KeyHint returns the next step if a server rejects the key.
+// KeyHint returns the hint for an error about a rejected key.
 func (k ModelChoice) KeyHint() string {
 	if k.Server != "" {
 		return "name the secret or variable with the key for " + k.Host() + " with --key NAME"
@@ -143,8 +144,8 @@ func (k ModelChoice) KeyHint() string {
 	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
-// ServerHint returns own for a server that is not the vendor's, else the joined
-// vendors.
+// ServerHint returns own if the model has its own server, else the
+// concatenation of vendor.
 func (k ModelChoice) ServerHint(own string, vendor ...string) string {
 	if k.Server != "" {
 		return own
@@ -152,8 +153,7 @@ func (k ModelChoice) ServerHint(own string, vendor ...string) string {
 	return strings.Join(vendor, "")
 }
 
-// ActiveModel is the model of a conversation. It can change during the
-// conversation.
+// ActiveModel holds the model of a conversation, which the user can change.
 type ActiveModel struct {
 	Began ModelChoice
 	Now   ModelChoice
@@ -161,8 +161,8 @@ type ActiveModel struct {
 }
 
 // ResolveName returns the model for a name given in a conversation. A model of
-// the same vendor keeps the server of the start: the conversation is not sent
-// to another server unless the configuration names it.
+// the same vendor keeps the initial server: the conversation is not sent to
+// another server unless the configuration names it.
 func (w *ActiveModel) ResolveName(c *config.Config, name string) ModelChoice {
 	next := ChooseModel(c, ModelFlags{Model: name})
 	_, short := c.Models.Names[name]

@@ -26,11 +26,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// loadProfiles returns the active profiles: the user's own, then those of the
-// trusted project.
+// loadProfiles returns the active profiles: the user's own, followed by those
+// of the trusted project.
 func (s *Setup) loadProfiles() ([]*profile.Profile, error) { return s.LoadProfilesNoting(s.Note) }
 
-// LoadProfilesNoting is loadProfiles with a function that reports problems.
+// LoadProfilesNoting is like loadProfiles but reports problems with note.
 func (s *Setup) LoadProfilesNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
 	out, err := s.loadOwnProfiles(note)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Setup) LoadProfilesNoting(note func(format string, args ...any)) ([]*pr
 	return out, nil
 }
 
-// loadOwnProfiles returns the user's own profiles. It reports problems with
+// loadOwnProfiles returns the user's own profiles and reports problems with
 // note.
 func (s *Setup) loadOwnProfiles(note func(format string, args ...any)) ([]*profile.Profile, error) {
 	dir := s.profilesDir()
@@ -101,7 +101,7 @@ func (s *Setup) profilesDir() string {
 	return ""
 }
 
-// FindProfile returns the profile with a name, or nil for "".
+// FindProfile returns the profile with the given name, or nil if name is "".
 func (s *Setup) FindProfile(name string) (*profile.Profile, error) {
 	if name == "" {
 		return nil, nil
@@ -127,7 +127,7 @@ func (s *Setup) FindProfile(name string) (*profile.Profile, error) {
 	return nil, exit.Errorf(exit.NotFound, hint, "profile %q not found", name)
 }
 
-// ProfilePrompt returns the system prompt of a profile.
+// ProfilePrompt returns the profile's system prompt, or "" if p is nil.
 func ProfilePrompt(p *profile.Profile) string {
 	if p == nil {
 		return ""
@@ -135,7 +135,8 @@ func ProfilePrompt(p *profile.Profile) string {
 	return p.SystemPrompt
 }
 
-// ProfileSkills returns the skills of a profile; nil means all.
+// ProfileSkills returns the skills of a profile. The result is nil if it has
+// all skills.
 func ProfileSkills(p *profile.Profile) []string {
 	if p == nil || len(p.Skills) == 0 {
 		return nil
@@ -144,18 +145,19 @@ func ProfileSkills(p *profile.Profile) []string {
 }
 
 // projectOwner is the owner of profiles defined by a trusted project. Their
-// servers see no environment variables, and run in the sandbox.
+// servers receive no environment variables and run in the sandbox.
 const projectOwner = string(upstream.ProjectOwner)
 
-// repositoryRoot returns the root of the repository around a directory, or "".
+// repositoryRoot returns the root of the repository that contains a directory,
+// or "".
 func repositoryRoot(dir string) string {
 	_, root := config.ProjectFile(dir)
 	return root
 }
 
 // ParseProfileRules returns the rules of a profile. They apply after the user's
-// rules, so they only decide what those leave open. Rules of a project's
-// Profile can only deny.
+// rules, so they decide only what those leave open. The rules of a project's
+// profile can only deny.
 func ParseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 	if p.Policy == nil {
 		return policy.Rules{}, nil
@@ -172,8 +174,8 @@ func ParseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 	return rules, problems
 }
 
-// NoteMissingSkills prints the skills of a profile that do not exist or are not
-// available. rt has only the skills of the profile.
+// NoteMissingSkills prints the skills of a profile that do not exist or are
+// unavailable. rt has only the skills of the profile.
 func (s *Setup) NoteMissingSkills(ctx context.Context, c *config.Config, p *profile.Profile, rt *loadout.Runtime) {
 	if p == nil || len(MissingSkills(p, rt)) == 0 {
 		return
@@ -189,7 +191,7 @@ func (s *Setup) NoteMissingSkills(ctx context.Context, c *config.Config, p *prof
 }
 
 // MissingSkills describes the skills of a profile that do not exist or are
-// hidden, with similar names from rt.
+// hidden. It suggests similar names from rt.
 func MissingSkills(p *profile.Profile, rt *loadout.Runtime) []string {
 	snap := rt.Catalog().Snapshot()
 	if snap.Disabled {
@@ -216,8 +218,8 @@ func MissingSkills(p *profile.Profile, rt *loadout.Runtime) []string {
 	return out
 }
 
-// MissingServers describes the servers that a profile names and that the user
-// does not have.
+// MissingServers describes the servers that a profile names but the user has
+// not configured.
 func MissingServers(p *profile.Profile, own []*upstream.Config) []string {
 	var names, out []string
 	for _, s := range own {
@@ -231,7 +233,7 @@ func MissingServers(p *profile.Profile, own []*upstream.Config) []string {
 	return out
 }
 
-// suggestNames returns the end of a message that suggests similar names, or "".
+// suggestNames returns a message suffix that suggests similar names, or "".
 func suggestNames(name string, names []string) string {
 	if _, rest, ok := strings.Cut(name, "/"); ok {
 		name = rest

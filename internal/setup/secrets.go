@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// SecretSkill is a skill that may use a secret.
+// SecretSkill describes a skill's grant to use a secret.
 type SecretSkill struct {
 	Name   string        `json:"name"`
 	Digest policy.Digest `json:"digest"`
@@ -30,8 +30,9 @@ func (s *Setup) SecretStore() (*secrets.Store, error) {
 	return secrets.New(filepath.Join(d, "secrets")), nil
 }
 
-// SecretValue returns the stored value of a secret, or LOADOUT_SECRET_NAME, or
-// "". The caller checks the permission.
+// SecretValue returns the stored value of a secret or, failing that, the value
+// of LOADOUT_SECRET_NAME. It returns "" if neither is set. The caller must
+// check the permission.
 func (s *Setup) SecretValue(_ context.Context, name string) (string, error) {
 	if store, err := s.SecretStore(); err == nil {
 		switch value, err := store.Get(name); {
@@ -44,7 +45,7 @@ func (s *Setup) SecretValue(_ context.Context, name string) (string, error) {
 	return s.Getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
 }
 
-// GrantedSecrets returns the secrets already granted to a digest. A new
+// GrantedSecrets returns the secrets already granted for a digest. A new
 // approval of the same files keeps them.
 func (s *Setup) GrantedSecrets(ctx context.Context, digest policy.Digest, needs []policy.Need) []string {
 	g, err := s.GrantStore().Find(ctx, policy.LocalUser(), digest, "")
@@ -54,7 +55,7 @@ func (s *Setup) GrantedSecrets(ctx context.Context, digest policy.Digest, needs 
 	return g.Permissions.Secrets
 }
 
-// SecretSkills returns the skills with a grant, by secret.
+// SecretSkills returns the skills that may use each secret, by secret name.
 func (s *Setup) SecretSkills(ctx context.Context) (map[string][]SecretSkill, error) {
 	grants, problems, err := s.GrantStore().List(ctx)
 	if err != nil {
@@ -75,8 +76,8 @@ func (s *Setup) SecretSkills(ctx context.Context) (map[string][]SecretSkill, err
 	return out, nil
 }
 
-// GrantSecret lets the version of a skill that w describes use a secret. Its
-// other permissions stay, unless a skill that it depends on changed.
+// GrantSecret lets the skill version described by w use a secret. Its other
+// permissions are unchanged, unless a skill that it depends on changed.
 func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, name string) (policy.Grant, error) {
 	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
 	had, err := s.GrantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
@@ -84,7 +85,7 @@ func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, nam
 	case errors.Is(err, policy.ErrNotGranted):
 	case err != nil:
 		return g, err
-	case had.NeedsExactly(w.Needs): // an outdated grant is not revived
+	case had.NeedsExactly(w.Needs): // do not revive an outdated grant
 		g.Permissions, g.Expires, g.Scope = had.Permissions, had.Expires, had.Scope
 	}
 	if !slices.Contains(g.Permissions.Secrets, name) {
@@ -97,8 +98,8 @@ func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, nam
 	return kept, s.RecordGrant(ctx, "approve", kept)
 }
 
-// RevokeSecret revokes a secret from all versions of a skill, whose other
-// permissions stay. It reports whether there was such a grant.
+// RevokeSecret revokes access to a secret from all versions of a skill. Other
+// permissions are unchanged. It reports whether there was such a grant.
 func (s *Setup) RevokeSecret(ctx context.Context, skill, name string) (changed bool, err error) {
 	grants, _, err := s.GrantStore().List(ctx)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// serverDir returns the working directory of the user's servers without a cwd:
-// an empty directory. In the client's directory, which may be a project that
-// someone else wrote, npx and similar commands would run the project's code.
+// serverDir returns an empty directory, the working directory for the user's
+// servers without a cwd. They must not start in the client's directory, which
+// may be a project written by someone else. There, npx and similar commands
+// would run the project's code.
 func (s *Setup) serverDir() string {
 	for _, d := range []string{s.StateDir(), s.CacheDir()} {
 		if abs, err := filepath.Abs(d); d != "" && err == nil {
@@ -27,7 +28,8 @@ func (s *Setup) serverDir() string {
 	return filepath.Join(os.TempDir(), "loadout-servers-"+strconv.Itoa(os.Getuid()))
 }
 
-// spawnInServerDir creates the server directory before a command starts in it.
+// spawnInServerDir returns a spawner that creates the server directory before
+// it starts a command.
 func (s *Setup) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
 	dir := s.serverDir()
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
@@ -40,20 +42,20 @@ func (s *Setup) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
 	}
 }
 
-// makePrivateDir creates a directory that only this user can use.
+// makePrivateDir creates a directory that only this user can access.
 func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Reading a missing file checks whether its directory is safe.
+	// Reading a nonexistent file checks whether the directory is safe.
 	if _, err := privatefile.New(filepath.Join(dir, "none"), 1).Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// readEnvFile reads an envFile of a server. A file in the project around the
-// working directory must be trusted. Otherwise the author of the project would
+// readEnvFile reads the envFile of a server. A file in the project around the
+// working directory must be trusted. Otherwise the project's author would
 // control the user's own servers.
 func (s *Setup) readEnvFile(path string) ([]byte, error) {
 	data, err := configfile.ReadFile(path, upstream.MaxEnvFile)
@@ -67,7 +69,7 @@ func (s *Setup) readEnvFile(path string) ([]byte, error) {
 	return data, upstream.CheckEnvFile(data)
 }
 
-// enclosingProject returns the project or the working directory that contains a
+// enclosingProject returns the project or working directory that contains a
 // file, or "". A directory that contains the user's home is not a project.
 func (s *Setup) enclosingProject(file string) string {
 	dir := s.ConfigInput().WorkDir
@@ -76,7 +78,8 @@ func (s *Setup) enclosingProject(file string) string {
 		if d == "" || IsInside(d, s.Home()) {
 			continue
 		}
-		// also check the name: a symlink in the project may lead out of it
+		// Also check the name, because a symlink in the project may lead out of
+		// it.
 		if rel, err := filepath.Rel(d, file); err == nil && filepath.IsLocal(rel) || IsInside(d, file) {
 			return d
 		}
@@ -84,7 +87,7 @@ func (s *Setup) enclosingProject(file string) string {
 	return ""
 }
 
-// IsInside reports whether path is dir or below it, with symlinks resolved.
+// IsInside reports whether path is dir or below it. It resolves symlinks.
 func IsInside(dir, path string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

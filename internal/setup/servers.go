@@ -26,20 +26,20 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Toolset is a set of MCP servers with their connections.
+// Toolset connects to a set of MCP servers and applies the user's rules.
 type Toolset struct {
 	*tools.Set
 	rules policy.Rules // for the built-in server, after the user's rules
 }
 
-// ToolsetOptions select servers and set their limits.
+// ToolsetOptions selects servers and sets their limits.
 type ToolsetOptions struct {
-	Files    []string         // given by the user
+	Files    []string         // given with --mcp-config
 	Profile  *profile.Profile // may be nil
-	Deadline time.Duration    // for connecting; 0 means the configured one
+	Deadline time.Duration    // for connecting; 0 means the configured timeout
 	Session  string           // conversation that uses the servers, or ""
-	// Builtin is a server of this program, listed first. Permissions of the
-	// user are for this folder. rules apply to it, after the user's rules.
+	// Builtin is a server in this process, listed first. The user's permissions
+	// for it apply to Folder. Rules apply to it after the user's rules.
 	Builtin *mcp.Server
 	Folder  string
 	Rules   policy.Rules
@@ -51,7 +51,8 @@ func (s *Setup) NewToolset(ctx context.Context, c *config.Config, rt *loadout.Ru
 }
 
 // NewToolsetWith creates a toolset without connecting to its servers. It also
-// returns problems of the configured servers. The caller closes the toolset.
+// returns the problems of the server configurations. The caller must close the
+// toolset.
 func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadout.Runtime, o ToolsetOptions) (*Toolset, []string, error) {
 	given, p := o.Files, o.Profile
 	configured := time.Duration(c.Servers.Deadline) * time.Second
@@ -114,10 +115,11 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 // BuiltinName is the name of the built-in server.
 const BuiltinName = workspace.Name
 
-// memory is the transport of the built-in server.
+// memory is the in-memory transport of the built-in server.
 const memory = "memory"
 
-// serverFiles returns the files and directories with the user's MCP servers.
+// serverFiles returns the files and directories that configure the user's MCP
+// servers.
 func (s *Setup) serverFiles(c *config.Config, given []string) []string {
 	var out []string
 	if f := config.UserFile(s.ConfigInput()); f != "" {
@@ -130,15 +132,15 @@ func (s *Setup) serverFiles(c *config.Config, given []string) []string {
 	return slices.Concat(given, c.Servers.Files, c.Servers.Dirs, c.Servers.Inherited, out)
 }
 
-// Exists reports whether there is a file or directory at a path.
+// Exists reports whether a file or directory exists at path p.
 func Exists(p string) bool {
 	_, err := os.Stat(p)
 	return err == nil
 }
 
-// ReadServers reads the user's MCP servers. Invalid servers and files are
-// skipped and reported in the findings, except that files given by the user
-// must be readable.
+// ReadServers reads the user's MCP servers. It skips invalid servers and files
+// and reports them in the findings. It returns an error only if a file given by
+// the user is unreadable.
 func (s *Setup) ReadServers(c *config.Config, given []string) ([]*upstream.Config, []string, error) {
 	var all []*upstream.Config
 	var findings []string
@@ -190,7 +192,7 @@ func (s *Setup) ReadServers(c *config.Config, given []string) ([]*upstream.Confi
 	return all, findings, nil
 }
 
-// policyRules returns the user's rules, followed by those of the profile if it
+// policyRules returns the user's rules, followed by those of the profile if p
 // is not nil.
 func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	rules, problems := policy.ParseRules(c.Policy.Rules)
@@ -208,8 +210,8 @@ func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	return rules.Append(more)
 }
 
-// ParsePrefixes parses networks and addresses. On an error it returns those that
-// are valid too.
+// ParsePrefixes parses networks and addresses. On error it also returns the
+// valid ones.
 func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
 	for _, text := range texts {
 		p, failed := netip.ParsePrefix(text)
@@ -225,7 +227,8 @@ func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
 	return out, err
 }
 
-// auditAppender returns the function that appends to a log, or nil for none.
+// auditAppender returns a function that appends to an audit log, or nil if to
+// is nil.
 func auditAppender(to loadout.Auditor) func(context.Context, policy.Record) error {
 	if to == nil {
 		return nil
@@ -233,7 +236,8 @@ func auditAppender(to loadout.Auditor) func(context.Context, policy.Record) erro
 	return to.Append
 }
 
-// ServerVariables returns the variables for the user's own configuration.
+// ServerVariables returns the variables for use in the user's own server
+// configuration.
 func (s *Setup) ServerVariables(c *config.Config) upstream.Variables {
 	dir, _ := os.Getwd()
 	secret := func(name string) (string, bool) {
@@ -257,7 +261,7 @@ func (s *Setup) newToolCache() upstream.Cache {
 	return nil
 }
 
-// ServersFile returns the path of the servers file, or "" if there is no
+// ServersFile returns the path of the user's servers file, or "" if there is no
 // directory for it.
 func (s *Setup) ServersFile() string {
 	f := config.UserFile(s.ConfigInput())
@@ -267,7 +271,8 @@ func (s *Setup) ServersFile() string {
 	return filepath.Join(filepath.Dir(f), ServersFileName)
 }
 
-// usageFace returns the face under which calls are recorded.
+// usageFace returns the face (kind of entry point) under which calls are
+// recorded.
 func (o *ToolsetOptions) usageFace() string {
 	if o.Builtin != nil {
 		return usage.FaceChat
@@ -275,6 +280,6 @@ func (o *ToolsetOptions) usageFace() string {
 	return usage.FaceMCP
 }
 
-// ServersFileName is the name of the user's servers file, beside the user's
-// configuration.
+// ServersFileName is the name of the user's servers file, in the same directory
+// as the user's configuration.
 const ServersFileName = "servers.yaml"

@@ -1,9 +1,10 @@
-// Package setup is what a user has on this machine: directories, configuration,
-// skills, MCP servers, models, profiles and approvals, as the commands use them.
+// Package setup opens what a user has on this machine for the commands:
+// directories, configuration, skills, MCP servers, models, profiles and
+// approvals.
 //
-// It opens them and reports problems as notes on the console; the packages of
-// each subject read and check them. Its errors have exit codes and name the flag
-// or the command that helps. Start reading at [Setup].
+// It reports problems as notes on the console. Other packages read and validate
+// the files. Its errors have exit codes and name the flag or the command that
+// helps. Start reading at [Setup].
 package setup
 
 import (
@@ -21,8 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 )
 
-// Setup is the setup of a user. Its methods read the environment and files when
-// they are called.
+// Setup provides access to the user's files and settings. Its methods read the
+// environment and files when called.
 type Setup struct {
 	console.Console
 	Skills      []string // --skills; nil means the configured skills
@@ -31,7 +32,7 @@ type Setup struct {
 	Verbose     bool     // --verbose
 }
 
-// SkillFlags returns the flags that select the skills, for a command in a hint.
+// SkillFlags returns the flags that select the skills, for use in a hint.
 func (s *Setup) SkillFlags() string {
 	var b strings.Builder
 	for _, d := range s.Skills {
@@ -43,7 +44,8 @@ func (s *Setup) SkillFlags() string {
 	return b.String()
 }
 
-// ProfileFlags returns SkillFlags with the profile, for commands that have both.
+// ProfileFlags is like SkillFlags but includes the profile, for commands that
+// accept both.
 func (s *Setup) ProfileFlags() string {
 	if s.ProfileName == "" {
 		return s.SkillFlags()
@@ -51,7 +53,8 @@ func (s *Setup) ProfileFlags() string {
 	return " --profile " + console.ShellQuote(s.ProfileName) + s.SkillFlags()
 }
 
-// LoadConfig reads the configuration. flags are the values of flags by key.
+// LoadConfig loads the configuration. flags maps configuration keys to the
+// values of flags.
 func (s *Setup) LoadConfig(flags map[string]string) (*config.Config, error) {
 	in := s.ConfigInput()
 	in.Flags = flags
@@ -70,7 +73,7 @@ func (s *Setup) LoadConfig(flags map[string]string) (*config.Config, error) {
 	return c, nil
 }
 
-// ConfigInput returns where the configuration is read from.
+// ConfigInput returns the input for loading the configuration.
 func (s *Setup) ConfigInput() config.Input {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -79,7 +82,7 @@ func (s *Setup) ConfigInput() config.Input {
 	return config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile}
 }
 
-// Home returns the home directory, or "" if there is none.
+// Home returns the user's home directory, or "" if there is none.
 func (s *Setup) Home() string {
 	if h := s.Getenv("HOME"); h != "" {
 		return h
@@ -102,7 +105,7 @@ func (s *Setup) CacheDir() string {
 	return ""
 }
 
-// StateDir returns the directory for decisions of the user and other state, or
+// StateDir returns the directory for the user's decisions and other state, or
 // "" if there is none.
 func (s *Setup) StateDir() string {
 	if d := s.Getenv("LOADOUT_STATE"); d != "" {
@@ -117,7 +120,7 @@ func (s *Setup) StateDir() string {
 	return ""
 }
 
-// DataDir returns the directory for files that agents create, or "" if there is
+// DataDir returns the directory for files created by agents, or "" if there is
 // none.
 func (s *Setup) DataDir() string {
 	if d := s.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
@@ -129,7 +132,7 @@ func (s *Setup) DataDir() string {
 	return ""
 }
 
-// Logger returns the logger of --verbose, or nil.
+// Logger returns the logger that --verbose enables, or nil.
 func (s *Setup) Logger() *slog.Logger {
 	if !s.Verbose {
 		return nil
@@ -145,7 +148,7 @@ type Version struct {
 	Platform string `json:"platform"`
 }
 
-// ReadVersion returns the version recorded in the program.
+// ReadVersion returns the version recorded in this program's build information.
 func ReadVersion() Version {
 	v := Version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	bi, ok := debug.ReadBuildInfo()

@@ -24,12 +24,13 @@ func (s *Setup) SignInStore() *oauth.Store {
 	return oauth.NewStore(oauth.FileStorage(filepath.Join(d, "oauth")), policy.LocalUser().ID)
 }
 
-// LoginCommand returns the command that signs in to a server.
+// LoginCommand returns the command for signing in to a server.
 func (s *Setup) LoginCommand(name string, files []string) string {
 	return s.SignInCommand("login", name, files)
 }
 
-// SignInCommand returns the command that signs in to a server or out of it.
+// SignInCommand returns the command for signing in to a server or out of it,
+// depending on verb.
 func (s *Setup) SignInCommand(verb, name string, files []string) string {
 	var b strings.Builder
 	b.WriteString("loadout servers " + verb + " " + console.ShellQuote(name))
@@ -39,8 +40,9 @@ func (s *Setup) SignInCommand(verb, name string, files []string) string {
 	return b.String() + s.SkillFlags()
 }
 
-// NewOAuthHandler returns the OAuth handlers of connections. They use stored
-// sign-ins and never prompt, because the user may not be present.
+// NewOAuthHandler returns a function that creates the OAuth handler for a
+// connection. The handlers use stored sign-ins and never prompt, because the
+// user may not be present.
 func (s *Setup) NewOAuthHandler(files []string) func(*upstream.Config, string) auth.OAuthHandler {
 	store := s.SignInStore()
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
@@ -56,7 +58,7 @@ func (s *Setup) NewOAuthHandler(files []string) func(*upstream.Config, string) a
 	}
 }
 
-// HasCredentials reports whether a configuration contains credentials.
+// HasCredentials reports whether a server configuration contains credentials.
 func HasCredentials(c *upstream.Config) bool {
 	for k := range c.Headers {
 		if strings.EqualFold(k, "Authorization") {

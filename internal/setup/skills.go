@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// NewRuntime opens the skills that the configuration and the flags select.
+// NewRuntime opens the skills selected by the configuration and the flags.
 func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
 	p, err := s.FindProfile(s.ProfileName)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*
 	return rt, err
 }
 
-// NewRuntimeWith is NewRuntime with only the chosen skills, or with all skills if
-// chosen is empty. It adds the directories in more.
+// NewRuntimeWith is like NewRuntime but opens only the chosen skills, or all if
+// chosen is empty. It also opens the sources in more.
 func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.SourceLocation) (*loadout.Runtime, error) {
 	filter := catalogFilter(c)
 	filter.Select = chosen
@@ -58,8 +58,8 @@ func (s *Setup) OpenRuntime(ctx context.Context) (*loadout.Runtime, error) {
 	return s.NewRuntime(ctx, c, false)
 }
 
-// OpenScripts opens the configuration and the skills for commands that run
-// scripts.
+// OpenScripts loads the configuration and opens the skills, for commands that
+// run scripts.
 func (s *Setup) OpenScripts(ctx context.Context) (*loadout.Runtime, *config.Config, error) {
 	c, err := s.LoadConfig(nil)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Setup) OpenScripts(ctx context.Context) (*loadout.Runtime, *config.Conf
 	return rt, c, err
 }
 
-// skillSources returns the sources of skills that the configuration and the
-// flags select.
+// skillSources returns the skill sources selected by the configuration and the
+// flags.
 func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
@@ -119,12 +119,12 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 	return loadout.DefaultSources(o)
 }
 
-// catalogFilter returns the configured filter of skills.
+// catalogFilter returns the configured skill filter.
 func catalogFilter(c *config.Config) catalog.Filter {
 	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
 }
 
-// Candidates returns the sandbox back ends with their settings.
+// Candidates returns the sandbox backends with their settings.
 func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
 	cache := s.CacheDir()
 	if os.Geteuid() == 0 {
@@ -137,25 +137,25 @@ func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
 	})
 }
 
-// allowsUnsandboxed reports whether the user allows a digest to run without
-// isolation.
+// allowsUnsandboxed reports whether the user allows code with the given digest
+// to run without isolation.
 func (s *Setup) allowsUnsandboxed(digest string) bool {
 	g, err := s.GrantStore().Find(context.Background(), policy.LocalUser(), policy.Digest(digest), "")
 	return err == nil && g.Permissions.Unsandboxed
 }
 
-// NewBackend returns the configured sandbox back end. It is chosen on first
+// NewBackend returns the configured sandbox backend, which is selected on first
 // use.
 func (s *Setup) NewBackend(c *config.Config) *auto.Backend {
 	o := &auto.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
-		o.MinTier = 0 // accept the tier of the named back end
+		o.MinTier = 0 // accept any tier of the named backend
 	}
 	return auto.New(o)
 }
 
-// scriptOptions returns what the runtime needs to run scripts, or nil if
-// scripts are disabled.
+// scriptOptions returns the settings for running scripts, or nil if scripts are
+// disabled.
 func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 	if !c.Sandbox.Enabled {
 		return nil, nil
@@ -187,8 +187,8 @@ func PolicyBounds(c *config.Config) policy.Bounds {
 		DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true}
 }
 
-// PackageOptions returns the settings for installing packages of scripts, or
-// nil if there is no cache directory.
+// PackageOptions returns the settings for installing script packages, or nil if
+// there is no cache directory.
 func (s *Setup) PackageOptions(c *config.Config) *loadout.Packages {
 	d := s.CacheDir()
 	if d == "" {

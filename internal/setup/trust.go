@@ -17,8 +17,8 @@ func (s *Setup) TrustStore() *trust.Store {
 	return nil
 }
 
-// ReadProject reads the configuration of a directory and whether the user
-// trusts it. The project may be set together with an error: see [trust.Read].
+// ReadProject reads the configuration of a directory and checks whether the
+// user trusts it. It can return both a project and an error: see [trust.Read].
 func (s *Setup) ReadProject(dir string) (*trust.Project, error) {
 	return trust.Read(dir, s.TrustStore())
 }
@@ -49,8 +49,8 @@ func (s *Setup) isTrustedFile(file string, data []byte) bool {
 	return p.Trusted && p.Covers(file, data)
 }
 
-// TrustUser returns the user's own configuration. Its problems are not about a
-// project.
+// TrustUser returns the user's own configuration, to compare with a project's.
+// It does not report problems.
 func (s *Setup) TrustUser() trust.User {
 	user := trust.User{Config: s.ConfigInput(), Servers: func(c *config.Config) map[string]string {
 		mine := *c
@@ -70,7 +70,7 @@ func (s *Setup) TrustUser() trust.User {
 }
 
 // newProjectServers reads the project around the working directory. It must be
-// called before the configuration is read.
+// called before the configuration is loaded.
 func (s *Setup) newProjectServers() *trust.Servers {
 	return trust.NewServers(s.ConfigInput().WorkDir, s.TrustStore(), func(dir string) string {
 		return "trust it with `loadout trust " + console.ShellQuote(dir) + "`"

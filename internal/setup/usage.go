@@ -23,7 +23,7 @@ func (s *Setup) UsageFile() string {
 	return ""
 }
 
-// usageLog returns the log of usage, or nil if usage is not recorded.
+// usageLog returns the usage log, or nil if recording is disabled.
 func (s *Setup) usageLog(c *config.Config) *usage.Log {
 	file := s.UsageFile()
 	if file == "" || !c.Usage.Enabled {
@@ -32,8 +32,8 @@ func (s *Setup) usageLog(c *config.Config) *usage.Log {
 	return usage.NewLog(file, s.Logger())
 }
 
-// RecordSkillUse returns a function that records the use of skills by a server,
-// or nil if usage is not recorded.
+// RecordSkillUse returns a function that records a server's use of skills, or
+// nil if recording is disabled.
 func (s *Setup) RecordSkillUse(c *config.Config, face string) func(mcpserver.Use) {
 	log := s.usageLog(c)
 	if log == nil {
@@ -44,8 +44,8 @@ func (s *Setup) RecordSkillUse(c *config.Config, face string) func(mcpserver.Use
 	}
 }
 
-// recordToolUse returns a function that records tool calls, or nil if usage is
-// not recorded.
+// recordToolUse returns a function that records tool calls, or nil if recording
+// is disabled.
 func (s *Setup) recordToolUse(c *config.Config, face string) func(tools.CallOutcome) {
 	log := s.usageLog(c)
 	if log == nil {
@@ -63,8 +63,8 @@ func (s *Setup) recordToolUse(c *config.Config, face string) func(tools.CallOutc
 	}
 }
 
-// RecordDirectUse returns a function that records calls of directly listed
-// tools, or nil if usage is not recorded.
+// RecordDirectUse returns a function that records calls to directly listed
+// tools, or nil if recording is disabled.
 func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, failed bool, took time.Duration) {
 	log := s.usageLog(c)
 	if log == nil {
@@ -72,7 +72,7 @@ func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, fail
 	}
 	return func(server, tool string, failed bool, took time.Duration) {
 		if server == "loadout" {
-			return // the server of Loadout records its own calls
+			return // Loadout's own server records its calls itself
 		}
 		u := usage.Use{Interface: usage.FaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
 		if failed {
@@ -82,7 +82,7 @@ func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, fail
 	}
 }
 
-// RecordScriptUse records a run of a script by the user.
+// RecordScriptUse records that the user ran a script.
 func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loadout.Runtime, name string, res *loadout.RunResult, err error) {
 	log := s.usageLog(c)
 	if log == nil || ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loado
 	}
 	e, notFound := rt.Catalog().Resolve(ctx, name)
 	if notFound != nil {
-		return // a typo of the user
+		return // a typing mistake of the user
 	}
 	u := usage.Use{Interface: usage.FaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
 	if res != nil {
@@ -106,8 +106,8 @@ func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loado
 	log.Note(u)
 }
 
-// CountLog returns a log of a conversation that records usage, or log itself if
-// usage is not recorded.
+// CountLog returns a conversation log that also records usage, or log itself if
+// recording is disabled.
 func (s *Setup) CountLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
 	return s.usageLog(c).CountSession(log, usage.FaceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
 		e, err := rt.Catalog().Resolve(ctx, name)

@@ -15,22 +15,22 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ConfigWatcher applies changes of the configuration files to a running server:
-// the kill switch, the allow-list and the rules. Revoking a permission has to
-// take effect at once.
+// ConfigWatcher applies changes to the configuration files to a running server:
+// the kill switch, the allow-list and the rules. Revoking a permission must
+// take effect immediately.
 type ConfigWatcher struct {
 	setup   *Setup
 	rt      *loadout.Runtime
 	set     *Toolset
-	profile *profile.Profile // nil for all skills
-	chosen  []string         // its skills
+	profile *profile.Profile // nil if all skills are used
+	chosen  []string         // the profile's skills
 	mu      sync.Mutex
 	filter  catalog.Filter
 	stamps  map[string]fileState
 	failed  error // error of the last reload
 }
 
-// fileState is the state of a file, or the error of reading it.
+// fileState is the state of a file, or the error from reading it.
 type fileState struct {
 	size, time int64
 	fault      string
@@ -39,8 +39,8 @@ type fileState struct {
 // watchInterval is the interval between checks of the files.
 const watchInterval = 500 * time.Millisecond
 
-// NewConfigWatcher returns a watcher for a runtime and its servers. Call start
-// or refresh to use it.
+// NewConfigWatcher returns a watcher for a runtime and its servers. It does
+// nothing until Start or Refresh is called.
 func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Toolset, p *profile.Profile) *ConfigWatcher {
 	f := &ConfigWatcher{setup: s, rt: rt, set: set, profile: p, chosen: ProfileSkills(p), filter: catalogFilter(c)}
 	f.stamps = f.statFiles()
@@ -61,8 +61,8 @@ func (f *ConfigWatcher) statFiles() map[string]fileState {
 	return out
 }
 
-// Start watches the files until ctx ends or stop is called. stop waits for the
-// watcher to end.
+// Start watches the files until ctx is done or stop is called. stop waits for
+// the watcher to finish.
 func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -80,9 +80,9 @@ func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Refresh reloads the configuration if one of its files changed. A
-// configuration that cannot be read disables everything, because it may revoke
-// anything.
+// Refresh reloads the configuration if one of its files changed. If the
+// configuration cannot be read, Refresh disables everything, because the change
+// may have revoked any permission.
 func (f *ConfigWatcher) Refresh(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

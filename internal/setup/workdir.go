@@ -11,7 +11,7 @@ import (
 )
 
 // ResolveWorkspace returns the absolute path of the --workspace directory, or
-// "" for "".
+// "" if path is "".
 func ResolveWorkspace(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -33,7 +33,8 @@ func ResolveWorkspace(path string) (string, error) {
 	return dir, nil
 }
 
-// CheckDirectory refuses a file as the value of a directory flag.
+// CheckDirectory returns an error if the path given with a directory flag is a
+// file.
 func CheckDirectory(flag, path string) error {
 	if path == "" {
 		return nil

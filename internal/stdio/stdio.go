@@ -1,8 +1,8 @@
-// Package stdio is MCP over the standard input and output of a server that a
-// client starts.
+// Package stdio implements the MCP transport over standard input and output,
+// for a server that a client starts.
 //
-// It passes messages on as they are; the server decides what they mean. Start
-// reading at [Transport].
+// It passes messages to the server without interpreting them. Start reading at
+// [Transport].
 package stdio
 
 import (
@@ -23,9 +23,9 @@ import (
 )
 
 // Transport is an MCP transport over standard input and output with one
-// JSON-RPC message per line. Unlike the SDK's transport, it answers an invalid
-// line with a protocol error and continues, and it answers pending requests
-// after the input ends.
+// JSON-RPC message per line. Unlike the SDK's transport, it responds to an
+// invalid line with a protocol error and continues. It also responds to pending
+// requests after the input ends.
 type Transport struct {
 	In  io.Reader
 	Out io.Writer
@@ -34,21 +34,22 @@ type Transport struct {
 var _ mcp.Transport = (*Transport)(nil)
 
 const (
-	// maxLine bounds a message. A longer line is rejected and skipped.
+	// maxLine is the maximum length of a line in bytes. A longer line is
+	// rejected and skipped.
 	maxLine = 16 << 20
-	// drainTimeout bounds the wait for pending answers after the end of the
-	// input.
+	// drainTimeout is the maximum time to wait for pending responses after the
+	// end of the input.
 	drainTimeout = 10 * time.Second
 )
 
-// Connect starts reading. It can be called once.
+// Connect starts reading. It must be called only once.
 func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
 	c := &conn{out: t.Out, incoming: make(chan inputLine), closed: make(chan struct{}), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]call{}}
 	go c.read(bufio.NewReaderSize(t.In, 64<<10))
 	return c, nil
 }
 
-// inputLine is one line of input, or the error of reading it.
+// inputLine is one line of input, or the error from reading it.
 type inputLine struct {
 	text []byte
 	err  error
@@ -56,14 +57,14 @@ type inputLine struct {
 
 var errLineTooLong = fmt.Errorf("message larger than %d bytes", maxLine)
 
-// call is a request without an answer yet.
+// call is a pending request.
 type call struct {
 	batch      *batch
 	initialize bool
 }
 
-// batch is a group of requests from one array. Their answers are sent in one
-// array.
+// batch is a group of requests received in one array. Their responses are sent
+// in one array.
 type batch struct {
 	open    int
 	answers []json.RawMessage
@@ -73,7 +74,7 @@ type conn struct {
 	incoming  chan inputLine
 	closed    chan struct{}
 	closeOnce sync.Once
-	answered  chan struct{} // receives an item after each answer
+	answered  chan struct{} // receives a value after each response
 	queue     []jsonrpc.Message
 
 	writing sync.Mutex // held while a line is written
@@ -85,7 +86,7 @@ type conn struct {
 }
 
 // read sends lines to incoming until the input ends or the connection is
-// closed. A pending read of a terminal or pipe cannot be interrupted.
+// closed. A pending read from a terminal or pipe cannot be interrupted.
 func (c *conn) read(in *bufio.Reader) {
 	for first := true; ; first = false {
 		text, err := readLine(in)
@@ -106,7 +107,8 @@ func (c *conn) read(in *bufio.Reader) {
 	}
 }
 
-// readLine reads a line of bounded length. The last line may lack a line end.
+// readLine reads a line of up to maxLine bytes. The last line may lack a
+// newline.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
@@ -130,15 +132,15 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // SessionID returns "", because there is only one connection.
 func (c *conn) SessionID() string { return "" }
 
-// Close closes the connection. It keeps standard output open for final messages
-// of the command.
+// Close closes the connection. It keeps standard output open for the command's
+// final messages.
 func (c *conn) Close() error {
 	c.closeOnce.Do(func() { close(c.closed) })
 	return nil
 }
 
-// Read returns the next message. At the end of the input it waits for pending
-// requests to be answered.
+// Read returns the next message. At the end of the input, it first waits for
+// responses to pending requests.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) > 0 {
@@ -170,7 +172,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// drain waits until all requests are answered, at most drainTimeout.
+// drain waits for up to drainTimeout until all requests have been answered.
 func (c *conn) drain(ctx context.Context) {
 	late := time.After(drainTimeout)
 	for {
@@ -192,8 +194,8 @@ func (c *conn) drain(ctx context.Context) {
 	}
 }
 
-// acceptLine queues the messages of a line, or answers an invalid line. Its
-// error is a write error.
+// acceptLine queues the messages in a line, or responds to an invalid line. It
+// returns an error only if the response cannot be written.
 func (c *conn) acceptLine(text []byte) error {
 	if msg := rpcmessage.DecodePlain(text); msg != nil {
 		c.accept(msg, nil)
@@ -253,7 +255,7 @@ func (c *conn) acceptBatch(text []byte) error {
 	return nil
 }
 
-// isPending reports whether a request with the id has no answer yet.
+// isPending reports whether the request with the given ID has no response yet.
 func (c *conn) isPending(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +263,8 @@ func (c *conn) isPending(id jsonrpc.ID) bool {
 	return ok
 }
 
-// accept queues a message. It remembers a request until it is answered.
+// accept queues a message. If it is a request, accept tracks it until it is
+// answered.
 func (c *conn) accept(msg jsonrpc.Message, b *batch) {
 	c.queue = append(c.queue, msg)
 	req, ok := msg.(*jsonrpc.Request)
@@ -277,18 +280,18 @@ func (c *conn) accept(msg jsonrpc.Message, b *batch) {
 		}
 		if json.Unmarshal(req.Params, &p) == nil {
 			if id, err := jsonrpc.MakeID(p.RequestID); err == nil && c.pending[id].batch == nil {
-				delete(c.pending, id) // there may be no answer
+				delete(c.pending, id) // there may be no response
 			}
 		}
 	case !req.IsCall() || b == nil && req.Method == "subscriptions/listen":
-		// There is no answer, or only at the end of the connection.
+		// There is no response, or only at the end of the connection.
 	default:
 		c.pending[req.ID] = call{b, req.Method == "initialize"}
 	}
 }
 
 // decodeMessage decodes a message. Unlike the SDK, it rejects an object with
-// only an id, which the SDK decodes as an answer.
+// only an ID, which the SDK decodes as a response.
 func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
@@ -306,12 +309,13 @@ func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// reject answers an invalid line with an error.
+// reject responds to an invalid line with an error.
 func (c *conn) reject(code int64, message string, text []byte) error {
 	return c.write(errorResponse(code, message, text))
 }
 
-// errorResponse returns an error response for text, with its id if it has one.
+// errorResponse returns an error response to the request in text, with the
+// request's ID if present.
 func errorResponse(code int64, message string, text []byte) json.RawMessage {
 	var answer struct {
 		Version string          `json:"jsonrpc"`
@@ -332,7 +336,7 @@ func errorResponse(code int64, message string, text []byte) json.RawMessage {
 	return out
 }
 
-// Write sends a message. An answer within a batch is sent when the batch is
+// Write sends a message. A response within a batch is sent when the batch is
 // complete.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
@@ -352,7 +356,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	err = c.write(text)
 	c.mu.Lock()
-	delete(c.pending, r.ID) // only after writing: the program may exit when no request is pending
+	delete(c.pending, r.ID) // only after writing: the process may exit when no request is pending
 	c.mu.Unlock()
 	select {
 	case c.answered <- struct{}{}:
@@ -361,8 +365,8 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-// completeBatch returns the text to send for an answer: the answer itself, the
-// whole batch, or nil if the batch is incomplete.
+// completeBatch returns the text to send for a response: the response itself,
+// the whole batch, or nil if the batch is incomplete.
 func (c *conn) completeBatch(r *jsonrpc.Response, text []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
